@@ -172,7 +172,7 @@ def judged(run: Path, number: int, steps: int, seed: int) -> list[Comparison]:
         answer = answers[0]
         row = None
         if condition:
-            cells = columns.told(condition, "QUESTION").cells
+            cells = columns.conditions(condition, "QUESTION").cells
             row = jnp.asarray(columns.encode(cells, "QUESTION", may_lack=True)[0])
         means = np.asarray(exchanged(rbm, row, steps, jax.random.key(7_000 + i)))
         truths, errors = probabilities_of(columns, means)

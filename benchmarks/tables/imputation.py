@@ -339,7 +339,7 @@ def of_harmonium(seen: pd.DataFrame, seed: int, args: argparse.Namespace) -> Out
 
     import harmonium as hm
     from harmonium.sklearn import RBMImputer
-    from harmonium.tables.dataframes import frame_of, like
+    from harmonium.tables.containers import frame_of, like
 
     clock = Clock()
     imputer = RBMImputer(random_state=seed).fit(seen)

@@ -106,7 +106,7 @@ def test_sequences_are_scored(cli):
     assert min(log_p[:10]) > max(log_p[10:])
     assert strict(cli("score some.fasta run --json").out)["sequences"] == 20
     Path("short.fasta").write_text(">a\nACGU\n>b\nACGU\n")
-    assert "14 columns, as the model's alignment has; found 4" in cli("score short.fasta run").err
+    assert "14 columns, as the model's alignment has; got 4" in cli("score short.fasta run").err
 
 
 def test_new_sequences(cli):

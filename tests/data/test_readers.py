@@ -358,11 +358,11 @@ def test_whole_numbers_become_integers(tmp_path, content, dtype):
 @pytest.mark.parametrize(
     ("content", "expected", "found"),
     [
-        ("0,1\n\n1\n", "2 columns", "found 1 in line 3"),
-        ("0,1\n1,0,1\n", "2 columns", "found 3 in line 2"),
-        ("a,b,c\n0,1\n1,0\n", "3 columns", "found 2 in line 2"),
-        ("a\n0,1\n1,0\n", "1 column as", "found 2 in line 2"),
-        ("0 1\n1 0 1\n", "2 columns", "found 3 in line 2"),
+        ("0,1\n\n1\n", "2 columns", "got 1 in line 3"),
+        ("0,1\n1,0,1\n", "2 columns", "got 3 in line 2"),
+        ("a,b,c\n0,1\n1,0\n", "3 columns", "got 2 in line 2"),
+        ("a\n0,1\n1,0\n", "1 column as", "got 2 in line 2"),
+        ("0 1\n1 0 1\n", "2 columns", "got 3 in line 2"),
     ],
 )
 def test_ragged_lines(tmp_path, content, expected, found):
@@ -372,14 +372,14 @@ def test_ragged_lines(tmp_path, content, expected, found):
 
 
 def test_text_without_rows(tmp_path):
-    assert "found only blank lines" in refusal(written(tmp_path / "a.csv", "\n  \n"))
-    assert "found a header and no rows" in refusal(written(tmp_path / "a.csv", "a,b\n\n"))
+    assert "got only blank lines" in refusal(written(tmp_path / "a.csv", "\n  \n"))
+    assert "got a header and no rows" in refusal(written(tmp_path / "a.csv", "a,b\n\n"))
 
 
 @pytest.mark.parametrize("content", [b"\x93NUMPY\x01", b"0,1\x00", b"\xff\xfe0\x00\x00"])
 def test_binary_content_called_text(tmp_path, content):
     message = refusal(written(tmp_path / "a.csv", content))
-    assert "text with one row a line; found binary content" in message
+    assert "text with one row a line; got binary content" in message
     assert "UTF-8" in message
 
 

@@ -23,9 +23,8 @@ from harmonium.runs.config import RunConfig
 from harmonium.runs.contacts import distances_of
 from harmonium.runs.folder import RunFolder
 from harmonium.runs.jsonable import to_json
-from harmonium.sequences.alphabets import RNA
 from harmonium.sequences.reading import read_sequences
-from harmonium.sequences.sites import Sites
+from harmonium.sequences.sites import RNA, Sites
 from harmonium.tables import Columns
 from harmonium.tables.inference import columns_of
 

@@ -52,7 +52,7 @@ def model_of(columns, hidden, seed):
 def code_of(columns, name, cell):
     """Return the code of a cell."""
     column = next(c for c in columns.modelled if c.name == name)
-    return column.codes(column.told(str(cell)), name)[0]
+    return column.codes(column.parsed(str(cell)), name)[0]
 
 
 def enumerated(rbm, columns, known):

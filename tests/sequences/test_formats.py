@@ -89,7 +89,7 @@ def test_answers_of_colabfold_to_one_query_are_one_family():
 def test_answers_of_colabfold_to_two_queries_are_two_families():
     short = [row[:15] for row in PROTEINS[6:]]
     both = fasta(PROTEINS[:6], ["101", *"abcde"]) + "\0" + fasta(short, ["102", *"fghij"]) + "\0"
-    assert "found 2 families: 101, 102; choose one of them as x.a3m:101" in refusal(both, "x.a3m")
+    assert "got 2 families: 101, 102; choose one of them as x.a3m:101" in refusal(both, "x.a3m")
     for choice in ("102", "2"):
         chosen = read_sequences(f"x.a3m:{choice}")
         assert letters(chosen) == short
@@ -103,7 +103,7 @@ def test_rows_of_structure_are_set_aside():
     assert letters(raw) == PROTEINS
     shown = "ss_dssp, ss_pred, ss_conf, aa_dssp, q_consensus"
     assert raw.notes == (f"x.a3m: 5 rows of structure or consensus set aside ({shown}).",)
-    assert "found none" in refusal(">ss_pred\nHHH\n")
+    assert "got none" in refusal(">ss_pred\nHHH\n")
     assert read(fasta(["ACD", "ACE"], ["ss_predictor", "aa_1"])).names == ["ss_predictor", "aa_1"]
 
 
@@ -198,7 +198,7 @@ TWO = stockholm(PROTEINS[:6], head=PFAM) + stockholm([row[:15] for row in PROTEI
 
 
 def test_one_of_several_families_is_chosen_by_name():
-    assert "found 2 families: PF00072, PF02518; choose one of them as x.sto:PF00072" in refusal(
+    assert "got 2 families: PF00072, PF02518; choose one of them as x.sto:PF00072" in refusal(
         TWO, "x.sto"
     )
     for choice in ("PF02518", "pf02518.29", "HATPase_c", "2"):
@@ -206,7 +206,7 @@ def test_one_of_several_families_is_chosen_by_name():
         assert letters(raw) == [row[:15] for row in PROTEINS]
         assert raw.notes == ("x.sto: PF02518 HATPase_c, one of 2 families.",)
     for choice in ("PF00001", "3", "0"):
-        with pytest.raises(hm.InputError, match=f"one family named '{choice}'; found 2 families"):
+        with pytest.raises(hm.InputError, match=f"one family named '{choice}'; got 2 families"):
             read_sequences(f"x.sto:{choice}")
     table = hm.open_source("x.sto:PF00072")
     assert (table.name, table.train.shape) == ("x-PF00072", (6, 20))
@@ -217,14 +217,14 @@ def test_one_of_several_families_is_chosen_by_name():
 def test_a_family_of_one_is_chosen_by_its_name_too():
     read(gzip.compress(stockholm(PROTEINS, head=PFAM).encode()), "x.sto.gz")
     assert letters(read_sequences("x.sto.gz:PF00072")) == PROTEINS
-    with pytest.raises(hm.InputError, match="found one family: PF00072"):
+    with pytest.raises(hm.InputError, match="got one family: PF00072"):
         read_sequences("x.sto.gz:PF1")
 
 
 def test_families_without_a_name_are_numbered():
     whole = stockholm(PROTEINS[:6]) + stockholm(PROTEINS[6:])
     for content in (whole, whole.replace("//\n#", "//\n\n#"), whole.replace("//\n", "", 1)):
-        assert "found 2 families: 1, 2; choose one" in refusal(content, "x.sto")
+        assert "got 2 families: 1, 2; choose one" in refusal(content, "x.sto")
         assert letters(read_sequences("x.sto:2")) == PROTEINS[6:]
 
 
@@ -233,7 +233,7 @@ def test_families_of_one_name_are_told_apart_by_numbers():
     message = refusal(whole, "x.sto")
     assert "2 families: 1 (PF00072), 2 (PF00072); choose one of them as x.sto:1" in message
     assert letters(read_sequences("x.sto:2")) == PROTEINS[6:]
-    with pytest.raises(hm.InputError, match="found 2 of that name"):
+    with pytest.raises(hm.InputError, match="got 2 of that name"):
         read_sequences("x.sto:PF00072")
 
 
@@ -268,7 +268,7 @@ def test_blocks_that_do_not_fit_are_refused():
     without = whole.rsplit("\n", 2)[0] + "\n//\n"
     assert "'s0' in lines 3 and 16, whose blocks have other names" in refusal(without, "x.sto")
     ragged = "# STOCKHOLM 1.0\n\na ACDEF\nb ACDE\n\na ACD\nb ACDE\n//\n"
-    assert "5 letters in line 4, as in line 3; found 4 of 'b'" in refusal(ragged, "x.sto")
+    assert "5 letters in line 4, as in line 3; got 4 of 'b'" in refusal(ragged, "x.sto")
 
 
 def test_a_file_that_was_cut_short_is_told():
@@ -303,7 +303,7 @@ def test_clustal_with_numbers_of_residues_or_damage():
     assert "a name and letters in each line" in refusal(clustal(PROTEINS) * 2, "x.aln")
     cut = clustal(PROTEINS)[:-40]
     assert "family" not in refusal(cut, "x.aln")
-    assert "found none" in refusal("CLUSTAL W\n\n", "x.aln")
+    assert "got none" in refusal("CLUSTAL W\n\n", "x.aln")
 
 
 def strict_names(names):
@@ -351,7 +351,7 @@ def test_names_of_phylip_that_touch_the_letters():
 def test_phylip_that_is_not_what_its_first_line_says():
     whole = phylip(PROTEINS)
     for content in (whole.replace(" 20", " 21"), whole.replace(" 12", " 11"), whole * 2):
-        assert "as the first line says; found others" in refusal(content, "x.phy")
+        assert "as the first line says; got others" in refusal(content, "x.phy")
     dots = phylip([PROTEINS[0], "." * 20])
     assert "a gap or the letter of the first sequence" in refusal(dots, "x.phy")
 
@@ -377,7 +377,7 @@ def test_lines_in_blocks_are_joined_by_name_or_refused():
     raw = read(in_blocks(PROTEINS, width=10), "x.slx")
     assert (letters(raw), raw.names) == (PROTEINS, NAMES)
     nameless = in_blocks(PROTEINS, first="", later="", width=10)
-    assert "found blocks of lines without names" in refusal(nameless, "x.aln")
+    assert "got blocks of lines without names" in refusal(nameless, "x.aln")
     assert letters(read("\n\n".join(PROTEINS), "x.aln")) == PROTEINS
     assert "'ACDEF' in line 2" in refusal("a ACDEF\nACDEF\n", "x.aln")
 
@@ -441,7 +441,7 @@ def test_comments_and_descriptions():
 )
 def test_other_formats_are_named(content, found):
     message = refusal(content, "x.aln")
-    assert f"found {found}" in message
+    assert f"got {found}" in message
     assert message.endswith("write sequences as FASTA, each after a line of '>' and its name.")
 
 

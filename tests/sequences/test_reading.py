@@ -75,7 +75,7 @@ def test_stockholm_in_blocks(tmp_path):
     text = "# STOCKHOLM 1.0\n#=GF ID X\n\na/1-4 ACD\nb     A-D\n#=GC RF xxx\n\na/1-4 EF\nb EF\n//\n"
     raw = read_sequences(written(tmp_path, text, "x.sto"))
     assert (words(raw), raw.names, raw.lines) == (["ACDEF", "A-DEF"], ["a/1-4", "b"], [4, 5])
-    with pytest.raises(hm.InputError, match=r"a name and letters in each line; found .* line 2"):
+    with pytest.raises(hm.InputError, match=r"a name and letters in each line; got .* line 2"):
         read_sequences(written(tmp_path, "# STOCKHOLM 1.0\na AC DE\n//\n", "y.sto"))
 
 
@@ -90,8 +90,8 @@ def test_copies_are_dropped_and_told(tmp_path):
     [
         ("", "an empty file"),
         ("ACDEF\n", "a file that begins with 'ACDEF'"),
-        (">a\nACDEF\n>b\nACDE\n", r"5 sites, as 'a' has; found 'b' \(line 3\) with 4; align them"),
-        (">a\nACDEF\n>\nACDEF\n", "a name after each '>'; found an empty name in line 3"),
+        (">a\nACDEF\n>b\nACDE\n", r"5 sites, as 'a' has; got 'b' \(line 3\) with 4; align them"),
+        (">a\nACDEF\n>\nACDEF\n", "a name after each '>'; got an empty name in line 3"),
         (">a\nACDEF\n>b\n>c\nACDEF\n", r"'b' \(line 3\) without letters"),
     ],
 )
@@ -105,11 +105,11 @@ def test_what_is_no_family_is_named(tmp_path):
         with pytest.raises(hm.InputError, match=message):
             read_alignment(written(tmp_path, text), **options)
 
-    refused(">a\nACDEF\n", "an alignment of many sequences; found a single sequence")
-    refused(">a\nACD1F\n>b\nACDEF\n", r"found '1' at site 4 of 'a' \(line 1\)")
+    refused(">a\nACDEF\n", "an alignment of many sequences; got a single sequence")
+    refused(">a\nACD1F\n>b\nACDEF\n", r"got '1' at site 4 of 'a' \(line 1\)")
     refused(fasta(["ACGTACGTAC" * 3] * 5), "only ACGT; leave the alphabet out", alphabet="protein")
     refused(fasta(ROWS), "auto, protein, rna, dna, or all letters", alphabet="klingon")
-    refused(fasta(ROWS), "above 0 and at most 1; found 0", identity=0)
+    refused(fasta(ROWS), "above 0 and at most 1; got 0", identity=0)
     refused(fasta(["A----", "--C--"]), "0 sequences and 2 sites", most_gaps_in_sequence=0.1)
     refused(fasta(ROWS), "a fraction from 0 to 1", most_gaps_at_site=2)
     with pytest.raises(hm.InputError, match="no such file"):
@@ -132,7 +132,7 @@ def test_the_alphabet_is_found(tmp_path, rows, name, letters):
 def test_codes_and_back(tmp_path):
     rows = ["ACGUN--ACG", "ACGTA--ACG", "-CGUA--ACU", "----A--A-U"]
     found = read_alignment(written(tmp_path, fasta(rows)), alphabet="rna")
-    assert found.sites.kept == (0, 1, 2, 3, 4, 7, 8, 9)
+    assert found.sites.columns == (0, 1, 2, 3, 4, 7, 8, 9)
     assert found.codes.dtype == np.uint8
     assert found.codes[0].tolist() == [1, 2, 3, 4, 0, 1, 2, 3]
     assert found.words == ["ACGU---ACG", "ACGUA--ACG", "-CGUA--ACU"]

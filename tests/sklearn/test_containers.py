@@ -15,7 +15,7 @@ import pytest
 
 from harmonium.errors import InputError
 from harmonium.sklearn import RBM, RBMClassifier, RBMImputer
-from harmonium.tables.dataframes import frame_of
+from harmonium.tables.containers import frame_of
 
 # Draws of two sweeps are enough here, where only their form counts.
 pytestmark = pytest.mark.filterwarnings("ignore:sample. Not converged")
@@ -447,7 +447,7 @@ def test_names_of_pandas_may_be_numbers_or_in_levels():
 
 def test_names_that_differ_by_type_alone_are_refused():
     frame = pd.DataFrame([[1.0, 2.0], [2.0, 3.0]], columns=[0, "0"])
-    with pytest.raises(InputError, match="X: expected columns with different names; found 0 twice"):
+    with pytest.raises(InputError, match="X: expected columns with different names; got 0 twice"):
         frame_of(frame, "X")
 
 

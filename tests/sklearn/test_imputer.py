@@ -7,7 +7,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.sklearn import RBMImputer
-from harmonium.tables.dataframes import frame_of, like
+from harmonium.tables.containers import frame_of, like
 from sklearn import config_context
 
 RNG = np.random.default_rng(0)

@@ -558,8 +558,8 @@ for label, cell in SPANS.items():
 # Files of other programs: they are read, or the message says what they are.
 
 # The words of the file itself, quoted in a message, do not say what it is.
-MARKUP = r"(?i)web page|markup|page of html|(html|xml) (page|file|document|table|text)|(is|holds|like|an?|found) (html|xml)"
-EITHER = {"refusal": r"(?i)expected .*; found .*;"}
+MARKUP = r"(?i)web page|markup|page of html|(html|xml) (page|file|document|table|text)|(is|holds|like|an?|found|got) (html|xml)"
+EITHER = {"refusal": r"(?i)expected .*; (found|got) .*;"}
 case("MySQL: a drawn table", f"+--------+-------+-----+\n| {'drink':<6} | price | age |\n+--------+-------+-----+\n" + lines(None, lambda i: f"| {DRINK[i]:<6} | {x(i):>5} | {AGE[i]:>3} |") + "+--------+-------+-----+\n60 rows in set (0.00 sec)\n", plain("line|rows|table|skip"), suffix="txt", refusal="line|column|table|separat")
 case("psql: pipes and a dashed line", " drink  | price | age\n--------+-------+-----\n" + lines(None, lambda i: f" {DRINK[i]:<6} | {x(i):>5} | {AGE[i]:>3}") + "(60 rows)\n", plain("line|rows|table|skip"), suffix="txt", refusal="line|column|table|separat")
 case("Markdown", "| drink | price | age |\n|-------|------:|----:|\n" + lines(None, lambda i: f"| {DRINK[i]} | {x(i)} | {AGE[i]} |"), plain(), suffix="txt", refusal="line|column|Markdown|separat")
@@ -680,7 +680,7 @@ family("FASTA in UTF-16", FASTA(PROTEIN).encode("utf-16"), refusal="(?i)utf-16|e
 family("FASTA: a repeated name, other sequences", FASTA(PROTEIN).replace(">s9\n", ">s3\n"), note="s3|name")
 family("FASTA: all names the same", "".join(f">seq\n{s}\n" for s in PROTEIN), note="seq|name")
 family("FASTA: empty names", "".join(f">\n{s}\n" for s in PROTEIN), refusal="name")
-family("FASTA: an entry without a sequence", FASTA(PROTEIN) + ">empty\n", note="empty|without", refusal="empty|without|no letters|found 0|with 0")
+family("FASTA: an entry without a sequence", FASTA(PROTEIN) + ">empty\n", note="empty|without", refusal="empty|without|no letters|(found|got) 0|with 0")
 family("FASTA: secondary structure above", ">ss_dssp\n" + "HHHHEEEE----" * 2 + "\n" + FASTA(PROTEIN), note="ss_dssp|structure")
 family("FASTA: predicted structure and confidence", ">ss_pred PSIPRED\n" + "CCCHHHEEECCC" * 2 + "\n>ss_conf\n" + "998877665544" * 2 + "\n" + FASTA(PROTEIN), note="ss_|structure", suffix="a3m")
 case("FASTA: sequences are not aligned", FASTA([s[: 24 - i % 5] for i, s in enumerate(DNA)]), suffix="fasta", refusal="(?i)align|length|sites")
@@ -711,15 +711,15 @@ family("Stockholm: two families of one width", STOCK + "".join(f"s{i} {s}\n" for
 CLUSTAL = "CLUSTAL W (1.83) multiple sequence alignment\n\n\n"
 family("Clustal", CLUSTAL + "".join(f"s{i:<12} {s}\n" for i, s in enumerate(PROTEIN)) + " " * 14 + "*  : .\n", suffix="aln")
 family("Clustal in blocks with numbers", CLUSTAL + "".join(f"s{i:<12} {s[:14]} {14 - s[:14].count('-')}\n" for i, s in enumerate(PROTEIN)) + " " * 14 + "*  : .\n\n" + "".join(f"s{i:<12} {s[14:]} {24 - s.count('-')}\n" for i, s in enumerate(PROTEIN)) + " " * 14 + "  .\n", suffix="aln")
-family("Clustal named clustal, by MUSCLE", "MUSCLE (3.8) multiple sequence alignment\n\n" + "".join(f"s{i:<12} {s}\n" for i, s in enumerate(PROTEIN)), suffix="clustal", refusal=r"(?i)expected .*; found .*;")
+family("Clustal named clustal, by MUSCLE", "MUSCLE (3.8) multiple sequence alignment\n\n" + "".join(f"s{i:<12} {s}\n" for i, s in enumerate(PROTEIN)), suffix="clustal", refusal=r"(?i)expected .*; (found|got) .*;")
 family("PHYLIP, sequential, strict names", " 40 24\n" + "".join(f"s{i:<9}{s}\n" for i, s in enumerate(DNA)), DNA, suffix="phy")
 family("PHYLIP, relaxed names", "40 24\n" + "".join(f"a_long_name_{i}  {s}\n" for i, s in enumerate(DNA)), DNA, suffix="phy")
 family("PHYLIP, interleaved", " 40 24\n" + "".join(f"s{i:<9}{s[:10]}\n" for i, s in enumerate(DNA)) + "\n" + "".join(f"{s[10:]}\n" for s in DNA), DNA, suffix="phy")
 family("PHYLIP, sequential, wrapped", " 40 24\n" + "".join(f"s{i:<9}{s[:12]}\n          {s[12:]}\n" for i, s in enumerate(DNA)), DNA, suffix="phy", refusal="(?i)phylip|line|sites")
 family("PSICOV: a sequence a line, named aln", "".join(f"{s}\n" for s in PROTEIN), suffix="aln")
 family("PSICOV: a sequence a line, named txt", "".join(f"{s}\n" for s in PROTEIN), suffix="txt")
-family("PSICOV: a sequence a line, named psicov", "".join(f"{s}\n" for s in PROTEIN), suffix="psicov", refusal=r"(?i)expected .*; found .*;")
+family("PSICOV: a sequence a line, named psicov", "".join(f"{s}\n" for s in PROTEIN), suffix="psicov", refusal=r"(?i)expected .*; (found|got) .*;")
 family("PSICOV: DNA, a sequence a line, CRLF", "".join(f"{s}\r\n" for s in DNA), DNA, suffix="aln")
 case("PSICOV: one line is shorter", "".join(f"{s[: 24 - (i == 30)]}\n" for i, s in enumerate(PROTEIN)), suffix="aln", refusal="31")
-family("NEXUS", "#NEXUS\nbegin data;\ndimensions ntax=40 nchar=24;\nformat datatype=dna gap=-;\nmatrix\n" + "".join(f"s{i} {s}\n" for i, s in enumerate(DNA)) + ";\nend;\n", DNA, suffix="nex", refusal=r"(?i)expected .*; found .*;")
+family("NEXUS", "#NEXUS\nbegin data;\ndimensions ntax=40 nchar=24;\nformat datatype=dna gap=-;\nmatrix\n" + "".join(f"s{i} {s}\n" for i, s in enumerate(DNA)) + ";\nend;\n", DNA, suffix="nex", refusal=r"(?i)expected .*; (found|got) .*;")
 case("sequences in a table with names", lines("name,sequence,activity", lambda i: f"m{i},{DNA[i % 40]},{x(i)}"), reads("name out | sequence out/category | activity number", ROWS))

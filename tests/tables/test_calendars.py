@@ -8,7 +8,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.tables import Columns, Frame, RawColumn, columns_of
-from harmonium.tables.moments import WEEKDAYS
+from harmonium.tables.dates import WEEKDAYS
 
 N = 600
 DAY, TIME = "%Y-%m-%d", "%Y-%m-%d %H:%M:%S"
@@ -177,7 +177,7 @@ def test_parts_are_columns_to_ask_for_and_to_tell():
     [date] = hm.ask(rbm, columns, "paid | paid weekday=Sunday", key=key, sweeps=20)
     shown = np.array(date.quantiles, "datetime64[D]")
     assert (weekday(RawColumn("", shown)) == 6).all()
-    told = columns.told("paid=2021-03-05", "--given")
+    told = columns.conditions("paid=2021-03-05", "--given")
     [row] = columns.encode(told.cells, "--given", may_lack=True)
     assert np.isnan(row).sum() == 1
     with pytest.raises(hm.InputError, match="unknown columns before the bar; found 'paid weekday'"):
@@ -213,13 +213,20 @@ def test_names_of_parts_are_unique_and_win_over_other_columns():
 def test_dates_with_commas_and_times_are_told():
     frame = Frame(table("hour", 0))
     columns = columns_of(frame)
-    told = columns.told("paid=2021-03-05 10:30:00, paid hour=9", "--given")
+    told = columns.conditions("paid=2021-03-05 10:30:00, paid hour=9", "--given")
     assert told.cells.names == ("paid", "paid hour")
-    assert columns.told("paid=2021-02-01..2021-03-01", "--given").ranges[0].name == "paid"
+    assert columns.conditions("paid=2021-02-01..2021-03-01", "--given").ranges[0].name == "paid"
     days = columns_of(
         Frame((RawColumn("paid", table("none", 0)[0].values, "%b %d, %Y"), table("none", 0)[1]))
     )
     assert (
-        str(days.told("paid=Jan 05, 2022", "--given").cells.columns[0].values[0])[:10]
+        str(days.conditions("paid=Jan 05, 2022", "--given").cells.columns[0].values[0])[:10]
         == "2022-01-05"
     )
+
+
+def test_a_chosen_calendar_may_stand_beside_dates_that_are_decided():
+    rng = np.random.default_rng(0)
+    frame = Frame((dates(rng.integers(0, 900, N)), dates(rng.integers(0, 900, N), name="due")))
+    columns = columns_of(frame, {"paid": "calendar"})
+    assert [column.kind for column in columns.columns] == ["calendar", "date"]

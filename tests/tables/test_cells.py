@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harmonium.tables import Frame, columns_of
-from harmonium.tables.month_names import LONG, SHORT
+from harmonium.tables.dates import LONG_MONTHS, SHORT_MONTHS
 from harmonium.tables.number_forms import NumberForm, dressed, number_in
 from harmonium.tables.text import read_text
 from harmonium.tables.writing import plain, text_of
@@ -363,12 +363,18 @@ def in_language(names, form):
 
 
 DATES |= {
-    "German months": (in_language(LONG["de"], "{t:%d}. {} {t:%Y}"), "%d. %B{de} %Y"),
-    "French months": (in_language(SHORT["fr"], "{t.day} {} {t:%Y}"), "%-d %b{fr} %Y"),
-    "Spanish months": (in_language(LONG["es"], "{t.day} de {} de {t:%Y}"), "%-d de %B{es} de %Y"),
-    "Dutch capitals": (in_language(SHORT["nl"].upper(), "{t:%d}-{}-{t:%Y}"), "%d-%^b{nl}-%Y"),
+    "German months": (in_language(LONG_MONTHS["de"], "{t:%d}. {} {t:%Y}"), "%d. %B{de} %Y"),
+    "French months": (in_language(SHORT_MONTHS["fr"], "{t.day} {} {t:%Y}"), "%-d %b{fr} %Y"),
+    "Spanish months": (
+        in_language(LONG_MONTHS["es"], "{t.day} de {} de {t:%Y}"),
+        "%-d de %B{es} de %Y",
+    ),
+    "Dutch capitals": (
+        in_language(SHORT_MONTHS["nl"].upper(), "{t:%d}-{}-{t:%Y}"),
+        "%d-%^b{nl}-%Y",
+    ),
     "German with times": (
-        in_language(LONG["de"], "{t.day}. {} {t:%Y %H:%M} Uhr"),
+        in_language(LONG_MONTHS["de"], "{t.day}. {} {t:%Y %H:%M} Uhr"),
         "%-d. %B{de} %Y %H:%M Uhr",
     ),
     "Chinese": (in_form("%Y年%m月%d日"), "%Y年%m月%d日"),
@@ -445,7 +451,7 @@ def test_times_of_day_are_numbers_and_come_back(columns, name):
     assert plain(column)[0] == cells[0]
     kind = columns_of(Frame((column,))).columns[0]
     low, high = (number_in(cell, form) for cell in (cells[0], cells[1]))
-    assert kind.told(cells[0]).values[0] == low
+    assert kind.parsed(cells[0]).values[0] == low
     assert kind.shown(high) == cells[1]
     if kind.kind == "continuous":
         assert " … " in kind.summary

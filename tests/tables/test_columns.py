@@ -275,15 +275,15 @@ def test_order_is_repaired_and_other_columns_are_ignored():
     turned = Frame((words(["?"] * N, "another"), *frame.columns[::-1]))
     np.testing.assert_array_equal(columns.encode(turned, "t"), columns.encode(frame, "t"))
     lacking = Frame(frame.columns[1:])
-    with pytest.raises(hm.InputError, match="t: expected 12 columns by name; found no column 'yes"):
+    with pytest.raises(hm.InputError, match="t: expected 12 columns by name; got no column 'yes"):
         columns.encode(lacking, "t")
 
 
 @pytest.mark.parametrize(
     ("name", "cell", "message"),
     [
-        ("categories", "d", "expected one of the 3 categories; found 'd' in row 1"),
-        ("continuous", np.inf, "expected finite numbers; found infinity in row 1"),
+        ("categories", "d", "expected one of the 3 categories; got 'd' in row 1"),
+        ("continuous", np.inf, "expected finite numbers; got infinity in row 1"),
     ],
 )
 def test_a_cell_that_a_column_does_not_know_is_named(name, cell, message):
@@ -299,7 +299,7 @@ def test_a_cell_that_a_column_does_not_know_is_named(name, cell, message):
     ("told", "message"),
     [
         ({"nobody": "category"}, "'nobody'"),
-        ({"categories": "continuous"}, "column 'categories': expected numbers; found words such"),
+        ({"categories": "continuous"}, "column 'categories': expected numbers; got words such"),
         ({"continuous": "date"}, "column 'continuous': expected dates"),
         (
             {"continuous": "gausian"},
@@ -328,14 +328,14 @@ def test_the_best_guess_is_the_mode_of_words_and_the_mean_of_numbers():
 def test_cells_that_are_told_are_a_row():
     frame = frame_of_all()
     columns = columns_of(frame)
-    told = columns.told("categories=b, few numbers=3, dates=2020-02-01", "--given")
+    told = columns.conditions("categories=b, few numbers=3, dates=2020-02-01", "--given")
     row = told.cells
     assert not told.ranges
     assert row.columns[2].values[0] == np.datetime64(datetime(2020, 2, 1))
     rows = columns.encode(row, "t", may_lack=True)
     assert rows.shape == (1, columns.layer.n_units)
     assert np.isnan(rows).sum() == columns.layer.n_units - 3
-    assert columns.told("categories=B", "--given").cells.columns[0].values[0] == "b"
+    assert columns.conditions("categories=B", "--given").cells.columns[0].values[0] == "b"
     for text, message in (
         ("colour=b", "NAME=VALUE with a name among"),
         ("few numbers=many", "'many' for 'few numbers'"),
@@ -347,18 +347,18 @@ def test_cells_that_are_told_are_a_row():
         ("", "cells such as sex=female"),
     ):
         with pytest.raises(hm.InputError, match=message):
-            columns.told(text, "--given")
+            columns.conditions(text, "--given")
 
 
 def test_ranges_that_are_told_hold_for_rows_inside_them():
     frame = frame_of_all()
     columns = columns_of(frame)
-    told = columns.told("few numbers=2..4, dates=2020-02-01.., categories=b", "--given")
+    told = columns.conditions("few numbers=2..4, dates=2020-02-01.., categories=b", "--given")
     assert [column.name for column in told.cells.columns] == ["categories"]
     cells = {column.name: column.values for column in frame.columns}
     expected = (cells["few numbers"] >= 2) & (cells["few numbers"] <= 4)
     expected &= cells["dates"] >= np.datetime64("2020-02-01")
-    np.testing.assert_array_equal(told.holds_for(frame), expected)
+    np.testing.assert_array_equal(told.hold_for(frame), expected)
     assert 0 < expected.sum() < len(frame)
 
 
@@ -398,9 +398,9 @@ def test_days_are_days_in_a_table_with_times_too():
 
 def test_what_does_not_fit_is_named_with_its_row():
     odd = words(["1", "2", "x", "4"])
-    with pytest.raises(hm.InputError, match="column 'x': expected numbers; found 'x' in row 3"):
+    with pytest.raises(hm.InputError, match="column 'x': expected numbers; got 'x' in row 3"):
         kind_of(EXAMPLES["continuous"][0]).codes(odd, "t")
     days = words(["2024-01-05", "2024-13-45"])
-    found = "expected dates such as 2024-01-31; found '2024-13-45' in row 2"
+    found = "expected dates such as 2024-01-31; got '2024-13-45' in row 2"
     with pytest.raises(hm.InputError, match=found):
         kind_of(EXAMPLES["dates"][0]).codes(days, "t")

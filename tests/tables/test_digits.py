@@ -10,8 +10,7 @@ from harmonium.errors import InputError
 from harmonium.tables import Columns, Frame, RawColumn, columns_of
 from harmonium.tables.base import decimals_of
 from harmonium.tables.text import open_text, read_text
-from harmonium.tables.text_style import TextStyle
-from harmonium.tables.writing import text_of, text_with
+from harmonium.tables.writing import TextStyle, text_of, text_with
 
 RNG = np.random.default_rng(0)
 NUMBERS = RNG.normal(50, 20, 40).round(2)

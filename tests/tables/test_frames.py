@@ -10,8 +10,8 @@ import pytest
 import harmonium as hm
 from harmonium.errors import InputError
 from harmonium.tables import Frame
+from harmonium.tables.columnar import read_arrow, read_parquet
 from harmonium.tables.text import read_text
-from harmonium.tables.typed import read_arrow, read_parquet
 from harmonium.tables.writing import text_of
 
 TABLE = "name,age,when\nAnna,30,2024-01-31\nBob,,2024-02-29\n"
@@ -125,7 +125,7 @@ def test_a_dot_that_may_mark_thousands_is_told(tmp_path):
 
 def test_lines_of_text_are_no_table(tmp_path):
     prose = "This is a letter to a friend.\nIt has some lines.\nNone of them is a row of cells."
-    assert "found lines of text" in refusal(tmp_path, prose)
+    assert "got lines of text" in refusal(tmp_path, prose)
     assert len(read(tmp_path, "name\nAnn Lee\nBob Ray\nCy Poe")) == 3
 
 
@@ -227,9 +227,9 @@ def test_a_column_of_mixed_types_is_read_as_words_and_said(tmp_path):
 
 def test_what_is_wrong_is_named_with_its_line(tmp_path):
     ragged = "a,b,c\n1,x,3\n4,y\n" + "5,z,6\n" * 9
-    assert "3 columns as in the first line; found 2 in line 3" in refusal(tmp_path, ragged)
+    assert "3 columns as in the first line; got 2 in line 3" in refusal(tmp_path, ragged)
     longer = "a,b,c\n1,x,3\n4,y,5,6\n" + "5,z,6\n" * 9
-    assert "3 columns as in the first line; found 4 in line 3" in refusal(tmp_path, longer)
+    assert "3 columns as in the first line; got 4 in line 3" in refusal(tmp_path, longer)
     assert read(tmp_path, "a,b,a\n1,x,2\n").names == ("a", "b", "a.1")
     assert "only blank lines" in refusal(tmp_path, "\n \n")
     assert "a header and no rows" in refusal(tmp_path, "name,age\n")

@@ -8,8 +8,7 @@ import pytest
 
 from harmonium.tables import Frame, RawColumn
 from harmonium.tables.text import Cells
-from harmonium.tables.text_style import TextStyle
-from harmonium.tables.writing import text_of, text_with
+from harmonium.tables.writing import TextStyle, text_of, text_with
 
 
 @pytest.mark.parametrize("sign", list("=+-@\t\r\n＝＋－＠"))

@@ -8,7 +8,7 @@ import pytest
 import harmonium as hm
 from harmonium.tables import Columns, columns_of
 from harmonium.tables.frames import Frame, RawColumn
-from harmonium.tables.keys import Key
+from harmonium.tables.unmodelled import Key
 
 
 def frame_of(cells, name: str = "key") -> Frame:

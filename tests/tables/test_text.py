@@ -368,19 +368,19 @@ def test_names_that_repeat_are_numbered_and_said(tmp_path):
 )
 def test_a_quote_that_is_not_closed_is_named_by_the_line_where_it_opens(tmp_path, content, line):
     message = refusal(tmp_path, content)
-    assert f"found one that opens in line {line:,} and is not closed" in message
+    assert f"got one that opens in line {line:,} and is not closed" in message
 
 
 def test_lines_of_other_widths_are_refused_with_the_options_that_may_help(tmp_path):
     late = refusal(tmp_path, TABLE + "1,2\n" + lines(PEOPLE, COUNTS, COLOURS))
-    assert "expected 3 columns as in the first line; found 2 in line 32" in late
+    assert "expected 3 columns as in the first line; got 2 in line 32" in late
     assert "--separator" in late
     early = refusal(tmp_path, "x\n" + lines(NUMBERS, NUMBERS))
-    assert "expected 1 column as in the first line; found 2 in line 2" in early
+    assert "expected 1 column as in the first line; got 2 in line 2" in early
     assert "--skip N" in early
     assert "--header N" in early
     titled = refusal(tmp_path, "A title of it\n\n" + TABLE + "1,2\n")
-    assert "3 columns as in line 3; found 2 in line 34" in titled
+    assert "3 columns as in line 3; got 2 in line 34" in titled
 
 
 @pytest.mark.parametrize(
@@ -544,10 +544,10 @@ def test_a_format_that_makes_no_sense_is_refused(told, message):
 
 
 def test_a_format_that_does_not_fit_the_file_is_refused(tmp_path):
-    assert "found a blank line; line 3 is the next" in refusal(tmp_path, "a\n\nb\nc\n", header=2)
-    assert "found a file of 2 lines" in refusal(tmp_path, "a\n5\n", skip=2)
-    assert "found a file of 2 lines" in refusal(tmp_path, "a\n5\n", header=3)
-    assert "found a header and no rows" in refusal(tmp_path, "a\n5\n", header=2)
+    assert "got a blank line; line 3 is the next" in refusal(tmp_path, "a\n\nb\nc\n", header=2)
+    assert "got a file of 2 lines" in refusal(tmp_path, "a\n5\n", skip=2)
+    assert "got a file of 2 lines" in refusal(tmp_path, "a\n5\n", header=3)
+    assert "got a header and no rows" in refusal(tmp_path, "a\n5\n", header=2)
     (tmp_path / "t.npy").write_bytes(b"")
     with pytest.raises(InputError, match="only of a text file"):
         read_file(tmp_path / "t.npy", text_format=TextFormat(skip=1))

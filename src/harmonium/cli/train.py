@@ -336,7 +336,7 @@ def resume_cli(
 
 def kinds_told(kinds: list[str], dropped: list[str]) -> dict[str, str]:
     """Return the kinds of columns by name that `--as` and `--drop` say."""
-    from ..tables.quoting import unquoted  # with all of tables, for which --help need not wait
+    from ..tables.conditions import unquoted  # with all of tables, for which --help need not wait
 
     found = {}
     for text in kinds:

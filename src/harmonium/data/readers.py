@@ -24,10 +24,10 @@ from .._files import (
     unzipped,
 )
 from ..errors import InputError, input_error
+from ..tables.columnar import read_arrow, read_parquet
 from ..tables.frames import Frame, frame_of_array
 from ..tables.text import Cells, open_text
 from ..tables.text_format import TextFormat
-from ..tables.typed import read_arrow, read_parquet
 
 LARGE = 2**28  # bytes; a larger .npy file is read a part at a time, when it is used
 _IDX_NAME = re.compile(r".+([-.]idx\d-\w+|\.idx)(\.gz)?", re.IGNORECASE)

@@ -23,8 +23,8 @@ from ..sequences import (
 from ..sequences.alignment import IDENTITY
 from ..tables import Columns, columns_from
 from ..tables.frames import frame_of_array
-from ..tables.left_out import LeftOut
 from ..tables.text_format import TextFormat
+from ..tables.unmodelled import LeftOut
 from .builtin import BUILTIN, builtin
 from .coding import as_table
 from .frames import frame_in

@@ -15,8 +15,7 @@ from ..rbm import RBM
 from ..statistics import student_95
 from ..tables import Columns, Frame
 from ..tables.base import AbstractColumn, AbstractPart
-from ..tables.quoting import meant_in_quotes, split_outside, unquoted
-from ..tables.told import Told, meant
+from ..tables.conditions import Conditions, meant, meant_in_quotes, split_outside, unquoted
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 MOST_STATES = 20  # numbers of more states are told by their quantiles
@@ -110,7 +109,7 @@ def ask(
             advice = "as in: survived | sex=female; what is known stands after the bar"
             advice = meant_in_quotes(name, named, meant(name, named, advice))
             raise input_error("QUESTION", expected, repr(name), advice)
-    told = columns.told(known, "QUESTION") if known.strip() else Told(Frame(()), ())
+    told = columns.conditions(known, "QUESTION") if known.strip() else Conditions(Frame(()), ())
     place = {part.name: i for i, part in enumerate(columns.modelled)}
     row = np.full((1, len(place)), np.nan, np.float32)
     if told.cells.columns:

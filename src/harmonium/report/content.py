@@ -164,7 +164,7 @@ def baseline(name: str, words: str, value: float) -> dict[str, Any]:
 
 
 def _sites(sites: Sites) -> dict[str, Any]:
-    return {"letters": sites.alphabet.letters, "numbers": [place + 1 for place in sites.kept]}
+    return {"letters": sites.alphabet.letters, "numbers": [place + 1 for place in sites.columns]}
 
 
 def _some(rows: np.ndarray, most: int) -> np.ndarray:

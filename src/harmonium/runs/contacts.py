@@ -52,7 +52,7 @@ def contacts(
     check_number("--near", near, "a positive number of Å", "give 8", below=1e9)
     check_count("--apart", apart, least=0)
     rbm, sites = load(run), RunFolder(run).sites_of_alignment()
-    n = len(sites.kept)
+    n = len(sites.columns)
     if n < apart + 2:
         found = f"{n} sites"
         raise input_error(run, f"pairs more than {apart} sites apart", found, "lower --apart")
@@ -63,7 +63,7 @@ def contacts(
     i, j = np.triu_indices(n, apart + 1)
     order = np.argsort(-scores[i, j])
     i, j = i[order], j[order]
-    columns = np.array(sites.kept) + 1
+    columns = np.array(sites.columns) + 1
     pairs: dict[str, np.ndarray] = {"column_1": columns[i], "column_2": columns[j]}
     pairs["score"] = np.round(scores[i, j], 5)
     if known is not None:
@@ -120,7 +120,7 @@ def distances_of(path: str, sites: Sites) -> np.ndarray:
         raise input_error(path, expected, f"{wrong}", "number them as in the alignment")
     whole = np.full((sites.width, sites.width), np.nan)
     whole[pairs[:, 0] - 1, pairs[:, 1] - 1] = whole[pairs[:, 1] - 1, pairs[:, 0] - 1] = table[:, -1]
-    return whole[np.ix_(sites.kept, sites.kept)]
+    return whole[np.ix_(sites.columns, sites.columns)]
 
 
 def _numbers_of(path: str) -> np.ndarray:

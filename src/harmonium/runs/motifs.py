@@ -37,9 +37,9 @@ def motifs(run: str, units: int, out: str | None, overwrite: bool) -> dict[str, 
         check_target(f"--out {out}", out, (".png",), overwrite)
     rbm, sites = load(run), RunFolder(run).sites_of_alignment()
     plain = zero_sum(rbm)
-    w = np.asarray(plain.dense_weights).reshape(len(sites.kept), sites.states, -1)
+    w = np.asarray(plain.dense_weights).reshape(len(sites.columns), sites.states, -1)
     order = np.argsort(-np.sqrt((w**2).sum((0, 1))))[: min(units, w.shape[2])]
-    columns = (np.array(sites.kept) + 1).tolist()
+    columns = (np.array(sites.columns) + 1).tolist()
     if out is not None:
         save_figure(weight_logos(w, sites.alphabet.letters, order.tolist(), numbers=columns), out)
     own = own_sequences(run, sites)
@@ -64,7 +64,7 @@ def _about(
     largest = np.argsort(-np.abs(one).ravel())[:LETTERS]
     letters = [
         {
-            "column": sites.kept[k // sites.states] + 1,
+            "column": sites.columns[k // sites.states] + 1,
             "letter": sites.alphabet.letters[k % sites.states],
             "weight": float(one.ravel()[k]),
         }

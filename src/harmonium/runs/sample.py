@@ -102,7 +102,7 @@ def draw_rows(
         if Path(given).is_file():
             known = read_frame(given, columns, text_format_for(given, run, text or {}))
         else:
-            told = columns.told(given, f"--given {given}")
+            told = columns.conditions(given, f"--given {given}")
             known = told.cells
         if known.columns:
             held = columns.encode(known, f"--given {given}", may_lack=True)

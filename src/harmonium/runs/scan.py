@@ -38,9 +38,9 @@ def scan(run: str, sequence: str | None, out: str | None, overwrite: bool) -> di
     rbm, sites = load(run), RunFolder(run).sites_of_alignment()
     raw, row, codes = reference(run, sites, sequence)
     scores, letters = single_changes(rbm, codes), sites.alphabet.letters
-    columns = np.array(sites.kept) + 1
+    columns = np.array(sites.columns) + 1
     every, numbered = raw.numbers(row)
-    numbers = every[list(sites.kept)]
+    numbers = every[list(sites.columns)]
     site, to = np.nonzero(np.ones_like(scores, bool))
     is_change = (to != codes[site]) & (to != 0) & (codes[site] != 0)
     site, to = site[is_change], to[is_change]

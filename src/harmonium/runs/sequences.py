@@ -39,9 +39,9 @@ def given_rows(given: str, sites: Sites) -> np.ndarray:
     if file_and_family(given)[0].is_file():
         raw = read_sequences(given)
         codes = sites.encode(raw, label).astype(float)
-        codes[sites.alphabet.codes[raw.letters][:, list(sites.kept)] == -1] = np.nan
+        codes[sites.alphabet.codes[raw.letters][:, list(sites.columns)] == -1] = np.nan
         return codes
-    row = np.full((1, len(sites.kept)), np.nan)
+    row = np.full((1, len(sites.columns)), np.nan)
     for part in given.split(","):
         column, equals, letter = (text.strip() for text in part.partition("="))
         if not equals or not column.isdecimal() or len(letter) != 1:
@@ -49,7 +49,7 @@ def given_rows(given: str, sites: Sites) -> np.ndarray:
             raise input_error(label, "a file, or COLUMN=LETTER", repr(part), advice)
         site = sites.site_of(int(column))
         if site is None:
-            expected = f"one of the {len(sites.kept):,} columns that are modelled, from 1 to"
+            expected = f"one of the {len(sites.columns):,} columns that are modelled, from 1 to"
             expected += f" {sites.width:,}"
             raise input_error(label, expected, column, "see sites.json in the run's folder")
         code = sites.alphabet.letters.find(letter.upper())
@@ -106,7 +106,7 @@ def score_sequences(
     rows = Dataset(codes, name=source)
     whole = scored_by_run(folder, rbm, rows, seconds, key=key)
     log_p = -free_energies(rbm, codes).astype(float) - whole.log_z.value
-    per_site = log_p / len(sites.kept)
+    per_site = log_p / len(sites.columns)
     if out is not None:
         columns = {"name": np.array(raw.names, object), "log_p": np.round(log_p, 4)}
         columns["per_site"] = np.round(per_site, 5)
@@ -117,7 +117,7 @@ def score_sequences(
         "run": run,
         "out": out,
         "sequences": len(codes),
-        "sites": len(sites.kept),
+        "sites": len(sites.columns),
         "notes": list(raw.notes),
         **likelihood_brief(whole),
         "least_probable": [{"name": raw.names[k], "log_p": float(log_p[k])} for k in order],

@@ -11,8 +11,7 @@ from ..data.readers import cells_of
 from ..io.formats.base import write_whole
 from ..tables import Frame, RawColumn
 from ..tables.text_format import TextFormat
-from ..tables.text_style import TextStyle
-from ..tables.writing import text_of, text_with
+from ..tables.writing import TextStyle, text_of, text_with
 
 
 def frame_of(columns: dict[str, np.ndarray]) -> Frame:

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import count_of, input_error
-from .alphabets import Alphabet, alphabet_named
+from ..errors import InputError, count_of
 from .reading import RawAlignment, file_and_family, read_sequences
 from .similarity import Neighbours, neighbours
-from .sites import Sites, codes_of, notes_on_letters
+from .sites import Alphabet, Sites, alphabet_named, codes_of, notes_on_letters
 
 __all__ = ["Alignment", "read_alignment"]
 
@@ -30,7 +29,7 @@ class Alignment:
         titles: the whole titles.
         codes: integer codes, shape (sequences, sites); 0 is a gap.
         sites: what the sites and the codes mean.
-        neighbours: how alike the sequences are.
+        neighbours: the weights and clusters of similar sequences.
         notes: a sentence for each thing that was done.
 
     Example:
@@ -85,7 +84,7 @@ def read_alignment(
         path: a FASTA, A2M, A3M, Stockholm, Clustal or PHYLIP file, or one with a sequence in each
             line, perhaps with .gz; FILE:NAME chooses one of several families.
         alphabet: "auto", "protein", "rna", "dna", or all letters with the gap first, as "-AB".
-        identity: the fraction of equal sites from which two sequences count as alike.
+        identity: the fraction of equal sites from which two sequences count as similar.
         most_gaps_at_site: columns with a larger fraction of gaps are left out.
         most_gaps_in_sequence: sequences with a larger fraction of gaps are dropped.
         progress: is called with the fraction of the pairs of sequences that were compared.
@@ -103,58 +102,72 @@ def read_alignment(
         >>> family.codes.shape, family.weights.tolist()  # a and b share a weight of 1
         ((3, 5), [0.5, 0.5, 1.0])
     """
-    label, name = str(path), file_and_family(path)[0].name
+    label = str(path)
+    name = file_and_family(path)[0].name
     raw = read_sequences(path)
     if len(raw.names) < 2:
-        expected, advice = "an alignment of many sequences", "give all sequences of the family"
-        raise input_error(label, expected, "a single sequence", advice)
-    for option, value in (("site", most_gaps_at_site), ("sequence", most_gaps_in_sequence)):
-        if not 0 <= value <= 1:
-            given = f"most_gaps_{option}"
-            raise input_error(given, "a fraction from 0 to 1", f"{value}", "give 0.5")
+        raise InputError(
+            f"{label}: expected an alignment of many sequences; got a single sequence; give all"
+            " sequences of the family."
+        )
+    _check_fraction("most_gaps_at_site", most_gaps_at_site)
+    _check_fraction("most_gaps_in_sequence", most_gaps_in_sequence)
     letters = alphabet_named(alphabet, _counts(raw), label)
     codes = codes_of(raw, letters, label)
-    kept, rows, notes = _without_gaps(codes, name, most_gaps_at_site, most_gaps_in_sequence)
-    if len(rows) < 2 or not len(kept):
-        found = f"{count_of(len(rows), 'sequence')} and {count_of(len(kept), 'site')}"
-        advice = "raise the fraction of gaps that is allowed"
-        raise input_error(label, "sequences and sites with few gaps", found, advice)
-    sites = Sites(letters, tuple(kept.tolist()), codes.shape[1])
-    codes = np.ascontiguousarray(codes[rows][:, kept])
-    found = neighbours(codes, identity, progress)
-    about = f"{name}: {count_of(len(codes), 'sequence')} of {count_of(len(kept), 'site')}"
-    about += f" ({_described(letters)}), {found.effective:,.0f} effective ones at"
-    about += f" {identity:.0%} identity, in {count_of(int(found.cluster.max()) + 1, 'cluster')}."
-    notes = (*raw.notes, *notes_on_letters(raw, letters, name), *notes, about)
-    names, titles = ([some[k] for k in rows] for some in (raw.names, raw.titles))
-    return Alignment(names, titles, codes, sites, found, notes)
+    is_gap = codes == 0
+    columns = np.flatnonzero(is_gap.mean(0) <= most_gaps_at_site)
+    gap_fraction = is_gap[:, columns].mean(1) if len(columns) else np.ones(len(codes))
+    rows = np.flatnonzero(gap_fraction <= most_gaps_in_sequence)
+    if len(rows) < 2 or not len(columns):
+        raise InputError(
+            f"{label}: expected sequences and sites with few gaps; got"
+            f" {count_of(len(rows), 'sequence')} and {count_of(len(columns), 'site')}; raise the"
+            " fraction of gaps that is allowed."
+        )
+    notes = [*raw.notes, *notes_on_letters(raw, letters, name)]
+    n_columns = codes.shape[1] - len(columns)
+    if n_columns:
+        notes.append(
+            f"{name}: {count_of(n_columns, 'column')} with more than {most_gaps_at_site:.0%} gaps"
+            " left out; the others keep their numbers."
+        )
+    n_rows = len(codes) - len(rows)
+    if n_rows:
+        notes.append(
+            f"{name}: {count_of(n_rows, 'sequence')} with more than {most_gaps_in_sequence:.0%}"
+            " gaps dropped."
+        )
+    sites = Sites(letters, tuple(columns.tolist()), codes.shape[1])
+    codes = np.ascontiguousarray(codes[rows][:, columns])
+    similar = neighbours(codes, identity, progress)
+    n_clusters = int(similar.cluster.max()) + 1
+    notes.append(
+        f"{name}: {count_of(len(codes), 'sequence')} of {count_of(len(columns), 'site')}"
+        f" ({_described(letters)}), {similar.effective:,.0f} effective ones at {identity:.0%}"
+        f" identity, in {count_of(n_clusters, 'cluster')}."
+    )
+    return Alignment(
+        names=[raw.names[row] for row in rows],
+        titles=[raw.titles[row] for row in rows],
+        codes=codes,
+        sites=sites,
+        neighbours=similar,
+        notes=tuple(notes),
+    )
+
+
+def _check_fraction(name: str, value: float) -> None:
+    if not 0 <= value <= 1:
+        raise InputError(f"{name}: expected a fraction from 0 to 1; got {value}.")
 
 
 def _described(alphabet: Alphabet) -> str:
-    kind = {"rna": "RNA", "dna": "DNA", "protein": "protein"}.get(alphabet.name, "letters as told")
-    return f"{kind}: {alphabet.letters}"
+    title = {"rna": "RNA", "dna": "DNA", "protein": "protein"}.get(alphabet.name)
+    return f"{title or 'letters as told'}: {alphabet.letters}"
 
 
 def _counts(raw: RawAlignment) -> np.ndarray:
+    """Return how often each byte is a letter, gaps excepted."""
     counts = np.bincount(raw.letters.ravel(), minlength=256)
     counts[[ord("-"), ord(".")]] = 0
     return counts
-
-
-def _without_gaps(
-    codes: np.ndarray, name: str, at_site: float, in_sequence: float
-) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    """Return the columns and the sequences with few gaps, and what was left out."""
-    gaps = codes == 0
-    kept = np.flatnonzero(gaps.mean(0) <= at_site)
-    share = gaps[:, kept].mean(1) if len(kept) else np.ones(len(codes))
-    rows, notes = np.flatnonzero(share <= in_sequence), ()
-    columns = codes.shape[1] - len(kept)
-    if columns:
-        found = f"{count_of(columns, 'column')} with more than {at_site:.0%} gaps left out"
-        notes = (f"{name}: {found}; the others keep their numbers.",)
-    lost = len(codes) - len(rows)
-    if lost:
-        found = f"{count_of(lost, 'sequence')} with more than {in_sequence:.0%} gaps dropped"
-        notes = (*notes, f"{name}: {found}.")
-    return kept, rows, notes

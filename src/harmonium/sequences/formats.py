@@ -1,17 +1,26 @@
-"""Formats of alignments, told by their content: FASTA with its kin, and lines of letters alone."""
+"""Formats of alignments: FASTA and its kin, Stockholm, Clustal, PHYLIP, and lines of letters alone.
+
+The content of a file determines its format. Biopython and easel read these too; they are read here
+all the same, since both take the first family alone or join lines of one name, and an alignment is
+to be read without an extra package.
+"""
 
 from __future__ import annotations
 
 import codecs
 import re
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from .._files import bytes_of, parser_errors, unzipped
-from ..errors import InputError, count_of, input_error, printable
-from .blocks import STOCKHOLM, Row, clustal, joined, phylip, stockholm
-from .entries import LETTERS, Entry, Family, entry
+from ..errors import InputError, count_of, printable
 
+LETTERS = re.compile(rb"[A-Za-z.*?~_-]+")
+# Most programs write a gap as "-"; GCG writes "~" at the ends, and some viewers write "_".
+_USUAL_GAPS = bytes.maketrans(b"_~", b"--")
+STOCKHOLM = re.compile(rb"#\s*STOCKHOLM\b", re.IGNORECASE)  # the first line of a family
+_CONSERVATION = re.compile(rb"[ \t*:.]+")  # the line below a block of Clustal
 PEEK = 2**16  # bytes from which a file without a telling name is judged
 FEWEST_SITES = 10  # shorter lines of letters are words of a table rather than sequences
 FEWEST_KNOWN = 0.95  # of such lines' letters are amino acids or bases; English has 10 % of O and U
@@ -37,6 +46,58 @@ _UNREAD = (
 )
 
 
+class Entry(NamedTuple):
+    """A sequence as the file holds it.
+
+    Attributes:
+        title: the name and what else stands in its line.
+        letters: with gaps as "-", insertions as they are.
+        line: the number of the line where it begins.
+    """
+
+    title: str
+    letters: bytes
+    line: int
+
+    @property
+    def name(self) -> str:
+        """The first word of the title."""
+        return self.title.split(None, 1)[0]
+
+
+class Family(NamedTuple):
+    """The sequences of one alignment; some files hold several.
+
+    Attributes:
+        names: what it is called: an accession, an identifier, or the name of its first sequence.
+        entries: its sequences.
+        notes: what was set aside, as clauses without the name of the file.
+    """
+
+    names: tuple[str, ...]
+    entries: list[Entry]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def called(self) -> str:
+        """The first of its names, of limited length; nothing if it has none."""
+        return self.names[0][:40] if self.names else ""
+
+
+def entry(title: bytes, letters: bytes, line: int, label: str) -> Entry:
+    """Return a sequence of a file.
+
+    Raises:
+        InputError: the title is empty.
+    """
+    text = title.decode(errors="replace")
+    if not text.strip():
+        raise InputError(
+            f"{label}: expected a name; got {text!r} in line {line:,}; give each sequence a name."
+        )
+    return Entry(text.strip(), letters.translate(_USUAL_GAPS), line)
+
+
 def families_in(path: Path, label: str) -> list[Family]:
     """Return the families of sequences of a file; `.gz` files are decompressed.
 
@@ -45,14 +106,14 @@ def families_in(path: Path, label: str) -> list[Family]:
     """
     content = _plain(unzipped(bytes_of(path, label), label), label)
     if not content.strip(b"\0 \t\n"):
-        raise input_error(label, "aligned sequences", "an empty file", "check how it was written")
+        raise InputError(f"{label}: expected aligned sequences; got an empty file.")
     start = content.lstrip(b"\0 \t\n")
     if not STOCKHOLM.match(start) and _TITLE.search(content):
         return _fasta(content, label)
     content = content.rstrip(b"\0 \t\n") + b"\n"
     start = content.lstrip(b"\0 \t\n")
     if b"\0" in content:
-        raise input_error(label, "text", "binary content", "write sequences as FASTA")
+        raise InputError(f"{label}: expected text; got binary content; write sequences as FASTA.")
     if STOCKHOLM.match(start):
         return stockholm(content, label)
     if _CLUSTAL.match(start):
@@ -114,8 +175,11 @@ def _fasta(content: bytes, label: str) -> list[Family]:
     for before, after in pairwise(parts):
         at_line_end = before.endswith(b"\n") or not before or after[:1] in (b"", b">", b"#", b"\n")
         if not at_line_end:
-            raise input_error(label, "text", "binary content", "write sequences as FASTA")
-    line, families = 1, dict[bytes, Family]()
+            raise InputError(
+                f"{label}: expected text; got binary content; write sequences as FASTA."
+            )
+    families = dict[bytes, Family]()
+    line = 1
     for part in parts:
         if part.strip():
             family = _part_of_fasta(part, line, label)
@@ -148,12 +212,16 @@ def _part_of_fasta(part: bytes, line: int, label: str) -> Family:
             body = _COMMENT.sub(b"", body)
         letters = b"".join(body.split())
         if not title.strip():
-            found, advice = f"an empty name in line {line:,}", "give each sequence a name"
-            raise input_error(label, "a name after each '>'", found, advice)
+            raise InputError(
+                f"{label}: expected a name after each '>'; got an empty name in line {line:,}; give"
+                " each sequence a name."
+            )
         sequence = entry(title, letters, line, label)
         if not letters:
-            found = f"{sequence.title!r} (line {line:,}) without letters"
-            raise input_error(label, "a sequence after each name", found, "remove it")
+            raise InputError(
+                f"{label}: expected a sequence after each name; got {sequence.title!r} (line"
+                f" {line:,}) without letters; remove it."
+            )
         entries.append(sequence)
         line += record.count(b"\n")
     return Family((entries[0].name,), entries, _note_on_comments(comments))
@@ -168,7 +236,9 @@ def _note_on_comments(comments: list[bytes]) -> tuple[str, ...]:
 
 def _lines_of_letters(content: bytes, label: str) -> Family:
     """Return a sequence for each line, as PSICOV, CCMpred and SELEX write them."""
-    rows, comments, paragraph = list[Row](), list[bytes](), 0
+    rows = list[Row]()
+    comments = list[bytes]()
+    paragraph = 0
     for number, line in enumerate(content.split(b"\n"), 1):
         words = line.split()
         if line[:1] in (b"#", b";"):
@@ -176,8 +246,9 @@ def _lines_of_letters(content: bytes, label: str) -> Family:
         elif not words:
             paragraph += 1
         elif len(words) > 2 or not LETTERS.fullmatch(words[-1]):
-            where = f"{_shown(line)} in line {number:,}"
-            raise _unknown(label, where if rows else f"a file that begins with {_shown(line)}")
+            if not rows:
+                raise _unknown(label, f"a file that begins with {_shown(line)}")
+            raise _unknown(label, f"{_shown(line)} in line {number:,}")
         else:
             name = words[0] if len(words) == 2 else b""
             rows.append(Row(name, words[-1], number, paragraph))
@@ -191,20 +262,279 @@ def _lines_of_letters(content: bytes, label: str) -> Family:
         raise _unknown(label, f"{_shown(nameless[0].letters)} in line {nameless[0].line:,}")
     if 1 < len({row.paragraph for row in rows}) < len(rows):
         # They may be parts of longer sequences, or several alignments.
-        found = "blocks of lines without names"
-        raise input_error(label, "a sequence in each line", found, "write it as FASTA")
-    how = "each line is a sequence without a name"
-    how += f"; they are numbered from row_1 to row_{len(rows)}"
+        raise InputError(
+            f"{label}: expected a sequence in each line; got blocks of lines without names; write"
+            " it as FASTA."
+        )
+    note = "each line is a sequence without a name"
+    note += f"; they are numbered from row_1 to row_{len(rows)}"
     entries = [entry(b"row_%d" % k, row.letters, row.line, label) for k, row in enumerate(rows, 1)]
-    return Family((), entries, (how, *_note_on_comments(comments)))
+    return Family((), entries, (note, *_note_on_comments(comments)))
 
 
-def _unknown(label: str, found: str) -> InputError:
-    expected = "FASTA, A2M, A3M, Stockholm, Clustal or PHYLIP, or a sequence in each line"
-    advice = "write sequences as FASTA, each after a line of '>' and its name"
-    return input_error(label, expected, found, advice)
+def _unknown(label: str, content: str) -> InputError:
+    return InputError(
+        f"{label}: expected FASTA, A2M, A3M, Stockholm, Clustal or PHYLIP, or a sequence in each"
+        f" line; got {content}; write sequences as FASTA, each after a line of '>' and its name."
+    )
 
 
 def _shown(text: bytes) -> str:
     first = text.strip().split(b"\n")[0]
     return printable(repr(first[:20].decode(errors="replace")))
+
+
+class Row(NamedTuple):
+    """A line of a block; blank lines separate paragraphs."""
+
+    name: bytes
+    letters: bytes
+    line: int
+    paragraph: int
+
+
+# --- Stockholm ------------------------------------------------------------------------------
+
+
+def stockholm(content: bytes, label: str) -> list[Family]:
+    """Return the families of a Stockholm file, each of which ends with a line of //.
+
+    Raises:
+        InputError: a line that is no name with letters, or blocks that do not fit together.
+    """
+    families = list[Family]()
+    rows = list[Row]()
+    names = dict[bytes, str]()
+    paragraph = 0
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if line.startswith(b"//") or STOCKHOLM.match(line):
+            if rows:
+                families.append(_family(rows, names, label, line.startswith(b"//")))
+            rows = []
+            names = {}
+            paragraph = 0
+        elif not line.strip():
+            paragraph += 1
+        elif line.startswith(b"#=GF"):
+            words = line.split(None, 2)
+            if len(words) == 3 and words[1] in (b"AC", b"ID"):
+                names.setdefault(words[1], words[2].decode(errors="replace").strip())
+        elif not line.startswith(b"#"):
+            name, *letters = line.split()
+            if len(letters) != 1:
+                raise _no_row(label, line, number)
+            rows.append(Row(name, letters[0], number, paragraph))
+    if rows:
+        families.append(_family(rows, names, label, False))
+    if not families:
+        raise InputError(f"{label}: expected aligned sequences; got none.")
+    return families
+
+
+def _family(rows: list[Row], names: dict[bytes, str], label: str, is_closed: bool) -> Family:
+    entries, notes = joined(rows, label)
+    accession = names.get(b"AC", "")
+    # Pfam's accessions have a version, PF00072.27, that people leave out.
+    candidates = (accession.partition(".")[0], names.get(b"ID", ""), accession)
+    if not is_closed:
+        notes += ("the line // that ends it is missing: perhaps it was cut short",)
+    return Family(tuple(dict.fromkeys(filter(None, candidates))), entries, notes)
+
+
+# --- Clustal --------------------------------------------------------------------------------
+
+
+def clustal(content: bytes, label: str) -> Family:
+    """Return the sequences of a Clustal file; its lines of conservation are left out.
+
+    Raises:
+        InputError: a line that is no name with letters, or blocks that do not fit together.
+    """
+    rows = list[Row]()
+    paragraph = 0
+    is_head = True
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if is_head or _CONSERVATION.fullmatch(line) or not line.strip():
+            is_head = is_head and not line.strip()
+            paragraph += 1
+            continue
+        name, *letters = line.split()
+        if len(letters) == 2 and letters[1].isdigit():  # the number of residues so far
+            letters = letters[:1]
+        if len(letters) != 1:
+            raise _no_row(label, line, number)
+        rows.append(Row(name, letters[0], number, paragraph))
+    if not rows:
+        raise InputError(f"{label}: expected aligned sequences; got none.")
+    return Family((), *joined(rows, label))
+
+
+# --- Blocks of named lines ------------------------------------------------------------------
+
+
+def joined(rows: list[Row], label: str) -> tuple[list[Entry], tuple[str, ...]]:
+    """Return the sequences of lines, of which those of one name are joined only if blocks say so.
+
+    Blocks have the same names in the same order. They are parted by blank lines, or follow each
+    other; a name in two lines of one block is that of two sequences.
+
+    Raises:
+        InputError: a name stands in blocks that differ, or lines of a block differ in length.
+    """
+    paragraphs = [list(group) for _, group in groupby(rows, key=lambda row: row.paragraph)]
+    orders = [[row.name for row in paragraph] for paragraph in paragraphs]
+    notes = ()
+    if len(orders) > 1 and all(order == orders[0] for order in orders):
+        blocks = paragraphs
+    else:
+        height = _period([row.name for row in rows])
+        blocks = [rows[k : k + height] for k in range(0, len(rows), height)]
+        if len(blocks) > 1:
+            number = f"{len(blocks):,} blocks with the same {height:,} names in the same order"
+            notes = (f"{number} are joined",)
+        else:
+            _check_paragraphs(paragraphs, label)
+            return [entry(row.name, row.letters, row.line, label) for row in rows], notes
+    for block in blocks:
+        width = len(block[0].letters)
+        for row in block:
+            if len(row.letters) != width:
+                raise InputError(
+                    f"{label}: expected {width:,} letters in line {row.line:,}, as in line"
+                    f" {block[0].line:,}; got {len(row.letters):,} of {_text(row.name)}; correct"
+                    " this block, or align again."
+                )
+    columns = zip(*blocks, strict=True)
+    sequences = [(lines[0], b"".join(row.letters for row in lines)) for lines in columns]
+    return [entry(row.name, letters, row.line, label) for row, letters in sequences], notes
+
+
+def _period(names: list[bytes]) -> int:
+    """Return after how many lines the same names begin again, or their number if they do not."""
+    height = next((k for k in range(1, len(names)) if names[k] == names[0]), len(names))
+    # The same name in each line is that of several sequences, not of one in several lines.
+    is_block = height > 1 and len(set(names[:height])) == height and len(names) % height == 0
+    repeats = is_block and names == names[:height] * (len(names) // height)
+    return height if repeats else len(names)
+
+
+def _check_paragraphs(paragraphs: list[list[Row]], label: str) -> None:
+    """Refuse a name in several paragraphs: it may be one sequence in parts, or several."""
+    first = dict[bytes, Row]()
+    for paragraph in paragraphs:
+        for row in paragraph:
+            earlier = first.setdefault(row.name, row)
+            if earlier.paragraph != row.paragraph:
+                raise InputError(
+                    f"{label}: expected the same names in each block; got {_text(row.name)} in"
+                    f" lines {earlier.line:,} and {row.line:,}, whose blocks have other names;"
+                    " write each sequence in one line, or all names in each block."
+                )
+
+
+def _no_row(label: str, line: bytes, number: int) -> InputError:
+    return InputError(
+        f"{label}: expected a name and letters in each line; got {line[:40]!r} in line {number:,}."
+    )
+
+
+def _text(name: bytes) -> str:
+    return repr(name.decode(errors="replace"))
+
+
+# --- PHYLIP ---------------------------------------------------------------------------------
+
+
+def phylip(content: bytes, label: str) -> Family:
+    """Return the sequences of a PHYLIP file, whichever of its forms it has.
+
+    Names end at a blank, or after ten letters; sequences follow each other, or are in blocks. A
+    form counts if it gives as many sequences of as many letters as the first line says.
+
+    Raises:
+        InputError: no form does, or two do with different results.
+    """
+    lines = [
+        NumberedLine(number, line)
+        for number, line in enumerate(content.split(b"\n"), 1)
+        if line.strip()
+    ]
+    count, length = (int(word) for word in lines[0].text.split()[:2])
+    forms = list[list[Entry]]()
+    for is_strict in (False, True):
+        for rows_of in (_in_blocks, _one_by_one):
+            rows = rows_of(lines[1:], count, length, is_strict)
+            if rows is None:
+                continue
+            entries = [entry(row.name, row.letters, row.line, label) for row in rows]
+            if entries not in forms:
+                forms.append(entries)
+    if len(forms) != 1:
+        readings = "two ways to read them" if forms else f"others in {len(lines) - 1:,} lines"
+        raise InputError(
+            f"{label}: expected {count:,} sequences of {length:,} letters, as the first line says;"
+            f" got {readings}; write the sequences as FASTA."
+        )
+    if any(b"." in sequence.letters for sequence in forms[0]):
+        # PHYLIP's own programs repeat the first sequence there, others mean a gap.
+        raise InputError(
+            f"{label}: expected PHYLIP without dots; got dots, which mean a gap or the letter of"
+            " the first sequence; write gaps as '-'."
+        )
+    return Family((), forms[0])
+
+
+class NumberedLine(NamedTuple):
+    """A line of a file, and its number."""
+
+    number: int
+    text: bytes
+
+
+def _in_blocks(
+    lines: list[NumberedLine], count: int, length: int, is_strict: bool
+) -> list[Row] | None:
+    """Return the sequences that lines hold in blocks; None if they do not."""
+    if not count or len(lines) % count:
+        return None
+    heads = [_head(line.text, is_strict) for line in lines[:count]]
+    parts = [[letters] for _, letters in heads]
+    for place, line in enumerate(lines[count:]):
+        parts[place % count].append(b"".join(line.text.split()))
+    rows = [
+        Row(name, b"".join(letters), line.number, 0)
+        for (name, _), letters, line in zip(heads, parts, lines, strict=False)
+    ]
+    return rows if all(letters for _, letters in heads) and _fit(rows, length) else None
+
+
+def _one_by_one(
+    lines: list[NumberedLine], count: int, length: int, is_strict: bool
+) -> list[Row] | None:
+    """Return the sequences that follow each other in lines; None if they do not."""
+    rows = list[Row]()
+    place = 0
+    while place < len(lines) and len(rows) < count:
+        first = lines[place]
+        name, letters = _head(first.text, is_strict)
+        place += 1
+        while len(letters) < length and place < len(lines):
+            letters += b"".join(lines[place].text.split())
+            place += 1
+        rows.append(Row(name, letters, first.number, 0))
+    is_complete = place == len(lines) and len(rows) == count
+    return rows if is_complete and _fit(rows, length) else None
+
+
+def _head(line: bytes, is_strict: bool) -> tuple[bytes, bytes]:
+    """Return the name that begins a line, and the letters after it."""
+    if is_strict:
+        return line[:10].strip(), b"".join(line[10:].split())
+    name, *letters = line.split()
+    return name, b"".join(letters)
+
+
+def _fit(rows: list[Row], length: int) -> bool:
+    return all(
+        row.name and len(row.letters) == length and LETTERS.fullmatch(row.letters) for row in rows
+    )

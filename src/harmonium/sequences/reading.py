@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import re
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import InputError, count_of, input_error
-from .entries import Entry, chosen_family, sequences_of, without_final_stops
-from .formats import PEEK, families_in, looks_aligned
+from ..errors import InputError, count_of
+from .formats import PEEK, Entry, Family, families_in, looks_aligned
 
 FASTA = (".fasta", ".fa", ".fas", ".faa", ".fna", ".afa", ".aln")
 INSERTIONS_MARKED = (".a2m", ".a3m")
@@ -23,7 +23,15 @@ OTHERS = (".afasta", ".fst", ".fsa", ".mfa", ".ffn", ".frn", ".msa", ".pir", ".a
 UNREAD = (".nex", ".nexus", ".nxs", ".msf")  # known only so that they are refused by their names
 SUFFIXES = (*FASTA, *INSERTIONS_MARKED, *STOCKHOLM, *BLOCKS, *LINES, *OTHERS, *UNREAD)
 OPEN = ("", ".txt")  # suffixes that say nothing of what a file holds
-GAP, DOT = ord("-"), ord(".")
+# Bytes.
+GAP = ord("-")
+DOT = ord(".")
+_CAPITAL = re.compile(rb"[A-MO-WYZ]")  # N and X mask letters in either case
+_MARKS = re.compile(rb"[a-z.]")
+# Rows that HHsuite writes among the sequences: a structure or a consensus is no sequence.
+_SET_ASIDE = re.compile(
+    r"((ss|sa|aa)_(dssp|pred|conf)(?![a-z])|cons(ensus)?-?$)|.*_consensus$", re.I
+)
 
 
 class RawAlignment(NamedTuple):
@@ -31,12 +39,13 @@ class RawAlignment(NamedTuple):
 
     Attributes:
         names: the first word of each sequence's title.
-        titles: the whole title, with what else it says.
+        titles: the whole titles.
         letters: one byte for each site, shape (sequences, sites); gaps are "-".
         lines: the number of the line where each sequence begins.
         notes: sentences that say what was dropped.
         whole: each sequence with its insertions, as it is in the file.
-        columns: the columns of the file that are kept; None where each letter was judged by itself.
+        columns: the places of these columns in the file; None where insertions were removed letter
+            by letter.
     """
 
     names: list[str]
@@ -48,28 +57,34 @@ class RawAlignment(NamedTuple):
     columns: np.ndarray | None
 
     def numbers(self, row: int) -> tuple[np.ndarray, str]:
-        """Return the number of a sequence's residue at each site, 0 at a gap, and how it is found.
+        """Return the number of a sequence's residue at each site, 0 at a gap, and its origin.
 
-        The first residue has the number that the name tells, as 24 in "BLAT_ECOLX/24-286", else 1;
-        insertions count. If the name tells of more or fewer residues than the file has, some were
+        The first residue has the number in the name, as 24 in "BLAT_ECOLX/24-286", else 1;
+        insertions count. If the name says more or fewer residues than the file has, some were
         removed nobody knows where: then sites have the numbers of their columns.
         """
         letters = np.frombuffer(self.whole[row], np.uint8)
         is_residue = (_upper(letters) >= ord("A")) & (_upper(letters) <= ord("Z"))
-        is_site = ~(_is_lower(letters) | (letters == DOT))
-        kept = is_site if self.columns is None else self.columns
-        found, count = np.cumsum(is_residue)[kept], int(is_residue.sum())
-        told, how = re.search(r"/(\d{1,9})-(\d{1,9})$", self.names[row]), "residues, from 1"
-        if told:
-            first, last = int(told[1]), int(told[2])
-            found, how = found + first - 1, f"residues, from {first}, as the name tells"
-            if last - first + 1 != count:
-                found = np.arange(1, len(found) + 1)
-                how = (
-                    f"columns of the alignment, as the name tells of {last - first + 1:,} residues"
+        columns = self.columns
+        if columns is None:
+            columns = np.flatnonzero(~(_is_lower(letters) | (letters == DOT)))
+        numbers = np.cumsum(is_residue)[columns]
+        count = int(is_residue.sum())
+        origin = "residues, from 1"
+        residues = re.search(r"/(\d{1,9})-(\d{1,9})$", self.names[row])
+        if residues:
+            first = int(residues[1])
+            named = int(residues[2]) - first + 1
+            if named == count:
+                numbers = numbers + first - 1
+                origin = f"residues, from {first}, as the name tells"
+            else:
+                numbers = np.arange(1, len(numbers) + 1)
+                origin = (
+                    f"columns of the alignment, as the name tells of {named:,} residues"
                     f" and the file has {count:,}"
                 )
-        return np.where(is_residue[kept], found, 0), how
+        return np.where(is_residue[columns], numbers, 0), origin
 
 
 def named_as_alignment(path: Path) -> bool:
@@ -112,7 +127,7 @@ def _suffix(path: Path) -> str:
 
 
 def read_sequences(path: str | Path) -> RawAlignment:
-    """Read aligned sequences; the content of the file tells its format, and .gz is decompressed.
+    """Read aligned sequences, in the format of the file's content; .gz is decompressed.
 
     Letters in lower case and dots are insertions, which are dropped: in A2M and A3M files each
     letter by itself; in others whole columns, in which no sequence has a capital letter or "-". In
@@ -136,10 +151,10 @@ def read_sequences(path: str | Path) -> RawAlignment:
         name = " ".join([family.called or f"{choice}", *others])
         notes.insert(0, f"{name}, one of {len(families):,} families")
     is_marked = any(suffix.lower() in INSERTIONS_MARKED for suffix in file.suffixes)
-    if not any(_CAPITAL.search(item.letters) for item in entries):
+    if not any(_CAPITAL.search(entry.letters) for entry in entries):
         # MAFFT writes all DNA so; insertions alone would be no alignment.
         is_marked = False
-        entries = [item._replace(letters=item.letters.upper()) for item in entries]
+        entries = [entry._replace(letters=entry.letters.upper()) for entry in entries]
         notes.append("letters are in lower case, and none is an insertion")
     if not _are_as_wide(entries, is_marked):
         bare, note = without_final_stops(entries)
@@ -148,68 +163,78 @@ def read_sequences(path: str | Path) -> RawAlignment:
             notes.append(note)
     letters, columns, dropped = _aligned(entries, label, is_marked)
     notes = [f"{file.name}: {note}." for note in (*family.notes, *notes, dropped) if note]
-    whole, lines = [item.letters for item in entries], [item.line for item in entries]
-    titles = [item.title for item in entries]
-    return RawAlignment(names, titles, letters, lines, tuple(notes), whole, columns)
+    return RawAlignment(
+        names=names,
+        titles=[entry.title for entry in entries],
+        letters=letters,
+        lines=[entry.line for entry in entries],
+        notes=tuple(notes),
+        whole=[entry.letters for entry in entries],
+        columns=columns,
+    )
 
 
 def _are_as_wide(entries: list[Entry], is_marked: bool) -> bool:
     """Return whether all sequences have as many sites as the first one."""
-    if len({len(item.letters) for item in entries}) == 1 and not is_marked:
+    if len({len(entry.letters) for entry in entries}) == 1 and not is_marked:
         return True
-    return len({len(_MARKS.sub(b"", item.letters)) for item in entries}) == 1
+    return len({len(_MARKS.sub(b"", entry.letters)) for entry in entries}) == 1
 
 
 def _aligned(
     entries: list[Entry], label: str, is_marked: bool
 ) -> tuple[np.ndarray, np.ndarray | None, str]:
     """Return the shared columns in capital letters, their places, and what was dropped."""
-    columns = None
-    widths = {len(item.letters) for item in entries}
-    if not is_marked and len(widths) == 1:
-        letters = _matrix([item.letters for item in entries])
-        is_lower = _is_lower(letters)
-        inserted = (is_lower | (letters == DOT)).all(0) & is_lower.any(0)
-        letters = _upper(letters[:, ~inserted])
-        letters[letters == DOT] = GAP
-        dropped = f"{count_of(int(inserted.sum()), 'column')} of insertions dropped"
-        dropped += f"; columns are numbered without {'it' if inserted.sum() == 1 else 'them'}"
-        columns = np.flatnonzero(~inserted)
-        mixed = int(is_lower[:, ~inserted].sum())
-        if not inserted.any():
-            dropped = ""
-        if mixed:
-            # Soft-masked letters, unless A3M of equally many insertions has another name.
-            as_letters = f"{mixed:,} letters in lower case among capitals read as letters"
-            as_letters += ", which would be insertions in a file named .a3m"
-            dropped = f"{dropped}; {as_letters}" if dropped else as_letters
+    widths = {len(entry.letters) for entry in entries}
+    if is_marked or len(widths) > 1:
+        aligned = [_MARKS.sub(b"", entry.letters) for entry in entries]
+        _check_widths(entries, aligned, label)
+        letters = _matrix(aligned)
+        columns = None
+        insertions = sum(len(entry.letters) for entry in entries) - letters.size
+        dropped = f"{insertions:,} insertions dropped (lower case and dots)" if insertions else ""
     else:
-        kept = [_MARKS.sub(b"", item.letters) for item in entries]
-        _check_widths(entries, kept, label)
-        letters = _matrix(kept)
-        lost = sum(len(e.letters) - len(k) for e, k in zip(entries, kept, strict=True))
-        dropped = f"{lost:,} insertions dropped (lower case and dots)" if lost else ""
+        letters, columns, dropped = _without_insertions(_matrix([e.letters for e in entries]))
     if not letters.shape[1]:
-        advice = "write them in capital letters; lower case means an insertion"
-        raise input_error(label, "capital letters", "lower case only", advice)
+        raise InputError(
+            f"{label}: expected capital letters; got lower case only; write them in capital"
+            " letters; lower case means an insertion."
+        )
     return letters, columns, dropped
 
 
-_CAPITAL = re.compile(rb"[A-MO-WYZ]")  # N and X mask letters in either case
-_MARKS = re.compile(rb"[a-z.]")
+def _without_insertions(letters: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
+    """Return the columns that are no insertions in all sequences, their places, and a clause."""
+    is_lower = _is_lower(letters)
+    is_insertion = (is_lower | (letters == DOT)).all(0) & is_lower.any(0)
+    columns = np.flatnonzero(~is_insertion)
+    clauses = []
+    if is_insertion.any():
+        count = int(is_insertion.sum())
+        pronoun = "it" if count == 1 else "them"
+        clauses.append(f"{count_of(count, 'column')} of insertions dropped")
+        clauses.append(f"columns are numbered without {pronoun}")
+    mixed = int(is_lower[:, columns].sum())
+    if mixed:
+        # Soft-masked letters, unless A3M of equally many insertions has another name.
+        clauses.append(
+            f"{mixed:,} letters in lower case among capitals read as letters, which would be"
+            " insertions in a file named .a3m"
+        )
+    letters = _upper(letters[:, columns])
+    letters[letters == DOT] = GAP
+    return letters, columns, "; ".join(clauses)
 
 
-def _check_widths(entries: list[Entry], kept: list[bytes], label: str) -> None:
-    first = len(kept[0])
-    for entry, letters in zip(entries, kept, strict=True):
-        if len(letters) != first:
-            raise _not_aligned(label, entries[0], first, entry, len(letters))
-
-
-def _not_aligned(label: str, first: Entry, width: int, other: Entry, found: int) -> InputError:
-    expected = f"aligned sequences of {width:,} sites, as {first.name!r} has"
-    shown = f"{other.name!r} (line {other.line:,}) with {found:,}"
-    return input_error(label, expected, shown, "align them first, with MAFFT or hmmalign")
+def _check_widths(entries: list[Entry], aligned: list[bytes], label: str) -> None:
+    width = len(aligned[0])
+    for entry, letters in zip(entries, aligned, strict=True):
+        if len(letters) != width:
+            raise InputError(
+                f"{label}: expected aligned sequences of {width:,} sites, as {entries[0].name!r}"
+                f" has; got {entry.name!r} (line {entry.line:,}) with {len(letters):,}; align them"
+                " first, with MAFFT or hmmalign."
+            )
 
 
 def _matrix(sequences: list[bytes]) -> np.ndarray:
@@ -222,3 +247,114 @@ def _is_lower(letters: np.ndarray) -> np.ndarray:
 
 def _upper(letters: np.ndarray) -> np.ndarray:
     return np.where(_is_lower(letters), letters - 32, letters)
+
+
+def sequences_of(entries: list[Entry], label: str) -> tuple[list[Entry], list[str], list[str]]:
+    """Return the entries that are sequences, their names, and clauses that say what was changed.
+
+    Rows of structure and consensus, and copies of a title with its sequence, are left out. A name
+    that stands for several sequences is numbered.
+
+    Raises:
+        InputError: nothing remains.
+    """
+    notes = []
+    sequences = [entry for entry in entries if not _SET_ASIDE.match(entry.name)]
+    if len(sequences) < len(entries):
+        names = dict.fromkeys(entry.name for entry in entries if _SET_ASIDE.match(entry.name))
+        number = count_of(len(entries) - len(sequences), "row")
+        notes.append(f"{number} of structure or consensus set aside ({_listed(names)})")
+    # Equal sequences of different titles stay: their weights already make them count as one.
+    by_content = dict[tuple[str, bytes], Entry]()
+    for entry in sequences:
+        by_content.setdefault((entry.title, entry.letters), entry)
+    different = list(by_content.values())
+    if len(different) < len(sequences):
+        copies = count_of(len(sequences) - len(different), "repeated sequence")
+        notes.append(f"{copies} dropped")
+    if not different:
+        raise InputError(f"{label}: expected aligned sequences; got none.")
+    names = _distinct([entry.name for entry in different])
+    changed = [new for new, entry in zip(names, different, strict=True) if new != entry.name]
+    if changed:
+        number = count_of(len(changed), "repeated name")
+        notes.append(f"{number} numbered, such as {changed[0]}")
+    return different, names, notes
+
+
+def without_final_stops(entries: list[Entry]) -> tuple[list[Entry], str]:
+    """Return the entries without the stop that ends them, and a clause that says so."""
+    stopped = sum(entry.letters.endswith(b"*") for entry in entries)
+    bare = [entry._replace(letters=entry.letters.rstrip(b"*")) for entry in entries]
+    return bare, f"the stop * at the end of {count_of(stopped, 'sequence')} left out"
+
+
+def chosen_family(families: list[Family], choice: str | None, label: str) -> Family:
+    """Return the family of a file that is meant.
+
+    Args:
+        families: those of the file.
+        choice: a name, or a number from 1; None for the only one.
+        label: what error messages call the file.
+
+    Raises:
+        InputError: several families and no choice, or a choice that there is not.
+    """
+    if choice is None and len(families) == 1:
+        return families[0]
+    names = [family.called or f"{k}" for k, family in enumerate(families, 1)]
+    if len(set(names)) < len(names):  # then only numbers distinguish them
+        names = [f"{k} ({name})" for k, name in enumerate(names, 1)]
+    count = f"{len(families):,} families" if len(families) > 1 else "one family"
+    if choice is None:
+        example = names[0]
+        is_word = example.isprintable() and len(example.split()) == 1
+        if not is_word or example not in families[0].names:
+            example = "1"
+        raise InputError(
+            f"{label}: expected the alignment of one family; got {count}: {_listed(names)}; choose"
+            f" one of them as {label}:{example}."
+        )
+    meant = [family for family in families if choice.lower() in map(str.lower, family.names)]
+    if not meant and choice.isdecimal() and 0 < int(choice) <= len(families):
+        meant = [families[int(choice) - 1]]
+    if len(meant) != 1:
+        candidates = f"{count}: {_listed(names)}"
+        if meant:
+            candidates = f"{len(meant):,} of that name among {count}"
+        raise InputError(
+            f"{label}: expected one family named {choice!r}; got {candidates}; choose one of them"
+            f" by its name, or by its number from 1 to {len(families):,}."
+        )
+    return meant[0]
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Return the names, of which the second and later of each kind are numbered."""
+    taken = set(names)
+    seen = dict[str, int]()
+    distinct = []
+    for name in names:
+        number = seen.get(name, 0) + 1
+        new = name
+        while number > 1 and new in taken:
+            new = _numbered(name, number)
+            number += new in taken
+        seen[name] = number
+        taken.add(new)
+        distinct.append(new)
+    return distinct
+
+
+def _numbered(name: str, number: int) -> str:
+    """Return the name with a number before the range of residues that it may end with."""
+    stem, slash, residues = name.rpartition("/")
+    return f"{stem}_{number}/{residues}" if slash else f"{name}_{number}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = list(names)
+    listed = ", ".join(name[:40] for name in names[:6])
+    if len(names) > 6:
+        listed += f" and {len(names) - 6:,} more"
+    return listed

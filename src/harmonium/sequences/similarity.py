@@ -1,4 +1,4 @@
-"""Which sequences of an alignment are alike: weights, and clusters for a split without leakage."""
+"""Similar sequences of an alignment: weights, and clusters for a split without leakage."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Integer
 
-from ..errors import input_error
+from ..errors import InputError
 
-TILE = 2048  # sequences on either side of the pairs that are compared at once
+TILE = 2048  # sequences in rows and in columns of the pairs that are compared at once
 WORD = 32  # bits
 
 
 class Neighbours(NamedTuple):
-    """How alike the sequences of an alignment are.
+    """The numbers of similar sequences in an alignment, and clusters of them.
 
     Attributes:
         count: for each sequence, how many have at least this identity with it; itself included.
@@ -65,23 +65,30 @@ def neighbours(
     Source: Ekeberg, Lövkvist, Lan, Weigt & Aurell 2013 (weights).
     """
     if not 0 < identity <= 1:
-        advice = "give the fraction of equal sites from which two sequences are alike"
-        raise input_error("identity", "a number above 0 and at most 1", f"{identity}", advice)
+        raise InputError(
+            f"identity: expected a number above 0 and at most 1; got {identity}; give the fraction"
+            " of equal sites from which two sequences are alike."
+        )
     n, sites = codes.shape
-    most = math.floor((1.0 - identity) * sites + 1e-6)  # sites that differ
-    tiles = -(-n // TILE)
-    planes = _bit_planes(np.concatenate([codes, codes[:1].repeat(tiles * TILE - n, 0)]))
+    # The small term keeps 0.8 of 10 sites at 2 that differ, whatever the rounding.
+    most = math.floor((1.0 - identity) * sites + 1e-6)
+    tiles = math.ceil(n / TILE)
+    padding = codes[:1].repeat(tiles * TILE - n, 0)
+    planes = _bit_planes(np.concatenate([codes, padding]))
     parts = [jnp.asarray(planes[..., i * TILE : (i + 1) * TILE]) for i in range(tiles)]
-    count, cluster = np.zeros(tiles * TILE, np.int64), np.arange(tiles * TILE)
-    done, pairs = 0, tiles * (tiles + 1) // 2
+    count = np.zeros(tiles * TILE, np.int64)
+    cluster = np.arange(tiles * TILE)
+    pairs = tiles * (tiles + 1) // 2
+    done = 0
     for i in range(tiles):
         for j in range(i, tiles):
-            alike = np.array(_alike(parts[i], parts[j], most))
-            alike[max(0, n - i * TILE) :] = alike[:, max(0, n - j * TILE) :] = False
-            count[i * TILE : (i + 1) * TILE] += alike.sum(1)
+            similar = np.array(_are_similar(parts[i], parts[j], most))
+            similar[max(0, n - i * TILE) :] = False
+            similar[:, max(0, n - j * TILE) :] = False
+            count[i * TILE : (i + 1) * TILE] += similar.sum(1)
             if i != j:
-                count[j * TILE : (j + 1) * TILE] += alike.sum(0)
-            cluster = _joined(cluster, i * TILE, j * TILE, alike)
+                count[j * TILE : (j + 1) * TILE] += similar.sum(0)
+            cluster = _joined(cluster, i * TILE, j * TILE, similar)
             done += 1
             if progress is not None:
                 progress(done / pairs)
@@ -89,16 +96,21 @@ def neighbours(
 
 
 def _bit_planes(codes: np.ndarray) -> np.ndarray:
-    """Return the bits of the codes, packed over sites: shape (bits, words, sequences)."""
+    """Return the bits of the codes, packed over sites: shape (bits, words, sequences).
+
+    Two sequences of 112 sites then differ in a few words' exclusive or: 50,000 of them take 6 s. A
+    gather of equal letters would take a hundred times as long.
+    """
     bits = max(1, int(codes.max()).bit_length())
-    padded = np.zeros((len(codes), -(-codes.shape[1] // WORD) * WORD), codes.dtype)
+    words = math.ceil(codes.shape[1] / WORD)
+    padded = np.zeros((len(codes), words * WORD), codes.dtype)
     padded[:, : codes.shape[1]] = codes
     packed = [np.packbits((padded >> bit) & 1, axis=1).view(np.uint32) for bit in range(bits)]
     return np.ascontiguousarray(np.stack(packed).transpose(0, 2, 1))
 
 
 @partial(jax.jit, static_argnums=2)
-def _alike(
+def _are_similar(
     x: Integer[Array, "bits words rows"], y: Integer[Array, "bits words columns"], most: int
 ) -> Array:
     """Return which pairs differ at no more than so many sites."""
@@ -112,16 +124,17 @@ def _alike(
     return different <= most
 
 
-def _joined(cluster: np.ndarray, row: int, column: int, alike: np.ndarray) -> np.ndarray:
+def _joined(cluster: np.ndarray, row: int, column: int, similar: np.ndarray) -> np.ndarray:
     """Return the clusters after neighbours in a tile were joined."""
     from scipy.sparse import coo_array  # imported here: it takes a tenth of a second
     from scipy.sparse.csgraph import connected_components
 
-    down, along = np.nonzero(alike)
-    pairs = cluster[row + down] * len(cluster) + cluster[column + along]
+    rows, columns = np.nonzero(similar)
+    pairs = cluster[row + rows] * len(cluster) + cluster[column + columns]
     first, second = np.divmod(np.unique(pairs), len(cluster))
-    apart = first != second
-    if not apart.any():
+    is_apart = first != second
+    if not is_apart.any():
         return cluster
-    edges = coo_array((np.ones(apart.sum()), (first[apart], second[apart])), (len(cluster),) * 2)
+    ends = (first[is_apart], second[is_apart])
+    edges = coo_array((np.ones(is_apart.sum()), ends), (len(cluster),) * 2)
     return connected_components(edges, directed=False)[1][cluster]

@@ -1,19 +1,102 @@
-"""What the sites of an alignment mean: letters to codes and back."""
+"""Alphabets of sequences, and what the sites of an alignment mean: letters to codes and back."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import InputError, count_of, input_error
+from ..errors import InputError, count_of
 from ..layers import AbstractLayer, Potts
-from .alphabets import GAP, Alphabet
 from .reading import RawAlignment
 
+GAP = "-"
+# Fractions of the letters of a nucleotide file that are A, C, G, T, U or N: of any file, and of one
+# that has all four bases and no letter of amino acids alone.
+MOSTLY = 0.95
+AT_LEAST = 0.5
+AMBIGUOUS = "BDHKMRSVWXY*?"  # what other letters nucleotides are written with
 FORMAT = "harmonium sites"
 MOST_COLUMNS = 10**8  # of an alignment; a file may say anything
+
+
+class Alphabet(NamedTuple):
+    """Letters in the order of their codes; the gap has code 0.
+
+    Attributes:
+        name: "protein", "rna", "dna" or, of letters that a user listed, "told".
+        letters: the letters, the gap first.
+        unclear: letters that stand for several, or for rare ones; they are read as gaps.
+        same: letters that are read as another one, such as T as U in RNA.
+    """
+
+    name: str
+    letters: str
+    unclear: str = ""
+    same: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def codes(self) -> np.ndarray:
+        """The code of each byte: −1 for an unclear letter, −2 for one that is none."""
+        table = np.full(256, -2)
+        table[list(self.unclear.encode())] = -1
+        table[list(self.letters.encode())] = np.arange(len(self.letters))
+        for letter, other in self.same:
+            table[ord(letter)] = self.letters.index(other)
+        return table
+
+
+PROTEIN = Alphabet("protein", GAP + "ACDEFGHIKLMNPQRSTVWY", "BJOUXZ*?")
+RNA = Alphabet("rna", GAP + "ACGU", "N" + AMBIGUOUS, (("T", "U"),))
+DNA = Alphabet("dna", GAP + "ACGT", "N" + AMBIGUOUS, (("U", "T"),))
+KNOWN = {alphabet.name: alphabet for alphabet in (PROTEIN, RNA, DNA)}
+
+
+def alphabet_named(option: str, counts: np.ndarray, label: str) -> Alphabet:
+    """Return the alphabet that an option names, or the one of the letters.
+
+    Args:
+        option: "auto", "protein", "rna", "dna", or all letters with the gap first, as "-AB".
+        counts: how often each byte is a letter of the sequences, shape (256,).
+        label: what error messages call the file.
+
+    Raises:
+        InputError: no such alphabet, or a nucleotide file and the option "protein".
+    """
+    likely = _alphabet_of(counts)
+    name = option.lower()
+    if name == "auto":
+        return likely
+    if name in KNOWN:
+        if name == "protein" and likely is not PROTEIN and counts.sum() >= 100:
+            letters = "".join(chr(k) for k in np.flatnonzero(counts))
+            raise InputError(
+                f"{label}: expected protein sequences, as told; got only {letters}; leave the"
+                f" alphabet out, or choose --alphabet {likely.name}."
+            )
+        return KNOWN[name]
+    is_distinct = len(set(option)) == len(option)
+    if len(option) < 3 or option[0] != GAP or not is_distinct or not option.isascii():
+        raise InputError(
+            f"--alphabet: expected auto, {', '.join(KNOWN)}, or all letters with the gap first, as"
+            f" -ACGU; got {option!r}."
+        )
+    return Alphabet("told", option.upper())
+
+
+def _alphabet_of(counts: np.ndarray) -> Alphabet:
+    """Return the alphabet of most letters: nucleotides if nearly all letters are such."""
+    bases = {letter: int(counts[ord(letter)]) for letter in "ACGTUN"}
+    clear = sum(bases.values())
+    total = counts.sum()
+    # Consensus sequences have many R, Y, S …; a family of proteins has L, E, I, P, F or Q.
+    has_four = all((bases["A"], bases["C"], bases["G"], bases["T"] + bases["U"]))
+    has_no_others = clear + counts[list(AMBIGUOUS.encode())].sum() == total
+    fraction = AT_LEAST if has_four and has_no_others else MOSTLY
+    if not total or clear < fraction * total:
+        return PROTEIN
+    return RNA if bases["U"] > bases["T"] else DNA
 
 
 @dataclass(frozen=True)
@@ -22,12 +105,12 @@ class Sites:
 
     Attributes:
         alphabet: the letters, in the order of their codes.
-        kept: the columns of the alignment that are sites of the model, counted from 0.
+        columns: the columns of the alignment that are sites of the model, counted from 0.
         width: the number of columns of the alignment.
     """
 
     alphabet: Alphabet
-    kept: tuple[int, ...]
+    columns: tuple[int, ...]
     width: int
 
     @property
@@ -38,7 +121,7 @@ class Sites:
     @property
     def layer(self) -> AbstractLayer:
         """The layer of the sites, without parameters."""
-        return Potts(len(self.kept), self.states)
+        return Potts(len(self.columns), self.states)
 
     def encode(self, raw: RawAlignment, label: str) -> np.ndarray:
         """Return the codes of sequences at the modelled sites; unclear letters become gaps.
@@ -48,28 +131,32 @@ class Sites:
                 sequence and line.
         """
         if raw.letters.shape[1] != self.width:
-            expected = f"sequences of {self.width:,} columns, as the model's alignment has"
-            advice = "align them to the same columns"
-            raise input_error(label, expected, f"{raw.letters.shape[1]:,}", advice)
-        return codes_of(raw, self.alphabet, label)[:, list(self.kept)]
+            raise InputError(
+                f"{label}: expected sequences of {self.width:,} columns, as the model's alignment"
+                f" has; got {raw.letters.shape[1]:,}; align them to the same columns."
+            )
+        return codes_of(raw, self.alphabet, label)[:, list(self.columns)]
 
     def words(self, codes: np.ndarray) -> list[str]:
         """Return the sequences of rows of codes, at full width: gaps at columns left out."""
         letters = np.full((len(codes), self.width), ord(GAP), np.uint8)
         alphabet = np.frombuffer(self.alphabet.letters.encode(), np.uint8)
-        letters[:, list(self.kept)] = alphabet[np.asarray(codes, int)]
+        letters[:, list(self.columns)] = alphabet[np.asarray(codes, int)]
         return [row.tobytes().decode() for row in letters]
 
     def site_of(self, column: int) -> int | None:
         """Return the place among the model's sites of a column counted from 1; None if left out."""
-        return self.kept.index(column - 1) if column - 1 in self.kept else None
+        return self.columns.index(column - 1) if column - 1 in self.columns else None
 
     def record(self) -> dict[str, Any]:
         """Return the sites as JSON can hold them."""
-        name, letters, unclear, same = self.alphabet
-        alphabet = {"name": name, "letters": letters, "unclear": unclear, "same": dict(same)}
-        kept = list(self.kept)
-        return {"format": FORMAT, "alphabet": alphabet, "width": self.width, "kept": kept}
+        alphabet = self.alphabet._asdict() | {"same": dict(self.alphabet.same)}
+        return {
+            "format": FORMAT,
+            "alphabet": alphabet,
+            "width": self.width,
+            "kept": list(self.columns),
+        }
 
     @classmethod
     def from_record(cls, record: Any, label: str) -> Sites:
@@ -79,20 +166,27 @@ class Sites:
             InputError: the record is damaged.
         """
         try:
-            told = record["alphabet"]
-            name, letters, unclear = (str(told[k]) for k in ("name", "letters", "unclear"))
-            same = tuple((str(a), str(b)) for a, b in told["same"].items())
-            kept, width = tuple(int(k) for k in record["kept"]), int(record["width"])
-            fits = len(letters) == len(set(letters)) > 2 and letters[0] == GAP and kept
-            if not fits or list(kept) != sorted({k for k in kept if 0 <= k < width}):
+            fields = record["alphabet"]
+            alphabet = Alphabet(
+                name=str(fields["name"]),
+                letters=str(fields["letters"]),
+                unclear=str(fields["unclear"]),
+                same=tuple((str(a), str(b)) for a, b in fields["same"].items()),
+            )
+            columns = tuple(int(column) for column in record["kept"])
+            width = int(record["width"])
+            letters = alphabet.letters
+            is_alphabet = len(letters) == len(set(letters)) > 2 and letters[0] == GAP
+            is_ascending = list(columns) == sorted({k for k in columns if 0 <= k < width})
+            if not (is_alphabet and columns and is_ascending) or width > MOST_COLUMNS:
                 raise ValueError
-            alphabet = Alphabet(name, letters, unclear, same)
-            if width > MOST_COLUMNS or len(alphabet.codes) != 256:
-                raise ValueError
+            _ = alphabet.codes  # raises ValueError for letters beyond ASCII
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
-            expected, advice = "the sites of an alignment", "restore the file, or train anew"
-            raise input_error(label, expected, "something else", advice) from None
-        return cls(alphabet, kept, width)
+            raise InputError(
+                f"{label}: expected the sites of an alignment; got something else; restore the"
+                " file, or train again."
+            ) from None
+        return cls(alphabet, columns, width)
 
 
 def codes_of(raw: RawAlignment, alphabet: Alphabet, label: str) -> np.ndarray:
@@ -110,28 +204,29 @@ def codes_of(raw: RawAlignment, alphabet: Alphabet, label: str) -> np.ndarray:
 def _not_a_letter(
     raw: RawAlignment, codes: np.ndarray, alphabet: Alphabet, label: str
 ) -> InputError:
-    bad = codes == -2
-    row, site = (int(k) for k in np.argwhere(bad)[0])
-    found = f"{chr(raw.letters[row, site])!r} at site {site + 1} of {raw.names[row]!r}"
-    found += f" (line {raw.lines[row]:,})"
-    more = int(np.count_nonzero(bad)) - 1
-    found += f" and {more:,} more such" if more else ""
-    letters = alphabet.letters + alphabet.unclear
-    advice = "correct it, or name another alphabet (protein, rna, dna, or all letters)"
-    return input_error(label, f"letters of {alphabet.name}, {letters}", found, advice)
+    is_wrong = codes == -2
+    row, site = (int(place) for place in np.argwhere(is_wrong)[0])
+    others = int(np.count_nonzero(is_wrong)) - 1
+    more = f" and {others:,} more such" if others else ""
+    return InputError(
+        f"{label}: expected letters of {alphabet.name}, {alphabet.letters}{alphabet.unclear}; got"
+        f" {chr(raw.letters[row, site])!r} at site {site + 1} of {raw.names[row]!r} (line"
+        f" {raw.lines[row]:,}){more}; correct it, or name another alphabet (protein, rna, dna, or"
+        " all letters)."
+    )
 
 
 def notes_on_letters(raw: RawAlignment, alphabet: Alphabet, name: str) -> tuple[str, ...]:
     """Return sentences on letters that are read as gaps or as another letter, if there are any."""
-    notes = ()
-    unclear = alphabet.codes[raw.letters] == -1
-    if unclear.any():
-        which = "".join(chr(k) for k in np.unique(raw.letters[unclear]))
-        rows = count_of(int(unclear.any(1).sum()), "sequence")
-        number = count_of(int(unclear.sum()), "unclear letter")
-        notes = (f"{name}: {number} ({which}) in {rows} read as gaps.",)
+    notes = []
+    is_unclear = alphabet.codes[raw.letters] == -1
+    if is_unclear.any():
+        letters = "".join(chr(byte) for byte in np.unique(raw.letters[is_unclear]))
+        rows = count_of(int(is_unclear.any(1).sum()), "sequence")
+        count = count_of(int(is_unclear.sum()), "unclear letter")
+        notes.append(f"{name}: {count} ({letters}) in {rows} read as gaps.")
     for letter, other in alphabet.same:
-        number = int((raw.letters == ord(letter)).sum())
-        if number:
-            notes = (*notes, f"{name}: {number:,} {letter} read as {other}.")
-    return notes
+        count = int((raw.letters == ord(letter)).sum())
+        if count:
+            notes.append(f"{name}: {count:,} {letter} read as {other}.")
+    return tuple(notes)

@@ -13,8 +13,7 @@ from ..data.groups import column_groups
 from ..errors import InputError
 from ..layers import AbstractLayer, Exclusive, Mixed
 from ..layers.registry import layer_named
-from ..tables.arrays import ArrayLike
-from ..tables.base_container import AbstractContainer
+from ..tables.containers import AbstractContainer, ArrayLike
 from ..tables.frames import frame_of_array
 from .base import FLOATS
 

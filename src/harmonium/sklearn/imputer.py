@@ -13,8 +13,8 @@ from ..checks import positive_integer
 from ..missing import impute
 from ..rbm import RBM as Model
 from ..tables import Columns, Frame, RawColumn
-from ..tables.base_container import AbstractContainer
-from ..tables.left_out import LeftOut
+from ..tables.containers import AbstractContainer
+from ..tables.unmodelled import LeftOut
 from .base import SAMPLING, key_from
 from .columns import hidden_layer
 from .holding_out import BaseHoldingOut

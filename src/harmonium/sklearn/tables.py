@@ -14,9 +14,16 @@ from ..errors import InputError, input_error
 from ..layers import AbstractLayer
 from ..layers.registry import layer_named
 from ..tables import Columns, Frame, columns_of
-from ..tables.arrays import ArrayLike, frame_in_array
-from ..tables.base_container import AbstractContainer
-from ..tables.dataframes import FrameLike, frame_of, is_all_numbers, is_dataframe, is_single
+from ..tables.containers import (
+    AbstractContainer,
+    ArrayLike,
+    FrameLike,
+    frame_in_array,
+    frame_of,
+    is_all_numbers,
+    is_dataframe,
+    is_single,
+)
 from ..tables.records import KINDS
 from .base import FLOATS
 from .columns import places_of, read_columns

@@ -1,22 +1,35 @@
-"""The base class of the columns of a table."""
+"""The base classes of the columns of a table."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import input_error
-from .frames import RawColumn
-from .number_forms import dressed, is_clock, number_in
+from ..errors import InputError
+from .frames import CellKind, RawColumn
+from .number_forms import dressed, is_clock, is_number, number_in
 
 MOST_DECIMALS = 6  # of the step of numbers that are not rounded; more if all are small
 MOST_DIGITS = 15  # that a float64 number below 1 has after the point
 SMALLEST = 300  # decimals of a step, of which float64 can still have multiples
 EPSILON = float(np.finfo(float).eps)
+
+
+class ColumnKind(StrEnum):
+    """What a column is, in the word that files, options and pages use for it."""
+
+    CATEGORY = "category"
+    DISCRETE = "discrete"
+    CONTINUOUS = "continuous"
+    DATE = "date"
+    CALENDAR = "calendar"
+    KEY = "key"
+    LEFT_OUT = "left out"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +42,7 @@ class AbstractColumn(ABC):
         digits: after the point of each number as it is written, or None, as in `RawColumn`.
     """
 
-    kind: ClassVar[str]
+    kind: ClassVar[ColumnKind]
     name: str
     form: str = ""
     digits: int | None = None
@@ -66,7 +79,7 @@ class AbstractColumn(ABC):
     def log_density(self, raw: RawColumn) -> np.ndarray:
         """Return log p(cell | codes), or log |dcode/dcell|; 0 where the cell is missing."""
 
-    def told(self, text: str) -> RawColumn:
+    def parsed(self, text: str) -> RawColumn:
         """Return a column of one cell that a user wrote.
 
         Raises:
@@ -96,11 +109,13 @@ class AbstractColumn(ABC):
         """Return a cell as text."""
         if not isinstance(cell, float | np.floating):
             return str(cell)
-        return dressed(str(cell), self.form) if is_clock(self.form) else f"{cell:g}"
+        if is_clock(self.form):
+            return dressed(str(cell), self.form)
+        return f"{cell:g}"
 
     def record(self) -> dict[str, Any]:
-        """Return the column as JSON can hold it."""
-        return {"name": self.name, "kind": self.kind} | {
+        """Return the column as JSON can hold it: its kind, and what differs from the defaults."""
+        return {"name": self.name, "kind": self.kind.value} | {
             field.name: _plain(getattr(self, field.name))
             for field in fields(self)
             if field.name != "name" and getattr(self, field.name) != field.default
@@ -192,32 +207,31 @@ class AbstractPart(AbstractColumn):
 
 
 def _plain(value: Any) -> Any:
+    """Return a field of a column as JSON can hold it; columns may hold other columns."""
     if isinstance(value, AbstractColumn):
         return value.record()
-    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return [_plain(element) for element in value]
+    return value
 
 
 def check_numbers(raw: RawColumn, label: str) -> None:
     """Raise InputError unless all cells that are not missing are finite numbers."""
-    where = f"{label}: column {raw.name!r}"
-    if raw.values.dtype.kind != "f":
+    if raw.cell_kind is not CellKind.NUMBERS:
         if raw.is_missing.all():
             return
-        known = np.flatnonzero(~raw.is_missing)
-        row = next((row for row in known if not _is_number(raw.values[row])), known[0])
-        found = f"{str(raw.values[row])[:40]!r} in row {row + 1}"
-        raise input_error(where, "numbers", found, "correct it, or leave it empty")
+        rows = np.flatnonzero(~raw.is_missing)
+        row = next((row for row in rows if not is_number(str(raw.values[row]))), rows[0])
+        raise InputError(
+            f"{label}: column {raw.name!r}: expected numbers; got {str(raw.values[row])[:40]!r}"
+            f" in row {row + 1}; correct it, or leave it empty."
+        )
     infinite = np.isinf(raw.values)
     if infinite.any():
-        found = f"infinity in row {int(np.argmax(infinite)) + 1}"
-        raise input_error(where, "finite numbers", found, "correct it, or leave the cell empty")
-
-
-def _is_number(cell: Any) -> bool:
-    try:
-        return bool(np.isfinite(float(cell)))
-    except (TypeError, ValueError):
-        return False
+        raise InputError(
+            f"{label}: column {raw.name!r}: expected finite numbers; got infinity"
+            f" in row {int(np.argmax(infinite)) + 1}; correct it, or leave the cell empty."
+        )
 
 
 def check_digits(digits: int | None) -> None:
@@ -235,19 +249,23 @@ def decimals_of(values: np.ndarray) -> int | None:
             return None
         # Sums of rounded numbers are off by their rounding errors; but tiny numbers are no zeros.
         slack = min(10.0 ** (-3 - decimals), 1e-12 * largest)
-        for numbers in (values[:100], values):  # most columns are told by their first numbers
-            errors = np.abs(numbers - np.round(numbers, decimals))
-            if errors.max(initial=0.0) > (slack if slack >= noise else 0.0):
-                break
-        else:
+        if slack < noise:
+            slack = 0.0
+        # The first numbers decide for most columns, at a small part of the time.
+        if _are_rounded(values[:100], decimals, slack) and _are_rounded(values, decimals, slack):
             return decimals
     return None
+
+
+def _are_rounded(values: np.ndarray, decimals: int, slack: float) -> bool:
+    errors = np.abs(values - np.round(values, decimals))
+    return bool(errors.max(initial=0.0) <= slack)
 
 
 def step_of(values: np.ndarray) -> float:
     """Return the power of ten of which numbers are whole multiples, or nearly so."""
     decimals = decimals_of(values)
     if decimals is None:
-        size = int(np.floor(np.log10(np.abs(values).max())))
-        decimals = min(MOST_DECIMALS - min(size + 1, 0), SMALLEST)
+        magnitude = int(np.floor(np.log10(np.abs(values).max())))
+        decimals = min(MOST_DECIMALS - min(magnitude + 1, 0), SMALLEST)
     return 10.0**-decimals

@@ -1,4 +1,4 @@
-"""Columns of dates of which each part has a unit: week, year, month, day of the week, hour."""
+"""Columns of dates: a trend (`Dates`), or a unit for each part (`Calendar`)."""
 
 from __future__ import annotations
 
@@ -8,27 +8,97 @@ from typing import Any
 
 import numpy as np
 
-from .base import AbstractColumn, AbstractPart
-from .frames import RawColumn, with_gaps
-from .moments import (
+from .base import AbstractColumn, AbstractPart, ColumnKind
+from .dates import (
     DAY,
+    FROM_MONDAY,
     HOUR,
     HOURS,
     MONTHS,
     NAMES,
     WEEKDAYS,
     checked_dates,
-    divided,
-    fitting,
+    date_parts,
+    days_of_months,
+    ends_of,
     has_times,
+    parsed_date,
     place_of,
     shown_date,
-    told_date,
+    since_1970,
 )
+from .frames import RawColumn, with_gaps
 
 MINUTE = 60  # seconds
 CENTURY = 100  # years that are possible where all dates are of one
 NO_DRAWS = np.random.default_rng(0)  # where nothing is drawn
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dates(AbstractPart):
+    """Dates and times, as the number of days since 1970 or, with times, of seconds.
+
+    Attributes:
+        inner: the column of these numbers.
+        by_week: whether dates are Mondays, and numbers those of their weeks.
+        ends: the first and the last date that were seen.
+    """
+
+    kind = ColumnKind.DATE
+    inner: AbstractPart
+    by_week: bool = False
+    ends: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, raw: RawColumn, name: str, inner: AbstractPart, *, by_week: bool = False) -> Dates:
+        """Return the column of dates whose numbers, `since_1970`, are those of another column."""
+        return cls(name=name, form=raw.form, inner=inner, by_week=by_week, ends=ends_of(raw))
+
+    @property
+    def states(self) -> int | None:
+        """Those of the numbers."""
+        return self.inner.states
+
+    @property
+    def summary(self) -> str:
+        """The first and the last date."""
+        return " … ".join(self.ends) or f"dates such as {self.form}"
+
+    def codes(self, raw: RawColumn, label: str) -> np.ndarray:
+        """Return the codes of the numbers."""
+        return self.inner.codes(self._numbers(checked_dates(raw, label, self.form)), label)
+
+    def log_density(self, raw: RawColumn) -> np.ndarray:
+        """Return the log density for each day, or each second or week."""
+        return self.inner.log_density(self._numbers(raw))
+
+    def parsed(self, text: str) -> RawColumn:
+        """Return a column of one date in the column's form."""
+        return parsed_date(self.name, self.form, text)
+
+    def shown(self, cell: Any) -> str:
+        """Return a date in its form."""
+        return shown_date(self.form, cell)
+
+    def best(self, means: np.ndarray) -> np.ndarray:
+        """Return the dates of the best numbers."""
+        return self._dates(self.inner.best(means))
+
+    def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return the dates of the numbers."""
+        return self._dates(self.inner.cells(codes, rng))
+
+    def _numbers(self, raw: RawColumn) -> RawColumn:
+        """Return the numbers of dates, in days or seconds as this column has them."""
+        return since_1970(RawColumn(self.name, raw.values, self.form), by_week=self.by_week)
+
+    def _dates(self, numbers: np.ndarray) -> np.ndarray:
+        whole = np.rint(numbers).astype(np.int64)
+        if self.by_week:
+            whole = 7 * whole - FROM_MONDAY
+        unit = "s" if has_times(self.form) else "D"
+        dates = whole.astype(f"datetime64[{unit}]")
+        return dates.astype("datetime64[us]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +119,7 @@ class Calendar(AbstractColumn):
         ends: the first and the last date that were seen.
     """
 
-    kind = "calendar"
+    kind = ColumnKind.CALENDAR
     pieces: tuple[AbstractColumn, ...]
     rows: int
     day: int | None = None
@@ -69,11 +139,12 @@ class Calendar(AbstractColumn):
 
     def split(self, raw: RawColumn, label: str) -> tuple[RawColumn, ...]:
         """Return the year, the month and so on of each date."""
-        missing, found = raw.is_missing, divided(checked_dates(raw, label, self.form))
-        return tuple(
-            RawColumn(part.name, with_gaps(found.part(self._suffix(part)), missing), part.form)
-            for part in self.parts
-        )
+        dates = date_parts(checked_dates(raw, label, self.form))
+        columns = []
+        for part in self.parts:
+            cells = with_gaps(dates.part(self._suffix(part)), raw.is_missing)
+            columns.append(RawColumn(part.name, cells, part.form))
+        return tuple(columns)
 
     def merged(
         self, cells: Sequence[np.ndarray], rows: int, rng: np.random.Generator
@@ -81,17 +152,16 @@ class Calendar(AbstractColumn):
         """Return a date for each row of parts, drawn from those that have them."""
         given = self._all_parts(cells, rows)
         if "week" in given:
-            days = given["week"].astype("datetime64[D]").astype(np.int64)
-            days = days + place_of(given["weekday"], WEEKDAYS)
+            mondays = given["week"].astype("datetime64[D]").astype(np.int64)
+            days = mondays + place_of(given["weekday"], WEEKDAYS)
         else:
-            year, month = (
-                np.rint(given["year"].astype(float)).astype(np.int64),
-                place_of(given["month"], MONTHS),
-            )
-            start, first, step, count = fitting(12 * (year - 1970) + month, given.get("weekday"))
-            days = start + first + step * rng.integers(count)
+            year = np.rint(given["year"].astype(float)).astype(np.int64)
+            month = place_of(given["month"], MONTHS)
+            fitting = days_of_months(12 * (year - 1970) + month, given.get("weekday"))
+            # Drawn in any case, so that the cells drawn afterwards do not depend on `day`.
+            days = fitting.first + fitting.step * rng.integers(fitting.count)
             if self.day is not None:
-                days = start + np.minimum(self.day, count) - 1
+                days = fitting.first + np.minimum(self.day, fitting.count) - 1
         seconds = DAY * days
         if has_times(self.form):
             step = 1 if "%S" in self.form else MINUTE
@@ -104,27 +174,35 @@ class Calendar(AbstractColumn):
 
     def log_density(self, raw: RawColumn) -> np.ndarray:
         """Return the log density for each day, or each second if there are times."""
-        parts = zip(self.parts, self.split(raw, "rows"), strict=True)
-        log_p = sum((part.log_density(each) for part, each in parts), np.zeros(len(raw.values)))
-        found = divided(raw)
+        log_p = np.zeros(len(raw.values))
+        for part, cells in zip(self.parts, self.split(raw, "rows"), strict=True):
+            log_p = log_p + part.log_density(cells)
+        dates = date_parts(raw)
         names = [self._suffix(piece) for piece in self.pieces]
         for name, piece in zip(names, self.pieces, strict=True):
-            if not piece.parts:  # always the same
-                usual = np.asarray(found.part(name) == piece.merged((), 1, NO_DRAWS)[0])
-                log_p = log_p + self._log_share(usual, len(NAMES.get(name, range(CENTURY))))
+            if piece.parts:
+                continue
+            constant = piece.merged((), 1, NO_DRAWS)[0]
+            is_usual = np.asarray(dates.part(name) == constant)
+            log_p = log_p + self._log_p_usual(is_usual, len(NAMES.get(name, range(CENTURY))))
         if "week" not in names:
-            weekday = found.part("weekday") if "weekday" in names else None
-            count = fitting(found.months, weekday)[-1]
-            usual = None if self.day is None else found.day == np.minimum(self.day, count)
-            log_p = log_p + self._log_share(usual, count)
+            weekday = dates.part("weekday") if "weekday" in names else None
+            count = days_of_months(dates.months, weekday).count
+            if self.day is None:
+                log_p = log_p - np.log(np.asarray(count, float))
+            else:
+                log_p = log_p + self._log_p_usual(dates.day == np.minimum(self.day, count), count)
         if has_times(self.form):
-            usual = None if self.moment is None else found.moment == self.moment
-            log_p = log_p + self._log_share(usual, HOUR if "hour" in names else DAY)
+            seconds = HOUR if "hour" in names else DAY
+            if self.moment is None:
+                log_p = log_p - np.log(float(seconds))
+            else:
+                log_p = log_p + self._log_p_usual(dates.moment == self.moment, seconds)
         return np.where(raw.is_missing, 0.0, log_p)
 
-    def told(self, text: str) -> RawColumn:
+    def parsed(self, text: str) -> RawColumn:
         """Return a column of one date in the column's form."""
-        return told_date(self.name, self.form, text)
+        return parsed_date(self.name, self.form, text)
 
     def shown(self, cell: Any) -> str:
         """Return a date in its form."""
@@ -135,14 +213,13 @@ class Calendar(AbstractColumn):
 
     def _all_parts(self, cells: Sequence[np.ndarray], rows: int) -> dict[str, np.ndarray]:
         """Return the cells of all pieces, also of those that never change."""
-        given, found = iter(cells), {}
+        given = iter(cells)
+        by_name = {}
         for piece in self.pieces:
             own = [next(given) for _ in piece.parts]
-            found[self._suffix(piece)] = piece.merged(own, rows, NO_DRAWS)
-        return found
+            by_name[self._suffix(piece)] = piece.merged(own, rows, NO_DRAWS)
+        return by_name
 
-    def _log_share(self, usual: np.ndarray | None, count: np.ndarray | int) -> np.ndarray:
-        """Return log p of one of so many values; `usual`: whether it is the usual one, or None."""
-        if usual is None:
-            return -np.log(np.asarray(count, float))
-        return np.log((self.rows * usual + 1.0 / count) / (self.rows + 1.0))
+    def _log_p_usual(self, is_usual: np.ndarray, count: np.ndarray | int) -> np.ndarray:
+        """Return log p of one of so many values, of which one is the usual one."""
+        return np.log((self.rows * is_usual + 1.0 / count) / (self.rows + 1.0))

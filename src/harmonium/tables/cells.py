@@ -20,9 +20,9 @@ from .date_cells import (
     likely_clock,
     sample_of,
 )
-from .frames import Frame, RawColumn
-from .gaps import MISSING
-from .notations import (
+from .frames import CellKind, Frame, RawColumn
+from .number_cells import numbers_readings, plain_numbers
+from .number_forms import (
     CONTINENTAL,
     ENGLISH,
     LABEL,
@@ -30,13 +30,14 @@ from .notations import (
     WITH_COMMA,
     WITH_POINT,
     Notation,
-    as_before,
+    NumberForm,
+    count_matches,
+    fitting_form,
+    is_clock,
     notations,
     quoted,
 )
-from .number_forms import NumberForm, is_clock
-from .readings import best_of, fetched, nothing
-from .signed_numbers import numbers_readings, plain_numbers
+from .readings import MISSING, best_of, fetched, no_values, row_of
 
 BLANKS = "\t\r\n\u00a0\u202f\u2009\ufeff"  # around cells, in text of the web and of spreadsheets
 
@@ -57,14 +58,16 @@ def columns_in(
         known: a table, of any number of rows, as whose columns those of the same name are read.
         missing: words for missing cells, besides `MISSING`; upper and lower case alike.
     """
-    kept = {} if known is None else {column.name: column for column in known.columns}
+    earlier = {} if known is None else {column.name: column for column in known.columns}
     mark = "" if delimiter == "," else _decimal_mark(connection, len(names), missing)
-    ways = notations(delimiter, mark)
+    candidates = notations(delimiter, mark)
     columns = []
     for i, name in enumerate(names):
         _see(connection, f"c{i}", missing)
-        columns.append(_column(connection, f"c{i}", name, ways, mark == ",", kept.get(name)))
-    return in_one_order(columns, kept)
+        # A dot before three digits marks thousands where other columns have decimal commas.
+        known_column = earlier.get(name)
+        columns.append(_column(connection, name, candidates, known_column, has_dots=mark == ","))
+    return in_one_order(columns, earlier)
 
 
 def _decimal_mark(connection: Any, count: int, missing: tuple[str, ...]) -> str:
@@ -73,93 +76,90 @@ def _decimal_mark(connection: Any, count: int, missing: tuple[str, ...]) -> str:
     mark = ""
     for i in range(count):
         _see(connection, f"c{i}", missing)
-        commas, points = connection.execute(
-            f"select count(c{i}) = count_if(regexp_full_match(c{i}, '{any_sign}'))"
-            f" and count_if(regexp_full_match(c{i}, '{WITH_COMMA}')) > 0,"
-            f" count(c{i}) = count_if(regexp_full_match(c{i}, '{NUMBER}|{ENGLISH}'))"
-            f" and count_if(regexp_full_match(c{i}, '{WITH_POINT}')) > 0 from seen"
-        ).fetchone()
-        if commas:
+        number = f"{NUMBER}|{ENGLISH}"
+        seen, around, commas, numbers, points = row_of(
+            connection,
+            f"count(cell), {count_matches('cell', any_sign)}, {count_matches('cell', WITH_COMMA)},"
+            f" {count_matches('cell', number)}, {count_matches('cell', WITH_POINT)}",
+        )
+        if commas and around == seen:
             return ","
-        mark = "." if points else mark
+        if points and numbers == seen:
+            mark = "."
     return mark
 
 
-def _see(connection: Any, cell: str, missing: tuple[str, ...] = ()) -> None:
-    """Make the table `seen` of one column of `cells`, without blanks around them.
+def _see(connection: Any, column: str, missing: tuple[str, ...] = ()) -> None:
+    """Make the table `seen` of the column `cell`: one of `cells`, without blanks around its cells.
 
     One at a time: DuckDB takes minutes, and gigabytes, for expressions of thousands of columns.
     """
     words = ("", *MISSING, *(word.lower() for word in missing))
     blank = ", ".join(f"'{quoted(word)}'" for word in words)
-    odd = " or ".join(f"contains({cell}, '{sign}')" for sign in BLANKS)
+    odd = " or ".join(f"contains({column}, '{sign}')" for sign in BLANKS)
     has_odd = connection.execute(f"select count_if({odd}) > 0 from cells").fetchone()[0]
     # To trim other signs than blanks takes ten times as long.
-    trimmed = f"trim({cell}, ' {BLANKS}')" if has_odd else f"trim({cell})"
+    trimmed = f"trim({column}, ' {BLANKS}')" if has_odd else f"trim({column})"
     connection.execute(
-        f"create or replace table seen as select case when lower({trimmed}) in ({blank})"
-        f" then null else {trimmed} end as {cell} from cells"
+        f"create or replace table seen as select {trimmed} as bare_cell,"
+        f" case when lower(bare_cell) in ({blank}) then null else bare_cell end as cell from cells"
     )
 
 
-def _signs(connection: Any, cell: str) -> np.ndarray | None:
+def _plus_and_minus(connection: Any) -> np.ndarray | None:
     """Return a column of "+" and "-", of which "-" is no missing cell; None if it is none."""
-    are_plus = connection.execute(
-        f"select count({cell}) > 0 and count({cell}) = count_if({cell} in ('+', '++', '+++', '--'))"
-        " from seen"
-    ).fetchone()[0]
-    if not are_plus:
+    seen, signs = row_of(connection, "count(cell), count_if(cell in ('+', '++', '+++', '--'))")
+    if not seen or signs != seen:
         return None
-    connection.execute(
-        f"create or replace table seen as select nullif(trim({cell}), '') as {cell} from cells"
-    )
-    return fetched(connection, cell)
+    return fetched(connection, "nullif(bare_cell, '')")
 
 
 def _column(
     connection: Any,
-    cell: str,
     name: str,
-    ways: tuple[Notation, ...],
-    commas: bool,
-    before: RawColumn | None,
+    candidates: tuple[Notation, ...],
+    known: RawColumn | None,
+    *,
+    has_dots: bool,
 ) -> RawColumn:
-    """Return the column of the table `seen`, as what its cells are or were `before`."""
-    kind = "" if before is None else before.values.dtype.kind
-    signs = _signs(connection, cell)
+    """Return the column of the table `seen`, as what its cells are, or as a known one was read."""
+    kind = None if known is None else known.cell_kind
+    form = "" if known is None else known.form
+    signs = _plus_and_minus(connection)
     if signs is not None:
         return RawColumn(name, signs)
-    if kind == "O":
-        return RawColumn(name, fetched(connection, cell))
-    counts = connection.execute(
-        f"select count({cell}), count_if(regexp_full_match({cell}, '{LABEL}')),"
-        f" count_if(regexp_full_match({cell}, '{NUMBER}')),"
-        f" count_if(regexp_matches({cell}, '[0-9０-９]')) from seen"
-    ).fetchone()
-    seen, labels, plain, with_digits = (count or 0 for count in counts)  # null without rows
-    # A dot before three digits marks thousands where other columns have decimal commas.
-    form = "" if before is None else before.form
-    dots = commas
-    if kind == "f":
-        dots = NumberForm.of(form).has_comma
-        ways = as_before(ways, NumberForm.of(form))
-    is_time = kind == "f" and is_clock(form)
-    if plain == seen and not labels and not (dots and seen) and kind != "M" and not is_time:
-        return dates_in_digits(connection, cell, plain_numbers(connection, cell, name, seen))
-    readings, note = [], ""
-    if kind == "M":
-        readings = [dates_of_form(connection, cell, name, form)]
+    if kind is CellKind.WORDS:
+        return RawColumn(name, fetched(connection, "cell"))
+    seen, labels, plain, with_digits = row_of(
+        connection,
+        f"count(cell), {count_matches('cell', LABEL)}, {count_matches('cell', NUMBER)},"
+        " count(cell) filter (regexp_matches(cell, '[0-9０-９]'))",
+    )
+    is_numeric = kind is CellKind.NUMBERS
+    if is_numeric:
+        has_dots = NumberForm.of(form).has_comma
+        candidates = fitting_form(candidates, NumberForm.of(form))
+    is_time = is_numeric and is_clock(form)
+    is_plain = plain == seen and not labels and not (has_dots and seen)
+    if is_plain and kind is not CellKind.DATES and not is_time:
+        return dates_in_digits(connection, plain_numbers(connection, name, seen))
+    readings = []
+    note = ""
+    if kind is CellKind.DATES:
+        readings = [dates_of_form(connection, name, form)]
     elif is_time:
-        readings = [clock_reading(connection, cell, name, form)]
-    elif kind == "f" or 2 * with_digits > seen:
-        readings, note = numbers_readings(connection, cell, name, ways, dots, kind == "f")
+        readings = [clock_reading(connection, name, form)]
+    elif is_numeric or 2 * with_digits > seen:
+        readings, note = numbers_readings(
+            connection, name, candidates, has_dots=has_dots, is_known=is_numeric
+        )
     # Words without a digit in most cells are none of these, and most columns of words are such.
-    if 2 * with_digits > seen and not (kind and readings and readings[0].fits == seen):
-        sample = sample_of(connection, cell)
-        readings += likely_clock(connection, cell, name, sample)
-        readings += dates_readings(connection, cell, name, sample)
-    if kind:
-        readings.append(nothing(name, form, kind))
-    known = bool(kind)
-    column = best_of(connection, cell, name, seen, readings, note=note, is_known=known)
-    return dates_in_digits(connection, cell, column)
+    is_settled = kind is not None and bool(readings) and readings[0].fits == seen
+    if 2 * with_digits > seen and not is_settled:
+        sample = sample_of(connection)
+        readings += likely_clock(connection, name, sample)
+        readings += dates_readings(connection, name, sample)
+    if kind is not None:
+        readings.append(no_values(name, form, kind))
+    column = best_of(connection, name, seen, readings, note=note, is_known=kind is not None)
+    return dates_in_digits(connection, column)

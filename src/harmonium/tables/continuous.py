@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .base import AbstractPart, check_digits, check_numbers, decimals_of
+from .base import AbstractPart, ColumnKind, check_digits, check_numbers, decimals_of
 from .frames import RawColumn
 
 GAIN = 3.0  # nats by which a power transform must explain a column better
+
+
+class _Transform(NamedTuple):
+    """A power transform of (x − centre)/width, and its loss: −log p of a number in nats."""
+
+    centre: float
+    width: float
+    power: float
+    loss: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +39,7 @@ class Continuous(AbstractPart):
         low, high: the ends of the numbers seen; cells stay between them.
     """
 
-    kind = "continuous"
+    kind = ColumnKind.CONTINUOUS
     centre: float
     width: float
     power: float
@@ -46,33 +56,35 @@ class Continuous(AbstractPart):
 
     @classmethod
     def of(cls, raw: RawColumn, name: str) -> Continuous:
-        """Return the transform that makes a column's numbers most nearly normal."""
-        from scipy.optimize import minimize_scalar
+        """Return the transform that makes a column's numbers most nearly normal.
 
-        x = raw.values[~raw.is_missing]
+        Source: Yeo & Johnson 2000.
+        """
+        from scipy.optimize import minimize_scalar  # imported here: it takes a tenth of a second
+
+        x = raw.known
         low, lower, middle, upper, high = np.quantile(x, (0.0, 0.25, 0.5, 0.75, 1.0)).tolist()
-        plain = middle, (upper - lower) / 1.349 or float(x.std()) or 1.0
-        chosen = (*plain, 1.0, _loss(x, *plain, 1.0) - GAIN / len(x))
-        from_low = [(low, (lower - low) / part) for part in (1.0, 10.0)]
-        from_high = [(high, (high - upper) / part) for part in (1.0, 10.0)]
-        for centre, width in (plain, *from_low, *from_high):
-            if width > 0:
-                found: Any = minimize_scalar(
-                    lambda power, c=centre, w=width: _loss(x, c, w, power),
-                    bounds=(0.0, 2.0),
-                    method="bounded",
-                )
-                if found.fun < chosen[3]:
-                    chosen = (centre, width, float(found.x), float(found.fun))
-        centre, width, power, _ = chosen
-        z = _powered((x - centre) / width, power)
+        # 1.349 standard deviations of a normal density lie between its quartiles.
+        spread = (upper - lower) / 1.349 or float(x.std()) or 1.0
+        best = _Transform(middle, spread, 1.0, _loss(1.0, x, middle, spread) - GAIN / len(x))
+        candidates = [(middle, spread)]
+        candidates += [(low, (lower - low) / divisor) for divisor in (1.0, 10.0)]
+        candidates += [(high, (high - upper) / divisor) for divisor in (1.0, 10.0)]
+        for centre, width in candidates:
+            if width <= 0:
+                continue
+            loss = partial(_loss, x=x, centre=centre, width=width)
+            minimum: Any = minimize_scalar(loss, bounds=(0.0, 2.0), method="bounded")
+            if minimum.fun < best.loss:
+                best = _Transform(centre, width, float(minimum.x), float(minimum.fun))
+        z = _powered((x - best.centre) / best.width, best.power)
         return cls(
             name=name,
             form=raw.form,
             digits=raw.digits,
-            centre=centre,
-            width=width,
-            power=power,
+            centre=best.centre,
+            width=best.width,
+            power=best.power,
             mean=float(z.mean()),
             scale=float(z.std()) or 1.0,
             decimals=decimals_of(x),
@@ -88,16 +100,18 @@ class Continuous(AbstractPart):
     @property
     def summary(self) -> str:
         """The range, and the power if there is one."""
-        power = "" if self.power == 1.0 else f", power {self.power:.2f}"
-        power = ", logarithmic" if self.power < 0.005 else power
-        return f"{self.shown(self.low)} … {self.shown(self.high)}{power}"
+        ends = f"{self.shown(self.low)} … {self.shown(self.high)}"
+        if self.power < 0.005:
+            return f"{ends}, logarithmic"
+        if self.power == 1.0:
+            return ends
+        return f"{ends}, power {self.power:.2f}"
 
     def codes(self, raw: RawColumn, label: str) -> np.ndarray:
         """Return (T((x − centre)/width) − mean)/scale."""
         check_numbers(raw, label)
-        return (
-            _powered((raw.values - self.centre) / self.width, self.power) - self.mean
-        ) / self.scale
+        powered = _powered((raw.values - self.centre) / self.width, self.power)
+        return (powered - self.mean) / self.scale
 
     def log_density(self, raw: RawColumn) -> np.ndarray:
         """Return log T′((x − centre)/width) − log(width · scale)."""
@@ -112,7 +126,7 @@ class Continuous(AbstractPart):
         return x if self.decimals is None else np.round(x, self.decimals)
 
 
-def _loss(x: np.ndarray, centre: float, width: float, power: float) -> float:
+def _loss(power: float, x: np.ndarray, centre: float, width: float) -> float:
     """Return −log p of a number by the transform and a fitted normal density, up to a constant."""
     u = (x - centre) / width
     with np.errstate(divide="ignore"):
@@ -125,6 +139,7 @@ def _powered(u: np.ndarray, power: float) -> np.ndarray:
     sign = np.where(u < 0, -1.0, 1.0)
     exponent = np.where(u < 0, 2.0 - power, power)
     logs = np.log1p(np.abs(u))
+    # An exponent of 0 is the limit, the logarithm; a divisor of 1 avoids 0/0 there.
     safe = np.where(exponent == 0, 1.0, exponent)
     return sign * np.where(exponent == 0, logs, np.expm1(safe * logs) / safe)
 

@@ -1,4 +1,8 @@
-"""DuckDB, by which tables are read: in bounded memory, and without anything but the file."""
+"""DuckDB, by which tables are read: in bounded memory, and without anything but the file.
+
+Beside polars and pyarrow it starts quickly (0.07 s; 0.03 and 0.11 s), has the smallest wheel
+(25 MB; 45 to 50 MB), and reads Parquet too.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .._files import most_unpacked, parser_errors
-from ..errors import input_error
+from ..errors import InputError
 
 WORKING = 2**29  # bytes, besides those of the file unpacked
 SETTINGS = {
@@ -54,9 +58,10 @@ class Database:
             try:
                 yield self.connection
             except duckdb.OutOfMemoryException:
-                expected = f"a table that is read in {most / 2**30:,.1f} GiB of memory"
-                found, advice = "one that needs more", "write it as an array, in .npy"
-                raise input_error(label, expected, found, advice) from None
+                raise InputError(
+                    f"{label}: expected a table that is read in {most / 2**30:,.1f} GiB of memory;"
+                    " got one that needs more; write it as an array, in .npy."
+                ) from None
 
 
 @contextmanager

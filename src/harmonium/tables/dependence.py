@@ -52,16 +52,18 @@ def classes_of(
     return np.where(missing, -1, codes).astype(int)
 
 
-def information(one: np.ndarray, other: np.ndarray) -> Information:
+def information(first: np.ndarray, second: np.ndarray) -> Information:
     """Return the mutual information of two columns of classes, of which −1 is missing."""
-    known = (one >= 0) & (other >= 0)
+    known = (first >= 0) & (second >= 0)
     rows = int(known.sum())
     if rows < 2:
         return Information(0.0, 0, rows)
-    shape = one.max() + 1, other.max() + 1
-    joined = np.ravel_multi_index((one[known], other[known]), shape)
-    p = np.bincount(joined, minlength=shape[0] * shape[1]).reshape(shape) / rows
-    each, every = p.sum(1, keepdims=True), p.sum(0, keepdims=True)
+    shape = first.max() + 1, second.max() + 1
+    pairs = np.ravel_multi_index((first[known], second[known]), shape)
+    p = np.bincount(pairs, minlength=shape[0] * shape[1]).reshape(shape) / rows
+    p_first = p.sum(1, keepdims=True)
+    p_second = p.sum(0, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
-        nats = float(np.nansum(p * np.log(p / (each * every))))
-    return Information(nats, int(((each > 0).sum() - 1) * ((every > 0).sum() - 1)), rows)
+        nats = float(np.nansum(p * np.log(p / (p_first * p_second))))
+    freedom = int(((p_first > 0).sum() - 1) * ((p_second > 0).sum() - 1))
+    return Information(nats, freedom, rows)

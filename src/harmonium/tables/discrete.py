@@ -1,4 +1,4 @@
-"""Columns of numbers that occur again and again."""
+"""Columns of repeated numbers."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .base import AbstractPart, check_numbers, step_of
+from .base import AbstractPart, ColumnKind, check_numbers, step_of
 from .frames import RawColumn
 
 FEW_NUMBERS = 20  # so many different numbers are a state each
-OWN_SHARE = 0.02  # of more numbers, one that this share of the rows has is a state
-CELL_ROWS, CELL_SHARE = 20, 0.03  # the others are joined until a cell has as many of their rows
+OWN_FRACTION = 0.02  # of more numbers, one that this fraction of the rows has is a state
+# The others are joined until a cell has as many of their rows.
+CELL_ROWS = 20
+CELL_FRACTION = 0.03
 
 
 @dataclass(frozen=True, kw_only=True)
 class Discrete(AbstractPart):
-    """Numbers of which some occur again and again: each is a state, others share one.
+    """Numbers of which some are repeated: each of these is a state; ranges of others are states.
 
     Numbers are whole multiples of a step. A cell is a range of them, and the numbers of a cell are
     as probable as often they were seen, as if each that was not seen shared one more observation.
@@ -29,7 +31,7 @@ class Discrete(AbstractPart):
         seen, counts: multiples that were seen, sorted, and how often.
     """
 
-    kind = "discrete"
+    kind = ColumnKind.DISCRETE
     step: float
     starts: tuple[int, ...]
     points: tuple[int, ...]
@@ -39,23 +41,17 @@ class Discrete(AbstractPart):
     @classmethod
     def of(cls, raw: RawColumn, name: str) -> Discrete:
         """Return the states of a column of numbers."""
-        values = raw.values[~raw.is_missing]
-        step = step_of(values)
-        seen, counts = np.unique(np.rint(values / step).astype(np.int64), return_counts=True)
-        total = counts.sum()
+        step = step_of(raw.known)
+        multiples = np.rint(raw.known / step).astype(np.int64)
+        seen, counts = np.unique(multiples, return_counts=True)
         if len(seen) <= FEW_NUMBERS:
-            starts = [int(-(-(a + b) // 2)) for a, b in itertools.pairwise(seen)]
+            # Each number has a cell, which ends halfway to the next one, rounded up.
+            starts = [int(-(-(low + high) // 2)) for low, high in itertools.pairwise(seen)]
             points: np.ndarray = np.array([], int)
         else:
-            is_point = counts >= max(OWN_SHARE * total, CELL_ROWS)
-            points, rest = seen[is_point], counts * ~is_point
-            full = max(CELL_ROWS, CELL_SHARE * rest.sum())
-            starts, inside = [], 0
-            for number, count in zip(seen, rest, strict=True):
-                if inside >= full and rest[seen >= number].sum() >= full:
-                    starts.append(int(number))
-                    inside = 0
-                inside += count
+            is_point = counts >= max(OWN_FRACTION * counts.sum(), CELL_ROWS)
+            points = seen[is_point]
+            starts = _starts_of_cells(seen, counts * ~is_point)
         return cls(
             name=name,
             form=raw.form,
@@ -75,10 +71,11 @@ class Discrete(AbstractPart):
     @property
     def summary(self) -> str:
         """The range, and how many states there are."""
-        low, high = self.seen[0] * self.step, self.seen[-1] * self.step
         if len(self.seen) <= FEW_NUMBERS // 2:
             return ", ".join(self.shown(number * self.step) for number in self.seen)
-        return f"{self.shown(low)} … {self.shown(high)}, {self.states} states"
+        low = self.shown(self.seen[0] * self.step)
+        high = self.shown(self.seen[-1] * self.step)
+        return f"{low} … {high}, {self.states} states"
 
     def _numbers(self, multiples: np.ndarray) -> np.ndarray:
         """Return multiples of the step as numbers, without the rounding error of the product."""
@@ -100,16 +97,23 @@ class Discrete(AbstractPart):
         check_numbers(raw, label)
         return np.where(raw.is_missing, np.nan, self._cell_of(self._multiples(raw)))
 
-    def _shares(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return each seen number's cell and, for each state, its rows and its unseen numbers."""
-        cell = self._cell_of(np.array(self.seen))
-        rows = np.bincount(cell, self.counts, minlength=self.states)
-        low, high = self.seen[0], self.seen[-1]
-        ends = np.array([low, *self.starts, high + 1])
-        width = np.zeros(self.states)
-        width[: len(ends) - 1] = np.diff(ends)
-        np.subtract.at(width, np.searchsorted(self.starts, self.points, side="right"), 1)
-        return cell, rows, width
+    @property
+    def _cells_of_seen(self) -> np.ndarray:
+        return self._cell_of(np.array(self.seen))
+
+    @property
+    def _rows(self) -> np.ndarray:
+        """The number of rows in each state."""
+        return np.bincount(self._cells_of_seen, self.counts, minlength=self.states)
+
+    @property
+    def _widths(self) -> np.ndarray:
+        """The number of multiples in each cell between the ends, those of points excepted."""
+        limits = np.array([self.seen[0], *self.starts, self.seen[-1] + 1])
+        widths = np.zeros(self.states)
+        widths[: len(limits) - 1] = np.diff(limits)
+        np.subtract.at(widths, np.searchsorted(self.starts, self.points, side="right"), 1)
+        return widths
 
     def log_density(self, raw: RawColumn) -> np.ndarray:
         """Return the log probability of each number given its cell, for each unit of the column.
@@ -117,37 +121,41 @@ class Discrete(AbstractPart):
         One observation more is shared by all numbers of a cell. One further observation of the
         first and the last cell is shared by the numbers beyond all that were seen, geometrically.
         """
-        multiples, (_, rows, width) = self._multiples(raw), self._shares()
-        cell, last = self._cell_of(multiples), len(self.starts)
+        multiples = self._multiples(raw)
+        cell = self._cell_of(multiples)
+        last = len(self.starts)
         place = np.minimum(np.searchsorted(self.seen, multiples), len(self.seen) - 1)
-        count = np.where(np.take(self.seen, place) == multiples, np.take(self.counts, place), 0)
-        extra = (cell == 0).astype(float) + (cell == last)  # observations beyond the ends
-        inside = np.log(count + 1.0 / np.maximum(width[cell], 1))
-        low, high = self.seen[0], self.seen[-1]
+        is_seen = np.take(self.seen, place) == multiples
+        count = np.where(is_seen, np.take(self.counts, place), 0)
+        inside = np.log(count + 1.0 / np.maximum(self._widths[cell], 1))
+        low = self.seen[0]
+        high = self.seen[-1]
         scale = max(1.0, (high - low) / 10.0)
         beyond = np.maximum(low - multiples, multiples - high)
         tail = np.log(-np.expm1(-1 / scale)) - (beyond - 1) / scale
-        share = np.where(beyond > 0, tail, inside) - np.log(rows[cell] + 1.0 + extra)
-        of_cell = np.where((beyond <= 0) & (cell > last), 0.0, share)
-        return np.where(raw.is_missing, 0.0, of_cell - np.log(self.step))
+        observations_beyond = (cell == 0).astype(float) + (cell == last)
+        log_total = np.log(self._rows[cell] + 1.0 + observations_beyond)
+        log_p = np.where(beyond > 0, tail, inside) - log_total
+        # A point is the only number of its state.
+        log_p = np.where((beyond <= 0) & (cell > last), 0.0, log_p)
+        return np.where(raw.is_missing, 0.0, log_p - np.log(self.step))
 
     def state_names(self) -> list[str]:
         """Return each state's number, or the lowest and the highest that were seen."""
-        cell, _, _ = self._shares()
-        seen = np.array(self.seen) * self.step
+        numbers = np.array(self.seen) * self.step
+        cell = self._cells_of_seen
         names = []
         for code in range(self.states):
-            here = seen[cell == code]
-            ends = sorted({float(x) for x in (here.min(), here.max())}) if len(here) else []
+            inside = numbers[cell == code]
+            ends = sorted({float(inside.min()), float(inside.max())}) if len(inside) else []
             names.append(" … ".join(map(self.shown, ends)) or "other")
         return names
 
     def best(self, means: np.ndarray) -> np.ndarray:
         """Return the mean, rounded to a multiple, or to a number that was seen if they are few."""
-        cell, rows, _ = self._shares()
-        each = np.bincount(cell, np.multiply(self.seen, self.counts), minlength=self.states)
-        each = each / np.maximum(rows, 1)
-        mean = means @ each
+        sums = np.multiply(self.seen, self.counts)
+        totals = np.bincount(self._cells_of_seen, sums, minlength=self.states)
+        mean = means @ (totals / np.maximum(self._rows, 1))
         if len(self.seen) > FEW_NUMBERS:
             return self._numbers(mean.round())
         seen = np.array(self.seen)
@@ -155,12 +163,28 @@ class Discrete(AbstractPart):
 
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return a number for each code, as often as it was seen."""
-        cell, _, _ = self._shares()
-        found = np.empty(len(codes))
+        cell = self._cells_of_seen
+        multiples = np.empty(len(codes))
         for code in np.unique(codes):
-            which, here = codes == code, cell == code
-            seen, counts = np.array(self.seen)[here], np.array(self.counts)[here]
+            seen = np.array(self.seen)[cell == code]
+            counts = np.array(self.counts)[cell == code]
+            # The second state of a single number never occurs, and stands for the same number.
             if not len(seen):
-                seen, counts = np.array(self.seen[-1:]), np.ones(1)
-            found[which] = rng.choice(seen, int(which.sum()), p=counts / counts.sum())
-        return self._numbers(found)
+                seen = np.array(self.seen[-1:])
+                counts = np.ones(1)
+            is_code = codes == code
+            multiples[is_code] = rng.choice(seen, int(is_code.sum()), p=counts / counts.sum())
+        return self._numbers(multiples)
+
+
+def _starts_of_cells(seen: np.ndarray, counts: np.ndarray) -> list[int]:
+    """Return the first numbers of cells that are full, but for the first one."""
+    full = max(CELL_ROWS, CELL_FRACTION * counts.sum())
+    starts = []
+    inside = 0
+    for number, count in zip(seen, counts, strict=True):
+        if inside >= full and counts[seen >= number].sum() >= full:
+            starts.append(int(number))
+            inside = 0
+        inside += count
+    return starts

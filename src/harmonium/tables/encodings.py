@@ -1,4 +1,4 @@
-"""The text of a file: its encoding is found by what its bytes say as text."""
+"""The text of a file, in the encoding in which its bytes are most plausible as text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from ..errors import count_of, input_error
+from ..errors import InputError, count_of
 
 MARKS = (  # the four bytes of UTF-32 begin with the two of UTF-16
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -25,10 +25,12 @@ TITLES = {
     "utf-16-be": "UTF-16",
     "utf-32": "UTF-32",
 }
-LOOKED_AT = 2**20  # characters by which the encoding is found
-WIDE = 0.1  # of every second byte: text of other scripts has zeros in its digits and line ends
-STRAY = 0.02  # of the other bytes
-FEWEST = 5  # letters beyond ASCII by which it is said that the encoding is none of these
+LOOKED_AT = 2**20  # characters that decide the encoding
+# Fractions of zeros by which UTF-16 without a mark is recognised: of every second byte, as text of
+# other scripts has them in its digits and line ends, and of the bytes between.
+WIDE = 0.1
+STRAY = 0.02
+FEWEST = 5  # letters beyond ASCII from which the encoding may be refused as none of these
 MOST_ODD = 0.34  # of the letters beyond ASCII: usual text has nearly none
 CONTROLS = r"[\x00-\x08\x0e-\x1f]"
 STRAY_CONTROLS = 0.02  # of the lines may have one: more of them separate cells, or are binary
@@ -64,13 +66,17 @@ def decoded(content: bytes, label: str) -> Decoded:
             return Decoded(text, TITLES.get(encoding, ""), stray)
     texts = {name: text for name in EIGHT_BITS if (text := _text(content, name)) is not None}
     if encodings != ["utf-8"] or not texts:
-        advice = "save it as UTF-8 text, or rename it after its format"
-        raise input_error(label, "text with one row a line", "binary content", advice)
+        raise InputError(
+            f"{label}: expected text with one row a line; got binary content; save it as UTF-8"
+            " text, or rename it after its format."
+        )
     odd = {name: _oddity(text) for name, text in texts.items()}
     encoding = min(odd, key=lambda name: odd[name])
     if odd[encoding] > MOST_ODD and len(re.findall(rb"[\x80-\xff]", content[:LOOKED_AT])) >= FEWEST:
-        expected = "text in UTF-8, UTF-16, Windows-1252 or Mac Roman"
-        raise input_error(label, expected, "bytes of another encoding", "save it as UTF-8")
+        raise InputError(
+            f"{label}: expected text in UTF-8, UTF-16, Windows-1252 or Mac Roman; got bytes of"
+            " another encoding; save it as UTF-8."
+        )
     return Decoded(texts[encoding], TITLES[encoding])
 
 
@@ -85,15 +91,15 @@ def _without_strays(content: bytes, encoding: str) -> tuple[str | None, str]:
         return None, ""
     bare = _without_end(text)
     zeros = text[len(bare) :].count("\0")
-    found = re.findall(CONTROLS, bare)
+    controls = re.findall(CONTROLS, bare)
     lines = len(re.findall(LINE_END, bare))
-    if len(found) > max(1, STRAY_CONTROLS * lines) or (found and lines < 2):
+    if len(controls) > max(1, STRAY_CONTROLS * lines) or (controls and lines < 2):
         return None, ""
-    said = f"{count_of(zeros, 'zero byte')} at its end" if zeros > 1 else ""
-    if found:
-        names = ", ".join(sorted({f"{sign!r}" for sign in found})[:3])
-        said = f"{count_of(len(found), 'control character')}, such as {names}"
-    return re.sub(CONTROLS, "", bare), said
+    strays = f"{count_of(zeros, 'zero byte')} at its end" if zeros > 1 else ""
+    if controls:
+        examples = ", ".join(sorted({f"{sign!r}" for sign in controls})[:3])
+        strays = f"{count_of(len(controls), 'control character')}, such as {examples}"
+    return re.sub(CONTROLS, "", bare), strays
 
 
 def _text(content: bytes, encoding: str) -> str | None:
@@ -125,7 +131,7 @@ def _wide(content: bytes) -> str | None:
 
 
 def _oddity(text: str) -> float:
-    """Return the share of letters beyond ASCII that stand where usual text has none."""
+    """Return the fraction of letters beyond ASCII that stand where usual text has none."""
     beginning = text[:LOOKED_AT]
     places = [match.start() for match in re.finditer(r"[^\x00-\x7f]", beginning)]
     odd = sum(

@@ -3,8 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 import numpy as np
+
+
+class CellKind(StrEnum):
+    """What the cells of a column were read as: its type of array, in a word."""
+
+    NUMBERS = "numbers"
+    DATES = "dates"
+    WORDS = "words"
+
+
+CELL_KINDS = {"f": CellKind.NUMBERS, "M": CellKind.DATES, "O": CellKind.WORDS}  # by kind of dtype
+MISSING_CELLS = {
+    CellKind.NUMBERS: np.nan,
+    CellKind.DATES: np.datetime64("NaT", "us"),
+    CellKind.WORDS: None,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +48,23 @@ class RawColumn:
     is_category: bool = False
 
     @property
+    def cell_kind(self) -> CellKind:
+        """What its cells are: numbers, dates or words."""
+        return CELL_KINDS[self.values.dtype.kind]
+
+    @property
     def is_missing(self) -> np.ndarray:
         """Which cells are missing."""
-        if self.values.dtype.kind == "O":
+        if self.cell_kind is CellKind.WORDS:
             return np.array([value is None for value in self.values], bool)
-        return np.isnan(self.values) if self.values.dtype.kind == "f" else np.isnat(self.values)
+        if self.cell_kind is CellKind.NUMBERS:
+            return np.isnan(self.values)
+        return np.isnat(self.values)
+
+    @property
+    def known(self) -> np.ndarray:
+        """The cells that are not missing."""
+        return self.values[~self.is_missing]
 
     def taken(self, rows: np.ndarray) -> RawColumn:
         """Return the column of some rows."""
@@ -77,40 +106,47 @@ class Frame:
 
         Infinite numbers count as numbers.
         """
-        found = self.with_gaps()
-        if found is None or np.isnan(found).any():
+        matrix = self.with_gaps()
+        if matrix is None or np.isnan(matrix).any():
             return None
-        is_whole = np.isfinite(found).all() and (found == np.rint(found)).all()
-        return found.astype(np.int64) if is_whole and abs(found).max() < 2**53 else found
+        is_whole = np.isfinite(matrix).all() and (matrix == np.rint(matrix)).all()
+        # A float64 holds every whole number below 2⁵³.
+        if is_whole and abs(matrix).max() < 2**53:
+            return matrix.astype(np.int64)
+        return matrix
 
     def with_gaps(self) -> np.ndarray | None:
         """Return the columns side by side, NaN where missing; None unless they are numbers."""
-        if any(column.values.dtype.kind != "f" for column in self.columns):
+        if any(column.cell_kind is not CellKind.NUMBERS for column in self.columns):
             return None
         return np.stack([column.values for column in self.columns], axis=1)
 
 
 def frame_of_array(array: np.ndarray, names: tuple[str, ...]) -> Frame:
-    """Return the columns of numbers as a frame."""
-    given = names or tuple(f"column {i + 1}" for i in range(array.shape[1]))
-    columns = (RawColumn(n, c.astype(float)) for n, c in zip(given, array.T, strict=True))
+    """Return the columns of numbers as a frame; columns without names are numbered."""
+    column_names = names or tuple(f"column {i + 1}" for i in range(array.shape[1]))
+    pairs = zip(column_names, array.T, strict=True)
+    columns = (RawColumn(name, values.astype(float)) for name, values in pairs)
     return Frame(tuple(columns), bool(names))
 
 
 def with_gaps(values: np.ndarray, missing: np.ndarray) -> np.ndarray:
     """Return a copy of cells, of words, dates or numbers, with some of them missing."""
-    found = values.copy()
-    found[missing] = {"O": None, "M": np.datetime64("NaT", "us")}.get(values.dtype.kind, np.nan)
-    return found
+    cells = values.copy()
+    cells[missing] = MISSING_CELLS[CELL_KINDS[values.dtype.kind]]
+    return cells
 
 
 def words_of(raw: RawColumn) -> np.ndarray:
     """Return the cells as words, whole numbers without a point; None where one is missing."""
     cells = raw.values.tolist()
-    if raw.values.dtype.kind == "f":
-        cells = [
-            str(int(x)) if x == np.rint(x) else repr(x) for x in np.nan_to_num(raw.values).tolist()
-        ]
-    found = np.empty(len(cells), object)
-    found[:] = [None if gap else str(x) for x, gap in zip(cells, raw.is_missing, strict=True)]
-    return found
+    if raw.cell_kind is CellKind.NUMBERS:
+        cells = [_shortest(number) for number in np.nan_to_num(raw.values).tolist()]
+    words = np.empty(len(cells), object)
+    pairs = zip(cells, raw.is_missing, strict=True)
+    words[:] = [None if is_missing else str(cell) for cell, is_missing in pairs]
+    return words
+
+
+def _shortest(number: float) -> str:
+    return str(int(number)) if number == np.rint(number) else repr(number)

@@ -1,8 +1,8 @@
-"""Whether a record of a text file names the columns: by what it would be as a row.
+"""Where the table of a text file begins, and which of its lines name the columns.
 
-A record is weighed twice: how probable are its cells as names, and how probable are they as cells
-of the columns below. So a word above numbers, numbers 0, 1, 2, … above others, an empty first cell
-or a word that its column never has count for names, each as much as it says.
+A record is weighed twice (`log_odds`): how probable are its cells as names, and how probable are
+they as cells of the columns below. So a word above numbers, numbers 0, 1, 2, … above others, an
+empty first cell or a word that its column never has count for names, each by its log odds.
 """
 
 from __future__ import annotations
@@ -10,12 +10,17 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
-from .cells import MISSING, NUMBER
-from .moments import YEARS
+from ..errors import count_of
+from .dates import YEARS
+from .frames import Frame
+from .number_forms import is_number
+from .readings import MISSING
+from .separators import COMMENTS, Record, Splitter, is_numbers, line_in_words
 
 MOST_CELLS = 40_000  # that are looked at, but of 20 rows at least
 USUAL_NAMES = frozenset(
@@ -29,16 +34,40 @@ USUAL_NAMES = frozenset(
 NAME_OF_RANGE = r"[<>≤≥]?=? ?\d+ ?\+?|\d.*[%‰<>]|\d+ ?[-–:] ?\d+"  # 2021, <18, 18-65, 65+, 5%
 DAY = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?|\d{4}[-/]\d{1,2}"
 # Probabilities of what stands in a line of names, where no other reason is given.
-NEW_WORD, SEEN_WORD, ONLY_WORD = 0.95, 0.05, 0.6  # a word that its column has not, has, has alone
+NEW_WORD = 0.95  # a word that its column has not
+SEEN_WORD = 0.05  # a word that its column has
+ONLY_WORD = 0.6  # the only word of its column
 TWICE = 0.05  # a name that another column has too
-EMPTY_FIRST, EMPTY, GAP = 0.3, 0.05, 0.002  # as above an index; elsewhere; a word such as NA
-COUNTED, COUNTED_ON = 0.006, 0.2  # 0, 1 or 1, 2, with which many rows begin; three or more
-SPACED, YEAR, DIFFERENT = 0.005, 0.01, 0.003  # numbers at equal distances; one year; others
+EMPTY_FIRST = 0.3  # an empty first cell, as above an index
+EMPTY = 0.05  # an empty cell elsewhere
+GAP = 0.002  # a word such as NA
+COUNTED = 0.006  # 0, 1 or 1, 2, with which many rows begin
+COUNTED_ON = 0.2  # 0, 1, 2 or more
+SPACED = 0.005  # numbers at equal distances
+YEAR = 0.01  # years
+DIFFERENT = 0.003  # other numbers, all different
 DATES = 0.05
 DECIMAL = 1e-4
 UNLIKE_NAMES = 1e-6
 WORDS_ARE_NAMES = 3.0  # odds before the cells are seen: most files of words have names
 RARE_SECOND_LINE = 0.01  # of a further line of names, or of units
+MOST_LINES_BEFORE = 50
+MOST_FURTHER_LINES = 3
+LOOKED_THROUGH = 10  # records among which names of a known table are looked for
+# Log odds below which a note says that a line of names may be a row, and a row may be names.
+DOUBT = 2.0
+DOUBT_OF_ROWS = 1.9
+UNNAMED = r"column \d+"
+
+
+class TextKind(StrEnum):
+    """What a cell of a text file looks like; amounts and percentages have further kinds."""
+
+    MISSING = "missing"
+    WHOLE = "whole"
+    NUMBER = "number"
+    DATE = "date"
+    WORD = "word"
 
 
 class _Column(NamedTuple):
@@ -71,27 +100,33 @@ def log_odds(
     if not any(cells) or (numbers and not rows):
         return -math.inf
     as_names = _numbers_as_names(numbers)
-    if as_names <= UNLIKE_NAMES and "word" not in kinds:
+    if as_names <= UNLIKE_NAMES and TextKind.WORD not in kinds:
         return -math.inf
     rows = rows[: max(20, MOST_CELLS // len(cells))]
-    counted = _is_counted(numbers)
-    if counted and _has_such_rows(cells, rows):
-        as_names, counted = UNLIKE_NAMES, False
+    is_counted = _is_counted(numbers)
+    if is_counted and _has_counted_rows(cells, rows):
+        as_names = UNLIKE_NAMES
+        is_counted = False
     total = math.log10(as_names)
-    total += math.log10(WORDS_ARE_NAMES) if "word" in kinds else 0.0
-    total += math.log10(DATES) if "date" in kinds else 0.0
-    before: set[str] = set()
+    if TextKind.WORD in kinds:
+        total += math.log10(WORDS_ARE_NAMES)
+    if TextKind.DATE in kinds:
+        total += math.log10(DATES)
+    earlier: set[str] = set()
     for place, (cell, kind) in enumerate(zip(cells, kinds, strict=True)):
         column = _column_of([row[place] for row in rows if place < len(row)], blanks)
-        if kind == "word":
+        if kind == TextKind.WORD:
             total += math.log10(_word_as_name(cell, column))
-            total += math.log10(TWICE) if cell in before else 0.0
-            before.add(cell)
-        elif kind == "missing":
-            empty = EMPTY if place else EMPTY_FIRST
-            total += math.log10(GAP if cell else empty)
+            if cell in earlier:
+                total += math.log10(TWICE)
+            earlier.add(cell)
+        elif kind == TextKind.MISSING:
+            gap = EMPTY if place else EMPTY_FIRST
+            if cell:
+                gap = GAP
+            total += math.log10(gap)
         as_row = _as_row(cell, kind, column)
-        if counted and kind == "whole":
+        if is_counted and kind == TextKind.WHOLE:
             as_row = min(as_row, _value(cell, column))
         total -= math.log10(as_row)
     return total
@@ -107,9 +142,9 @@ def is_further_line(
     """
     blanks = {"", *MISSING, *(word.lower() for word in missing)}
     kinds = [_kind_of(cell.strip(), blanks) for cell in record]
-    if len(rows) < 3 or len(record) < 2 or not set(kinds) <= {"word", "missing"}:
+    if len(rows) < 3 or len(record) < 2 or not set(kinds) <= {TextKind.WORD, TextKind.MISSING}:
         return False
-    words = [place for place, kind in enumerate(kinds) if kind == "word"]
+    words = [place for place, kind in enumerate(kinds) if kind == TextKind.WORD]
     if not words:
         return False
     parts = [[row[place] for place in words if place < len(row)] for row in rows]
@@ -119,30 +154,32 @@ def is_further_line(
 
 
 def _kind_of(cell: str, blanks: set[str]) -> str:
+    """Return a `TextKind`, or NUMBER with the signs of an amount behind it: "number%"."""
     if cell.lower() in blanks:
-        return "missing"
+        return TextKind.MISSING
     if re.fullmatch(r"[+-]?\d+", cell):
-        return "whole"
+        return TextKind.WHOLE
     if re.fullmatch(r"[+-]+", cell):
-        return "number"  # spins
+        return TextKind.NUMBER  # spins
     if re.fullmatch(DAY, cell):
-        return "date"
-    if re.fullmatch(NUMBER, cell):
-        return "number"
-    # Digits without letters: amounts and percentages, told apart by their signs.
-    is_number = re.fullmatch(r"[^A-Za-z]*\d[^A-Za-z]*", cell)
-    # A hyphen between digits is that of a range or of a telephone.
-    return "number" + re.sub(r"[\d.,\s]|^[+-]", "", cell) if is_number else "word"
+        return TextKind.DATE
+    if is_number(cell):
+        return TextKind.NUMBER
+    # Digits without letters are amounts and percentages.
+    if re.fullmatch(r"[^A-Za-z]*\d[^A-Za-z]*", cell):
+        # A hyphen between digits is that of a range or of a telephone.
+        return TextKind.NUMBER + re.sub(r"[\d.,\s]|^[+-]", "", cell)
+    return TextKind.WORD
 
 
 def _is_numeric(kind: str) -> bool:
-    return kind == "whole" or kind.startswith("number")
+    return kind == TextKind.WHOLE or kind.startswith(TextKind.NUMBER)
 
 
 def _column_of(cells: list[str], blanks: set[str]) -> _Column:
     bare = [cell.strip() for cell in cells]
     kinds = [_kind_of(cell, blanks) for cell in bare]
-    words = [cell for cell, kind in zip(bare, kinds, strict=True) if kind == "word"]
+    words = [cell for cell, kind in zip(bare, kinds, strict=True) if kind == TextKind.WORD]
     numbers = [cell for cell, kind in zip(bare, kinds, strict=True) if _is_numeric(kind)]
     sizes = [abs(_number(cell)) for cell in numbers]
     return _Column(
@@ -171,8 +208,12 @@ def _number(cell: str) -> float:
 
 def _shape_of(word: str) -> str:
     """Return what a word looks like: its first letter, and whether it has digits."""
-    first = "A" if word[0].isupper() else "a" if word[0].islower() else "-"
-    return first + ("1" if re.search(r"\d", word) else "")
+    first = "-"
+    if word[0].isupper():
+        first = "A"
+    elif word[0].islower():
+        first = "a"
+    return first + "1" if re.search(r"\d", word) else first
 
 
 def _word_as_name(word: str, column: _Column) -> float:
@@ -185,25 +226,25 @@ def _word_as_name(word: str, column: _Column) -> float:
 
 def _as_row(cell: str, kind: str, column: _Column) -> float:
     """Return how probable a cell is in a column."""
-    share = (column.kinds[kind] + 0.2) / (column.count + 0.4)
+    p_kind = (column.kinds[kind] + 0.2) / (column.count + 0.4)
     if _is_numeric(kind):
         # Numbers as 2022 or 4711 above small ones, or above millions.
         size = abs(_number(cell))
         is_far = size > 3.0 * column.largest or 0.0 < 3.0 * size < column.smallest
         if is_far:
-            return share * 0.5 / (column.count + 1)
-        if kind != "number":
-            return share
-        return share * (column.decimals[_decimals(cell)] + 0.5) / (column.count + 1)
+            return p_kind * 0.5 / (column.count + 1)
+        if kind != TextKind.NUMBER:
+            return p_kind
+        return p_kind * (column.decimals[_decimals(cell)] + 0.5) / (column.count + 1)
     words = sum(column.words.values())
-    if kind != "word" or not words:
-        return share
+    if kind != TextKind.WORD or not words:
+        return p_kind
     singles = sum(count == 1 for count in column.words.values())
     unseen = (singles + 0.5) / (words + 1.0)  # as Good and Turing estimate it
     if column.words[cell]:
-        return share * max(1.0 - unseen, 0.5 / (words + 1.0))
+        return p_kind * max(1.0 - unseen, 0.5 / (words + 1.0))
     shape = (column.shapes[_shape_of(cell)] + 0.5) / (words + 1.0)
-    return share * unseen * shape
+    return p_kind * unseen * shape
 
 
 def _value(cell: str, column: _Column) -> float:
@@ -231,7 +272,7 @@ def _numbers_as_names(numbers: list[str]) -> float:
     steps = {round(b - a, 6) for a, b in pairwise(values)}
     # Doses and penalties are spaced by their ratios: 0.001, 0.01, 0.1.
     ratios = {round(b / a, 6) for a, b in pairwise(values)} if all(values) else set()
-    if len(values) > 2 and min(len(steps), len(ratios) or 2) == 1 and 0.0 not in steps:
+    if len(values) > 2 and 0.0 not in steps and (len(steps) == 1 or len(ratios) == 1):
         return SPACED
     if all(re.fullmatch(r"\d{4}", cell) and _is_year(float(cell)) for cell in numbers):
         return YEAR
@@ -244,10 +285,10 @@ def _is_year(value: float) -> bool:
     return YEARS[0] <= value <= YEARS[1]
 
 
-def _has_such_rows(cells: list[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether rows are like one that counts: they count on from another number, or are it.
+def _has_counted_rows(cells: list[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether rows count on from other numbers, or have the same numbers in some order.
 
-    So it is with windows of a series, ranks, and matrices that were typed.
+    So do windows of a series, ranks, and matrices that were typed.
     """
     places = [place for place, cell in enumerate(cells) if re.fullmatch(r"\d+", cell)]
     if len(places) < 3:
@@ -262,3 +303,328 @@ def _has_such_rows(cells: list[str], rows: Sequence[Sequence[str]]) -> bool:
             if steps == {1}:
                 return True
     return False
+
+
+class Names(NamedTuple):
+    """The names of columns, and the records around them.
+
+    Attributes:
+        names: the names; None if no line has them.
+        width: the number of columns.
+        counted: the record by which the columns are counted.
+        rows: the records of rows among those looked at.
+        notes: what a person should know about it.
+        by_comment: whether a comment has the names.
+    """
+
+    names: tuple[str, ...] | None
+    width: int
+    counted: Record
+    rows: list[Record]
+    notes: tuple[str, ...]
+    by_comment: bool = False
+
+
+def names_in(
+    records: Sequence[Record],
+    width: int,
+    splitter: Splitter,
+    *,
+    missing: Sequence[str] = (),
+    known: Frame | None = None,
+    has_names: bool | None = None,
+    is_quoted: Callable[[Record], bool] = lambda record: False,
+) -> Names:
+    """Decide where a table begins, and which line names its columns.
+
+    Args:
+        records: the first records of the file, without blank ones.
+        width: how many cells most of them have.
+        splitter: how they were divided.
+        missing: words for missing cells, besides the usual ones.
+        known: a table, of any number of rows, whose names are looked for.
+        has_names: whether a line names the columns; None to decide it.
+        is_quoted: whether the first cell of a record stands in quotes.
+    """
+    finder = _Finder(records, width, splitter, missing, is_quoted)
+    start = finder.start()
+    before = finder.plain[:start]
+    record = finder.plain[start]
+    rows = finder.plain[start + 1 :]
+    notes = finder.notes_on(before, record)
+    columns = len(finder.completed(record.cells))
+    if has_names is False:
+        return Names(None, columns, record, [record, *rows], notes)
+    header = _known_names(finder.plain, known)
+    if header is not None:
+        rows = finder.plain[finder.plain.index(header) + 1 :]
+        odds = None if len(header.cells) == width - 1 else math.inf
+        return finder.named(header, rows, (), odds)
+    odds = finder.odds(record, rows[finder.further(rows) :])
+    # Names that were given by the order of columns say that there were none.
+    threshold = DOUBT if known is not None and _is_unnamed(known) else 0.0
+    if finder.is_short(start):
+        return finder.named(record, rows, notes, None)
+    if odds > threshold:
+        return finder.named(record, rows, notes, odds)
+    comment = finder.comment_before(record)
+    if comment is not None:
+        names, repeated = different(comment)
+        note = f"a comment before the rows names the {count_of(width, 'column')}"
+        notes = (note, *notes, *repeated)
+        return Names(names, width, record, [record, *rows], notes, by_comment=True)
+    if odds > -DOUBT_OF_ROWS:
+        line = line_in_words(record.line, is_first=not before)
+        notes = (f"{line} is read as a row; --header {record.line} reads it as names", *notes)
+    return Names(None, columns, record, [record, *rows], notes)
+
+
+class _Finder:
+    """The first records of a file, among which the table's beginning and names are looked for."""
+
+    def __init__(
+        self,
+        records: Sequence[Record],
+        width: int,
+        splitter: Splitter,
+        missing: Sequence[str],
+        is_quoted: Callable[[Record], bool],
+    ) -> None:
+        self.records = records
+        self.width = width
+        self.mark = splitter.mark
+        self.missing = missing
+        self.is_quoted = is_quoted
+        plain = [record for record in records if not splitter.is_no_row(record, width)]
+        self.plain = plain or [*records]
+
+    def odds(self, record: Record, rows: Sequence[Record]) -> float:
+        """Return the log odds that a record names the columns of others."""
+        cells = [row.cells for row in rows if len(row.cells) >= self.width]
+        return log_odds(record.cells[: self.width], cells, self.missing)
+
+    def start(self) -> int:
+        """Return the place of the first record of the table; 0 if it is not clear."""
+        for place in range(min(len(self.plain), MOST_LINES_BEFORE)):
+            if self._begins(place):
+                is_clear = all(self._may_stand_before(other, place) for other in range(place))
+                return place if is_clear else 0
+        return 0
+
+    def _begins(self, place: int) -> bool:
+        record = self.plain[place]
+        rows = self.plain[place + 1 :]
+        if len(record.cells) == self.width - 1:
+            return self.is_short(place)
+        if len(record.cells) < self.width:
+            return False
+        filled = [cell for cell in record.cells if cell.strip()]
+        # Spreadsheets write a title with as many separators as the table has.
+        is_padded = len(filled) == 1 and bool(record.cells[0].strip()) and self.width > 1
+        is_title = is_padded or self._is_sentence(record, rows)
+        is_apart = bool(rows) and rows[0].line - record.line > 1 + record.cells[-1].count("\n")
+        if (is_title or is_apart) and not is_numbers(filled):
+            return not any(
+                all(cell.strip() for cell in row.cells) and self.odds(row, rows[k + 1 :]) > 0
+                for k, row in enumerate(rows[:3])
+                if len(row.cells) == self.width and rows[k + 1 :]
+            )
+        return len(record.cells) == self.width or not record.cells[self.width].strip()
+
+    def _is_sentence(self, record: Record, rows: Sequence[Record]) -> bool:
+        """Return whether blanks follow the commas of a record, and those of no row.
+
+        A part of it has two words, so that it is no list of names above their units.
+        """
+
+        def has_blanks(cells: Sequence[str]) -> bool:
+            return all(cell[:1] == " " for cell in cells[1:])
+
+        are_rows_plain = not any(has_blanks(row.cells) for row in rows if len(row.cells) > 1)
+        return (
+            self.mark == ","
+            and len(record.cells) > 1
+            and has_blanks(record.cells)
+            and any(len(cell.split()) > 1 for cell in record.cells)
+            and are_rows_plain
+        )
+
+    def _may_stand_before(self, place: int, start: int) -> bool:
+        """Return whether a record may be a text before the table, and no row that is too short."""
+        record = self.plain[place]
+        filled = [cell for cell in record.cells if cell.strip()]
+        if is_numbers(filled):
+            return False
+        is_apart = self.plain[start].line - self.plain[start - 1].line > 1
+        is_title = len(filled) == 1 and len(filled[0].split()) > 1
+        is_padded = len(record.cells) >= self.width and len(filled) == 1
+        if is_apart or is_title or is_padded or self._is_sentence(record, self.plain[place + 1 :]):
+            return True
+        has_names = self.odds(self.plain[start], self.plain[start + 1 :]) > 0
+        return len(filled) == 1 and (has_names or self.is_short(start))
+
+    def is_short(self, place: int) -> bool:
+        """Return whether a record names all columns but the first, as R writes it."""
+        record = self.plain[place]
+        rows = self.plain[place + 1 :]
+        is_shorter = len(record.cells) == self.width - 1 and bool(rows)
+        if not is_shorter or is_numbers(record.cells) or len(rows[0].cells) != self.width:
+            return False
+        if self.odds(rows[0], rows[1:]) > 0 and len(rows) > 1:
+            return False  # the names follow, and this is a text
+        first = [row.cells[0].strip() for row in rows if row.cells]
+        if self.width == 2:
+            counted = [str(place + 1) for place in range(len(first))]
+            return self.is_quoted(rows[0]) or (first == counted and len(first) > 1)
+        return len(set(first)) == len(first)
+
+    def further(self, rows: Sequence[Record]) -> int:
+        """Return how many records below the names are names or units too."""
+        count = 0
+        while count < MOST_FURTHER_LINES and count < len(rows):
+            below = [row.cells for row in rows[count + 1 :] if len(row.cells) == self.width]
+            # Several lines of names stand above each other, so that rows alone decide on the last.
+            if len(below) > 3 and is_further_line(below[0], below[1:]):
+                below = below[1:]
+            cells = rows[count].cells
+            if len(cells) != self.width or not is_further_line(cells, below, self.missing):
+                break
+            count += 1
+        return count
+
+    def named(
+        self, record: Record, rows: list[Record], notes: tuple[str, ...], odds: float | None
+    ) -> Names:
+        """Return the names of a record, and of one below it where both are needed.
+
+        Args:
+            record: the record.
+            rows: those below it.
+            notes: on what stands before it.
+            odds: the log odds that it names the columns; None if it names all but the first, as R
+                writes it, whose row names have no name.
+        """
+        cells = self.completed(self._without_sign(record, rows), is_short=odds is None)
+        further = self.further(rows)
+        below = rows[:further]
+        joined = _joined(cells, below)
+        names, repeated = different(joined or cells)
+        line = line_in_words(record.line, is_first=record is self.records[0])
+        columns = f"the {count_of(len(names), 'column')}"
+        if odds is None:
+            columns = f"all of {columns} but the first"
+        note = f"{line} names {columns}"
+        if joined:
+            note = f"{line} and line {below[0].line:,} name {columns}"
+            below = below[1:]
+        if odds is not None and odds < DOUBT:
+            note += "; --header none reads it as a row"
+        notes_below = (
+            f"line {other.line:,} is set aside as names or units; --header {record.line} reads it"
+            " as a row"
+            for other in below
+        )
+        notes = (note, *notes_below, *notes, *repeated)
+        return Names(names, len(names), record, rows[further:], notes)
+
+    def _without_sign(self, record: Record, rows: Sequence[Record]) -> list[str]:
+        """Return names without the # that begins their line and no row."""
+        bare = without_hash(record.cells)
+        is_sign = record.cells[0].lstrip().startswith(COMMENTS) and len(bare) == len(record.cells)
+        if is_sign and not any(row.cells[0].lstrip().startswith(COMMENTS) for row in rows):
+            return bare
+        return record.cells
+
+    def completed(self, cells: Sequence[str], *, is_short: bool = False) -> list[str]:
+        """Return cells without an empty last one, and with the first one that R leaves out."""
+        if is_short:
+            return ["", *cells]
+        is_longer = len(cells) == self.width + 1 and not cells[-1].strip()
+        return [*cells[:-1]] if is_longer else [*cells]
+
+    def comment_before(self, record: Record) -> list[str] | None:
+        """Return the names in the last comment before the table that has one for each column."""
+        comments = [
+            other for other in self.records if other.line < record.line and other not in self.plain
+        ]
+        for comment in reversed(comments):
+            # NumPy writes its sign before the names; it may also be the name of a counter.
+            for cells in (without_hash(comment.cells), comment.cells):
+                if len(cells) == self.width and not is_numbers(cells):
+                    return cells
+        return None
+
+    def notes_on(self, before: Sequence[Record], start: Record) -> tuple[str, ...]:
+        """Return a note on what stands before the table."""
+        if not before:
+            return ()
+        text = " ".join(filter(None, map(str.strip, before[0].cells)))
+        return (f"what stands before line {start.line:,} is set aside: {text[:40]!r}",)
+
+
+def _known_names(records: Sequence[Record], known: Frame | None) -> Record | None:
+    """Return the record that has the names of a known table, or most of them."""
+    if known is None or _is_unnamed(known):
+        return None
+    wanted = set(known.names)
+    for record in records[:LOOKED_THROUGH]:
+        cells = {cell.strip() for cell in record.cells}
+        if 2 * len(wanted & cells) > len(wanted):
+            return record
+    return None
+
+
+def _is_unnamed(known: Frame) -> bool:
+    return all(re.fullmatch(UNNAMED, name) for name in known.names)
+
+
+def _joined(cells: Sequence[str], below: Sequence[Record]) -> list[str] | None:
+    """Return names of two lines together, where those of the first are not all different.
+
+    Its names may stand for several columns each: repeated, or above the first of them alone.
+    """
+    if not below or len(below[0].cells) != len(cells):
+        return None
+    lower = [cell.strip() for cell in below[0].cells]
+    upper = [cells[0].strip()]
+    for cell, name in zip(cells[1:], lower[1:], strict=True):
+        if not cell.strip() and not name:
+            return None
+        upper.append(cell.strip() or upper[-1])
+    if len(set(upper)) == len(cells):
+        return None
+    joined = [" ".join(filter(None, pair)) for pair in zip(upper, lower, strict=True)]
+    return joined if len(set(joined)) == len(cells) else None
+
+
+def without_hash(cells: Sequence[str]) -> list[str]:
+    """Return the cells of a comment without its sign."""
+    first = cells[0].lstrip(" #%")
+    return [first, *cells[1:]] if first else [*cells[1:]]
+
+
+def different(cells: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return names for columns, all different, and notes on those that were numbered."""
+    bare = [re.sub(r"\s*[\r\n]+\s*", " ", cell.strip()) for cell in cells]
+    given = [cell or f"column {place + 1}" for place, cell in enumerate(bare)]
+    used = set(given)
+    names: list[str] = []
+    seen: set[str] = set()
+    numbered: dict[str, list[str]] = {}
+    for name in given:
+        fresh = name
+        number = 0
+        while fresh in seen or (number and fresh in used):
+            number += 1
+            fresh = f"{name}.{number}"
+        seen.add(fresh)
+        names.append(fresh)
+        if number:
+            numbered.setdefault(name, [name]).append(fresh)
+    notes = [
+        f"{len(new)} columns have the name {name!r}: read as {', '.join(new)}"[:200]
+        for name, new in numbered.items()
+    ]
+    if len(notes) > 3:
+        notes = [*notes[:2], f"{len(notes) - 2} other names occur several times, and are numbered"]
+    return tuple(names), tuple(notes)

@@ -9,12 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from ..errors import InputError, input_error
-from .cells import MISSING, NUMBER
+from ..errors import InputError
+from .number_forms import is_number
+from .readings import MISSING
 
 RARE_MARKS = "~^"  # these separate cells where no other sign does
-MARKS = "\t;|,"  # of those that fit alike the first: commas are in numbers and texts too
-BLANKS, WIDE_BLANKS = " ", "  "  # any number of blanks; two or more, where cells have single ones
+MARKS = "\t;|,"  # of those that fit equally well the first: commas are in numbers and texts too
+BLANKS = " "  # any number of blanks
+WIDE_BLANKS = "  "  # two or more, where cells have single ones
 QUOTED = r'"(?:[^"\\]|\\.|"")*"|\S+'  # a cell between blanks
 THOUSANDS = r"\d{1,3}( \d{3})+([.,]\d+)?"
 MOMENT = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}[ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[AaPp][Mm])?"
@@ -104,10 +106,10 @@ class Splitter(NamedTuple):
                 if is_cut or last > number:
                     raise unclosed(label, number) from None
                 if "field limit" in str(error):
-                    expected = "cells of at most 131,072 characters"
-                    found = f"a longer one in line {number:,}"
-                    advice = "drop the column of long text"
-                    raise input_error(label, expected, found, advice) from None
+                    raise InputError(
+                        f"{label}: expected cells of at most 131,072 characters; got a longer one"
+                        f" in line {number:,}; drop the column of long text."
+                    ) from None
                 # Something stands between a quote and the separator, such as a blank.
                 yield Record(number, next(csv.reader([lines[number - first]], **settings)))
 
@@ -116,7 +118,7 @@ class Splitter(NamedTuple):
         """Whether blanks separate the cells, however many."""
         return self.mark in (BLANKS, WIDE_BLANKS)
 
-    def is_aside(self, record: Record, width: int) -> bool:
+    def is_no_row(self, record: Record, width: int) -> bool:
         """Return whether a record is no row: a comment, or a rule of a table that was drawn.
 
         Args:
@@ -146,8 +148,10 @@ class Splitter(NamedTuple):
 
 def unclosed(label: str, line: int) -> InputError:
     """Return the error for a quote that is not closed."""
-    found = f"one that opens in line {line:,} and is not closed there"
-    return input_error(label, "quotes in pairs", found, "close it, or double it within a cell")
+    return InputError(
+        f"{label}: expected quotes in pairs; got one that opens in line {line:,} and is not closed"
+        " there; close it, or double it within a cell."
+    )
 
 
 def _bare(cell: str) -> str:
@@ -156,34 +160,50 @@ def _bare(cell: str) -> str:
     return re.sub(r'\\(.)|""', lambda match: match[1] or '"', cell[1:-1])
 
 
-def splitter_of(lines: Sequence[str], told: str | None, label: str) -> Splitter:
-    """Find what separates cells: that by which most lines have equally many.
+def splitter_of(lines: Sequence[str], separator: str | None, label: str) -> Splitter:
+    """Decide what separates cells: that by which most lines have equally many.
 
     Args:
         lines: the first lines of a table, the last of them complete.
-        told: the separator, if it is known.
+        separator: what separates them, if it is known.
         label: what error messages call the file.
     """
-    if told is not None:
-        return _with_quotes(told, lines)
-    fits: list[tuple[tuple[float, float, int], Splitter]] = []
-    for place, mark in enumerate(MARKS):
+    if separator is not None:
+        return _with_quotes(separator, lines)
+    best = _Fit(-1.0, 0.0, Splitter(","))
+    for mark in MARKS:
         splitter = _with_quotes(mark, lines)
         records = _records_before_error(splitter, lines, label)
-        alike, width = _common(records)
-        fit = alike if width > 1 else 0.0
-        fits.append(((round(fit, 2), _clean(records, mark), -place), splitter))
-    best, splitter = max(fits)
-    if best[0] < MOSTLY:
+        fraction, width = _common(records)
+        evenness = round(fraction, 2) if width > 1 else 0.0
+        fit = _Fit(evenness, _cleanness(records, mark), splitter)
+        # Of marks that fit equally well the first one is taken.
+        if (fit.evenness, fit.cleanness) > (best.evenness, best.cleanness):
+            best = fit
+    if best.evenness < MOSTLY:
         rare = next((mark for mark in RARE_MARKS if _divides_all(mark, lines)), None)
         if rare is not None:
             return _with_quotes(rare, lines)
-    if _are_numbers_between_blanks(lines, splitter):
+    if _are_numbers_between_blanks(lines, best.splitter):
         return Splitter(BLANKS)
-    blanks = _blanks_between(lines, best[0])
+    blanks = _blanks_between(lines, best.evenness)
     if blanks is not None:
         return Splitter(blanks)
-    return splitter if best[0] else _with_quotes(",", lines)
+    return best.splitter if best.evenness else _with_quotes(",", lines)
+
+
+class _Fit(NamedTuple):
+    """How well a separator divides lines.
+
+    Attributes:
+        evenness: the fraction of lines with the most frequent number of cells; 0 for one cell.
+        cleanness: the fraction of cells that no other separator begins or ends.
+        splitter: divides lines by the separator.
+    """
+
+    evenness: float
+    cleanness: float
+    splitter: Splitter
 
 
 def _plain_lines(lines: Sequence[str]) -> list[str]:
@@ -210,8 +230,8 @@ def _are_numbers_between_blanks(lines: Sequence[str], splitter: Splitter) -> boo
     if splitter.mark not in ("\t", ",") or len(text) < 2 or splitter.mark in text[0]:
         return False
     records = [Splitter(BLANKS)._between_blanks(line) for line in text]
-    alike, width = _common(records)
-    if width < 2 or alike < 1.0:
+    fraction, width = _common(records)
+    if width < 2 or fraction < 1.0:
         return False
     if splitter.mark == "\t":
         return is_numbers(chain.from_iterable(records[1:]))
@@ -220,11 +240,11 @@ def _are_numbers_between_blanks(lines: Sequence[str], splitter: Splitter) -> boo
 
 
 def _records_before_error(splitter: Splitter, lines: Sequence[str], label: str) -> list[list[str]]:
-    """Return the records up to one that cannot be read, which is told when all are."""
-    found: list[list[str]] = []
+    """Return the records before the first error, which is reported when all rows are read."""
+    records: list[list[str]] = []
     try:
-        # One by one, so that those before an error are kept.
-        found.extend(
+        # `extend` keeps what the generator yielded before an error.
+        records.extend(
             record.cells
             for record in splitter.records(lines, 1, label, is_whole=False)
             if not record.is_blank
@@ -232,15 +252,17 @@ def _records_before_error(splitter: Splitter, lines: Sequence[str], label: str) 
             and not splitter.is_rule(record.cells)
         )
     except InputError:
-        return found
-    return found
+        return records
+    return records
 
 
 def _with_quotes(mark: str, lines: Sequence[str]) -> Splitter:
     text = "".join(lines)
     skips_blanks = not mark.isspace() and re.search(rf'{re.escape(mark)} +"', text) is not None
     has_escapes = re.search(rf'\\"[^{re.escape(mark)}\r\n]', text) is not None
-    quote = '"' if '"' in text or not _has_single_quotes(mark, lines) else "'"
+    quote = '"'
+    if '"' not in text and _has_single_quotes(mark, lines):
+        quote = "'"
     plain = [
         line.strip() for line in lines if line.strip() and not re.fullmatch(RULE, line.strip())
     ]
@@ -256,22 +278,21 @@ def _has_single_quotes(mark: str, lines: Sequence[str]) -> bool:
     cell = rf"(?:^|{ends})\s*'(?:[^']|'')*'\s*(?=$|{ends})"
     bare = [line.strip() for line in lines if line.strip()]
     quoted = [re.sub(cell, "", line) for line in bare]
-    pairs = zip(bare, quoted, strict=True)
-    with_pairs = sum(len(rest) < len(line) for line, rest in pairs)
+    with_pairs = sum(len(rest) < len(line) for line, rest in zip(bare, quoted, strict=True))
     # An apostrophe that opens a cell and does not close it is a letter: 'tis
     opened = any(re.search(rf"(?:^|{ends})\s*'", rest) for rest in quoted)
     return with_pairs >= ALIGNED * len(bare) and not opened
 
 
 def _common(records: list[list[str]]) -> tuple[float, int]:
-    """Return which share of the records has the most frequent number of cells, and that."""
+    """Return which fraction of the records has the most frequent number of cells, and that."""
     widths = Counter(map(len, records))
     width = max(widths, key=lambda width: widths[width], default=0)  # the first one of several
     return widths[width] / max(1, len(records)), width
 
 
-def _clean(records: list[list[str]], mark: str) -> float:
-    """Return the share of cells that no other separator begins or ends."""
+def _cleanness(records: list[list[str]], mark: str) -> float:
+    """Return the fraction of cells that no other separator begins or ends."""
     others = tuple(set(MARKS) - {mark})
     cells = [cell.strip(" ") for record in records[:50] for cell in record if cell.strip()]
     odd = sum(cell.strip().endswith(others) or cell.strip().startswith(others) for cell in cells)
@@ -283,25 +304,28 @@ def _blanks_between(lines: Sequence[str], others: float) -> str | None:
 
     Args:
         lines: the lines.
-        others: the share of lines that have equally many cells by another separator.
+        others: the fraction of lines that have equally many cells by another separator.
     """
     text = _without_repeated_names(_plain_lines(lines))
     records = [Splitter(BLANKS)._between_blanks(line) for line in text]
     wide = [Splitter(WIDE_BLANKS)._between_blanks(line) for line in text]
-    alike, width = _common(records)
-    aligned, wide_width = _common(wide)
+    fraction, width = _common(records)
+    wide_fraction, wide_width = _common(wide)
     with_commas = (
         width > 1
-        and alike > ALIGNED
+        and fraction > ALIGNED
         and all(re.fullmatch(r"[+-]?\d+(,\d+)?", cell) for record in records for cell in record)
     )
     if with_commas and any("," in line for line in text):
         return BLANKS
     if others >= MOSTLY:
         return None
-    if wide_width > 1 and len(text) > 2 and aligned >= ALIGNED and aligned > alike:
+    is_wide = wide_fraction >= ALIGNED and wide_fraction > fraction
+    if wide_width > 1 and len(text) > 2 and is_wide:
         return WIDE_BLANKS
-    return BLANKS if width > 1 and _is_table(text, records, alike, width) else None
+    if width > 1 and _is_table(text, records, fraction, width):
+        return BLANKS
+    return None
 
 
 def _without_repeated_names(text: list[str]) -> list[str]:
@@ -313,27 +337,23 @@ def _without_repeated_names(text: list[str]) -> list[str]:
     return [text[0], *others] if has_digits else text
 
 
-def _is_table(text: list[str], records: list[list[str]], alike: float, width: int) -> bool:
+def _is_table(text: list[str], records: list[list[str]], fraction: float, width: int) -> bool:
     """Return whether words between blanks are cells, and lines no texts of equally many words."""
     first, *others = records
     rows = [record for record in others if len(record) == width]
-    if others and all(map(_is_number, chain.from_iterable(others))):
-        spaced = all(re.fullmatch(THOUSANDS, line) for line in text[1:])
-        return not (spaced and len(first) == 1)
-    if (
-        alike < MOSTLY
-        or not rows
-        or sum(bool(re.fullmatch(MOMENT, x)) for x in text) > len(rows) / 2
-    ):
+    if others and all(map(_is_number_or_gap, chain.from_iterable(others))):
+        are_thousands = all(re.fullmatch(THOUSANDS, line) for line in text[1:])
+        return not (are_thousands and len(first) == 1)
+    if fraction < MOSTLY or not rows:
+        return False
+    if 2 * sum(bool(re.fullmatch(MOMENT, line)) for line in text) > len(rows):
         return False
     is_quoted = all(line.startswith('"') and line.count('"') >= 4 for line in text[1:])
     columns = list(zip(*rows, strict=True))
     below = columns if len(rows) < 5 else [column[2:] for column in columns]  # names come first
-    numeric = [
-        is_numbers(column) and any(re.fullmatch(NUMBER, c) for c in column) for column in below
-    ]
-    is_title = len(others[0]) == width and not any(map(_is_number, others[0])) and any(numeric)
-    if len(first) == 1 and not is_quoted and not is_title:
+    numeric = [is_numbers(column) and any(map(is_number, column)) for column in below]
+    has_titles = len(others[0]) == width and not any(map(_is_number_or_gap, others[0]))
+    if len(first) == 1 and not is_quoted and not (has_titles and any(numeric)):
         # One name above two cells: rows that are counted, as R writes them, or texts of two words.
         counted = [str(place + 1) for place in range(len(rows))]
         return width == 2 and all(numeric) and list(columns[0]) == counted
@@ -342,15 +362,20 @@ def _is_table(text: list[str], records: list[list[str]], alike: float, width: in
     words = set(chain.from_iterable(rows))
     different = max(len(set(column)) for column in columns)
     if len(set(map(tuple, rows))) <= different:
-        return False  # each word says what stands beside it: New York
+        return False  # each word determines the one beside it: New York
     is_of_signs = len(words) <= FEW_WORDS and len(rows) > 2
     return is_of_signs or different * REPEATED <= len(rows)
 
 
-def _is_number(cell: str) -> bool:
-    return cell.lower() in MISSING or re.fullmatch(NUMBER, cell.strip('"')) is not None
+def _is_number_or_gap(cell: str) -> bool:
+    return cell.lower() in MISSING or is_number(cell.strip('"'))
+
+
+def line_in_words(number: int, *, is_first: bool) -> str:
+    """Return "the first line" or "line 12"."""
+    return "the first line" if is_first else f"line {number:,}"
 
 
 def is_numbers(cells: Iterable[str]) -> bool:
     """Return whether cells are numbers, or say that one is missing."""
-    return all(_is_number(cell.strip()) for cell in cells if cell.strip())
+    return all(_is_number_or_gap(cell.strip()) for cell in cells if cell.strip())

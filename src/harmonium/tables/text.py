@@ -1,4 +1,10 @@
-"""Text files as tables: their parts are found by `layout_of`, and DuckDB reads their cells."""
+"""Text files as tables: `layout_of` decides where their parts are, and DuckDB reads their cells.
+
+The separator and the header are decided here, since DuckDB's own detection reads a ragged file as
+one column. Python's csv divides a text into records, so that comments, short headers and open
+quotes are known by their line; DuckDB reads one normal form of it. A matrix of numbers is parsed by
+NumPy, which is loaded anyway.
+"""
 
 from __future__ import annotations
 
@@ -14,37 +20,52 @@ from typing import NamedTuple
 import numpy as np
 
 from .._files import bytes_of, unzipped
-from ..errors import input_error
+from ..errors import InputError
 from .cells import columns_in
 from .database import database
-from .digits import with_digits
 from .encodings import decoded
-from .frames import Frame
+from .frames import CellKind, Frame
 from .layout import Layout, layout_of
-from .notations import NUMBER
+from .number_cells import with_digits
+from .number_forms import is_number
 from .separators import COMMENTS, WIDE_BLANKS
 from .text_format import TextFormat
 
 WORDS_OF_A_LINE = 4
-SIGNS_OF = ({"0": 0, "1": 1}, {"-": -1, "+": 1})  # bits and spins, written without blanks or with
-AS_CSV = "export the table as CSV"
+# Bits and spins, written without blanks or with.
+NUMBERS_OF_SIGNS = ({"0": 0, "1": 1}, {"-": -1, "+": 1})
 TAG = r"<[!?/a-zA-Z][^<>]*>"
-OTHER_FORMATS = {  # how they begin, and what to do
+
+
+class OtherFormat(NamedTuple):
+    """A format of text that is no table: its name, how it begins, and what to do."""
+
+    name: str
+    beginning: str
+    advice: str = "export the table as CSV"
+
+
+OTHER_FORMATS = (
     # A name may be in tags as well: <b>x</b>,<i>y</i>
-    "a page of HTML or XML": (
+    OtherFormat(
+        "a page of HTML or XML",
         rf"(?i)\s*(<[!?]|</?(html|head|body|table|div|p|svg|rss)\b"
         rf"|({TAG}[^,;\t|\r\n<>]*)+[\r\n]\s*<)",
-        AS_CSV,
     ),
-    "JSON": (r'\s*(\{\s*"[^"]*"\s*:|\[\s*[\[{]\s*["\d{-])', AS_CSV),
-    "a document in RTF": (r"\{\\rtf", AS_CSV),
-    "a pointer of Git LFS to the file": (r"version https://git-lfs\.", "fetch it: git lfs pull"),
-    "a matrix in the format of Matrix Market": (
+    OtherFormat("JSON", r'\s*(\{\s*"[^"]*"\s*:|\[\s*[\[{]\s*["\d{-])'),
+    OtherFormat("a document in RTF", r"\{\\rtf"),
+    OtherFormat(
+        "a pointer of Git LFS to the file",
+        r"version https://git-lfs\.",
+        "fetch it: git lfs pull",
+    ),
+    OtherFormat(
+        "a matrix in the format of Matrix Market",
         r"%%MatrixMarket",
         "save it as an array, in .npy: numpy.asarray(scipy.io.mmread(FILE).todense())",
     ),
-}
-MOST_EVEN = 0.9  # of strings have one length, if another is an error
+)
+MOST_EVEN = 0.9  # fraction of strings that have one length, if another is an error
 MANY_LEVELS = 64  # columns, of which the levels of pictures have at least so many
 LARGEST_LEVEL = 255
 FEWEST_BITS = 4  # in a string that begins with no 0 in any row: 10 and 11 are numbers
@@ -87,7 +108,9 @@ class TextTable:
 
     def numbers(self) -> np.ndarray | None:
         """Return rows of complete numbers without names as a matrix; None for any other table."""
-        return None if self.layout.names is not None else self._matrix()
+        if self.layout.names is not None:
+            return None
+        return self._matrix()
 
     def levels(self) -> np.ndarray | None:
         """Return rows of many grey levels with names as a matrix; None for any other table.
@@ -105,7 +128,8 @@ class TextTable:
 
     def _matrix(self) -> np.ndarray | None:
         """Return rows of complete numbers, whole ones as integers; None for any other table."""
-        if any(map(_is_number, self.missing)):
+        # NumPy would read a number that means a missing cell.
+        if any(map(is_number, self.missing)):
             return None
         body = self.lines[self.layout.first - 1 : self.layout.last]
         lines = [
@@ -126,10 +150,10 @@ class TextTable:
         if not values.size or values.shape[1] != self.layout.width:
             return None
         text = "".join(lines)
-        is_whole = not any(sign in text for sign in ".eEnN")
-        is_whole = is_whole and np.isfinite(values).all() and np.abs(values).max() < 2**53
-        is_whole = is_whole and (values == np.rint(values)).all()
-        return values.astype(np.int64) if is_whole else values
+        has_points = any(sign in text for sign in ".eEnN")  # nan and inf have an n
+        if has_points or not np.isfinite(values).all() or np.abs(values).max() >= 2**53:
+            return values
+        return values.astype(np.int64) if (values == np.rint(values)).all() else values
 
     @cached_property
     def signs(self) -> np.ndarray | None:
@@ -152,7 +176,7 @@ class TextTable:
         if any(len(row) != width for row in rows):
             self._refuse_uneven(rows)
             return None
-        numbers = next((of for of in SIGNS_OF if set("".join(rows)) <= set(of)), None)
+        numbers = next((n for n in NUMBERS_OF_SIGNS if set("".join(rows)) <= set(n)), None)
         if numbers is None or (layout.width > 1 and width != layout.width):
             return None
         if "0" in numbers and not _are_bits(rows):
@@ -165,9 +189,11 @@ class TextTable:
         if length < FEWEST_BITS or count < MOST_EVEN * len(rows):
             return
         row = next(place for place, signs in enumerate(rows) if len(signs) != length)
-        expected = f"strings of bits or spins of one length, {length:,}"
-        found = f"{len(rows[row]):,} signs in row {row + 1:,}, {rows[row][:40]!r}"
-        raise input_error(self.label, expected, found, "correct it, or drop the row")
+        raise InputError(
+            f"{self.label}: expected strings of bits or spins of one length, {length:,}; got"
+            f" {len(rows[row]):,} signs in row {row + 1:,}, {rows[row][:40]!r}; correct it, or drop"
+            " the row."
+        )
 
     def frame(self, known: Frame | None = None) -> Frame:
         """Return the columns of the table.
@@ -195,23 +221,24 @@ class TextTable:
             columns = with_digits(connection, columns)
         frame = Frame(tuple(columns), layout.names is not None)
         if _is_prose(frame):
-            advice = "separate cells by commas, semicolons or tabs"
-            raise input_error(self.label, "a table of cells", "lines of text", advice)
+            raise InputError(
+                f"{self.label}: expected a table of cells; got lines of text; separate cells by"
+                " commas, semicolons or tabs."
+            )
         if not len(frame):
-            found = "a header and no rows"
-            raise input_error(self.label, "rows", found, "check how it was written")
+            raise InputError(f"{self.label}: expected rows; got a header and no rows.")
         return frame
 
 
 def open_text(
     path: Path, label: str, text_format: TextFormat | None = None, known: Frame | None = None
 ) -> TextTable:
-    """Open a text file of any usual make: separator, quotes, names, encoding and gzip are found.
+    """Open a text file, whatever its separator, quotes, names, encoding, and with gzip or without.
 
     Args:
         path: the file.
         label: what error messages call it.
-        text_format: what a user says of it.
+        text_format: the options of a user.
         known: a table, of any number of rows, whose names are looked for.
 
     Raises:
@@ -223,8 +250,11 @@ def open_text(
     # Lines end as in files; str.splitlines would also divide them at signs within cells.
     lines = list(io.StringIO(text, newline=""))
     layout = layout_of(lines, label, text_format, known)
-    notes = (f"the text is {encoding}, not UTF-8",) if encoding else ()
-    notes += (f"left out of the text: {stray}",) if stray else ()
+    notes = []
+    if encoding:
+        notes.append(f"the text is {encoding}, not UTF-8")
+    if stray:
+        notes.append(f"left out of the text: {stray}")
     return TextTable(label, lines, layout, text_format.missing, (*notes, *layout.notes))
 
 
@@ -236,13 +266,11 @@ def read_text(
 
 
 def _refuse_other_formats(text: str, label: str) -> None:
-    for title, (start, advice) in OTHER_FORMATS.items():
-        if re.match(start, text):
-            raise input_error(label, "text with one row a line", title, advice)
-
-
-def _is_number(word: str) -> bool:
-    return re.fullmatch(NUMBER, word) is not None
+    for other in OTHER_FORMATS:
+        if re.match(other.beginning, text):
+            raise InputError(
+                f"{label}: expected text with one row a line; got {other.name}; {other.advice}."
+            )
 
 
 def _are_bits(rows: list[str]) -> bool:
@@ -252,9 +280,9 @@ def _are_bits(rows: list[str]) -> bool:
 
 def _is_prose(frame: Frame) -> bool:
     """Return whether a table is a single column of different texts, of four words each or more."""
-    values = frame.columns[0].values
-    if len(frame.columns) > 1 or values.dtype.kind != "O":
+    column = frame.columns[0]
+    if len(frame.columns) > 1 or column.cell_kind is not CellKind.WORDS:
         return False
-    cells = [cell for cell in values if cell is not None]
+    cells = column.known.tolist()
     words = sum(len(cell.split()) for cell in cells)
     return bool(cells) and len(set(cells)) == len(cells) and words >= WORDS_OF_A_LINE * len(cells)

@@ -1,11 +1,11 @@
-"""What a user says of how a text file is to be read."""
+"""The options by which a user determines how a text file is read."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..errors import input_error
+from ..errors import InputError
 
 SEPARATORS = {"tab": "\t", "space": " ", "comma": ",", "semicolon": ";", r"\t": "\t"}
 
@@ -37,36 +37,43 @@ class TextFormat:
             object.__setattr__(self, "separator", _separator(self.separator))
         object.__setattr__(self, "missing", _words(self.missing))
         if not _is_whole(self.skip, least=0):
-            expected = "a whole number of lines, at least 0"
-            raise input_error("--skip", expected, _shown(self.skip), "count the lines to drop")
+            raise InputError(
+                f"--skip: expected a whole number of lines, at least 0; got {_shown(self.skip)}."
+            )
         if self.header in (None, "none"):
             return
         if not _is_whole(self.header, least=1):
-            expected = "the number of the line that names the columns, or none"
-            raise input_error("--header", expected, _shown(self.header), "the first line is 1")
+            raise InputError(
+                "--header: expected the number of the line that names the columns, or none;"
+                f" got {_shown(self.header)}; the first line is 1."
+            )
         if int(self.header) <= self.skip:
-            expected = f"a line after the {self.skip:,} that --skip drops"
-            advice = "count all lines of the file, those dropped too"
-            raise input_error("--header", expected, f"line {self.header:,}", advice)
+            raise InputError(
+                f"--header: expected a line after the {self.skip:,} that --skip drops; got line"
+                f" {self.header:,}; count all lines of the file, those dropped too."
+            )
 
 
 def _separator(value: Any) -> str:
     mark = SEPARATORS.get(value, value) if isinstance(value, str) else value
     is_mark = isinstance(mark, str) and len(mark) == 1 and not mark.isalnum()
     if not is_mark or mark in "\"'\n\r.+-\0":
-        expected = "one character such as ; or |, or tab, space, comma or semicolon"
-        advice = "name what stands between two cells"
-        raise input_error("--separator", expected, _shown(value), advice)
+        raise InputError(
+            "--separator: expected one character such as ; or |, or tab, space, comma or semicolon;"
+            f" got {_shown(value)}; name what stands between two cells."
+        )
     return mark
 
 
 def _words(values: Any) -> tuple[str, ...]:
-    # A single word is meant as one, although a string is a sequence of its letters.
+    # A string is a word, and not the sequence of its letters.
     words = (values,) if isinstance(values, str) else values
     is_sequence = isinstance(words, list | tuple)
     if not is_sequence or not all(isinstance(word, str) and word.strip() for word in words):
-        expected, advice = "words that mean a missing cell", "write one as --missing unknown"
-        raise input_error("--missing", expected, _shown(values), advice)
+        raise InputError(
+            f"--missing: expected words that mean a missing cell; got {_shown(values)}; write one"
+            " as --missing unknown."
+        )
     return tuple(word.strip() for word in words)
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..errors import count_of, input_error
-from .base import AbstractPart, check_numbers
-from .frames import RawColumn, words_of
+from ..errors import InputError
+from .base import AbstractPart, ColumnKind, check_numbers
+from .frames import CellKind, RawColumn, words_of
 
 UNSEEN = ("error", "missing", "other")
 MOST_WORDS = 50  # a column of more different words keeps the most frequent ones
@@ -27,7 +27,7 @@ class Words(AbstractPart):
             cell as missing, and "other" as one of the rare words, if there are any.
     """
 
-    kind = "category"
+    kind = ColumnKind.CATEGORY
     words: tuple[str, ...]
     others: dict[str, int] | None = None
     are_numbers: bool = False
@@ -42,7 +42,7 @@ class Words(AbstractPart):
     @classmethod
     def of(cls, raw: RawColumn, name: str) -> Words:
         """Return the categories of a column, at most `MOST_WORDS`."""
-        counts = Counter(value for value in words_of(raw) if value is not None)
+        counts = Counter(word for word in words_of(raw) if word is not None)
         others = None
         if len(counts) > MOST_WORDS:
             ranked = counts.most_common()
@@ -53,7 +53,7 @@ class Words(AbstractPart):
             form=raw.form,
             words=tuple(sorted(counts, key=_order)),
             others=others,
-            are_numbers=raw.values.dtype.kind == "f",
+            are_numbers=raw.cell_kind is CellKind.NUMBERS,
             digits=raw.digits,
         )
 
@@ -68,32 +68,40 @@ class Words(AbstractPart):
         shown = ", ".join(self.words)
         if len(shown) > 50:
             shown = f"{len(self.words)} words: {', '.join(self.words[:3])}, …"[:70]
-        more = f", and {len(self.others):,} rare ones together" if self.others else ""
-        return shown + more
+        if self.others:
+            shown += f", and {len(self.others):,} rare ones together"
+        return shown
 
     def codes(self, raw: RawColumn, label: str) -> np.ndarray:
-        """Return the place of each word."""
-        if raw.values.dtype.kind == "f":
+        """Return the place of each word; rare words have the last code together."""
+        if raw.cell_kind is CellKind.NUMBERS:
             check_numbers(raw, label)
-        places = {word: float(i) for i, word in enumerate(self.words)}
-        places |= dict.fromkeys(self.others or (), float(len(self.words)))
-        text = words_of(raw)
-        found = np.array([np.nan if word is None else places.get(str(word), -1.0) for word in text])
-        if self.unseen != "error":
-            is_other = self.unseen == "other" and self.others
-            found[found < 0] = float(len(self.words)) if is_other else np.nan
-        if (found < 0).any():
-            row = int(np.argmax(found < 0))
-            expected = f"one of the {count_of(len(places), 'category').replace('ys', 'ies')}"
-            shown = f"{str(text[row])[:40]!r} in row {row + 1}"
-            advice = f"correct it, or leave the cell empty; known are {self.summary}"
-            raise input_error(f"{label}: column {self.name!r}", expected, shown, advice)
-        return found
+        rare = float(len(self.words))
+        places = {word: float(place) for place, word in enumerate(self.words)}
+        places |= dict.fromkeys(self.others or (), rare)
+        words = words_of(raw)
+        codes = np.array(
+            [np.nan if word is None else places.get(str(word), -1.0) for word in words]
+        )
+        is_unseen = codes < 0
+        if self.unseen == "other" and self.others:
+            codes[is_unseen] = rare
+        elif self.unseen != "error":
+            codes[is_unseen] = np.nan
+        elif is_unseen.any():
+            row = int(np.argmax(is_unseen))
+            categories = "category" if len(places) == 1 else "categories"
+            raise InputError(
+                f"{label}: column {self.name!r}: expected one of the {len(places):,} {categories};"
+                f" got {str(words[row])[:40]!r} in row {row + 1}; correct it, or leave the cell"
+                f" empty; known are {self.summary}."
+            )
+        return codes
 
     def unseen_in(self, raw: RawColumn) -> list[str]:
         """Return the words that are none of the categories, in order."""
-        known = {*self.words, *(self.others or ())}
-        return sorted({str(w) for w in words_of(raw) if w is not None} - known)
+        words = {str(word) for word in words_of(raw) if word is not None}
+        return sorted(words - {*self.words, *(self.others or ())})
 
     def taking_unseen_as_missing(self) -> Words:
         """Return the column with the rule that unseen words count as missing."""
@@ -103,48 +111,50 @@ class Words(AbstractPart):
         """Return the words; rare ones together are "other"."""
         return [*self.words, *["other"] * (self.states - len(self.words))]
 
-    def told(self, text: str) -> RawColumn:
-        """Return a column of one word, in whatever case it is told.
+    def parsed(self, text: str) -> RawColumn:
+        """Return a column of one word; upper and lower case are alike where that is unambiguous.
 
         Raises:
             ValueError: no word of the column, where others are not allowed, or a range.
         """
         known = [*self.words, *(self.others or ())]
         alike = [word for word in known if word.lower() == text.lower()]
+        word = text
         if text not in known and len(alike) == 1:
-            text = alike[0]
-        if text not in known and (self.unseen == "error" or ".." in text):
-            raise ValueError(text)
-        return RawColumn(self.name, np.array([text], object), self.form)
+            word = alike[0]
+        if word not in known and (self.unseen == "error" or ".." in word):
+            raise ValueError(word)
+        return RawColumn(self.name, np.array([word], object), self.form)
 
     def log_density(self, raw: RawColumn) -> np.ndarray:
-        """Return the log share of each rare word among the rare ones, 0 for all others."""
+        """Return the log fraction of each rare word among the rare ones, 0 for all others."""
         if not self.others:
             return np.zeros(len(raw.values))
-        new = 1.0 if self.unseen == "other" else 0.0  # one observation for all unseen words
-        total = sum(self.others.values()) + new
-        logs = {word: float(np.log(count / total)) for word, count in self.others.items()}
-        logs |= dict.fromkeys(self.words, 0.0)
-        of_new = -float(np.log(total)) if new else 0.0
-        return np.array([0.0 if w is None else logs.get(str(w), of_new) for w in words_of(raw)])
+        unseen = 1.0 if self.unseen == "other" else 0.0  # one observation for all unseen words
+        total = sum(self.others.values()) + unseen
+        log_p = {word: float(np.log(count / total)) for word, count in self.others.items()}
+        log_p |= dict.fromkeys(self.words, 0.0)
+        log_p_unseen = -float(np.log(total)) if unseen else 0.0
+        words = words_of(raw)
+        return np.array([0.0 if w is None else log_p.get(str(w), log_p_unseen) for w in words])
 
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return the words; a rare one is drawn by how often it occurred."""
-        # the second state of a single word is never seen, and stands for the same word
-        known = np.array([*self.words, *self.words[-1:] * (self.states - len(self.words))], object)
-        found = known[codes.astype(int)]
+        # The second state of a single word never occurs, and stands for the same word.
+        words = np.array([*self.words, *self.words[-1:] * (self.states - len(self.words))], object)
+        cells = words[codes.astype(int)]
         if self.others:
-            which = codes == len(self.words)
-            shares = np.array(list(self.others.values()), float)
+            is_rare = codes == len(self.words)
+            counts = np.array(list(self.others.values()), float)
             rare = np.array(list(self.others), object)
-            found[which] = rng.choice(rare, int(which.sum()), p=shares / shares.sum())
+            cells[is_rare] = rng.choice(rare, int(is_rare.sum()), p=counts / counts.sum())
         if self.are_numbers:
-            return np.array([float(word or "nan") for word in found])
-        return found
+            return np.array([float(word or "nan") for word in cells])
+        return cells
 
 
 def _order(word: str) -> tuple:
-    """Sort numbers by their size, before words."""
+    """Return a key that sorts numbers by their size, before words."""
     try:
         return (0, float(word), word)
     except ValueError:

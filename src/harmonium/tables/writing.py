@@ -1,21 +1,120 @@
-"""Writing a table as text, each cell as it was read."""
+"""Writing a table as text: each cell as it was read, in the style of the file that it came from."""
 
 from __future__ import annotations
 
 import itertools
+import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .frames import Frame, RawColumn
-from .moments import shown_date
-from .number_forms import dressed, is_clock
+from .dates import shown_date
+from .frames import CellKind, Frame, RawColumn
+from .number_forms import dressed, is_clock, is_number
 from .text import Cells
-from .text_style import TextStyle
 
+BEGINNING = 2**18  # bytes that decide the style
+# What makes a spreadsheet take a cell for a formula, also in the wide letters of East Asian text.
+FORMULAS = tuple("=+-@\t\r\n＝＋－＠")
+# Marks at the beginning of files.
+UTF8 = b"\xef\xbb\xbf"
+UTF16 = b"\xff\xfe", b"\xfe\xff"
 SUFFIXES = (".csv", ".tsv")
+
+
+class TextStyle(NamedTuple):
+    """How a text file writes its cells.
+
+    Attributes:
+        mark: what it begins with.
+        line_end: what ends its lines.
+        names_are_quoted: whether its names are in quotes.
+        quoted: the places of columns whose cells are in quotes.
+        is_guarded: whether cells that a spreadsheet would run as formulas are written as `guarded`.
+    """
+
+    mark: str = ""
+    line_end: str = "\n"
+    names_are_quoted: bool = False
+    quoted: frozenset[int] = frozenset()
+    is_guarded: bool = False
+
+    @classmethod
+    def of(cls, content: bytes, delimiter: str, width: int) -> TextStyle:
+        """Return the style of a file.
+
+        Args:
+            content: the file, unpacked.
+            delimiter: what separates its cells.
+            width: the number of its columns.
+        """
+        beginning = content[:BEGINNING]
+        # Latin-1 reads all bytes, and the signs of a style are ASCII.
+        encoding = "utf-16" if beginning[:2] in UTF16 else "latin-1"
+        text = beginning.decode(encoding, "ignore")
+        ends = re.search(r"\r?\n|\r", text)
+        mark = re.escape(delimiter)
+        cell = rf'(?:^|{mark})("(?:[^"]|"")*"|[^{mark}"]*)'
+        lines = (re.findall(cell, line) for line in re.split(r"\r?\n|\r", text))
+        first, *others = [line for line in lines if len(line) == width] or [[]]
+        by_column = zip(*others, strict=True)
+        quoted = {place for place, cells in enumerate(by_column) if _are_quoted(cells)}
+        return cls(
+            mark="\ufeff" if content.startswith(UTF8) else "",
+            line_end=ends[0] if ends else "\n",
+            names_are_quoted=bool(first) and all(cell.startswith('"') for cell in first),
+            quoted=frozenset(quoted),
+        )
+
+    def line(self, cells: Sequence[str], delimiter: str, *, are_names: bool, added: int) -> str:
+        """Return a line of cells.
+
+        Args:
+            cells: the cells.
+            delimiter: what separates them.
+            are_names: whether they are names.
+            added: how many of them the file did not have, before its own.
+        """
+        special = re.compile(rf'["\r\n{re.escape(delimiter)}]')
+        parts = []
+        shown = map(guarded, cells) if self.is_guarded else cells
+        for place, cell in enumerate(shown, -added):
+            is_quoted = self.names_are_quoted if are_names else place in self.quoted
+            # A missing cell stays without quotes, in which it would be an empty word to some.
+            needs_quotes = special.search(cell) or (is_quoted and cell)
+            parts.append(f'"{cell.replace(chr(34), chr(34) * 2)}"' if needs_quotes else cell)
+        line = delimiter.join(parts)
+        return f"{line or chr(34) * 2}{self.line_end}"
+
+
+def guarded(cell: str) -> str:
+    """Return a cell with ' before it if a spreadsheet would take it for a formula; numbers stay.
+
+    Example:
+        >>> from harmonium.tables.writing import guarded
+        >>> [guarded(cell) for cell in ("=1+1", "@home", "-1.5", "x=1")]
+        ["'=1+1", "'@home", '-1.5', 'x=1']
+    """
+    return f"'{cell}" if cell.startswith(FORMULAS) and not _is_amount(cell) else cell
+
+
+def _is_amount(cell: str) -> bool:
+    """Return whether a cell is a number, perhaps of money or percent, such as -$1,250.50."""
+    bare = "".join(letter for letter in cell if unicodedata.category(letter) != "Sc")
+    if not is_number(bare.removesuffix("%").replace(",", "").strip()):
+        return False
+    return cell == cell.strip()  # a spreadsheet acts on a tab before a number
+
+
+def _are_quoted(cells: Iterable[str]) -> bool:
+    """Return whether all cells are in quotes, but for words that R writes for missing ones."""
+    known = [cell for cell in cells if cell not in ("", "NA")]
+    return bool(known) and all(cell.startswith('"') for cell in known)
+
+
 PLAIN = TextStyle()
 
 
@@ -28,37 +127,42 @@ def text_of(frame: Frame, path: str | Path, guard: bool = False) -> str:
     table without names is written without names. With `guard`, cells that a
     spreadsheet would run as formulas are guarded.
     """
-    cells = zip(*map(_cells, frame.columns), strict=True)
-    return _text(
-        frame.names if frame.has_names else (), cells, path, ",", PLAIN._replace(is_guarded=guard)
-    )
+    names = frame.names if frame.has_names else ()
+    rows = zip(*map(_cells, frame.columns), strict=True)
+    return _text(names, rows, path, ",", PLAIN._replace(is_guarded=guard))
 
 
 def text_with(
-    frame: Frame, kept: Frame, source: Cells, path: str | Path, style: TextStyle | None = None
+    frame: Frame, original: Frame, source: Cells, path: str | Path, style: TextStyle | None = None
 ) -> str:
     """Return a filled frame as text in which all cells of the source stand as they stood there.
 
     Args:
         frame: the table to write: one or several copies of the source's rows, below each other,
             with columns of its own before those of the source.
-        kept: the table as it was read; where a cell is missing, that of `frame` is written.
+        original: the table as it was read; where a cell is missing, that of `frame` is written.
         source: the cells of the file.
         path: the file to write.
         style: how the file wrote them.
     """
-    gaps = np.stack([column.is_missing for column in kept.columns], axis=1)
-    more = len(frame.columns) - len(kept.columns)
-    made = zip(*map(_cells, frame.columns), strict=True)
+    gaps = np.stack([column.is_missing for column in original.columns], axis=1)
+    added = len(frame.columns) - len(original.columns)
+    filled_rows = zip(*map(_cells, frame.columns), strict=True)
+    sources = zip(filled_rows, itertools.cycle(source.rows), itertools.cycle(gaps))
     rows = (
-        [
-            *new[:more],
-            *(b or a if gap else a for a, b, gap in zip(old, new[more:], at, strict=True)),
-        ]
-        for new, old, at in zip(made, itertools.cycle(source.rows), itertools.cycle(gaps))
+        [*filled[:added], *_filled(cells, filled[added:], is_gap)]
+        for filled, cells, is_gap in sources
     )
     names = frame.names if frame.has_names else ()
-    return _text(names, rows, path, source.delimiter, style or PLAIN, more)
+    return _text(names, rows, path, source.delimiter, style or PLAIN, added)
+
+
+def _filled(cells: Sequence[str], others: Sequence[str], is_gap: np.ndarray) -> list[str]:
+    """Return cells with those of other ones in gaps, where these are not empty."""
+    return [
+        other if gap and other else cell
+        for cell, other, gap in zip(cells, others, is_gap, strict=True)
+    ]
 
 
 def _text(
@@ -70,25 +174,26 @@ def _text(
     added: int = 0,
 ) -> str:
     delimiter = "\t" if Path(path).suffix.lower() == ".tsv" else separator
-    first = [style.line(names, delimiter, are_names=True, added=added)] if names else []
-    lines = (style.line(row, delimiter, are_names=False, added=added) for row in rows)
-    return "".join([style.mark, *first, *lines])
+    lines = [style.line(row, delimiter, are_names=False, added=added) for row in rows]
+    if names:
+        lines.insert(0, style.line(names, delimiter, are_names=True, added=added))
+    return style.mark + "".join(lines)
 
 
 def plain(column: RawColumn) -> list[Any]:
     """Return the cells as numbers and words, dates in their form, None where one is missing."""
     cells = column.values.tolist()
-    if column.values.dtype.kind == "M" or is_clock(column.form):
+    if column.cell_kind is CellKind.DATES or is_clock(column.form):
         cells = _cells(column)
-    return [None if gap else x for gap, x in zip(column.is_missing, cells, strict=True)]
+    pairs = zip(column.is_missing, cells, strict=True)
+    return [None if is_gap else cell for is_gap, cell in pairs]
 
 
 def _cells(column: RawColumn) -> list[str]:
-    missing, values = column.is_missing, column.values
-    is_whole = values.dtype.kind == "f" and _are_whole(values[~missing])
+    is_whole = column.cell_kind is CellKind.NUMBERS and _are_whole(column.known)
     return [
-        "" if gap else _cell(value, column.form, is_whole, column.digits)
-        for value, gap in zip(values, missing, strict=True)
+        "" if is_gap else _cell(value, column.form, is_whole, column.digits)
+        for value, is_gap in zip(column.values, column.is_missing, strict=True)
     ]
 
 

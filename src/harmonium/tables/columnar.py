@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 
 from .._files import parser_errors
-from ..errors import MissingDependencyError, input_error
+from ..errors import InputError, MissingDependencyError
 from .database import database
 from .date_cells import without_times
 from .frames import Frame, RawColumn
-from .gaps import note_on_sentinels
-from .readings import fetched
+from .readings import fetched, note_on_sentinels
 
-FIRST, LAST = np.datetime64("0001-01-01"), np.datetime64("9999-12-31T23:59:59")
+# Of the dates that Python and text can have.
+FIRST = np.datetime64("0001-01-01")
+LAST = np.datetime64("9999-12-31T23:59:59")
 NUMERIC = (  # types of Parquet columns
     *("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE"),
     *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"),
@@ -38,7 +39,7 @@ def read_parquet(path: Path, label: str) -> Frame:
         columns = [_typed(connection, name, kind) for name, kind, *_ in kinds]
     frame = Frame(tuple(columns))
     if not len(frame):
-        raise input_error(label, "rows", "none", "check how it was written")
+        raise InputError(f"{label}: expected rows; got none.")
     return frame
 
 
@@ -49,12 +50,16 @@ def _typed(connection: Any, name: str, kind: str) -> RawColumn:
         form = "%Y-%m-%d" if kind == "DATE" else "%Y-%m-%d %H:%M:%S"
         values = fetched(connection, f"cast({cell} as timestamp)")
         if not np.all(np.isnat(values) | ((values >= FIRST) & (values <= LAST))):
-            found, advice = "infinity, or one before the year 1", "leave the cell empty"
-            raise input_error(f"column {name!r}", "dates to the year 9999", found, advice)
+            raise InputError(
+                f"column {name!r}: expected dates to the year 9999; got infinity, or one before the"
+                " year 1; leave the cell empty."
+            )
         return RawColumn(name, values, without_times(values, form))
     is_number = kind.startswith("DECIMAL") or kind in NUMERIC
-    values = fetched(connection, f"cast({cell} as {'double' if is_number else 'varchar'})")
-    return RawColumn(name, values, note=note_on_sentinels(values) if is_number else "")
+    if is_number:
+        numbers = fetched(connection, f"cast({cell} as double)")
+        return RawColumn(name, numbers, note=note_on_sentinels(numbers))
+    return RawColumn(name, fetched(connection, f"cast({cell} as varchar)"))
 
 
 def read_arrow(path: Path, label: str) -> Frame:
@@ -69,7 +74,7 @@ def read_arrow(path: Path, label: str) -> Frame:
         raise MissingDependencyError(
             f"{label}: reading Arrow files needs pyarrow or polars; pip install pyarrow."
         )
-    from .dataframes import frame_of  # its library is needed for data frames alone
+    from .containers import frame_of  # its library is needed for data frames alone
 
     with parser_errors(label, "an Arrow file"):
         return frame_of(reader(path), label)

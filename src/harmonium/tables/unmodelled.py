@@ -1,4 +1,4 @@
-"""Columns that name their rows: no unit models them, and drawn rows get new names."""
+"""Columns that no unit models: constants, free text, and keys, which name their rows."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import re
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from .base import AbstractUnmodelled
-from .frames import RawColumn
+from .base import AbstractUnmodelled, ColumnKind
+from .dates import is_date
+from .frames import CellKind, RawColumn
 
 SHORTEST = 6  # signs of a key without a number; shorter texts of one length are often words
 MOST_ALIKE = 0.01  # chance that two drawn keys are equal, above which there are too few of them
@@ -25,9 +27,48 @@ ALPHABETS = (  # the first that has all signs of a place is that of new keys the
     string.ascii_letters,
     string.digits + string.ascii_letters,
 )
-BY_CHANCE = 1e-3
+BY_CHANCE = 1e-3  # probability below which a sign is absent for a reason
 MOST_DIGITS = 15
 LARGEST = 2**53 - 1  # whole numbers above it are not exact, and are no numbers of rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOut(AbstractUnmodelled):
+    """A column without a unit: a constant, an identifier, free text, or one without cells.
+
+    Attributes:
+        value: the value of all cells of a constant column, a date with the year first; else None.
+    """
+
+    kind = ColumnKind.LEFT_OUT
+    value: Any = None
+
+    @classmethod
+    def constant(cls, raw: RawColumn) -> LeftOut:
+        """Return a column of which all cells that are there have one value."""
+        value = raw.known.tolist()[0]
+        if raw.cell_kind is CellKind.DATES:
+            value = str(raw.known[0])
+        why = f"always {str(value)[:40]}"
+        if raw.cell_kind is CellKind.WORDS and raw.is_missing.any():
+            # An empty cell beside "yes" alone mostly means "no", so the value of all is not known.
+            return cls(name=raw.name, form=raw.form, why=f"{why}, or empty")
+        return cls(name=raw.name, form=raw.form, digits=raw.digits, why=why, value=value)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the column is constant, and its value a number."""
+        return isinstance(self.value, int | float)
+
+    def merged(
+        self, cells: Sequence[np.ndarray], rows: int, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Return the constant, or missing cells."""
+        if self.is_number:
+            return np.full(rows, float(self.value))
+        if self.value is not None and is_date(self.form):
+            return np.full(rows, np.datetime64(self.value, "us"))
+        return np.full(rows, self.value, object)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +84,7 @@ class Key(AbstractUnmodelled):
         signs: for names without a number, the signs of each place; else empty.
     """
 
-    kind = "key"
+    kind = ColumnKind.KEY
     before: str = ""
     after: str = ""
     width: int = -1
@@ -67,29 +108,29 @@ class Key(AbstractUnmodelled):
     @classmethod
     def of_text(cls, raw: RawColumn) -> Key | None:
         """Return the column if all its cells are different and have one form; else None."""
-        cells = raw.values[~raw.is_missing].tolist()
+        cells = raw.known.tolist()
         if not cells or len(set(cells)) < len(cells):
             return None
         why = f"an identifier: {len(cells):,} different ones of one form"
-        numbered = [
+        matches = [
             re.fullmatch(r"(\D*)(\d{1,15})(\D*)", cell, re.ASCII | re.DOTALL) for cell in cells
         ]
-        first = numbered[0]
-        if first is not None and all(
-            match is not None and (match[1], match[3]) == (first[1], first[3]) for match in numbered
-        ):
-            digits = [match[2] for match in numbered if match is not None]
-            widths = set(map(len, digits))
-            is_padded = len(widths) == 1 and (len(digits[0]) > 1 or digits[0] == "0")
-            return cls(
-                name=raw.name,
-                why=why,
-                before=first[1],
-                after=first[3],
-                width=len(digits[0]) if is_padded else 0,
-                last=max(map(int, digits)),
-            )
-        return cls._of_signs(raw.name, cells, why)
+        numbered = [match for match in matches if match is not None]
+        around = {(match[1], match[3]) for match in numbered}
+        if len(numbered) < len(cells) or len(around) > 1:
+            return cls._of_signs(raw.name, cells, why)
+        [(before, after)] = around
+        digits = [match[2] for match in numbered]
+        width = len(digits[0])
+        is_padded = len(set(map(len, digits))) == 1 and (width > 1 or digits[0] == "0")
+        return cls(
+            name=raw.name,
+            why=why,
+            before=before,
+            after=after,
+            width=width if is_padded else 0,
+            last=max(map(int, digits)),
+        )
 
     @classmethod
     def _of_signs(cls, name: str, cells: list[str], why: str) -> Key | None:
@@ -97,7 +138,8 @@ class Key(AbstractUnmodelled):
         if len(set(map(len, cells))) > 1 or len(cells[0]) < SHORTEST:
             return None
         signs = tuple(_alphabet(set(place), len(cells)) for place in zip(*cells, strict=True))
-        # Twice as many rows may be drawn as there are, and two of them may hardly ever be alike.
+        # The birthday problem: among twice as many rows as there are, n names of equal probability
+        # have an equal pair with a probability of about (2n)² / (2 · names).
         log_names = float(sum(np.log(len(alphabet)) for alphabet in signs if alphabet))
         is_large = log_names > np.log(2.0 * len(cells) ** 2 / MOST_ALIKE)
         has_digits = any(set(alphabet) & set(string.digits) for alphabet in signs)

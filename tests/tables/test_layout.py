@@ -165,7 +165,7 @@ def test_other_formats_are_named(tmp_path, content):
 def test_strings_of_bits_of_two_lengths_are_refused_by_their_row(tmp_path):
     path = tmp_path / "bits.txt"
     path.write_text("01011\n" * 20 + "0101\n" + "11111\n" * 5)
-    with pytest.raises(InputError, match=r"of one length, 5; found 4 signs in row 21"):
+    with pytest.raises(InputError, match=r"of one length, 5; got 4 signs in row 21"):
         hm.open_source(str(path))
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from harmonium.errors import InputError
 from harmonium.tables import Frame, RawColumn, columns_of
-from harmonium.tables.quoting import split_outside, unquoted
+from harmonium.tables.conditions import split_outside, unquoted
 
 OPINION = "In your opinion, which is a=b | c?"
 
@@ -52,7 +52,7 @@ def columns():
     ],
 )
 def test_names_and_values_may_be_in_quotes(columns, text, cells):
-    told = columns.told(text, "QUESTION")
+    told = columns.conditions(text, "QUESTION")
     assert {column.name: column.values[0] for column in told.cells.columns} == cells
     assert not told.ranges
 
@@ -67,7 +67,7 @@ def test_names_and_values_may_be_in_quotes(columns, text, cells):
     ],
 )
 def test_ranges_stand_outside_of_quotes(columns, text, ends):
-    [part] = columns.told(text, "QUESTION").ranges
+    [part] = columns.conditions(text, "QUESTION").ranges
     assert (part.name, part.low, part.high) == ("age", *ends)
 
 
@@ -75,16 +75,16 @@ def test_ranges_stand_outside_of_quotes(columns, text, ends):
     ("text", "message"),
     [
         ("In your opinion, which=yes", "write it in quotes: '\"In your opinion, which is"),
-        ('age="30..40"', "found '\"30..40\"' for 'age'"),
+        ('age="30..40"', "got '\"30..40\"' for 'age'"),
         (f'"{OPINION}"=maybe', "expected one of: "),
         (f'"{OPINION}"', "expected NAME=VALUE"),
         (f'"{OPINION}=yes', "expected NAME=VALUE"),
-        ("age=", "found '' for 'age'"),
+        ("age=", "got '' for 'age'"),
     ],
 )
 def test_what_is_cut_or_not_closed_is_refused(columns, text, message):
     with pytest.raises(InputError) as caught:
-        columns.told(text, "QUESTION")
+        columns.conditions(text, "QUESTION")
     assert message in str(caught.value)
 
 

@@ -1,0 +1,238 @@
+"""What a user knows of a row: cells, and ranges of numbers and dates.
+
+Written as "sex=female,age=30..40"; names and values may stand in quotes: "a, b"=yes.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import InputError
+from .base import AbstractColumn
+from .frames import Frame, RawColumn
+
+# In double or single quotes, which are doubled within, up to a sign that ends a name or a value.
+QUOTED = re.compile(r"""("(?:[^"]|"")*"|'(?:[^']|'')*')(?=\s*(?:[=,|]|\.\.|$))""")
+SIGNS = "=,|"
+MOST_SETS = 50  # of draws, until enough lie in the ranges
+
+
+class Range(NamedTuple):
+    """A range of a column's cells, ends included; None where it is open."""
+
+    name: str
+    low: Any
+    high: Any
+
+
+class Conditions(NamedTuple):
+    """What is known of a row.
+
+    Attributes:
+        cells: one row of the cells that are known; no columns if there are none.
+        ranges: ranges that other cells lie in.
+    """
+
+    cells: Frame
+    ranges: tuple[Range, ...]
+
+    def hold_for(self, frame: Frame) -> np.ndarray:
+        """Return which rows of a table lie in all ranges."""
+        values = {column.name: column.values for column in frame.columns}
+        is_inside = np.ones(len(frame), bool)
+        for name, low, high in self.ranges:
+            if low is not None:
+                is_inside &= values[name] >= low
+            if high is not None:
+                is_inside &= values[name] <= high
+        return is_inside
+
+    def draw(
+        self,
+        drawn: Callable[[int], np.ndarray],
+        decode: Callable[..., Frame],
+        split: Callable[[Frame], Frame],
+        n: int,
+        *,
+        seed: int = 0,
+    ) -> tuple[np.ndarray, Frame]:
+        """Return n drawn rows that lie in the ranges, as codes and as a table.
+
+        Args:
+            drawn: draws rows of codes, another set for each of 0, 1, …; those outside are dropped.
+            decode: turns codes into a table, as `Columns.decode`.
+            split: adds the parts of columns to a table, as `Columns.split`.
+            n: number of rows.
+            seed: the seed of the first set.
+
+        Raises:
+            InputError: hardly any draw lies in the ranges.
+        """
+        codes: list[np.ndarray] = []
+        frames: list[Frame] = []
+        n_inside = 0
+        n_drawn = 0
+        for number in range(MOST_SETS):
+            rows = drawn(number)
+            frame = decode(rows, seed=seed + number, known=self.cells)
+            inside = np.flatnonzero(self.hold_for(split(frame)))
+            codes.append(rows[inside])
+            frames.append(frame.taken(inside))
+            n_inside += len(inside)
+            n_drawn += len(rows)
+            if n_inside >= n:
+                break
+        if n_inside < n:
+            names = ", ".join(condition.name for condition in self.ranges)
+            raise InputError(
+                f"the range of {names}: expected {n:,} rows in it; got {n_inside:,} of {n_drawn:,}"
+                " draws; widen it."
+            )
+        columns = [
+            replace(column, values=np.concatenate([f.columns[i].values for f in frames])[:n])
+            for i, column in enumerate(frames[0].columns)
+        ]
+        return np.concatenate(codes)[:n], Frame(tuple(columns))
+
+
+def parsed_conditions(text: str, known: dict[str, AbstractColumn], label: str) -> Conditions:
+    """Return what a text such as "sex=female,age=30..40" says.
+
+    Args:
+        text: NAME=VALUE or NAME=LOW..HIGH, separated by commas; one end of a range may be left out.
+            Names and values may be in quotes.
+        known: the columns by name.
+        label: what error messages call the text.
+
+    Raises:
+        InputError: a part of another form, an unknown name, or a value not of the column's kind.
+    """
+    cells: list[RawColumn] = []
+    ranges: list[Range] = []
+    for part in _parts_of(text):
+        first, *others = split_outside(part, "=")
+        name = unquoted(first)
+        value = "=".join(others).strip()
+        if not others or name not in known:
+            expected = f"NAME=VALUE with a name among {', '.join(known)}"[:300]
+            advice = meant_in_quotes(name, known, meant(name, known, "name a column"))
+            if re.search(r"[<>]", part):
+                advice = "write a range as age=40.. or age=..40"
+            raise InputError(f"{label}: expected {expected}; got {part!r}; {advice}.")
+        column = known[name]
+        try:
+            cells.append(column.parsed(unquoted(value)))
+        except ValueError:
+            ends = [unquoted(end) for end in split_outside(value, "..")]
+            # A value in quotes is a cell, whatever stands in it.
+            if len(ends) != 2 or not any(ends) or is_quoted(value):
+                raise _misfit(value, column, label) from None
+            low, high = (_end_of(end, column, value, label) for end in ends)
+            ranges.append(Range(name, low, high))
+    if not cells and not ranges:
+        raise InputError(f"{label}: expected cells such as sex=female; got none.")
+    return Conditions(Frame(tuple(cells)), tuple(ranges))
+
+
+def _parts_of(text: str) -> list[str]:
+    """Split at commas, but not within a cell: a piece without "=" belongs to the one before."""
+    parts: list[str] = []
+    for piece in filter(str.strip, split_outside(text, ",")):
+        if len(split_outside(piece, "=")) > 1 or not parts:
+            parts.append(piece.strip())
+        else:
+            parts[-1] += f",{piece.rstrip()}"
+    return parts
+
+
+def _end_of(text: str, column: AbstractColumn, value: str, label: str) -> Any:
+    """Return an end of a range; None if it is open."""
+    if not text:
+        return None
+    try:
+        end = column.parsed(text).values[0]
+    except ValueError:
+        raise _misfit(value, column, label) from None
+    if isinstance(end, str):
+        raise InputError(
+            f"{label}: expected a range of numbers or dates; got {value!r} for {column.name!r};"
+            " name one value."
+        )
+    return end
+
+
+def _misfit(value: str, column: AbstractColumn, label: str) -> InputError:
+    cells = column.known_cells
+    if not cells:
+        return InputError(
+            f"{label}: expected a value as in the table, or a range such as 30..40;"
+            f" got {value!r} for {column.name!r}."
+        )
+    advice = "correct it"
+    if "=" in value or re.search(r"\band\b", value, re.IGNORECASE):
+        advice = "separate what is known by commas"
+    expected = f"one of: {', '.join(cells)}"[:200]
+    return InputError(
+        f"{label}: expected {expected}; got {value!r} for {column.name!r};"
+        f" {meant(value, cells, advice)}."
+    )
+
+
+def meant(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Return what a user may have meant by a name that is not known, or other advice."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"perhaps you mean {close[0]}" if close else otherwise
+
+
+def meant_in_quotes(piece: str, names: Iterable[str], otherwise: str) -> str:
+    """Return how a name is written of which a piece was cut off, or other advice."""
+    for name in names:
+        if re.search(r"[=,|]", name) and name.startswith(piece.strip("\"' ")):
+            return f"""write it in quotes: '"{name[:80]}"'"""
+    return otherwise
+
+
+def split_outside(text: str, mark: str) -> list[str]:
+    """Split a text at a mark, but not within quotes.
+
+    Quotes open at the beginning of a name or a value alone, so that inches and apostrophes stay.
+    """
+    pieces: list[str] = []
+    begin = 0
+    place = 0
+    is_beginning = True
+    while place < len(text):
+        quoted = QUOTED.match(text, place) if is_beginning else None
+        if quoted is not None:
+            place = quoted.end()
+            is_beginning = False
+        elif text.startswith(mark, place):
+            pieces.append(text[begin:place])
+            place += len(mark)
+            begin = place
+            is_beginning = True
+        else:
+            sign = text[place]
+            is_beginning = sign in SIGNS or (is_beginning and sign.isspace())
+            place += 1
+    return [*pieces, text[begin:]]
+
+
+def is_quoted(text: str) -> bool:
+    """Return whether a text is a name or a value in quotes."""
+    return QUOTED.fullmatch(text.strip()) is not None
+
+
+def unquoted(text: str) -> str:
+    """Return a name or a value without blanks around it, and without its quotes."""
+    bare = text.strip()
+    if not is_quoted(bare):
+        return bare
+    quote = bare[0]
+    return bare[1:-1].replace(2 * quote, quote)

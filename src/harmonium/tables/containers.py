@@ -1,0 +1,589 @@
+"""Data frames and arrays, read as tables and returned with their types."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+from decimal import Decimal
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+import narwhals as nw
+import numpy as np
+
+from ..errors import InputError
+from .frames import CellKind, Frame, RawColumn, frame_of_array
+
+OFFSET = r"(?:UTC|GMT)?([+-])(\d\d):?(\d\d)"  # a zone that is no place
+
+
+class AbstractContainer(ABC):
+    """What the rows of a table are in, without the rows."""
+
+    @abstractmethod
+    def rows(self, frame: Frame) -> Any:
+        """Return new rows, of the same columns."""
+
+    @abstractmethod
+    def means(self, frame: Frame) -> Any:
+        """Return rows of mean numbers, which are no whole numbers in an array of integers."""
+
+    @abstractmethod
+    def filled(self, data: Any, before: Frame, after: Frame) -> Any:
+        """Return data of the same columns with the missing cells that were filled.
+
+        All other cells stay as they are, and so do the types of the columns.
+
+        Args:
+            data: rows in a container of this kind, perhaps with other types.
+            before: their cells.
+            after: their cells, filled, perhaps followed by further columns.
+        """
+
+
+def is_gap(cell: Any) -> bool:
+    """Return whether an object stands for a missing cell: None, NaN, NaT, NA of pandas."""
+    try:
+        return cell is None or bool(cell != cell)
+    except TypeError:  # NA of pandas is neither equal to itself nor different
+        return True
+    except ValueError:  # an array is no missing cell
+        return False
+
+
+def word_of(cell: Any) -> str:
+    """Return the word for an object; whole numbers have no point, whatever their type."""
+    if isinstance(cell, Real) and not isinstance(cell, Integral | bool) and cell == int_of(cell):
+        return str(int_of(cell))
+    return str(cell)
+
+
+def int_of(number: Any) -> int | None:
+    """Return the nearest whole number; None for infinity."""
+    return round(number) if abs(number) < float("inf") else None
+
+
+def decimal_of(number: float) -> Decimal:
+    """Return the decimal number with the digits that a number shows."""
+    return Decimal(repr(float(number)))
+
+
+def _as_duration(seconds: float) -> timedelta:
+    return timedelta(seconds=float(seconds))
+
+
+def _as_time(seconds: float) -> time:
+    return (datetime.min + timedelta(seconds=float(seconds) % 86_400)).time()
+
+
+def _seconds(cell: timedelta) -> float:
+    return cell.total_seconds()
+
+
+def _seconds_of_day(cell: time) -> float:
+    midnight = datetime.combine(date.min, time())
+    return (datetime.combine(date.min, cell.replace(tzinfo=None)) - midnight).total_seconds()
+
+
+def _itself(cell: Any) -> Any:
+    return cell
+
+
+class NumberType(NamedTuple):
+    """A type of objects that are numbers in a table.
+
+    Attributes:
+        type: the type.
+        number: returns the number of an object.
+        object: returns the object of a number.
+    """
+
+    type: type
+    number: Callable[[Any], float]
+    object: Callable[[float], Any]
+
+
+NUMBER_TYPES = (  # more special types come first
+    NumberType(Integral, float, int_of),
+    NumberType(Decimal, float, decimal_of),
+    NumberType(Real, float, float),
+    NumberType(timedelta, _seconds, _as_duration),
+    NumberType(time, _seconds_of_day, _as_time),
+)
+
+
+@dataclass(frozen=True)
+class Objects:
+    """The objects of a column, by what they are read as.
+
+    Attributes:
+        words: the object that each word stands for; others stand for themselves.
+        number: returns the object of a number.
+        moment: returns the object of a date and time.
+    """
+
+    words: Mapping[str, Any] = field(default_factory=dict)
+    number: Callable[[float], Any] = float
+    moment: Callable[[datetime], Any] = _itself
+
+    @classmethod
+    def of(cls, cells: Sequence[Any]) -> Objects:
+        """Return what the objects of a column are."""
+        known = [cell for cell in cells if not is_gap(cell)]
+        for number_type in NUMBER_TYPES:
+            if _are(known, number_type.type):
+                return cls(number=number_type.object)
+        moment = datetime.date if _are_days(known) else _itself
+        return cls.of_words(known, moment=moment)
+
+    @classmethod
+    def of_words(cls, cells: Sequence[Any], moment: Any = _itself) -> Objects:
+        """Return what objects are that are read as words."""
+        return cls({word_of(cell): cell for cell in cells}, moment=moment)
+
+    def cells(self, raw: RawColumn) -> list[Any]:
+        """Return the objects of a column, None where a cell is missing."""
+        values = raw.values
+        to_object: Callable[[Any], Any] = self._of_word
+        if raw.cell_kind is CellKind.NUMBERS:
+            to_object = self.number
+        elif raw.cell_kind is CellKind.DATES:
+            to_object = self.moment
+            values = values.astype("datetime64[us]")
+        pairs = zip(values.tolist(), raw.is_missing, strict=True)
+        return [None if is_gap else to_object(value) for value, is_gap in pairs]
+
+    def _of_word(self, word: Any) -> Any:
+        return self.words.get(word, word)
+
+
+def column_of(name: str, cells: Sequence[Any], *, is_category: bool = False) -> RawColumn:
+    """Return a column of objects: numbers or dates if all are, else words.
+
+    Args:
+        name: its name.
+        cells: the objects.
+        is_category: whether they were declared as categories, which are words, be they numbers.
+    """
+    gaps = [is_gap(cell) for cell in cells]
+    known = [cell for cell, gap in zip(cells, gaps, strict=True) if not gap]
+    if not is_category:
+        for number_type in NUMBER_TYPES:
+            if _are(known, number_type.type):
+                numbers = _converted(cells, gaps, number_type.number, np.nan)
+                return RawColumn(name, np.array(numbers))
+        if _are_days(known) or _are_moments(known):
+            dates = np.array(_converted(cells, gaps, _itself, None), "datetime64[us]")
+            return RawColumn(name, dates, form_of(dates))
+    words = np.empty(len(cells), object)
+    words[:] = _converted(cells, gaps, word_of, None)
+    return RawColumn(name, words, is_category=is_category)
+
+
+def _converted(
+    cells: Sequence[Any], gaps: Sequence[bool], convert: Callable[[Any], Any], missing: Any
+) -> list[Any]:
+    return [missing if gap else convert(cell) for cell, gap in zip(cells, gaps, strict=True)]
+
+
+def form_of(dates: np.ndarray) -> str:
+    """Return the form of dates, the year first; without times if all are at midnight."""
+    known = dates[~np.isnat(dates)]
+    if (known == known.astype("datetime64[D]")).all():
+        return "%Y-%m-%d"
+    return "%Y-%m-%d %H:%M:%S"
+
+
+def _are(cells: Sequence[Any], kind: type) -> bool:
+    # Booleans are whole numbers to Python, but words in a table.
+    return bool(cells) and all(
+        isinstance(cell, kind) and not isinstance(cell, bool) for cell in cells
+    )
+
+
+def _are_days(cells: Sequence[Any]) -> bool:
+    return _are(cells, date) and not any(isinstance(cell, datetime) for cell in cells)
+
+
+def _are_moments(cells: Sequence[Any]) -> bool:
+    return _are(cells, datetime) and all(cell.tzinfo is None for cell in cells)
+
+
+def frame_in_array(array: np.ndarray, names: tuple[str, ...]) -> Frame:
+    """Return the columns of an array of numbers, or of objects or words."""
+    if array.dtype.kind not in "OUS":
+        return frame_of_array(array, names)
+    pairs = zip(names, array.T, strict=True)
+    return Frame(tuple(column_of(name, cells.tolist()) for name, cells in pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayLike(AbstractContainer):
+    """An array.
+
+    Attributes:
+        dtype: its type of cell.
+        objects: of an array of objects, what the cells of each column are.
+    """
+
+    dtype: np.dtype
+    objects: tuple[Objects, ...] = ()
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> ArrayLike:
+        """Return the container of an array."""
+        if array.dtype.kind not in "OUS":
+            return cls(array.dtype)
+        return cls(array.dtype, tuple(Objects.of(column.tolist()) for column in array.T))
+
+    def rows(self, frame: Frame) -> np.ndarray:
+        """Return an array of the same type; whole numbers for an array of integers."""
+        return self._array(frame, self.dtype)
+
+    def means(self, frame: Frame) -> np.ndarray:
+        """Return an array of the same type; of real numbers for one of integers."""
+        dtype = np.dtype(float) if self.dtype.kind in "biu" else self.dtype
+        return self._array(frame, dtype)
+
+    def filled(self, data: Any, before: Frame, after: Frame) -> np.ndarray:
+        """Return an array of the type of the data."""
+        array = np.asarray(data)
+        own = ArrayLike.of(array)
+        filled = replace(own, objects=self.objects or own.objects)._array(after, own.dtype)
+        for place, column in enumerate(before.columns):
+            is_known = ~column.is_missing
+            filled[is_known, place] = array[is_known, place]
+        return filled
+
+    def _array(self, frame: Frame, dtype: np.dtype) -> np.ndarray:
+        if dtype.kind in "OUS" or not all(map(_is_of_numbers, frame.columns)):
+            return self._array_of_objects(frame, dtype)
+        numbers = np.stack([_numbers_of(column) for column in frame.columns], axis=1)
+        if dtype.kind == "b":
+            return numbers > 0.5
+        if dtype.kind in "iu":
+            ends = np.iinfo(dtype)
+            return np.clip(np.rint(numbers), ends.min, ends.max).astype(dtype)
+        return numbers.astype(dtype)
+
+    def _array_of_objects(self, frame: Frame, dtype: np.dtype) -> np.ndarray:
+        added = [Objects()] * (len(frame.columns) - len(self.objects))
+        cells = np.empty((len(frame), len(frame.columns)), object)
+        for place, objects in enumerate([*self.objects, *added]):
+            cells[:, place] = objects.cells(frame.columns[place])
+            # A missing cell is NaN in arrays, as scikit-learn takes it.
+            cells[frame.columns[place].is_missing, place] = np.nan
+        return cells.astype(dtype.kind) if dtype.kind in "US" else cells
+
+
+def _is_of_numbers(column: RawColumn) -> bool:
+    return column.cell_kind is CellKind.NUMBERS or bool(column.is_missing.all())
+
+
+def _numbers_of(column: RawColumn) -> np.ndarray:
+    """Return numbers, NaN for a column without a cell."""
+    if column.cell_kind is CellKind.NUMBERS:
+        return column.values
+    return np.full(len(column.values), np.nan)
+
+
+def is_dataframe(data: Any) -> bool:
+    """Return whether data are a data frame of a library that narwhals knows, such as pandas."""
+    return nw.dependencies.is_into_dataframe(data)
+
+
+def is_all_numbers(data: Any) -> bool:
+    """Return whether all columns of a data frame are numbers, without a missing cell."""
+    table = nw.from_native(data, eager_only=True)
+    return all(
+        column.dtype.is_numeric()
+        and not column.is_null().any()
+        and not (column.dtype.is_float() and column.is_nan().any())
+        for column in table.iter_columns()
+    )
+
+
+def is_single(data: Any) -> bool:
+    """Return whether all columns of a data frame are numbers of single precision."""
+    table = nw.from_native(data, eager_only=True)
+    return all(kind == nw.Float32 for kind in table.schema.values())
+
+
+def frame_of(data: Any, label: str = "table") -> Frame:
+    """Return the columns of a data frame: numbers, dates, and words for all else.
+
+    Args:
+        data: a data frame of pandas, polars, pyarrow or another library, or a `Frame`.
+        label: what error messages call it.
+
+    Raises:
+        InputError: not a data frame, without rows, or with names that occur twice.
+    """
+    if isinstance(data, Frame):
+        return data
+    if not is_dataframe(data):
+        raise InputError(f"{label}: expected a data frame; got {type(data).__name__}.")
+    try:
+        table = nw.from_native(data, eager_only=True)
+    except (nw.exceptions.NarwhalsError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{label}: expected columns with different names; {reason}") from None
+    if not table.shape[0] or not table.shape[1]:
+        raise InputError(f"{label}: expected rows and columns; got shape {table.shape}.")
+    columns = tuple(_raw(str(column.name), column) for column in table.iter_columns())
+    # 0 and "0" are different names in pandas, but not in a table.
+    name, count = Counter(column.name for column in columns).most_common(1)[0]
+    if count > 1:
+        raise InputError(f"{label}: expected columns with different names; got {name} twice.")
+    return Frame(columns)
+
+
+def is_category(series: Any) -> bool:
+    """Return whether the type of a series says that its cells are categories."""
+    return series.dtype == nw.Categorical or series.dtype == nw.Enum
+
+
+def objects_of(series: Any) -> Objects:
+    """Return what the cells of a series are as Python objects."""
+    kind = series.dtype
+    if kind == nw.Decimal:
+        return Objects(number=decimal_of)
+    if kind.is_numeric():
+        number = int_of if kind.is_integer() else float
+        return Objects(number=number)
+    if kind == nw.Date:
+        return Objects(moment=datetime.date)
+    if kind == nw.Datetime:
+        zone = _zone_of(kind)
+        if zone is None:
+            return Objects()
+        return Objects(moment=partial(_instant, zone=zone))
+    if kind == nw.String:
+        return Objects()
+    if is_category(series):
+        return Objects.of_words(series.drop_nulls().unique().to_list())
+    return Objects.of(series.to_list())
+
+
+def _raw(name: str, series: Any) -> RawColumn:
+    kind = series.dtype
+    if kind.is_numeric():
+        missing = series.is_null().to_numpy()
+        values = series.cast(nw.Float64).to_numpy().astype(float)
+        return RawColumn(name, np.where(missing, np.nan, values))
+    if kind in (nw.Date, nw.Datetime):
+        missing = series.is_null().to_numpy()
+        if _zone_of(kind) is not None:
+            # The time on the clock there.
+            series = series.dt.replace_time_zone(None)
+        values = series.cast(nw.Datetime("us")).to_numpy().astype("datetime64[us]")
+        values = np.where(missing, np.datetime64("NaT", "us"), values)
+        return RawColumn(name, values, form_of(values))
+    if not is_category(series):
+        return column_of(name, series.to_list())
+    # pandas turns intervals of whole numbers into others where a cell is missing.
+    declared = {cell: cell for cell in series.drop_nulls().unique().to_list()}
+    cells = [None if is_gap(cell) else declared.get(cell, cell) for cell in series.to_list()]
+    return column_of(name, cells, is_category=True)
+
+
+def _zone_of(kind: Any) -> str | None:
+    """Return the time zone of a type; None without one."""
+    return getattr(kind, "time_zone", None)
+
+
+def _instant(moment: datetime, zone: str) -> datetime:
+    """Return the instant of a time on the clock of a zone, also where clocks skip or repeat it."""
+    offset = re.fullmatch(OFFSET, zone)
+    if offset is None:
+        clock: tzinfo = ZoneInfo(zone)
+    else:
+        shift = timedelta(hours=int(offset[2]), minutes=int(offset[3]))
+        clock = timezone(-shift if offset[1] == "-" else shift)
+    return moment.replace(tzinfo=clock).astimezone(UTC)
+
+
+def like(frame: Frame, data: Any) -> Any:
+    """Return a table as a data frame of the library of `data`, with the types of its columns.
+
+    Args:
+        frame: the table, with the columns of `data`.
+        data: a data frame; with as many rows, its row labels stay.
+    """
+    return _data_frame(FrameLike.of(data).series(frame), frame, data)
+
+
+@dataclass(frozen=True, eq=False)
+class FrameLike(AbstractContainer):
+    """A data frame of pandas, polars, pyarrow or another library.
+
+    Attributes:
+        head: the frame without rows.
+        objects: what the cells of each column are.
+    """
+
+    head: Any
+    objects: tuple[Objects, ...]
+
+    @classmethod
+    def of(cls, data: Any) -> FrameLike:
+        """Return the container of a data frame."""
+        table = nw.from_native(data, eager_only=True)
+        objects = tuple(objects_of(column) for column in table.iter_columns())
+        return cls(table.head(0).to_native(), objects)
+
+    def rows(self, frame: Frame) -> Any:
+        """Return a data frame of the same library and types.
+
+        A column whose cells do not fit its type, such as a missing one among integers, gets the
+        type that its cells have.
+        """
+        return _data_frame(self.series(frame), frame, self.head)
+
+    def series(self, frame: Frame) -> list[Any]:
+        """Return the columns of a table with the types of the frame's."""
+        head = nw.from_native(self.head, eager_only=True)
+        columns = zip(frame.columns, head.iter_columns(), self.objects, strict=True)
+        return [_series_of(objects.cells(raw), [model]) for raw, model, objects in columns]
+
+    def means(self, frame: Frame) -> Any:
+        """Return a data frame of the same library and types."""
+        return self.rows(frame)
+
+    def filled(self, data: Any, before: Frame, after: Frame) -> Any:
+        """Return a data frame like the data; categories of `fit` are added to theirs."""
+        table = nw.from_native(data, eager_only=True)
+        head = nw.from_native(self.head, eager_only=True)
+        columns = []
+        pairs = zip(before.columns, after.columns, strict=False)
+        rows = zip(table.iter_columns(), head.iter_columns(), self.objects, pairs, strict=True)
+        for own, fitted, objects, (old, new) in rows:
+            series = _with_categories(own, fitted, objects)
+            gaps = old.is_missing & ~new.is_missing
+            if gaps.any():
+                kind = _objects_for(series, objects, old)
+                series = _with_cells(series, fitted, kind.cells(new), gaps)
+            columns.append(series)
+        space = table.implementation
+        added = after.columns[len(columns) :]
+        indicators = [nw.new_series("", raw.values.tolist(), backend=space) for raw in added]
+        return _data_frame([*columns, *indicators], after, data)
+
+
+def _objects_for(series: Any, fitted: Objects, raw: RawColumn) -> Objects:
+    """Return what new cells of a series are: as its own, or as in `fit` if it has none."""
+    own = objects_of(series)
+    if series.dtype.is_numeric() or series.dtype in (nw.Date, nw.Datetime, nw.String):
+        return own
+    kind = fitted if raw.is_missing.all() else own
+    return replace(kind, words={**fitted.words, **own.words})
+
+
+def _with_cells(series: Any, fitted: Any, cells: list[Any], gaps: np.ndarray) -> Any:
+    """Return a series with other cells where it has gaps, of its own type or else of another."""
+    in_gaps = [cell if gap else None for cell, gap in zip(cells, gaps, strict=True)]
+    new = _series_of(in_gaps, [series])
+    if _type_of(new) == _type_of(series):
+        known = nw.new_series("", (~gaps).tolist(), backend=series.implementation)
+        if series.implementation.is_pandas_like():
+            # Otherwise pandas would match rows by their labels.
+            for other in (known, new):
+                other.to_native().index = series.to_native().index
+        # Some types of pandas, such as sparse ones or dictionaries without a word, cannot do it.
+        with suppress(Exception):
+            merged = series.zip_with(known, new)
+            if _type_of(merged) == _type_of(series):
+                return merged
+    pairs = zip(series.to_list(), cells, gaps, strict=True)
+    return _series_of([cell if gap else old for old, cell, gap in pairs], [series, fitted])
+
+
+def _with_categories(series: Any, fitted: Any, objects: Objects) -> Any:
+    """Return a series of categories with those of `fit` before its own, if it lacks any."""
+    own = _categories_of(series)
+    if own is None:
+        return series
+    known = _categories_of(fitted)
+    if known is None:
+        known = list(objects.words.values())
+    if set(known) <= set(own):
+        return series
+    kind = _type_of(series)
+    order = {"ordered": kind.ordered} if hasattr(kind, "ordered") else {}
+    categories = list(dict.fromkeys([*known, *own]))
+    return _cast(series, type(kind)(categories, **order))
+
+
+def _categories_of(series: Any) -> list[Any] | None:
+    """Return the categories that the type of a series has; None if it has none of its own."""
+    declared: Any = getattr(_type_of(series), "categories", None)
+    return list(declared) if is_category(series) and hasattr(declared, "__iter__") else None
+
+
+def _type_of(series: Any) -> Any:
+    """Return the library's own type of a series."""
+    native = series.to_native()
+    return native.dtype if hasattr(native, "dtype") else native.type
+
+
+def _cast(series: Any, kind: Any) -> Any:
+    """Return a series with another type of its library."""
+    native = series.to_native()
+    cast = native.astype if hasattr(native, "astype") else native.cast
+    return nw.from_native(cast(kind), series_only=True)
+
+
+def _series_of(cells: list[Any], models: Sequence[Any]) -> Any:
+    """Return objects as a series of the type of the first model that can have them all.
+
+    If none can, it has the type that its library finds for them.
+    """
+    gaps = sum(cell is None for cell in cells)
+    for model in models:
+        try:
+            series = _native_series(cells, model)
+        except Exception:  # libraries raise errors of their own kinds
+            continue
+        # Some libraries make NaN of what is no category, and False of a missing boolean
+        if series.null_count() == gaps:
+            return series
+    space = models[0].implementation
+    if models[0].dtype.is_numeric() and all(isinstance(cell, int | float | None) for cell in cells):
+        numbers = [float("nan") if cell is None else float(cell) for cell in cells]
+        return nw.new_series("", numbers, backend=space)
+    return nw.new_series("", cells, backend=space)
+
+
+def _native_series(cells: list[Any], model: Any) -> Any:
+    space = model.implementation.to_native_namespace()
+    kind = _type_of(model)
+    if model.implementation.is_pandas_like():
+        native = space.Series(cells, dtype=kind)
+    elif model.implementation.is_polars():
+        native = space.Series(values=cells, dtype=kind)
+    else:
+        native = space.chunked_array([space.array(cells, type=kind)])
+    return nw.from_native(native, series_only=True)
+
+
+def _data_frame(columns: list[Any], frame: Frame, like: Any) -> Any:
+    """Return series as a data frame with the names and the row labels of another one."""
+    model = nw.from_native(like, eager_only=True)
+    added = frame.names[len(model.columns) :]
+    is_pandas = model.implementation.is_pandas_like()
+    # Names of pandas may be of any type, and are set afterwards.
+    names = map(str, range(len(columns))) if is_pandas else [*model.columns, *added]
+    frames = [s.alias(name).to_frame() for s, name in zip(columns, names, strict=True)]
+    native = nw.concat(frames, how="horizontal").to_native()
+    if is_pandas:
+        native.columns = [*like.columns, *added] if added else like.columns
+        if len(native) == len(like):
+            native.index = like.index
+    return native
