@@ -24,7 +24,7 @@ import numpy as np
 COLUMNS, HIDDEN, BATCH = 784, 500, 200
 IN_MEMORY = 100_000  # rows
 SLICE = 2**14  # rows that are written at once
-KINDS = ("npy", "npz", "parquet", "function")
+KINDS = ("npy", "parquet", "function")
 
 
 def rows_of(seed: int, count: int) -> np.ndarray:
@@ -57,15 +57,12 @@ def written(out: Path, kind: str, total: int) -> object:
         new = folder.with_suffix(".part")
         new.mkdir(exist_ok=True)
         for i, part in enumerate(parts(total)):
-            if kind == "npz":
-                np.savez(new / f"{i:06}.npz", train=part.astype(np.float32))
-            else:
-                import pyarrow
-                from pyarrow import parquet
+            import pyarrow
+            from pyarrow import parquet
 
-                flat = pyarrow.array(part.astype(np.float32).ravel())
-                cells = pyarrow.FixedSizeListArray.from_arrays(flat, COLUMNS)
-                parquet.write_table(pyarrow.table({"row": cells}), new / f"{i:06}.parquet")
+            flat = pyarrow.array(part.astype(np.float32).ravel())
+            cells = pyarrow.FixedSizeListArray.from_arrays(flat, COLUMNS)
+            parquet.write_table(pyarrow.table({"row": cells}), new / f"{i:06}.parquet")
         new.rename(folder)
     return str(folder)
 

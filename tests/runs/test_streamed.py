@@ -111,7 +111,7 @@ def test_a_resumed_run_holds_out_the_rows_that_it_began_with(tmp_path, monkeypat
 def test_a_window_beyond_memory_is_refused_before_it_is_read(tmp_path, monkeypatch):
     in_files(BITS, tmp_path / "parts")
     monkeypatch.setattr("harmonium.runs.memory.memory_there", lambda: 20_000)
-    monkeypatch.setattr("harmonium.data.stream.Stream._stored", lambda *_: 1 / 0)
+    monkeypatch.setattr("harmonium.data.stream.StreamedRows.dataset", lambda *_: 1 / 0)
     with pytest.raises(InputError, match=r"--window: expected sizes .* lower --window"):
         train(config(window=600_000_000), "run", False, Lines())
     assert not (tmp_path / "run").exists()

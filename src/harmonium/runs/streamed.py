@@ -84,9 +84,12 @@ def opened(config: RunConfig) -> tuple[Table, Stream]:
     elif grey:
         drawn = config.binarize == "stochastic"
         stream = Stream(source, window=window, name=source, scale=table.scale, stochastic=drawn)
-    line = f"{count_of(len(stream), 'row')}, read while training, {stream.window:,} at a time"
-    looked = [note.replace(f"{name}: ", f"{name}: looked at ", 1) for note in table.notes]
-    return replace(table, notes=(f"{name}: {line} (--window).", *looked)), stream
+    lines = (
+        f"{name}: {count_of(len(stream), 'row')}, read while training, {stream.window:,} at a time"
+        " (--window).",
+        f"{name}: a sample of them decides what the numbers mean.",
+    )
+    return replace(table, notes=(*lines, *table.notes)), stream
 
 
 def check_window(stream: Stream, source: str) -> None:
