@@ -184,9 +184,9 @@ class Nonzeros(AbstractStored):
         """Add empty rows; the entries are padded too, so that fewer sizes are compiled."""
         missing = count - len(self)
         first = from_numpy(np.pad(np.asarray(self.first), (0, missing), mode="edge"))
-        total = padded(len(self.places))
+        total = padded_size(len(self.places))
         places, values = (_with_more_rows(array, total) for array in (self.places, self.values))
-        longest = min(padded(self.longest), self.columns)
+        longest = min(padded_size(self.longest), self.columns)
         return Nonzeros(self.columns, first, places, values, longest)
 
 
@@ -240,7 +240,7 @@ def _indices(which: Any, n: int) -> np.ndarray:
     return found
 
 
-def padded(n: int) -> int:
+def padded_size(n: int) -> int:
     """Round a number of rows up by at most an eighth: data of like sizes share a compiled loop."""
     step = 1 << max(0, (n - 1).bit_length() - 4)
     return -(-n // step) * step
