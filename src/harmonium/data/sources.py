@@ -28,6 +28,7 @@ from ..tables.text_format import TextFormat
 from .builtin import BUILTIN, builtin
 from .coding import as_table
 from .frames import frame_in
+from .kinds import Kind
 from .ratings import note_on_ratings
 from .readers import Contents, is_readable, read_file, stem_of
 from .roles import Roles, is_picture, note_on_weights, set_aside, without_dropped
@@ -225,9 +226,10 @@ def _open_builtin(
     table = builtin(name, seed=seed)
     if visible == "auto" and states is None:
         return table
-    is_grey, coding = table.kind == "grey", coding_of(visible)
+    coding = coding_of(visible)
+    is_grey = table.kind == Kind.GREY
     rows, test, notes = table.train, table.test, table.notes[:-1]
-    if is_grey and coding == "reals":
+    if is_grey and coding == Kind.REAL.coding:
         rows = rows / np.float32(table.scale)
         test = None if test is None else test / np.float32(table.scale)
         notes = (*notes, f"{name}: grey levels divided by {table.scale:g}.")
@@ -235,7 +237,7 @@ def _open_builtin(
         rows,
         name=name,
         coding=coding,
-        scale=table.scale if is_grey and coding == "levels" else None,
+        scale=table.scale if is_grey and coding == table.kind.coding else None,
         states=states,
         test=test,
         labels=table.labels,

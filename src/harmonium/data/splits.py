@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import count_of, input_error
 from .dataset import Dataset
+from .kinds import Kind
 from .table import Table
 
 __all__ = ["split_off"]
@@ -159,7 +160,7 @@ def dataset_of(
         log_density = None if log_density is None else log_density[which]
     given: dict[str, Any] = {"weights": weights, "which": which, "name": table.name}
     given["log_density"] = log_density
-    if table.kind != "grey":
+    if table.kind != Kind.GREY:
         return Dataset(rows, **given)
     if binarize == "threshold":
         return Dataset(rows >= 0.5 * table.scale, **given)
@@ -173,7 +174,9 @@ def note_on_levels(table: Table, binarize: str) -> tuple[str, ...]:
         "stochastic": "pixels are drawn as 0 or 1 from their grey level at each visit.",
     }
     plain = "grey levels are used as they are; scores of such rows are not probabilities."
-    return (f"{table.name}: {said.get(binarize, plain)}",) if table.kind == "grey" else ()
+    if table.kind != Kind.GREY:
+        return ()
+    return (f"{table.name}: {said.get(binarize, plain)}",)
 
 
 def _check_fraction(table: Table, fraction: float) -> None:

@@ -11,6 +11,7 @@ from ..data import Dataset, Stream, Table
 from ..data.block_files import files_named, is_in_blocks
 from ..data.builtin import BUILTIN
 from ..data.coding import as_table
+from ..data.kinds import Kind
 from ..data.readers import stem_of
 from ..data.sources import coding_of
 from ..data.splits import USUAL_FRACTION, note_on_levels
@@ -78,7 +79,7 @@ def opened(config: RunConfig) -> tuple[Table, Stream]:
         states=config.states,
         source=source,
     )
-    grey = table.kind == "grey"
+    grey = table.kind == Kind.GREY
     if grey and config.binarize == "threshold":
         stream = stream.changed(lambda rows: rows >= 0.5 * table.scale)
     elif grey:
