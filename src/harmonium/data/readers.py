@@ -24,6 +24,7 @@ from .._files import (
     unzipped,
 )
 from ..errors import InputError, input_error
+from ..tables import Columns
 from ..tables.frames import Frame, frame_of_array
 from ..tables.text import Cells, open_text
 from ..tables.text_format import TextFormat
@@ -64,6 +65,20 @@ class Contents(NamedTuple):
     notes: tuple[str, ...] = ()
     frame: Frame | None = None
     weights: np.ndarray | None = None
+
+    def as_frame(self, label: str) -> Frame:
+        """Return the columns of a table; those of an array are named by their numbers.
+
+        Raises:
+            InputError: an array that is no matrix of numbers, of a file called `label`.
+        """
+        if self.frame is not None:
+            return self.frame
+        rows = np.asarray(self.train)
+        if rows.ndim != 2 or rows.dtype.kind not in "biuf":
+            shape = f"an array of {rows.dtype}, shape {rows.shape}"
+            raise input_error(label, "a table", shape, "give rows of columns")
+        return frame_of_array(rows, ())
 
 
 class _Source(NamedTuple):
@@ -128,6 +143,25 @@ def read_file(
         if not file.peek(1):
             raise input_error(label, "data", "an empty file", "check how it was written")
         return reader(_Source(file, label, name, key, known, text_format or TextFormat()))
+
+
+def read_frame(
+    path: str | os.PathLike,
+    known: Columns | None = None,
+    text_format: TextFormat | None = None,
+) -> Frame:
+    """Read the columns of a table; those of an array are named by their numbers.
+
+    Args:
+        path: the file.
+        known: columns of a table, as which those of the same name are read.
+        text_format: how a text file is read, as far as it is not decided.
+
+    Raises:
+        InputError: as `read_file`, or an array that is no matrix of numbers.
+    """
+    empty = None if known is None else known.empty
+    return read_file(path, known=empty, text_format=text_format).as_frame(str(path))
 
 
 def cells_of(

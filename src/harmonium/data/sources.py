@@ -27,7 +27,6 @@ from ..tables.left_out import LeftOut
 from ..tables.text_format import TextFormat
 from .builtin import BUILTIN, builtin
 from .coding import AUTO, as_table
-from .frames import frame_in
 from .kinds import Kind
 from .ratings import note_on_ratings
 from .readers import Contents, is_readable, read_file, stem_of
@@ -214,7 +213,7 @@ def _table_of_columns(
     columns: Columns | Mapping[str, Any] | None,
 ) -> Table:
     """Return the rows of named columns, with hints at what they may be besides."""
-    frame = frame_in(contents, source)
+    frame = contents.as_frame(source)
     if not isinstance(columns, Columns):
         columns = columns_from(columns or {"columns": []}, frame, source)
     table = table_of(frame, columns, name=contents.name, source=source)
