@@ -132,19 +132,21 @@ def _check_options(source: str, coding: str, scale: int | float | None, states: 
         expected = f"a coding among {', '.join(_READERS)}"
         raise input_error(source, expected, repr(coding), "choose one of them")
     if scale is not None:
-        found, level = f"scale={scale:g}", "the grey level that means 1, such as --scale 255"
+        shown = f"scale={scale:g}"
         if coding not in (AUTO, Kind.GREY.coding):
             advice = "leave the scale out, or choose --visible bernoulli"
-            raise input_error(source, f"no scale with {coding}", found, advice)
+            raise input_error(source, f"no scale with {coding}", shown, advice)
         if not 0 < scale <= _FLOAT32_MAX:
-            raise input_error(source, "a finite positive scale", found, f"give {level}")
+            advice = "give the grey level that means 1, such as --scale 255"
+            raise input_error(source, "a finite positive scale", shown, advice)
     if states is not None:
-        found, advice = f"states={states}", "leave the states out, or choose --visible potts"
+        shown = f"states={states}"
         if coding != Kind.CODES.coding:
-            raise input_error(source, f"no states with {coding}", found, advice)
+            advice = "leave the states out, or choose --visible potts"
+            raise input_error(source, f"no states with {coding}", shown, advice)
         if not 2 <= states <= MOST_STATES:
             advice = "give the number of different codes, or leave it out"
-            raise input_error(source, f"2 to {MOST_STATES:,} states", found, advice)
+            raise input_error(source, f"2 to {MOST_STATES:,} states", shown, advice)
 
 
 def _numbers(array: ArrayLike, source: str) -> np.ndarray:
@@ -157,16 +159,17 @@ def _numbers(array: ArrayLike, source: str) -> np.ndarray:
     expected = "numbers of shape (rows, columns) or (rows, height, width)"
     if numbers.dtype.kind not in "biuf":
         kinds = {"O": "Python objects", "c": "complex numbers", "U": "text", "S": "text"}
-        found = f"{kinds.get(numbers.dtype.kind, 'something else')} (dtype {numbers.dtype})"
-        raise input_error(source, expected, found, "convert them to integers or floats first")
+        content = f"{kinds.get(numbers.dtype.kind, 'something else')} (dtype {numbers.dtype})"
+        raise input_error(source, expected, content, "convert them to integers or floats first")
     if numbers.ndim not in (2, 3):
         advice = "reshape it with array.reshape(len(array), -1)"
         if numbers.ndim < 2:
             advice = "reshape it with array.reshape(-1, 1) for one column or (1, -1) for one row"
         raise input_error(source, expected, f"an array of shape {numbers.shape}", advice)
     if numbers.size == 0:
-        found, advice = f"an empty array of shape {numbers.shape}", "check how it was written"
-        raise input_error(source, "at least one row and one column", found, advice)
+        shape = f"an empty array of shape {numbers.shape}"
+        expected = "at least one row and one column"
+        raise input_error(source, expected, shape, "check how it was written")
     return numbers
 
 
@@ -175,10 +178,9 @@ def _check_parts(given: _Given) -> None:
     width = given.parts["row"].shape[1]
     for where, rows in given.parts.items():
         if rows.shape[1] != width:
-            found = f"{where}s of {rows.shape[1]:,}"
-            raise input_error(
-                given.source, f"{width:,} columns everywhere", found, "use the same columns"
-            )
+            expected = f"{width:,} columns everywhere"
+            widths = f"{where}s of {rows.shape[1]:,}"
+            raise input_error(given.source, expected, widths, "use the same columns")
     advice = (
         "fill in or drop the rows that have missing or infinite values; in Python, hm.fit also"
         " learns from rows with NaN for a missing value"
@@ -192,14 +194,17 @@ def _refuse_where(
 ) -> None:
     """Raise InputError for the first bad value, with its position and the number of others."""
     for where, rows in given.parts.items():
-        count, before, first = 0, 0, ""
+        count = 0
+        before = 0
+        first = ""
         for part in parts_of(rows):
             bad = is_bad(part)
             if not count and bad.any():
                 row, column = np.unravel_index(int(np.argmax(bad)), bad.shape)
                 place = f"{where} {before + row}, column {column} (counted from 0)"
                 first = f"{part[row, column]} at {place}"
-            count, before = count + int(np.count_nonzero(bad)), before + len(part)
+            count += int(np.count_nonzero(bad))
+            before += len(part)
         if count:
             more = f" and {count - 1:,} more such" if count > 1 else ""
             raise input_error(given.source, expected, first + more, advice)
@@ -234,7 +239,8 @@ def _levels(given: _Given) -> _Coding:
         return _Coding(Kind.BINARY, np.uint8)
     if _is_whole(given) and low >= 0 and 127 < high <= 255 and given.scale is None:
         return _Coding(Kind.GREY, np.uint8, scale=255.0, note=", divided by 255")
-    expected, advice = "values in [0, 1]", "rescale them, or choose --visible gaussian"
+    expected = "values in [0, 1]"
+    advice = "rescale them, or choose --visible gaussian"
     if low < 0:
         advice += " (ising for spins −1/+1)"
     elif _is_whole(given) and high <= 127:
@@ -296,7 +302,8 @@ def _one_each(
     """Return the labels or weights as an array, after a check that there is one for each row."""
     if values is None or rows is None:
         return None
-    array, advice = np.asarray(values), f"give one of the {what} for each row"
+    array = np.asarray(values)
+    advice = f"give one of the {what} for each row"
     if array.shape != (len(rows),):
         raise input_error(source, f"{len(rows):,} {what}", f"shape {array.shape}", advice)
     if what == "weights" and not (array.dtype.kind in "biuf" and np.isfinite(array).all()):

@@ -228,9 +228,9 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
         """
         if count >= len(self):
             return self
-        each = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights)
-        chosen = each[np.linspace(0, len(each) - 1, min(count, len(each))).round().astype(int)]
-        return self.chosen(chosen)
+        rows = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights)
+        places = np.linspace(0, len(rows) - 1, min(count, len(rows))).round().astype(int)
+        return self.chosen(rows[places])
 
     def chosen(self, indices: np.ndarray) -> Dataset:
         """Return the rows of these indices."""
@@ -241,11 +241,12 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
 
     def changed(self, change: Callable[[np.ndarray], np.ndarray]) -> Dataset:
         """Return the dataset of real numbers that a function makes of all rows."""
-        found, done = np.empty((len(self), self.columns), canonicalize_dtype(float)), 0
+        rows = np.empty((len(self), self.columns), canonicalize_dtype(float))
+        done = 0
         for part in self.parts():
-            found[done : done + len(part)] = change(part)
+            rows[done : done + len(part)] = change(part)
             done += len(part)
-        return Dataset(found, self.weights)
+        return Dataset(rows, self.weights)
 
     def weighted(self, weights: Array) -> Dataset:
         """Return the same rows with these weights, which are used as they are."""
