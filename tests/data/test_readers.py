@@ -10,8 +10,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from harmonium.data.frames import read_frame
-from harmonium.data.readers import cells_of, is_readable, read_file
+from harmonium.data.readers import cells_of, is_readable, read_file, read_frame
 from harmonium.errors import InputError
 
 BITS = np.arange(24).reshape(6, 4) % 2

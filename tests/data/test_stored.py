@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 import harmonium as hm
-from harmonium.data.stored import Bits, Nonzeros, Numbers, padded, stored
+from harmonium.data.stored import Bits, Nonzeros, Numbers, padded_size, stored
 from registry import random_rbm
 
 RNG = np.random.default_rng(0)
@@ -108,7 +108,7 @@ def test_sparse_rows_outside_the_domain_are_named():
 
 def test_sizes_grow_by_an_eighth_at_most():
     sizes = np.arange(1, 5_000)
-    rooms = np.array([padded(int(n)) for n in sizes])
+    rooms = np.array([padded_size(int(n)) for n in sizes])
     assert (rooms >= sizes).all()
     assert (rooms <= sizes * 1.125 + 1).all()
     assert len(np.unique(rooms)) < 90
@@ -127,7 +127,7 @@ def test_rows_on_disk_are_packed_a_part_at_a_time(tmp_path, n):
 
 def test_very_many_rows_are_not_copied_to_save_compiling(monkeypatch):
     data = hm.Dataset(np.eye(37, dtype=np.uint8))
-    assert len(data.padded()) == padded(37) > 37
+    assert len(data.padded()) == padded_size(37) > 37
     monkeypatch.setattr("harmonium.data.dataset.MOST_TO_COPY", 30)
     assert data.padded() is data
 

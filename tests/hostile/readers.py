@@ -216,7 +216,6 @@ READERS = [
         npz,
     ),
     Reader("streamed.npy", streamed, lambda: filled(lambda f: np.save(f, BITS))),
-    Reader("streamed.npz", streamed, npz),
     Reader("streamed.parquet", streamed, lambda: numbers("parquet")),
     Reader("streamed.arrow", streamed, lambda: numbers("arrow")),
     Reader("rows.idx", read_file, idx),

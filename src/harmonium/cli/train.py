@@ -37,8 +37,8 @@ TRAIN_HELP = """Train a model on a data set or a file, score it, and save it in 
 
 SOURCE is a built-in data set (digits, bars, shifter, ising, mnist) or a file: .npy, .npz,
 .csv, .tsv, .parquet, idx, idx.gz, one row per example; or aligned sequences (FASTA, A2M, A3M,
-Stockholm, also .gz). FILE.npz:KEY picks one array of an archive. A folder of .npy, .npz, .parquet
-or .arrow files, or a pattern, is read while training, so it may be larger than memory.
+Stockholm, also .gz). FILE.npz:KEY picks one array of an archive. A folder of .npy, .parquet or
+.arrow files, or a pattern, is read while training, so it may be larger than memory.
 Of a table with words, numbers of any scale, dates or empty cells, it is decided and printed what
 each column means. Ctrl-C stops a run and saves it.
 
@@ -268,7 +268,7 @@ def train_cli(
         str,
         whole_or_auto(
             "--window",
-            help="Rows in memory at a time, of .npy, .npz, .parquet or .arrow files that are read"
+            help="Rows in memory at a time, of .npy, .parquet or .arrow files that are read"
             " while training; 0 for all. With auto, a folder of files, a pattern or an .npy file"
             " of more than half of the memory is read so.",
         ),

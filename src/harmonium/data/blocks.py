@@ -1,12 +1,20 @@
-"""Sources of rows larger than memory: rows in blocks that are read by number, or one by one."""
+"""Sources of rows larger than memory: blocks that are read in any order, or batches in their own.
+
+A source is read by a reader, `reader(order, first, last)`: the rows at places `first` to `last` of
+one pass over it. Passes over blocks differ by their order; batches come as they come.
+"""
 
 from __future__ import annotations
 
 import functools
 import math
 import mmap
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +24,7 @@ from ..errors import InputError, input_error
 from .parts import mapping_of
 
 BYTES_IN_BLOCK = 2**20  # read at once from a file: as fast as reading from front to back
+HELD_OUT_BLOCKS = 64  # so many blocks give rows to hold out
 
 
 class Part(NamedTuple):
@@ -30,31 +39,7 @@ class Part(NamedTuple):
     first: int
 
 
-class Parts(NamedTuple):
-    """Parts of a source that are read one after the other, and how many rows they have."""
-
-    count: int
-    each: Iterator[Part]
-
-
-class Span(NamedTuple):
-    """Some rows of a block.
-
-    Attributes:
-        block: the number of the block.
-        start: the first row, counted in the block.
-        stop: the row after the last one.
-        first: the number of the first row in the source.
-    """
-
-    block: int
-    start: int
-    stop: int
-    first: int
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return self.stop - self.start
+Reader = Callable[[np.random.Generator | None, int, int], Iterator[Part]]
 
 
 class AbstractSource(ABC):
@@ -73,267 +58,293 @@ class AbstractSource(ABC):
     @functools.cached_property
     def columns(self) -> int:
         """The number of columns."""
-        return int(next(self.epoch(None).take(0, 1).each).rows.shape[1])
+        return int(next(self.reader()(None, 0, 1)).rows.shape[1])
+
+    @property
+    @abstractmethod
+    def places(self) -> np.ndarray:
+        """The numbers of the rows in the source, of which some may have been taken out."""
 
     @abstractmethod
-    def epoch(self, order: np.random.Generator | None) -> AbstractReading:
-        """Return a reading of all rows: in a random order of blocks if it can be, else as they are.
+    def reader(self) -> Reader:
+        """Return a function that yields the rows at places first to last of a pass.
 
-        Args:
-            order: draws the order of blocks; None for that of the source.
+        The order of the blocks in the pass is drawn with its first argument; None for that of the
+        source.
         """
 
     @abstractmethod
-    def sample(self, count: int) -> Parts:
-        """Return at least `count` rows, if there are so many, in the order of the source."""
+    def sample(self, count: int) -> Iterator[Part]:
+        """Yield `count` rows, all if there are fewer, in the order of the source."""
 
     @abstractmethod
-    def without(self, count: int) -> tuple[AbstractSource, Parts]:
+    def without(self, count: int) -> tuple[AbstractSource, Iterator[Part]]:
         """Return the source without `count` rows, and these rows."""
-
-
-class AbstractReading(ABC):
-    """One pass over a source."""
-
-    @abstractmethod
-    def take(self, first: int, count: int) -> Parts:
-        """Return the rows at places `first` to `first + count` of this pass."""
 
 
 # --- blocks that are read by number ---------------------------------------------------------
 
 
-class AbstractBlocks(ABC):
-    """Rows in blocks, any of which can be read.
+class Block(NamedTuple):
+    """Rows that follow one another in a file or an array.
 
     Attributes:
-        sizes: the number of rows in each block.
+        size: the number of rows.
+        load: returns them, as `matrix_of` takes them.
+        label: what error messages call the file.
     """
 
-    sizes: Sequence[int]
-
-    @abstractmethod
-    def read(self, block: int, start: int, stop: int) -> Any:
-        """Return some rows of a block, shape (stop − start, columns)."""
+    size: int
+    load: Callable[[], Any]
+    label: str
 
 
-class ArrayBlocks(AbstractBlocks):
-    """Rows of something that is sliced like an array: `x[first:last]`.
+class Blocks:
+    """Blocks of rows, one after the other, any of which can be read.
 
-    It may be an array mapped from a file, a dataset of h5py or zarr, or one of Hugging Face.
+    The last one is kept, as windows end within blocks. One block is in memory, and one is read at a
+    time: a run that ended may still be reading ahead.
     """
 
-    def __init__(self, rows: Any, name: str):
-        self.rows, self.name = rows, name
-        first = matrix_of(rows[:1], name)
-        self.size = rows_of_block(first.shape[1] * first.dtype.itemsize)
-        self.sizes = sizes_of_blocks(int(rows.shape[0]), self.size)
-        self.mapped = mapping_of(rows)
+    def __init__(self, blocks: Sequence[Block]):
+        self.blocks = blocks
+        self.sizes = np.array([block.size for block in blocks])
+        self.ends = np.cumsum(self.sizes)
+        self.lock = Lock()
+        self.number: int | None = None
+        self.rows: Any = None
 
-    def read(self, block: int, start: int, stop: int) -> Any:
-        """Return some rows of a block; pages of a mapped file are released at the next call."""
-        if self.mapped is not None:
-            self.mapped.madvise(mmap.MADV_DONTNEED)
-        at = block * self.size
-        return matrix_of(self.rows[at + start : at + stop], self.name)
+    def read(self, first: int, last: int) -> Any:
+        """Return rows by their numbers, all of one block.
 
+        Raises:
+            InputError: the block cannot be read, or has another number of rows.
+        """
+        number = int(np.searchsorted(self.ends, first, side="right"))
+        begin = int(self.ends[number]) - self.blocks[number].size
+        with self.lock:
+            if self.number != number:
+                self.number = self.rows = None  # two blocks are never in memory
+                self.rows = self._loaded(self.blocks[number])
+                self.number = number
+            return self.rows[first - begin : last - begin]
 
-def rows_of_block(bytes_of_row: int) -> int:
-    """Return the rows of a block of the usual size."""
-    return max(1, BYTES_IN_BLOCK // max(1, bytes_of_row))
-
-
-def sizes_of_blocks(rows: int, size: int) -> list[int]:
-    """Return the sizes of the blocks of so many rows: all the same but the last."""
-    return [min(size, rows - at) for at in range(0, rows, size)]
-
-
-class Chained(AbstractBlocks):
-    """The blocks of several sources, one after the other."""
-
-    def __init__(self, members: Sequence[AbstractBlocks]):
-        self.places = [(each, i) for each in members for i in range(len(each.sizes))]
-        self.sizes = [size for each in members for size in each.sizes]
-
-    def read(self, block: int, start: int, stop: int) -> Any:
-        """Return some rows of a block."""
-        member, own = self.places[block]
-        return member.read(own, start, stop)
+    def _loaded(self, block: Block) -> Any:
+        rows = matrix_of(block.load(), block.label)
+        if rows.shape[0] != block.size:
+            expected = f"{block.size:,} rows, as there were at first"
+            raise input_error(block.label, expected, f"{rows.shape[0]:,}", "restore the file")
+        return rows
 
 
+@dataclass(frozen=True, eq=False)
 class BlockSource(AbstractSource):
-    """A source of blocks: each epoch reads them in another order."""
+    """Rows in blocks: each epoch reads them in another order.
 
-    def __init__(self, blocks: AbstractBlocks, name: str, spans: Sequence[Span] | None = None):
-        self.blocks, self.name = blocks, name
-        ends = np.cumsum(blocks.sizes).tolist()
-        every = [
-            Span(i, 0, size, end - size)
-            for i, (size, end) in enumerate(zip(blocks.sizes, ends, strict=True))
-        ]
-        self.spans = list(every if spans is None else spans)
+    Attributes:
+        blocks: where they are read.
+        spans: the first row that is used of each block and the row after the last, shape (n, 2).
+        name: what error messages call it.
+    """
+
+    blocks: Blocks
+    spans: np.ndarray
+    name: str
+
+    @classmethod
+    def of(cls, blocks: Sequence[Block], name: str) -> BlockSource:
+        """Return all rows of blocks, one after the other."""
+        joined = Blocks(blocks)
+        return cls(joined, np.stack([joined.ends - joined.sizes, joined.ends], axis=1), name)
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return sum(map(len, self.spans))
+        return int(np.diff(self.spans).sum())
 
-    def epoch(self, order: np.random.Generator | None) -> AbstractReading:
-        """Return a reading of all blocks, each once."""
-        places = np.arange(len(self.spans))
-        return BlockReading(self, places if order is None else order.permutation(places))
+    @property
+    def places(self) -> np.ndarray:
+        """The numbers of the rows in the source."""
+        return np.concatenate([np.arange(first, last) for first, last in self.spans])
 
-    def read(self, spans: Sequence[Span]) -> Parts:
-        """Return the rows of these spans, in the order of the source."""
-        each = (
-            Part(self.blocks.read(span.block, span.start, span.stop), span.first)
-            for span in sorted(spans, key=lambda span: span.first)
-        )
-        return Parts(sum(map(len, spans)), each)
+    def reader(self) -> Reader:
+        """Return a reader of any rows of any pass."""
+        return self._rows
 
-    def sample(self, count: int) -> Parts:
-        """Return the first rows of blocks that lie evenly in the source, `count` in all."""
-        return self.read(list(self._spread(count, len(self.spans)).values()))
+    def _rows(self, order: np.random.Generator | None, first: int, last: int) -> Iterator[Part]:
+        spans = self.spans
+        if order is not None:
+            spans = spans[order.permutation(np.arange(len(spans)))]
+        ends = np.cumsum(np.diff(spans))
+        starts = spans[:, 0] + np.maximum(first - ends + np.diff(spans)[:, 0], 0)
+        stops = spans[:, 1] - np.maximum(ends - last, 0)
+        return self._parts(starts, stops)
 
-    def without(self, count: int) -> tuple[AbstractSource, Parts]:
+    def _parts(self, starts: np.ndarray, stops: np.ndarray) -> Iterator[Part]:
+        """Yield the rows between these numbers, where a stop is above its start."""
+        # From front to back, as no file gives single rows in any order at the speed of its disk:
+        # blocks are shuffled here, and the rows of a window in the compiled loop.
+        for i in np.argsort(starts):
+            if starts[i] < stops[i]:
+                yield Part(self.blocks.read(int(starts[i]), int(stops[i])), int(starts[i]))
+
+    def sample(self, count: int) -> Iterator[Part]:
+        """Yield the first rows of blocks that lie evenly in the source."""
+        starts = self.spans[:, 0]
+        return self._parts(starts, starts + self._sizes_of_beginnings(count, len(starts)))
+
+    def without(self, count: int) -> tuple[BlockSource, Iterator[Part]]:
         """Hold out the first rows of blocks that lie evenly in the source."""
-        held = self._spread(count, HELD_BLOCKS)
-        kept = [
-            _cut(span, len(held[i]) if i in held else 0, len(span))
-            for i, span in enumerate(self.spans)
-        ]
-        rest = BlockSource(self.blocks, self.name, [span for span in kept if len(span)])
-        return rest, self.read(list(held.values()))
+        starts, stops = self.spans.T
+        ends = starts + self._sizes_of_beginnings(count, HELD_OUT_BLOCKS)
+        spans = np.stack([ends, stops], axis=1)[ends < stops]
+        return replace(self, spans=spans), self._parts(starts, ends)
 
-    def _spread(self, count: int, usual: int) -> dict[int, Span]:
-        """Return the beginnings of evenly spaced spans with `count` rows, by their numbers.
+    def _sizes_of_beginnings(self, count: int, usual: int) -> np.ndarray:
+        """Return how many rows to take from the beginning of each block, `count` rows in all.
 
         Args:
             count: rows; all if there are fewer.
-            usual: how many spans are taken if they are long enough.
+            usual: how many blocks, evenly spaced, are taken if they are long enough.
         """
-        every, count = len(self.spans), min(count, len(self))
-        wanted = min(every, usual, -(-count * every // len(self)))
+        sizes = np.diff(self.spans)[:, 0]
+        left = min(count, len(self))
+        wanted = min(len(sizes), usual, -(-left * len(sizes) // len(self)))
         while True:
-            places = np.linspace(0, every - 1, wanted).round().astype(int).tolist()
-            if sum(len(self.spans[i]) for i in places) >= count:
+            chosen = np.linspace(0, len(sizes) - 1, wanted).round().astype(int)
+            if sizes[chosen].sum() >= left:
                 break
-            wanted = min(every, 2 * wanted)
-        found, left = {}, count
-        for done, i in enumerate(sorted(places, key=lambda i: len(self.spans[i]))):
-            rows = min(len(self.spans[i]), -(-left // (wanted - done)))
-            found[i] = _cut(self.spans[i], 0, rows)
-            left -= rows
-        return {i: span for i, span in found.items() if len(span)}
+            wanted = min(len(sizes), 2 * wanted)
+        taken = np.zeros_like(sizes)
+        for done, block in enumerate(chosen[np.argsort(sizes[chosen], kind="stable")]):
+            taken[block] = min(sizes[block], -(-left // (wanted - done)))
+            left -= int(taken[block])
+        return taken
 
 
-HELD_BLOCKS = 64  # so many blocks give rows to hold out
+def blocks_of_array(rows: Any, name: str) -> list[Block]:
+    """Return the blocks of something that is sliced like an array: `rows[first:last]`.
+
+    It may be an array mapped from a file, a dataset of h5py or zarr, or one of Hugging Face.
+    """
+    mapped = mapping_of(rows)
+
+    def load(first: int, last: int) -> Any:
+        if mapped is not None:  # pages that were read before are given back
+            mapped.madvise(mmap.MADV_DONTNEED)
+        return rows[first:last]
+
+    return sliced(load, int(rows.shape[0]), name)
 
 
-def _cut(span: Span, start: int, stop: int) -> Span:
-    """Return some rows of a span."""
-    return Span(span.block, span.start + start, span.start + stop, span.first + start)
-
-
-class BlockReading(AbstractReading):
-    """A pass over blocks in some order."""
-
-    def __init__(self, source: BlockSource, order: np.ndarray):
-        self.source = source
-        self.spans = [source.spans[i] for i in order]
-        self.ends = np.cumsum([len(span) for span in self.spans])
-
-    def take(self, first: int, count: int) -> Parts:
-        """Read what lies there; nothing before it is read."""
-        found = []
-        place = int(np.searchsorted(self.ends, first, side="right"))
-        while count > 0 and place < len(self.spans):
-            span, begin = self.spans[place], int(self.ends[place]) - len(self.spans[place])
-            some = _cut(span, first - begin, min(len(span), first - begin + count))
-            found.append(some)
-            first, count, place = first + len(some), count - len(some), place + 1
-        return self.source.read(found)
+def sliced(load: Callable[[int, int], Any], rows: int, label: str) -> list[Block]:
+    """Return blocks of about a megabyte of so many rows, which a function returns by numbers."""
+    beginning = matrix_of(load(0, 1), label)
+    size = max(1, BYTES_IN_BLOCK // (beginning.shape[1] * beginning.dtype.itemsize))
+    return [
+        Block(min(size, rows - first), partial(load, first, min(first + size, rows)), label)
+        for first in range(0, rows, size)
+    ]
 
 
 # --- batches that come in their own order ---------------------------------------------------
 
 
+@dataclass(eq=False)
 class Batches(AbstractSource):
-    """Batches of rows in the order in which an iterable yields them, or a function's iterator."""
+    """Batches of rows in the order in which an iterable yields them, or a function's iterator.
 
-    def __init__(self, batches: Any, name: str, rows: int | None, skip: int = 0):
-        self.batches, self.name, self.skip = batches, name, skip
-        if isinstance(batches, Iterator):
+    Attributes:
+        batches: an iterable, or a function that returns an iterator.
+        name: what error messages call it.
+        rows: how many rows are used after those that are skipped; None until they are counted.
+        skip: rows at the beginning that were taken out.
+    """
+
+    batches: Any
+    name: str
+    rows: int | None = None
+    skip: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what yields its rows once."""
+        if isinstance(self.batches, Iterator):
             expected = "batches that can be read again in each epoch"
             advice = "pass the function that makes it, or a list"
-            raise input_error(name, expected, "an iterator, which is read once", advice)
-        self._count = rows
+            raise input_error(self.name, expected, "an iterator, which is read once", advice)
 
     def __len__(self) -> int:
         """Return the number of rows; if it is not known, they are read once to count them."""
-        if self._count is None:
-            count = sum(part.rows.shape[0] for part in self.parts()) - self.skip
-            if count < 1:
-                advice = "check how it is made"
-                raise input_error(self.name, "batches of rows", "no rows", advice)
-            self._count = count
-        return self._count
+        if self.rows is None:
+            self.rows = sum(part.rows.shape[0] for part in self.parts())
+        if self.rows < 1:
+            raise input_error(self.name, "batches of rows", "no rows", "check how it is made")
+        return self.rows
+
+    @property
+    def places(self) -> np.ndarray:
+        """The numbers of the rows in the source."""
+        return np.arange(self.skip, self.skip + len(self))
 
     def parts(self) -> Iterator[Part]:
         """Yield the batches from the first row on."""
-        first = 0
         batches: Any = self.batches() if callable(self.batches) else self.batches
         if not hasattr(batches, "__iter__"):
-            expected, advice = "a function that returns an iterator", "let it yield batches"
-            raise input_error(self.name, expected, f"one of {described(batches)}", advice)
+            expected = "a function that returns an iterator"
+            raise input_error(
+                self.name, expected, f"one of {described(batches)}", "let it yield batches"
+            )
+        first = 0
         for batch in batches:
             rows = matrix_of(batch, self.name)
             yield Part(rows, first)
             first += rows.shape[0]
 
-    def epoch(self, order: np.random.Generator | None) -> AbstractReading:
-        """Return a reading from the first row on."""
-        return BatchReading(self, self.skip)
+    def reader(self) -> Reader:
+        """Return a reader that goes on from where it ended, or begins at the first row again."""
+        return _BatchReader(self).rows
 
-    def sample(self, count: int) -> Parts:
-        """Return the first rows."""
-        return BatchReading(self, self.skip).take(0, min(count, len(self)))
+    def sample(self, count: int) -> Iterator[Part]:
+        """Yield the first rows."""
+        return self.reader()(None, 0, min(count, len(self)))
 
-    def without(self, count: int) -> tuple[AbstractSource, Parts]:
+    def without(self, count: int) -> tuple[Batches, Iterator[Part]]:
         """Hold out the first rows."""
-        held, rows = self.sample(count), len(self) - count
-        return Batches(self.batches, self.name, rows, self.skip + count), held
+        rest = replace(self, rows=len(self) - count, skip=self.skip + count)
+        return rest, self.sample(count)
 
 
-class BatchReading(AbstractReading):
+class _BatchReader:
     """A pass over batches; rows before those that are wanted are read and dropped."""
 
-    def __init__(self, source: Batches, skip: int):
-        self.source, self.skip = source, skip
-        self._begin_anew()
+    def __init__(self, source: Batches):
+        self.source = source
+        self.place: int | None = None  # in the pass, of the next row; None before the first pass
+        self.parts: Iterator[Part] = iter(())
+        self.rest: Part | None = None  # of a batch that a window ended in
 
-    def _begin_anew(self) -> None:
-        self.parts, self.place, self.left = self.source.parts(), -self.skip, None
-
-    def take(self, first: int, count: int) -> Parts:
-        """Read on from where the last call ended, or from the beginning if it lies behind."""
-        if first < self.place:
-            self._begin_anew()
-        return Parts(count, self._read(first, count))
-
-    def _read(self, first: int, count: int) -> Iterator[Part]:
-        while self.place < first + count:
-            part = self.left or next(self.parts, None)
+    def rows(self, _: np.random.Generator | None, first: int, last: int) -> Iterator[Part]:
+        """Yield the rows of a pass from one place to another."""
+        if self.place is None or first < self.place:
+            self.parts = self.source.parts()
+            self.place = -self.source.skip
+            self.rest = None
+        while self.place < last:
+            part = self.rest or next(self.parts, None)
             if part is None:
-                rows, there = f"{len(self.source):,} rows", f"{self.place:,}"
-                raise input_error(self.source.name, rows, there, "give their number as rows=")
-            skipped = min(max(0, first - self.place), part.rows.shape[0])
-            end = min(part.rows.shape[0], first + count - self.place)
-            self.left = None
-            if end < part.rows.shape[0]:
-                self.left = Part(part.rows[end:], part.first + end)
+                expected = f"{len(self.source):,} rows"
+                advice = "give their number as rows="
+                raise input_error(self.source.name, expected, f"{self.place:,}", advice)
+            begin = min(max(0, first - self.place), part.rows.shape[0])
+            end = min(last - self.place, part.rows.shape[0])
             self.place += end
-            if skipped < end:
-                yield Part(part.rows[skipped:end], part.first + skipped)
+            self.rest = None
+            if end < part.rows.shape[0]:
+                self.rest = Part(part.rows[end:], part.first + end)
+            if begin < end:
+                yield Part(part.rows[begin:end], part.first + begin)
+
+
+# --- matrices ---------------------------------------------------------------------------------
 
 
 def matrix_of(batch: Any, name: str) -> Any:
@@ -342,31 +353,52 @@ def matrix_of(batch: Any, name: str) -> Any:
     Raises:
         InputError: something else, such as pairs of rows and labels.
     """
+    if is_arrow(batch):
+        batch = {column: cells_of(batch.column(column)) for column in batch.schema.names}
     if isinstance(batch, Mapping):
         batch = _side_by_side(batch, name)
     if isinstance(batch, tuple):
-        found = f"a tuple of {len(batch)}, such as rows and labels"
-        raise input_error(name, "batches of rows", found, "map it to the rows alone")
+        pair = f"a tuple of {len(batch)}, such as rows and labels"
+        raise input_error(name, "batches of rows", pair, "map it to the rows alone")
     batch = batch.tocsr() if hasattr(batch, "tocsr") else as_array(batch, name)
     if batch.ndim != 2 or batch.shape[1] < 1:
-        advice = (
-            "batch it, such as by 1,024 rows" if batch.ndim < 2 else "use x.reshape(len(x), -1)"
-        )
+        advice = "use x.reshape(len(x), -1)"
+        if batch.ndim < 2:
+            advice = "batch it, such as by 1,024 rows"
         raise input_error(name, "batches of shape (rows, columns)", f"{batch.shape}", advice)
     if batch.dtype.kind not in "buif":
         raise InputError(f"{name}: expected numbers; got an array of {batch.dtype}.")
     return batch
 
 
+def is_arrow(batch: Any) -> bool:
+    """Return whether a batch is a table of pyarrow, as DuckDB and data sets of Arrow yield them."""
+    pyarrow = sys.modules.get("pyarrow")  # which is there if anyone has made such a batch
+    return pyarrow is not None and isinstance(batch, pyarrow.RecordBatch | pyarrow.Table)
+
+
+def cells_of(column: Any) -> np.ndarray:
+    """Return the cells of a column of Arrow; NaN where one is empty, lists as a matrix."""
+    import pyarrow
+
+    if isinstance(column, pyarrow.ChunkedArray):
+        column = column.combine_chunks()
+    if pyarrow.types.is_fixed_size_list(column.type):
+        return cells_of(column.flatten()).reshape(len(column), column.type.list_size)
+    if pyarrow.types.is_boolean(column.type) and column.null_count:
+        column = column.cast(pyarrow.int8())
+    return column.to_numpy(zero_copy_only=False)
+
+
 def _side_by_side(columns: Mapping[Any, Any], name: str) -> np.ndarray:
     """Return named columns of numbers, each a vector or an array of rows, as one matrix."""
-    found = {key: as_array(column, f"{name}, {key!r}") for key, column in columns.items()}
-    for key, column in found.items():
+    arrays = {key: as_array(column, f"{name}, {key!r}") for key, column in columns.items()}
+    for key, column in arrays.items():
         if column.dtype.kind not in "buif":
             raise InputError(f"{name}, {key!r}: expected numbers; got an array of {column.dtype}.")
-    shapes = [column.shape for column in found.values()]
+    shapes = [column.shape for column in arrays.values()]
     if not shapes or () in shapes or len({shape[0] for shape in shapes}) > 1:
         shown = ", ".join(map(str, shapes[:5])) or "no columns"
         raise input_error(name, "columns of equal length", f"shapes {shown}", "check the batches")
-    flat = [column.reshape(len(column), math.prod(column.shape[1:])) for column in found.values()]
+    flat = [column.reshape(len(column), math.prod(column.shape[1:])) for column in arrays.values()]
     return np.concatenate(flat, axis=1)

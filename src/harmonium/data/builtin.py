@@ -19,6 +19,7 @@ import numpy as np
 
 from ..errors import input_error
 from .coding import as_table
+from .kinds import Kind
 from .table import Table
 
 DATA_VARIABLE = "HARMONIUM_DATA"
@@ -213,7 +214,7 @@ def _digits(seed: int) -> Table:
     return as_table(
         levels[train],
         name="digits",
-        coding="levels",
+        coding=Kind.GREY.coding,
         scale=16,
         test=levels[test],
         labels=labels[train],
@@ -258,7 +259,7 @@ def _ising(seed: int) -> Table:
     return as_table(
         spins[:train],
         name="ising",
-        coding="spins",
+        coding=Kind.SPINS.coding,
         test=spins[train:],
         image_shape=(ISING_SIDE, ISING_SIDE),
         notes=(note,),
@@ -279,7 +280,7 @@ def _mnist(seed: int) -> Table:
     return as_table(
         train,
         name="mnist",
-        coding="levels",
+        coding=Kind.GREY.coding,
         scale=255,
         test=test,
         labels=labels,

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from ..errors import count_of, input_error
+from ..layers.registry import CODINGS
+from .kinds import Kind
 from .parts import extremes, holds_only, is_mapped, parts_of
 from .table import Table
 
-CODINGS = ("auto", "levels", "spins", "codes", "reals")
+AUTO = "auto"  # what the numbers are is decided by the numbers
 MOST_STATES = 65_536
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
@@ -31,7 +33,7 @@ class _Given(NamedTuple):
 class _Coding(NamedTuple):
     """What the numbers mean and how they are stored."""
 
-    kind: str
+    kind: Kind
     dtype: DTypeLike
     scale: float = 1.0
     states: int | None = None
@@ -42,7 +44,7 @@ def as_table(
     array: ArrayLike,
     *,
     name: str,
-    coding: str = "auto",
+    coding: str = AUTO,
     scale: int | float | None = None,
     states: int | None = None,
     test: ArrayLike | None = None,
@@ -126,23 +128,25 @@ def as_table(
 
 def _check_options(source: str, coding: str, scale: int | float | None, states: int | None) -> None:
     """Raise InputError for an unknown coding, and for options that are wrong or of another one."""
-    if coding not in CODINGS:
-        expected = f"a coding among {', '.join(CODINGS)}"
+    if coding not in _READERS:
+        expected = f"a coding among {', '.join(_READERS)}"
         raise input_error(source, expected, repr(coding), "choose one of them")
     if scale is not None:
-        found, level = f"scale={scale:g}", "the grey level that means 1, such as --scale 255"
-        if coding not in ("auto", "levels"):
+        shown = f"scale={scale:g}"
+        if coding not in (AUTO, Kind.GREY.coding):
             advice = "leave the scale out, or choose --visible bernoulli"
-            raise input_error(source, f"no scale with {coding}", found, advice)
+            raise input_error(source, f"no scale with {coding}", shown, advice)
         if not 0 < scale <= _FLOAT32_MAX:
-            raise input_error(source, "a finite positive scale", found, f"give {level}")
+            advice = "give the grey level that means 1, such as --scale 255"
+            raise input_error(source, "a finite positive scale", shown, advice)
     if states is not None:
-        found, advice = f"states={states}", "leave the states out, or choose --visible potts"
-        if coding != "codes":
-            raise input_error(source, f"no states with {coding}", found, advice)
+        shown = f"states={states}"
+        if coding != Kind.CODES.coding:
+            advice = "leave the states out, or choose --visible potts"
+            raise input_error(source, f"no states with {coding}", shown, advice)
         if not 2 <= states <= MOST_STATES:
             advice = "give the number of different codes, or leave it out"
-            raise input_error(source, f"2 to {MOST_STATES:,} states", found, advice)
+            raise input_error(source, f"2 to {MOST_STATES:,} states", shown, advice)
 
 
 def _numbers(array: ArrayLike, source: str) -> np.ndarray:
@@ -155,16 +159,17 @@ def _numbers(array: ArrayLike, source: str) -> np.ndarray:
     expected = "numbers of shape (rows, columns) or (rows, height, width)"
     if numbers.dtype.kind not in "biuf":
         kinds = {"O": "Python objects", "c": "complex numbers", "U": "text", "S": "text"}
-        found = f"{kinds.get(numbers.dtype.kind, 'something else')} (dtype {numbers.dtype})"
-        raise input_error(source, expected, found, "convert them to integers or floats first")
+        content = f"{kinds.get(numbers.dtype.kind, 'something else')} (dtype {numbers.dtype})"
+        raise input_error(source, expected, content, "convert them to integers or floats first")
     if numbers.ndim not in (2, 3):
         advice = "reshape it with array.reshape(len(array), -1)"
         if numbers.ndim < 2:
             advice = "reshape it with array.reshape(-1, 1) for one column or (1, -1) for one row"
         raise input_error(source, expected, f"an array of shape {numbers.shape}", advice)
     if numbers.size == 0:
-        found, advice = f"an empty array of shape {numbers.shape}", "check how it was written"
-        raise input_error(source, "at least one row and one column", found, advice)
+        shape = f"an empty array of shape {numbers.shape}"
+        expected = "at least one row and one column"
+        raise input_error(source, expected, shape, "check how it was written")
     return numbers
 
 
@@ -173,10 +178,9 @@ def _check_parts(given: _Given) -> None:
     width = given.parts["row"].shape[1]
     for where, rows in given.parts.items():
         if rows.shape[1] != width:
-            found = f"{where}s of {rows.shape[1]:,}"
-            raise input_error(
-                given.source, f"{width:,} columns everywhere", found, "use the same columns"
-            )
+            expected = f"{width:,} columns everywhere"
+            widths = f"{where}s of {rows.shape[1]:,}"
+            raise input_error(given.source, expected, widths, "use the same columns")
     advice = (
         "fill in or drop the rows that have missing or infinite values; in Python, hm.fit also"
         " learns from rows with NaN for a missing value"
@@ -190,14 +194,17 @@ def _refuse_where(
 ) -> None:
     """Raise InputError for the first bad value, with its position and the number of others."""
     for where, rows in given.parts.items():
-        count, before, first = 0, 0, ""
+        count = 0
+        before = 0
+        first = ""
         for part in parts_of(rows):
             bad = is_bad(part)
             if not count and bad.any():
                 row, column = np.unravel_index(int(np.argmax(bad)), bad.shape)
                 place = f"{where} {before + row}, column {column} (counted from 0)"
                 first = f"{part[row, column]} at {place}"
-            count, before = count + int(np.count_nonzero(bad)), before + len(part)
+            count += int(np.count_nonzero(bad))
+            before += len(part)
         if count:
             more = f" and {count - 1:,} more such" if count > 1 else ""
             raise input_error(given.source, expected, first + more, advice)
@@ -229,10 +236,11 @@ def _levels(given: _Given) -> _Coding:
     if given.scale not in (None, 1):
         return _scaled(given, float(given.scale))
     if low >= 0 and high <= 1 and (_is_whole(given) or _only(given, 0, 1)):
-        return _Coding("binary", np.uint8)
+        return _Coding(Kind.BINARY, np.uint8)
     if _is_whole(given) and low >= 0 and 127 < high <= 255 and given.scale is None:
-        return _Coding("grey", np.uint8, scale=255.0, note=", divided by 255")
-    expected, advice = "values in [0, 1]", "rescale them, or choose --visible gaussian"
+        return _Coding(Kind.GREY, np.uint8, scale=255.0, note=", divided by 255")
+    expected = "values in [0, 1]"
+    advice = "rescale them, or choose --visible gaussian"
     if low < 0:
         advice += " (ising for spins −1/+1)"
     elif _is_whole(given) and high <= 127:
@@ -243,7 +251,7 @@ def _levels(given: _Given) -> _Coding:
         advice = f"divide by the largest level with --scale MAX ({high:g} is the largest seen)"
         advice += ", or choose --visible gaussian"
     _refuse_where(given, lambda rows: (rows < 0) | (rows > 1), expected, advice)
-    return _Coding("grey", np.float32, note=" between 0 and 1, used as they are")
+    return _Coding(Kind.GREY, np.float32, note=" between 0 and 1, used as they are")
 
 
 def _scaled(given: _Given, scale: float) -> _Coding:
@@ -253,13 +261,13 @@ def _scaled(given: _Given, scale: float) -> _Coding:
     _refuse_where(given, lambda rows: (rows < 0) | (rows > scale), expected, advice)
     small = _is_whole(given) and _extremes(given)[1] <= 255
     dtype = np.uint8 if small else np.float32
-    return _Coding("grey", dtype, scale=scale, note=f", divided by {scale:g}")
+    return _Coding(Kind.GREY, dtype, scale=scale, note=f", divided by {scale:g}")
 
 
 def _spins(given: _Given) -> _Coding:
     advice = "write 0/1 as 2 * x - 1, or choose --visible bernoulli for them"
     _refuse_where(given, lambda rows: (rows != -1) & (rows != 1), "spins −1 or +1", advice)
-    return _Coding("spins", np.int8)
+    return _Coding(Kind.SPINS, np.int8)
 
 
 def _codes(given: _Given) -> _Coding:
@@ -273,21 +281,18 @@ def _codes(given: _Given) -> _Coding:
     _refuse_where(given, is_outside, expected, advice)
     states = given.states or max(2, int(_extremes(given)[1]) + 1)
     note = f" with {states:,} states"
-    return _Coding("codes", np.min_scalar_type(states - 1), states=states, note=note)
+    return _Coding(Kind.CODES, np.min_scalar_type(states - 1), states=states, note=note)
 
 
 def _reals(given: _Given) -> _Coding:
     expected = f"reals within ±{_FLOAT32_MAX:.1e}, the range of float32"
     _refuse_where(given, lambda rows: np.abs(rows) > _FLOAT32_MAX, expected, "rescale them")
-    return _Coding("real", np.float32)
+    return _Coding(Kind.REAL, np.float32)
 
 
 _READERS: dict[str, Callable[[_Given], _Coding]] = {
-    "auto": _auto,
-    "levels": _levels,
-    "spins": _spins,
-    "codes": _codes,
-    "reals": _reals,
+    AUTO: _auto,
+    **dict(zip(CODINGS, (_levels, _spins, _codes, _reals), strict=True)),
 }
 
 
@@ -297,7 +302,8 @@ def _one_each(
     """Return the labels or weights as an array, after a check that there is one for each row."""
     if values is None or rows is None:
         return None
-    array, advice = np.asarray(values), f"give one of the {what} for each row"
+    array = np.asarray(values)
+    advice = f"give one of the {what} for each row"
     if array.shape != (len(rows),):
         raise input_error(source, f"{len(rows):,} {what}", f"shape {array.shape}", advice)
     if what == "weights" and not (array.dtype.kind in "biuf" and np.isfinite(array).all()):
@@ -307,9 +313,9 @@ def _one_each(
 
 def _notes(name: str, coding: _Coding, train: np.ndarray) -> tuple[str, ...]:
     """Return the notes on what the rows became, and that pictures were flattened."""
-    nouns = {"binary": "binary values", "grey": "grey levels", "real": "real numbers"}
-    columns, noun = int(np.prod(train.shape[1:])), nouns.get(coding.kind, coding.kind)
-    done = f"{name}: {count_of(len(train), 'row')} of {columns:,} {noun}{coding.note}."
+    columns = int(np.prod(train.shape[1:]))
+    rows = count_of(len(train), "row")
+    done = f"{name}: {rows} of {columns:,} {coding.kind.noun}{coding.note}."
     if train.ndim == 2:
         return (done,)
     return (f"{name}: pictures of {train.shape[1]} × {train.shape[2]} laid out as rows.", done)

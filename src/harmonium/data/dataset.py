@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import equinox as eqx
@@ -17,10 +18,30 @@ from .._threefry import key_of
 from ..errors import InputError
 from ..layers import AbstractLayer
 from .parts import rows_at_once
-from .stored import AbstractStored, padded, stored
+from .stored import AbstractStored, padded_size, stored
 from .windows import NO_END, AbstractRows, AbstractWindows, OneWindow
 
 MOST_TO_COPY = 2**15  # rows: copying more of them costs more than a second of compilation
+
+
+@jax.tree_util.register_static
+@dataclass(frozen=True)
+class Meaning:
+    """What the stored values of a dataset mean.
+
+    Attributes:
+        scale: the number that they are divided by; 255 for grey levels in bytes.
+        stochastic: whether each visit to a row draws binary values, with the scaled stored values
+            as their probabilities.
+        missing: the largest number of missing values (NaN) in a row; 0 if there are none.
+        fits: the `form` of the layer whose domain every value is known to lie in; None if no layer
+            was checked.
+    """
+
+    scale: float
+    stochastic: bool
+    missing: int
+    fits: tuple | None = None
 
 
 class Dataset(eqx.Module, AbstractRows["Dataset"]):
@@ -31,12 +52,7 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
         weights: sample weights, shape (n,), or None if all rows count equally.
         log_density: for rows that are codes of something else, log p(that) − log p(codes) of each
             row, nats, shape (n,), which log-likelihoods include; else None.
-        scale: the number that stored values are divided by; 255 for grey levels in bytes.
-        stochastic: whether each visit to a row draws binary values, with the scaled stored values
-            as their probabilities.
-        missing: the largest number of missing values (NaN) in a row; 0 if there are none.
-        fits: the `form` of the layer whose domain every value is known to lie in; None if no layer
-            was checked.
+        meaning: what the stored values mean.
 
     Example:
         >>> greys = hm.Dataset([[0, 51], [255, 102]], scale=255, stochastic=True)  # bits are drawn
@@ -50,10 +66,7 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
     stored: AbstractStored
     weights: Array | None
     log_density: Array | None
-    scale: float = eqx.field(static=True)
-    stochastic: bool = eqx.field(static=True)
-    missing: int = eqx.field(static=True)
-    fits: tuple | None = eqx.field(static=True)
+    meaning: Meaning
 
     def __init__(
         self,
@@ -86,12 +99,10 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
         if not 0 < scale < float("inf"):
             raise InputError(f"scale: expected a positive number; got {scale}.")
         self.stored = stored(rows, name, scale == 1.0, which)
-        self.scale = float(scale)
-        self.stochastic = stochastic and not self.stored.is_binary
+        is_drawn = stochastic and not self.stored.is_binary
+        self.meaning = Meaning(float(scale), is_drawn, self.stored.most_missing)
         self.weights = None if weights is None else checked_weights(weights, len(self.stored))
         self.log_density = None if log_density is None else jnp.asarray(log_density, jnp.float32)
-        self.missing = self.stored.most_missing
-        self.fits = None
 
     @classmethod
     def of(cls, data: Any, weights: Any = None, name: str = "data") -> Dataset:
@@ -128,22 +139,40 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
             visible.validate(rows, name, before + first, missing=self.missing > 0)
             if self.stored.is_binary and not visible.outside(bits).any():
                 break  # every row is made of zeros and ones, and both lie in the domain
-        return self._known_to_fit(visible.form)
-
-    def _known_to_fit(self, form: tuple | None) -> Dataset:
-        return self._told("fits", form)
+        return self._with(meaning=replace(self.meaning, fits=visible.form))
 
     def with_most_missing(self, count: int) -> Dataset:
         """Return the dataset said to have up to so many missing values in a row."""
-        return self._told("missing", count)
+        return self._with(meaning=replace(self.meaning, missing=count))
 
-    def _told(self, name: str, value: Any) -> Dataset:
-        # `eqx.tree_at` sets arrays alone, and of a module that `copy.copy` makes Equinox keeps a
-        # reference for ever: `__new__` notes it as one whose `__init__` has yet to end.
-        same = object.__new__(type(self))
-        for field, old in vars(self).items():
-            object.__setattr__(same, field, value if field == name else old)
-        return same
+    def _with(self, **fields: Any) -> Dataset:
+        """Return the dataset with other fields."""
+        return eqx.tree_at(
+            lambda dataset: [getattr(dataset, name) for name in fields],
+            self,
+            list(fields.values()),
+            is_leaf=lambda node: node is None or isinstance(node, Meaning),
+        )
+
+    @property
+    def scale(self) -> float:
+        """The number that stored values are divided by; 255 for grey levels in bytes."""
+        return self.meaning.scale
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether each visit to a row draws binary values from the scaled stored values."""
+        return self.meaning.stochastic
+
+    @property
+    def missing(self) -> int:
+        """The largest number of missing values (NaN) in a row; 0 if there are none."""
+        return self.meaning.missing
+
+    @property
+    def fits(self) -> tuple | None:
+        """The `form` of the layer that the values were checked for, or None."""
+        return self.meaning.fits
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -199,27 +228,29 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
         """
         if count >= len(self):
             return self
-        each = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights)
-        chosen = each[np.linspace(0, len(each) - 1, min(count, len(each))).round().astype(int)]
-        return self.chosen(chosen)
+        rows = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights)
+        places = np.linspace(0, len(rows) - 1, min(count, len(rows))).round().astype(int)
+        return self.chosen(rows[places])
 
     def chosen(self, indices: np.ndarray) -> Dataset:
         """Return the rows of these indices."""
         weights = None if self.weights is None else self.weights[indices]
         density = None if self.log_density is None else self.log_density[indices]
-        return self._with(self.stored.chosen(indices), weights, density)
+        stored = self.stored.chosen(indices)
+        return self._with(stored=stored, weights=weights, log_density=density)
 
     def changed(self, change: Callable[[np.ndarray], np.ndarray]) -> Dataset:
         """Return the dataset of real numbers that a function makes of all rows."""
-        found, done = np.empty((len(self), self.columns), canonicalize_dtype(float)), 0
+        rows = np.empty((len(self), self.columns), canonicalize_dtype(float))
+        done = 0
         for part in self.parts():
-            found[done : done + len(part)] = change(part)
+            rows[done : done + len(part)] = change(part)
             done += len(part)
-        return Dataset(found, self.weights)
+        return Dataset(rows, self.weights)
 
     def weighted(self, weights: Array) -> Dataset:
         """Return the same rows with these weights, which are used as they are."""
-        return self._with(self.stored, weights, self.log_density)
+        return self._with(weights=weights)
 
     def padded(self) -> Dataset:
         """Return the dataset with padding rows added, so that fewer sizes are compiled.
@@ -227,16 +258,17 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
         It is for loops that know how many rows count. A large dataset is returned as it is, since
         it would have to be copied.
         """
-        return self if len(self) > MOST_TO_COPY else self.filled_to(padded(len(self)))
+        return self if len(self) > MOST_TO_COPY else self.filled_to(padded_size(len(self)))
 
     def filled_to(self, count: int) -> Dataset:
         """Return the dataset with padding rows, `count` rows in all."""
-        stored = self.stored.filled_to(count)
+        dataset = self._with(stored=self.stored.filled_to(count))
         if count == len(self):
-            return self._with(stored, self.weights, self.log_density)
-        weights = None if self.weights is None else np.pad(self.weights, (0, count - len(self)))
-        weights = None if weights is None else from_numpy(weights)
-        return self._with(stored, weights)
+            return dataset
+        weights = self.weights
+        if weights is not None:
+            weights = from_numpy(np.pad(weights, (0, count - len(self))))
+        return dataset._with(weights=weights, log_density=None)
 
     @property
     def in_memory(self) -> Dataset:
@@ -258,16 +290,9 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
         """Return all rows as the only window of a run."""
         return OneWindow(self, self.padded())
 
-    def _with(
-        self, stored: AbstractStored, weights: Array | None, log_density: Array | None = None
-    ) -> Dataset:
-        where = lambda d: (d.stored, d.weights, d.log_density)  # noqa: E731
-        new = (stored, weights, log_density)
-        return eqx.tree_at(where, self, new, is_leaf=lambda x: x is None)
-
     def values(self, first: int, last: int) -> Array:
         """Return the stored values of a slice of the rows, divided by the scale, without a draw."""
-        return _undrawn(self._known_to_fit(None), np.arange(first, min(last, len(self))))
+        return _undrawn(self._for_any_layer, np.arange(first, min(last, len(self))))
 
     def parts(self, *, key: PRNGKeyArray | None = None) -> Iterator[np.ndarray]:
         """Yield all rows as `rows` does, a part at a time: sparse rows are never all dense."""
@@ -289,7 +314,12 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
             if self.stochastic:
                 raise InputError("key: binary values are drawn from these grey levels; pass key=.")
             key = key_of(0)
-        return np.asarray(_taken(self._known_to_fit(None), np.arange(len(self)), key))
+        return np.asarray(_taken(self._for_any_layer, np.arange(len(self)), key))
+
+    @property
+    def _for_any_layer(self) -> Dataset:
+        """The dataset as one program serves it, whatever layer it was checked for."""
+        return self._with(meaning=replace(self.meaning, fits=None))
 
 
 @eqx.filter_jit

@@ -35,8 +35,8 @@ def parts_of(matrix: Any, which: np.ndarray | None = None) -> Iterator[Any]:
     mapped = mapping_of(matrix)
     size = max(1, ENTRIES_LOOKED_AT // max(1, math.prod(matrix.shape[1:])))
     for first in range(0, matrix.shape[0] if which is None else len(which), size):
-        some = slice(first, first + size)
-        yield matrix[some if which is None else which[some]]
+        part = slice(first, first + size)
+        yield matrix[part if which is None else which[part]]
         if mapped is not None:
             mapped.madvise(mmap.MADV_DONTNEED)
 
@@ -56,13 +56,13 @@ def in_parts(function: Callable[..., Any], rows: Any, width: int, dtype: Any = N
         dtype: the type that the rows are converted to; their own if None.
     """
     size = min(rows_at_once(width), 1 << (rows.shape[0] - 1).bit_length())
-    found = []
+    results = []
     for number, first in enumerate(range(0, rows.shape[0], size)):
         part = rows[first : first + size]
         part = np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype)
         filled = np.concatenate([part, np.repeat(part[:1], size - len(part), axis=0)])
-        found.append(fetched(function(from_numpy(filled), number))[: len(part)])
-    return np.concatenate(found)
+        results.append(fetched(function(from_numpy(filled), number))[: len(part)])
+    return np.concatenate(results)
 
 
 def extremes(matrix: Any, which: np.ndarray | None = None) -> tuple[Any, Any]:
@@ -88,7 +88,7 @@ def mapping_of(matrix: Any) -> mmap.mmap | None:
     """
     while matrix is not None:
         if isinstance(matrix, np.memmap) and hasattr(mmap, "MADV_DONTNEED"):
-            found = getattr(matrix, "_mmap", None)
-            return found if getattr(matrix, "mode", "c") in ("r", "r+") else None
+            is_shared = getattr(matrix, "mode", "c") in ("r", "r+")
+            return getattr(matrix, "_mmap", None) if is_shared else None
         matrix = getattr(matrix, "base", None)
     return None

@@ -25,6 +25,7 @@ from .._files import (
 )
 from ..errors import InputError, input_error
 from ..tables.columnar import read_arrow, read_parquet
+from ..tables import Columns
 from ..tables.frames import Frame, frame_of_array
 from ..tables.text import Cells, open_text
 from ..tables.text_format import TextFormat
@@ -64,6 +65,20 @@ class Contents(NamedTuple):
     notes: tuple[str, ...] = ()
     frame: Frame | None = None
     weights: np.ndarray | None = None
+
+    def as_frame(self, label: str) -> Frame:
+        """Return the columns of a table; those of an array are named by their numbers.
+
+        Raises:
+            InputError: an array that is no matrix of numbers, of a file called `label`.
+        """
+        if self.frame is not None:
+            return self.frame
+        rows = np.asarray(self.train)
+        if rows.ndim != 2 or rows.dtype.kind not in "biuf":
+            shape = f"an array of {rows.dtype}, shape {rows.shape}"
+            raise input_error(label, "a table", shape, "give rows of columns")
+        return frame_of_array(rows, ())
 
 
 class _Source(NamedTuple):
@@ -111,15 +126,16 @@ def read_file(
         InputError: The file is missing, damaged, or not of the format that its name says.
     """
     path = Path(path)
-    label, name = str(path), stem_of(path)
+    label = str(path)
+    name = stem_of(path)
     reader = _reader_of(path)
     check_regular(path, label)
     with open_errors(label), path.open("rb") as file:
         if reader is None:
             suffixes = ", ".join(_READERS) + ", .idx or -idx3-ubyte (text and idx also with .gz)"
-            found = f"the suffix {path.suffix!r}" if path.suffix else "a name without a suffix"
+            suffix = f"the suffix {path.suffix!r}" if path.suffix else "a name without a suffix"
             advice = "rename it after its format, or convert it"
-            raise input_error(label, f"a file of a known format: {suffixes}", found, advice)
+            raise input_error(label, f"a file of a known format: {suffixes}", suffix, advice)
         if key is not None and reader is not _read_npz:
             raise input_error(label, "a key only after an .npz file", repr(key), "leave it out")
         if reader is not _read_text and text_format not in (None, TextFormat()):
@@ -128,6 +144,25 @@ def read_file(
         if not file.peek(1):
             raise input_error(label, "data", "an empty file", "check how it was written")
         return reader(_Source(file, label, name, key, known, text_format or TextFormat()))
+
+
+def read_frame(
+    path: str | os.PathLike,
+    known: Columns | None = None,
+    text_format: TextFormat | None = None,
+) -> Frame:
+    """Read the columns of a table; those of an array are named by their numbers.
+
+    Args:
+        path: the file.
+        known: columns of a table, as which those of the same name are read.
+        text_format: how a text file is read, as far as it is not decided.
+
+    Raises:
+        InputError: as `read_file`, or an array that is no matrix of numbers.
+    """
+    empty = None if known is None else known.empty
+    return read_file(path, known=empty, text_format=text_format).as_frame(str(path))
 
 
 def cells_of(
@@ -147,10 +182,10 @@ def cells_of(
     if not is_text(path):
         return None
     try:
-        found = open_text(Path(path), str(path), text_format, known).cells()
+        cells = open_text(Path(path), str(path), text_format, known).cells()
     except InputError:  # a cell that only other readers take
         return None
-    return found if len(found.rows) == rows else None
+    return cells if len(cells.rows) == rows else None
 
 
 def stem_of(path: Path) -> str:
@@ -162,10 +197,10 @@ def _reader_of(path: Path) -> Callable[[_Source], Contents] | None:
     """Choose the reader by the file's name."""
     if _IDX_NAME.fullmatch(path.name):
         return _read_idx
-    suffix, before = path.suffix.lower(), Path(path.stem).suffix.lower()
-    if suffix == ".gz":
-        return _READERS.get(before) if _READERS.get(before) is _read_text else None
-    return _READERS.get(suffix)
+    if path.suffix.lower() == ".gz":
+        reader = _READERS.get(Path(path.stem).suffix.lower())
+        return reader if reader is _read_text else None
+    return _READERS.get(path.suffix.lower())
 
 
 def _read_npy(source: _Source) -> Contents:
@@ -222,9 +257,9 @@ def _keys_of_parts(source: _Source, arrays: dict[str, np.ndarray]) -> dict[str, 
     if source.key in usable and usable[source.key].dtype.kind != "O":
         return {"train": source.key}
     if source.key is None:
-        found = {part: data[n] for part, names in _ROLES.items() for n in names if n in data}
-        if "train" in found:
-            return found
+        keys = {part: data[n] for part, names in _ROLES.items() for n in names if n in data}
+        if "train" in keys:
+            return keys
         if len(data) == 1:
             return {"train": next(iter(data.values()))}
     listing = ", ".join(
@@ -241,7 +276,8 @@ def _keys_of_parts(source: _Source, arrays: dict[str, np.ndarray]) -> dict[str, 
 
 def _unpacked(source: _Source, arrays: dict[str, np.ndarray], key: str) -> np.ndarray:
     """Return an array's rows, unpacked from bits if the file also has an `n_visible`."""
-    rows, count = arrays[key], arrays.get("n_visible")
+    rows = arrays[key]
+    count = arrays.get("n_visible")
     if count is None or rows.ndim != 2 or key == "n_visible":
         return rows
     if count.shape == () and count.dtype.kind in "iu" and count > 0:
@@ -250,8 +286,9 @@ def _unpacked(source: _Source, arrays: dict[str, np.ndarray], key: str) -> np.nd
         if rows.shape[1] == count:
             return rows
     expected = f"bits packed into uint8 rows beside n_visible = {count}"
-    found, advice = f"{key} {rows.dtype} {rows.shape}", "write it with numpy.packbits(..., axis=1)"
-    raise input_error(source.label, expected, found, advice)
+    array = f"{key} {rows.dtype} {rows.shape}"
+    advice = "write it with numpy.packbits(..., axis=1)"
+    raise input_error(source.label, expected, array, advice)
 
 
 def _labels(
@@ -294,10 +331,11 @@ def _read_idx(source: _Source) -> Contents:
     start = 4 + 4 * data[3] if len(data) > 3 else 4
     if data[:2] != b"\0\0" or len(data) < start or data[2] not in _IDX_TYPES or data[3] > 32:
         expected = "an idx file: two zero bytes, a type, the number of dimensions, the dimensions"
-        found = f"{len(data):,} bytes that begin with {data[:4].hex(' ') or 'nothing'}"
-        raise input_error(source.label, expected, found, "rename it after its format")
+        content = f"{len(data):,} bytes that begin with {data[:4].hex(' ') or 'nothing'}"
+        raise input_error(source.label, expected, content, "rename it after its format")
     shape = tuple(np.frombuffer(data, ">u4", data[3], 4).tolist())
-    dtype, size = np.dtype(_IDX_TYPES[data[2]]), math.prod(shape)
+    dtype = np.dtype(_IDX_TYPES[data[2]])
+    size = math.prod(shape)
     if len(data) != start + size * dtype.itemsize:
         expected = f"{size * dtype.itemsize:,} bytes after the head for the dimensions {shape}"
         raise input_error(source.label, expected, f"{len(data) - start:,}", COPY_AGAIN)

@@ -4,7 +4,7 @@ import difflib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,13 @@ from ..sequences import (
     read_sequences,
 )
 from ..sequences.alignment import IDENTITY
-from ..tables import Columns, columns_from
+from ..tables import Columns, Frame, columns_from
 from ..tables.frames import frame_of_array
 from ..tables.text_format import TextFormat
 from ..tables.unmodelled import LeftOut
 from .builtin import BUILTIN, builtin
-from .coding import as_table
-from .frames import frame_in
+from .coding import AUTO, as_table
+from .kinds import Kind
 from .ratings import note_on_ratings
 from .readers import Contents, is_readable, read_file, stem_of
 from .roles import Roles, is_picture, note_on_weights, set_aside, without_dropped
@@ -41,7 +41,7 @@ _FILE_AND_KEY = re.compile(r"(?P<file>.+\.npz):(?P<key>[^/\\]+)", re.IGNORECASE 
 def open_source(
     source: str,
     *,
-    visible: str = "auto",
+    visible: str = AUTO,
     scale: int | float | None = None,
     states: int | None = None,
     seed: int = 0,
@@ -105,86 +105,133 @@ def open_source(
         >>> table.train.shape, [column.kind for column in table.columns.columns]
         ((20, 2), ['category', 'discrete'])
     """
+    numbers = NumberFormat(visible, scale, states)
     text_format = TextFormat(
         header=header,  # pyright: ignore[reportArgumentType]  (it is checked there)
         separator=separator,
-        missing=tuple(missing) if not isinstance(missing, str) else (missing,),
+        missing=missing,  # pyright: ignore[reportArgumentType]
         skip=skip,
     )
+    roles = Roles(label, weight, _left_out(columns), new_rows)
     if source in BUILTIN and columns is None:
-        _refuse_options(source, "a built-in set", text_format, label, weight)
-        return _open_builtin(source, visible, scale, states, seed)
+        _refuse_options(source, "a built-in set", text_format, roles)
+        return _open_builtin(source, numbers, seed)
     path, key = _path_and_key(source)
     if not source or not os.path.lexists(path):
         raise _no_such_source(source, path)
-    # What is told of columns makes a table of a file whose name does not say what it is.
-    is_told = columns is not None or label is not None or weight is not None
-    holds_sequences = named_as_alignment(path) or (not is_told and is_alignment(path))
-    if sites is not None or holds_sequences:
-        _refuse_options(source, "an alignment", text_format, label, weight)
-        if visible not in ("auto", "potts") or scale is not None or states is not None:
-            expected, seen = "no kind, scale or states of an alignment", "one of them"
-            raise input_error(source, expected, seen, "leave it out: letters are codes")
-        name = stem_of(path) if key is None else _name_of_family(path, key)
-        if sites is not None:
-            raw = read_sequences(source)
-            codes = sites.encode(raw, source)
-            return table_of_sequences(codes, sites, name=name, notes=raw.notes)
+    # What is said of columns makes a table of a file whose name does not say what it is.
+    is_table = columns is not None or label is not None or weight is not None
+    if sites is None and not named_as_alignment(path) and (is_table or not is_alignment(path)):
+        contents = read_file(path, key, _known(columns), text_format)
+        return _table_in(set_aside(contents, roles, source, scale), source, numbers, roles, columns)
+    _refuse_options(source, "an alignment", text_format, roles)
+    if visible not in (AUTO, Kind.CODES.layer) or scale is not None or states is not None:
+        expected = "no kind, scale or states of an alignment"
+        raise input_error(source, expected, "one of them", "leave it out: letters are codes")
+    name = stem_of(path) if key is None else _name_of_family(path, key)
+    if sites is None:
         alignment = read_alignment(source, alphabet=alphabet, identity=identity)
         return table_of_alignment(alignment, name=name)
-    known = columns.empty if isinstance(columns, Columns) else None
-    roles = Roles(label, weight, _left_out(columns), new_rows)
-    found = set_aside(read_file(path, key, known, text_format), roles, source, scale)
+    raw = read_sequences(source)
+    return table_of_sequences(sites.encode(raw, source), sites, name=name, notes=raw.notes)
+
+
+@dataclass(frozen=True)
+class NumberFormat:
+    """What a user says of plain numbers; what is left out is decided by the numbers.
+
+    Attributes:
+        visible: the type of the visible units that take them, a registered name, or "auto".
+        scale: the grey level that means 1, or None.
+        states: the number of states of each code, or None.
+    """
+
+    visible: str = AUTO
+    scale: int | float | None = None
+    states: int | None = None
+
+    @property
+    def option(self) -> str:
+        """The first option that says that there are plain numbers; "" if none does."""
+        if self.visible != AUTO:
+            return "--visible"
+        if self.scale is not None:
+            return "--scale"
+        return "" if self.states is None else "--states"
+
+
+def _known(columns: Columns | Mapping[str, Any] | None) -> Frame | None:
+    """Return the empty table as whose columns those of a file are read, if they are known."""
+    return columns.empty if isinstance(columns, Columns) else None
+
+
+def _table_in(
+    contents: Contents,
+    source: str,
+    numbers: NumberFormat,
+    roles: Roles,
+    columns: Columns | Mapping[str, Any] | None,
+) -> Table:
+    """Return the rows of a file: of named columns, or of plain numbers."""
     if roles.dropped:
-        rest = without_dropped(found, roles, source)
-        if new_rows or rest.frame is None or is_picture(rest.frame):
-            found = rest
+        rest = without_dropped(contents, roles, source)
+        if roles.may_lack or rest.frame is None or is_picture(rest.frame):
+            contents = rest
             columns = None
-    told = visible != "auto" or scale is not None or states is not None
-    if columns is not None or (
-        found.frame is not None and not told and not is_picture(found.frame)
-    ):
-        frame = frame_in(found, source)
-        if not isinstance(columns, Columns):
-            columns = columns_from(columns or {"columns": []}, frame, source)
-        table = table_of(frame, columns, name=found.name, source=source)
-        hints = (note_on_ratings(frame), "" if weight else note_on_weights(frame))
-        hints = tuple(f"{found.name}: {hint}." for hint in hints if hint)
-        notes = (*found.notes, *table.notes, *hints)
-        return replace(table, notes=notes, labels=found.labels, weights=found.weights)
-    if found.train is None:
-        option = (
-            "--visible" if visible != "auto" else "--scale" if scale is not None else "--states"
-        )
-        expected, seen = f"complete numbers with {option}", "words or missing cells"
-        raise input_error(
-            source, expected, seen, f"leave {option} out: columns are then told apart"
-        )
-    ratings = "" if told else _ratings_in(found)
+    has_columns = contents.frame is not None and not is_picture(contents.frame)
+    if columns is not None or (has_columns and not numbers.option):
+        return _table_of_columns(contents, source, roles, columns)
+    if contents.train is None:
+        option = numbers.option
+        expected = f"complete numbers with {option}"
+        advice = f"leave {option} out: columns are then told apart"
+        raise input_error(source, expected, "words or missing cells", advice)
+    ratings = "" if numbers.option else _ratings_in(contents)
     if ratings:
         advice = "or give them names, to learn them as a table"
         raise input_error(source, "a row for each of what is learned", ratings, advice)
     return as_table(
-        found.train,
-        name=found.name,
-        coding=coding_of(visible),
-        scale=scale,
-        states=states,
-        test=found.test,
-        validation=found.validation,
-        labels=found.labels,
-        test_labels=found.test_labels,
-        weights=found.weights,
-        notes=found.notes,
+        contents.train,
+        name=contents.name,
+        coding=coding_of(numbers.visible),
+        scale=numbers.scale,
+        states=numbers.states,
+        test=contents.test,
+        validation=contents.validation,
+        labels=contents.labels,
+        test_labels=contents.test_labels,
+        weights=contents.weights,
+        notes=contents.notes,
         source=source,
     )
 
 
-def _refuse_options(
-    source: str, what: str, text_format: TextFormat, label: str | None, weight: str | None
-) -> None:
+def _table_of_columns(
+    contents: Contents,
+    source: str,
+    roles: Roles,
+    columns: Columns | Mapping[str, Any] | None,
+) -> Table:
+    """Return the rows of named columns, with hints at what they may be besides."""
+    frame = contents.as_frame(source)
+    if not isinstance(columns, Columns):
+        columns = columns_from(columns or {"columns": []}, frame, source)
+    table = table_of(frame, columns, name=contents.name, source=source)
+    hints = [note_on_ratings(frame)]
+    if not roles.weight:
+        hints.append(note_on_weights(frame))
+    notes = [f"{contents.name}: {hint}." for hint in hints if hint]
+    return replace(
+        table,
+        notes=(*contents.notes, *table.notes, *notes),
+        labels=contents.labels,
+        weights=contents.weights,
+    )
+
+
+def _refuse_options(source: str, what: str, text_format: TextFormat, roles: Roles) -> None:
     """Raise InputError for options of tables with a source that is none."""
-    if label is not None or weight is not None:
+    if roles.label is not None or roles.weight is not None:
         expected = f"no column of labels or weights with {what}"
         raise input_error(source, expected, "one of them", "leave it out")
     if text_format != TextFormat():
@@ -192,10 +239,10 @@ def _refuse_options(
         raise input_error(source, f"{expected} with {what}", "some", "leave them out")
 
 
-def _ratings_in(found: Contents) -> str:
+def _ratings_in(contents: Contents) -> str:
     """Return what whole numbers without names seem to be if they would be refused as levels."""
-    rows = found.train
-    if found.frame is not None or rows is None or rows.dtype.kind not in "iu" or not rows.size:
+    rows = contents.train
+    if contents.frame is not None or rows is None or rows.dtype.kind not in "iu" or not rows.size:
         return ""
     if rows.ndim != 2 or rows.shape[1] not in (3, 4):
         return ""
@@ -214,20 +261,21 @@ def _left_out(columns: Columns | Mapping[str, Any] | None) -> tuple[str, ...]:
     return tuple(str(entry.get("name")) for entry in entries)
 
 
-def _open_builtin(
-    name: str, visible: str, scale: int | float | None, states: int | None, seed: int
-) -> Table:
+def _open_builtin(name: str, numbers: NumberFormat, seed: int) -> Table:
     """Return a built-in set, read for another type of visible units if one is named."""
-    if scale is not None:
-        advice = "leave the scale out"
+    if numbers.scale is not None:
         expected = "no scale with a built-in set, which has its own"
-        raise input_error(name, expected, f"scale={scale:g}", advice)
+        scale = f"scale={numbers.scale:g}"
+        raise input_error(name, expected, scale, "leave the scale out")
     table = builtin(name, seed=seed)
-    if visible == "auto" and states is None:
+    if not numbers.option:
         return table
-    is_grey, coding = table.kind == "grey", coding_of(visible)
-    rows, test, notes = table.train, table.test, table.notes[:-1]
-    if is_grey and coding == "reals":
+    coding = coding_of(numbers.visible)
+    is_grey = table.kind == Kind.GREY
+    rows = table.train
+    test = table.test
+    notes = table.notes[:-1]
+    if is_grey and coding == Kind.REAL.coding:
         rows = rows / np.float32(table.scale)
         test = None if test is None else test / np.float32(table.scale)
         notes = (*notes, f"{name}: grey levels divided by {table.scale:g}.")
@@ -235,8 +283,8 @@ def _open_builtin(
         rows,
         name=name,
         coding=coding,
-        scale=table.scale if is_grey and coding == "levels" else None,
-        states=states,
+        scale=table.scale if is_grey and coding == table.kind.coding else None,
+        states=numbers.states,
         test=test,
         labels=table.labels,
         test_labels=table.test_labels,
@@ -281,7 +329,7 @@ def _readable_names(folder: Path) -> list[str]:
 
 def coding_of(visible: str) -> str:
     """Return how rows are read for units of this name."""
-    return "auto" if visible == "auto" else named_units("--visible", visible, "auto").rows
+    return AUTO if visible == AUTO else named_units("--visible", visible, AUTO).rows
 
 
 def named_units(option: str, name: str, *others: str) -> Registered:

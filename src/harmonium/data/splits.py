@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import count_of, input_error
 from .dataset import Dataset
+from .kinds import Kind
 from .table import Table
 
 __all__ = ["split_off"]
@@ -21,17 +22,17 @@ USUAL_FRACTION = 0.1
 SMALLEST_SHARE = 0.5  # of the rows to hold out; if groups give fewer, rows are held out one by one
 
 
-class Held(NamedTuple):
+class Split(NamedTuple):
     """Which rows are used for training and which are held out.
 
     Attributes:
-        kept: indices of the rows for training.
-        held: indices of the held-out rows.
+        train: indices of the rows for training.
+        held_out: indices of the held-out rows.
         note: a sentence that reports the split.
     """
 
-    kept: np.ndarray
-    held: np.ndarray
+    train: np.ndarray
+    held_out: np.ndarray
     note: str
 
 
@@ -63,16 +64,16 @@ def split_off(table: Table, fraction: float, *, seed: int) -> tuple[Table, np.nd
         return table, None
     if table.validation is not None:
         return table, table.validation
-    chosen = _held_out(table, fraction, seed=seed)
+    split = _split(table, fraction, seed=seed)
     remaining = replace(
         table,
-        train=table.train[chosen.kept],
-        labels=None if table.labels is None else table.labels[chosen.kept],
-        weights=None if table.weights is None else table.weights[chosen.kept],
-        groups=None if table.groups is None else table.groups[chosen.kept],
-        notes=(*table.notes, chosen.note),
+        train=table.train[split.train],
+        labels=None if table.labels is None else table.labels[split.train],
+        weights=None if table.weights is None else table.weights[split.train],
+        groups=None if table.groups is None else table.groups[split.train],
+        notes=(*table.notes, split.note),
     )
-    return remaining, table.train[chosen.held]
+    return remaining, table.train[split.held_out]
 
 
 def datasets_of(
@@ -102,16 +103,18 @@ def datasets_of(
     given: dict[str, tuple[np.ndarray, np.ndarray | None]] = {"train": (table.train, None)}
     notes: tuple[str, ...] = ()
     if table.validation is not None and not table.exhaustive and few:
-        validation, few = USUAL_FRACTION, ""
+        validation = USUAL_FRACTION
+        few = ""
     if few and not table.exhaustive:
         notes = (f"{table.name}: {count_of(len(table.train), 'row')}, {few}.",)
     if validation and not table.exhaustive:
         if table.validation is not None:
             given["validation"] = (table.validation, None)
         elif len(table.train) >= FEWEST_ROWS_TO_HOLD_OUT:
-            kept, held, note = _held_out(table, validation, seed=seed)
-            given["train"], given["validation"] = (table.train, kept), (table.train, held)
-            notes = (note,)
+            split = _split(table, validation, seed=seed)
+            given["train"] = (table.train, split.train)
+            given["validation"] = (table.train, split.held_out)
+            notes = (split.note,)
         else:
             rows = count_of(len(table.train), "row")
             notes = (f"{table.name}: {rows}, too few to hold any out.",)
@@ -152,14 +155,15 @@ def dataset_of(
 ) -> Dataset:
     """Store rows of a table, all or those of these indices, with grey levels as `binarize` says."""
     if binarize not in BINARIZE:
-        advice, expected = "choose one of them", f"one of {', '.join(BINARIZE)}"
-        raise input_error(f"{table.name}: binarize", expected, repr(binarize), advice)
+        expected = f"one of {', '.join(BINARIZE)}"
+        what = f"{table.name}: binarize"
+        raise input_error(what, expected, repr(binarize), "choose one of them")
     if which is not None:
         weights = None if weights is None else weights[which]
         log_density = None if log_density is None else log_density[which]
     given: dict[str, Any] = {"weights": weights, "which": which, "name": table.name}
     given["log_density"] = log_density
-    if table.kind != "grey":
+    if table.kind != Kind.GREY:
         return Dataset(rows, **given)
     if binarize == "threshold":
         return Dataset(rows >= 0.5 * table.scale, **given)
@@ -173,7 +177,9 @@ def note_on_levels(table: Table, binarize: str) -> tuple[str, ...]:
         "stochastic": "pixels are drawn as 0 or 1 from their grey level at each visit.",
     }
     plain = "grey levels are used as they are; scores of such rows are not probabilities."
-    return (f"{table.name}: {said.get(binarize, plain)}",) if table.kind == "grey" else ()
+    if table.kind != Kind.GREY:
+        return ()
+    return (f"{table.name}: {said.get(binarize, plain)}",)
 
 
 def _check_fraction(table: Table, fraction: float) -> None:
@@ -182,27 +188,25 @@ def _check_fraction(table: Table, fraction: float) -> None:
         raise input_error(table.name, "a validation fraction in [0, 1)", f"{fraction}", advice)
 
 
-def _held_out(table: Table, fraction: float, *, seed: int) -> Held:
+def _split(table: Table, fraction: float, *, seed: int) -> Split:
     rows = len(table.train)
     if table.groups is not None:
-        held = held_out_groups(table.groups, fraction, seed=seed)
-        if len(held) >= SMALLEST_SHARE * fraction * rows:
-            kept = np.setdiff1d(np.arange(rows), held)
-            return Held(
-                kept,
-                held,
-                f"{table.name}: {len(held):,} of {rows:,} sequences held out for validation, none"
-                " of them like one to learn from.",
+        held_out = held_out_groups(table.groups, fraction, seed=seed)
+        if len(held_out) >= SMALLEST_SHARE * fraction * rows:
+            note = (
+                f"{table.name}: {len(held_out):,} of {rows:,} sequences held out for validation,"
+                " none of them like one to learn from."
             )
+            return Split(np.setdiff1d(np.arange(rows), held_out), held_out, note)
     if rows < FEWEST_ROWS_TO_SPLIT:
         expected = f"at least {FEWEST_ROWS_TO_SPLIT} rows to hold some out for validation"
         advice = "give more rows, or a validation fraction of 0"
         raise input_error(table.name, expected, f"{rows}", advice)
-    kept, held = held_out_rows(rows, fraction, seed=seed)
-    note = f"{table.name}: {len(held):,} of {rows:,} rows held out for validation."
+    train, held_out = held_out_rows(rows, fraction, seed=seed)
+    note = f"{table.name}: {len(held_out):,} of {rows:,} rows held out for validation"
     if table.groups is not None:
-        note = note[:-1] + "; most sequences are alike, so some resemble those to learn from."
-    return Held(kept, held, note)
+        note += "; most sequences are alike, so some resemble those to learn from"
+    return Split(train, held_out, f"{note}.")
 
 
 def held_out_groups(groups: np.ndarray, fraction: float, *, seed: int) -> np.ndarray:
@@ -211,10 +215,12 @@ def held_out_groups(groups: np.ndarray, fraction: float, *, seed: int) -> np.nda
     A group that would make the part too large is passed over.
     """
     sizes = np.bincount(groups)
-    left, taken = round(fraction * len(groups)), np.zeros(len(sizes), bool)
+    left = round(fraction * len(groups))
+    taken = np.zeros(len(sizes), bool)
     for group in np.random.default_rng(seed).permutation(len(sizes)):
         if sizes[group] <= left:
-            taken[group], left = True, left - sizes[group]
+            taken[group] = True
+            left -= sizes[group]
     return np.flatnonzero(taken[groups])
 
 

@@ -165,7 +165,8 @@ class Nonzeros(AbstractStored):
 
     def take(self, indices: Integer[Array, " batch"]) -> Array:
         """Return rows, made dense."""
-        begin, end = self.first[indices][:, None], self.first[indices + 1][:, None]
+        begin = self.first[indices][:, None]
+        end = self.first[indices + 1][:, None]
         entries = begin + jnp.arange(self.longest)
         there = entries < end
         places = jnp.where(there, self.places[entries], self.columns)  # past the end: dropped
@@ -184,9 +185,10 @@ class Nonzeros(AbstractStored):
         """Add empty rows; the entries are padded too, so that fewer sizes are compiled."""
         missing = count - len(self)
         first = from_numpy(np.pad(np.asarray(self.first), (0, missing), mode="edge"))
-        total = padded(len(self.places))
-        places, values = (_with_more_rows(array, total) for array in (self.places, self.values))
-        longest = min(padded(self.longest), self.columns)
+        total = padded_size(len(self.places))
+        places = _with_more_rows(self.places, total)
+        values = _with_more_rows(self.values, total)
+        longest = min(padded_size(self.longest), self.columns)
         return Nonzeros(self.columns, first, places, values, longest)
 
 
@@ -219,7 +221,8 @@ def stored(
     which = None if which is None else _indices(which, int(array.shape[0]))
     if sparse:
         return _from_sparse(rows if which is None else rows.tocsr()[which], whole_bits)
-    n, columns = len(array if which is None else which), array.shape[1]
+    n = len(array if which is None else which)
+    columns = array.shape[1]
     if whole_bits and _is_binary(array, which):
         packed = (np.packbits(part != 0, axis=1) for part in parts_of(array, which))
         return Bits(columns, _joined(packed, n, -(-columns // 8), np.dtype(np.uint8)))
@@ -230,17 +233,18 @@ def stored(
 def _indices(which: Any, n: int) -> np.ndarray:
     """Return checked indices of some of n rows, given as indices or as a mask."""
     given = np.asarray(which)
-    found = np.flatnonzero(given) if given.dtype == bool and given.shape == (n,) else given
-    if found.ndim != 1 or found.dtype.kind not in "iu" or not found.size:
+    is_mask = given.dtype == bool and given.shape == (n,)
+    indices = np.flatnonzero(given) if is_mask else given
+    if indices.ndim != 1 or indices.dtype.kind not in "iu" or not indices.size:
         expected = f"indices of one row or more, or a mask of all {n:,}"
         raise InputError(f"which: expected {expected}; got {given.dtype} of shape {given.shape}.")
-    if found.min() < 0 or found.max() >= n:
-        got = f"{found.min():,} to {found.max():,}"
+    if indices.min() < 0 or indices.max() >= n:
+        got = f"{indices.min():,} to {indices.max():,}"
         raise InputError(f"which: expected indices from 0 to {n - 1:,}; got {got}.")
-    return found
+    return indices
 
 
-def padded(n: int) -> int:
+def padded_size(n: int) -> int:
     """Round a number of rows up by at most an eighth: data of like sizes share a compiled loop."""
     step = 1 << max(0, (n - 1).bit_length() - 4)
     return -(-n // step) * step
@@ -263,14 +267,16 @@ def _from_sparse(rows: Any, whole_bits: bool) -> AbstractStored:
     matrix = _sparse_array(rows, copy=True)  # the next lines work in place
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
-    n, columns = int(rows.shape[0]), int(rows.shape[1])
+    n, columns = map(int, rows.shape)
     entries = matrix.data if matrix.nnz else np.zeros(1, np.uint8)
-    binary, dtype = whole_bits and _is_binary(entries), _smallest(entries)
+    binary = whole_bits and _is_binary(entries)
+    dtype = _smallest(entries)
     dense = n * (-(-columns // 8) if binary else columns * dtype.itemsize)
     if matrix.nnz * (4 + dtype.itemsize) + 4 * n < dense and matrix.nnz < 2**31:
         places = matrix.indices if matrix.nnz else np.zeros(1)  # an empty array cannot be indexed
         ends = np.asarray(matrix.indptr).astype(np.int32)
-        first, where = from_numpy(ends), from_numpy(places.astype(np.int32))
+        first = from_numpy(ends)
+        where = from_numpy(places.astype(np.int32))
         values = from_numpy(entries.astype(dtype))
         return Nonzeros(columns, first, where, values, max(1, int(np.diff(ends).max())))
     written = (part.toarray() for part in parts_of(matrix))
@@ -284,7 +290,8 @@ def _joined(parts: Iterable[np.ndarray], n: int, width: int, dtype: np.dtype) ->
     size = n * width * dtype.itemsize
     space = np.empty(size + ALIGNMENT, np.uint8)
     begin = -space.ctypes.data % ALIGNMENT
-    rows, done = space[begin : begin + size].view(dtype).reshape(n, width), 0
+    rows = space[begin : begin + size].view(dtype).reshape(n, width)
+    done = 0
     for part in parts:
         rows[done : done + len(part)] = part
         done += len(part)

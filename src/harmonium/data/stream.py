@@ -4,25 +4,191 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import jax
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jax.dtypes import canonicalize_dtype
+from jaxtyping import Array, PRNGKeyArray
 
 from ..checks import described, positive_integer
 from ..errors import InputError, count_of
 from ..layers import AbstractLayer
 from .block_files import source_of_files
-from .blocks import AbstractSource, ArrayBlocks, Batches, BlockSource, Parts
+from .blocks import AbstractSource, Batches, BlockSource, Part, blocks_of_array
 from .dataset import Dataset, checked_weights
-from .read_ahead import Joined, Space, StreamWindows
-from .windows import NO_END, AbstractRows, AbstractWindows
+from .windows import NO_END, AbstractRows, AbstractWindows, Window, count_of_rows
 
 __all__ = ["Stream"]
 
-ENTRIES_IN_WINDOW = 2**25  # of a window whose size is not told: 128 MB in float32
+ENTRIES_IN_WINDOW = 2**25  # of a window whose size is not given: 128 MB in float32
+ORDER_OF_BLOCKS = 5  # folded into a run's key, whose parts 0 to 4 are used otherwise
+
+
+class Joined(NamedTuple):
+    """Rows of a source one below the other, and the number of each in the source."""
+
+    rows: Any
+    places: np.ndarray
+
+
+class Space:
+    """Memory for rows that come in parts, used again: new pages cost more than what fills them."""
+
+    def __init__(self) -> None:
+        self.array = np.empty((0, 0))
+
+    def joined(self, parts: Iterable[Part], count: int, name: str) -> Joined:
+        """Return `count` rows one below the other, until the next call.
+
+        Raises:
+            InputError: their widths differ, or some parts are sparse and some dense.
+        """
+        places: list[np.ndarray] = []
+        sparse: list[Any] = []
+        width = None
+        done = 0
+        for rows, first in parts:
+            size = rows.shape[0]
+            places.append(np.arange(first, first + size))
+            width = width or rows.shape[1]
+            if rows.shape[1] != width:
+                got = f"{rows.shape[1]:,} from row {first:,} on"
+                raise InputError(f"{name}: expected {width:,} columns, as at first; got {got}.")
+            if hasattr(rows, "tocsr"):
+                sparse.append(rows)
+                continue
+            dtype = np.result_type(self.array, rows) if done else rows.dtype
+            self._make_room((count, width), dtype, done)
+            self.array[done : done + size] = rows
+            done += size
+        if sparse and done:
+            raise InputError(f"{name}: expected batches of one kind; got sparse and dense ones.")
+        if sparse:
+            from scipy.sparse import vstack  # imported here: it takes a tenth of a second
+
+            return Joined(vstack(sparse, format="csr"), np.concatenate(places))
+        return Joined(self.array[:done], np.concatenate(places))
+
+    def _make_room(self, shape: tuple[int, int], dtype: np.dtype, done: int) -> None:
+        """Make room for rows of this type, of which so many are there."""
+        fits = self.array.shape[1] == shape[1] and len(self.array) >= shape[0]
+        if not fits or self.array.dtype != dtype:
+            before = self.array[:done]
+            self.array = np.empty(shape, dtype)
+            if done:
+                self.array[:done] = before
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedRows:
+    """The rows of a source, and how they are stored when they are read.
+
+    Attributes:
+        source: where they are read.
+        name: what error messages call them.
+        rows_in_window: the number of rows that are shuffled together; None for the usual one.
+        scale, stochastic: as in `Dataset`.
+        weights: one for each row in the order of the source, or None.
+        most_missing: the largest number of missing values in a row; None for that of the beginning.
+        change: a function that is applied to rows as they are read, or None.
+        layer: the layer in whose domain all values must lie, or None.
+        is_exact: whether all values must be small whole numbers, for products in bfloat16.
+        checked: the rows at the beginning, if they were read and compared with the layer.
+    """
+
+    source: AbstractSource
+    name: str
+    rows_in_window: int | None = None
+    scale: float = 1.0
+    stochastic: bool = False
+    weights: Array | None = None
+    most_missing: int | None = None
+    change: Callable[[np.ndarray], np.ndarray] | None = None
+    layer: AbstractLayer | None = None
+    is_exact: bool = False
+    checked: Dataset | None = None
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.source)
+
+    @property
+    def window(self) -> int:
+        """The number of rows that are shuffled together."""
+        if self.rows_in_window is None:
+            return max(1, ENTRIES_IN_WINDOW // self.source.columns)
+        return self.rows_in_window
+
+    @cached_property
+    def beginning(self) -> Dataset:
+        """As many rows as a window has, from all blocks."""
+        if self.checked is not None:
+            return self.checked
+        return self.dataset(self.source.sample(self.window), self.window, self.most_missing)
+
+    @property
+    def missing(self) -> int:
+        """The largest number of missing values in a row."""
+        return self.beginning.missing if self.most_missing is None else self.most_missing
+
+    def sample(self, count: int) -> Dataset:
+        """Return at most `count` rows, from all blocks of a source that is read in blocks."""
+        if count > len(self.beginning):
+            return self.dataset(self.source.sample(count), count, self.missing).some(count)
+        return self.beginning.some(count)
+
+    def dataset(
+        self,
+        parts: Iterator[Part],
+        count: int,
+        most_missing: int | None,
+        space: Space | None = None,
+    ) -> Dataset:
+        """Return `count` rows of the source, all if there are fewer.
+
+        Raises:
+            InputError: naming the first entry that does not fit, by its row in the source.
+        """
+        space = space or Space()
+        raw = space.joined(parts, min(count, len(self.source)), self.name)
+        rows = raw.rows if self.change is None else self.change(raw.rows)
+        try:
+            dataset = self._checked(rows, 0)
+        except InputError:
+            # Rows that follow one another are checked for themselves, to name one by its number.
+            ends = np.flatnonzero(np.diff(raw.places) != 1) + 1
+            for start, end in itertools.pairwise([0, *ends.tolist(), len(raw.places)]):
+                self._checked(rows[start:end], int(raw.places[start]))
+            raise
+        if self.is_exact and not dataset.is_exact_in_bfloat16:
+            raise InputError(
+                f"{self.name}: expected small whole numbers, as in the rows at the beginning, for"
+                ' products in bfloat16; got others. Choose precision="float32".'
+            )
+        if self.weights is not None:
+            dataset = dataset.weighted(self.weights[raw.places])
+        if most_missing is None:
+            return dataset
+        if dataset.missing > most_missing:
+            raise InputError(
+                f"{self.name}: expected at most {most_missing} missing values in a row, as in the"
+                f" rows at the beginning; got {dataset.missing}. Pass missing={dataset.missing} or"
+                " more to Stream."
+            )
+        return dataset.with_most_missing(most_missing)
+
+    def _checked(self, rows: Any, before: int) -> Dataset:
+        """Return rows that have so many others before them, compared with the layer's domain."""
+        dataset = Dataset(rows, scale=self.scale, stochastic=self.stochastic, name=self.name)
+        if self.layer is None:
+            return dataset
+        return dataset.checked_for(self.layer, self.name, before)
 
 
 class Stream(AbstractRows[Dataset]):
@@ -30,10 +196,10 @@ class Stream(AbstractRows[Dataset]):
 
     `fit` and `initialize` take it in place of rows. In memory are two windows of rows: one that is
     learned from, in a shuffled order, and the next one, which is read meanwhile. Files and arrays
-    are read in blocks of about a megabyte (row groups of a Parquet file, arrays of .npz files). The
-    blocks are visited in another order in each epoch, so that the rows of a window come from all
-    parts of the source. Batches of an iterable keep their order, and rows are shuffled within
-    windows alone: if the source is sorted, shuffle it before.
+    are read in blocks of about a megabyte (row groups of a Parquet file). The blocks are visited in
+    another order in each epoch, so that the rows of a window come from all parts of the source.
+    Batches of an iterable keep their order, and rows are shuffled within windows alone: if the
+    source is sorted, shuffle it before.
 
     A run is a function of its key and of the source, as with rows in memory: it can be interrupted
     and resumed at any update. Where one window holds all rows, the run is that of `fit` with these
@@ -69,11 +235,12 @@ class Stream(AbstractRows[Dataset]):
         """Open a source; its rows are read later.
 
         Args:
-            source: files of .npy, .npz, Parquet or Arrow (a path, a folder, a pattern such as
+            source: files of .npy, Parquet or Arrow (a path, a folder, a pattern such as
                 "rows-*.npy", or a list of them); something that is sliced like an array, such as a
                 mapped array, a dataset of h5py or of Hugging Face; an iterable of batches, such as
                 a list, a tf.data.Dataset or a DataLoader; or a function that returns an iterator of
-                batches. A batch is a matrix, a SciPy sparse matrix, or columns by name.
+                batches, such as those of a query of DuckDB. A batch is a matrix, a SciPy sparse
+                matrix, columns by name, or a table of pyarrow.
             rows: number of rows of an iterable; it is read once to count them if None. Of a longer
                 one, so many rows are used.
             window: rows that are shuffled together; rounded to full batches. If None, as many as
@@ -89,22 +256,26 @@ class Stream(AbstractRows[Dataset]):
             InputError: the source cannot be read in blocks or batches.
         """
         label = name or (str(source) if isinstance(source, str | Path) else "data")
-        self._source = _opened(source, label, rows)
-        given = positive_integer(window, "window") if window is not None else None
-        self.name, self._window, self._missing = label, given, missing
-        self._scale, self._stochastic = scale, stochastic
-        self._weights = None
-        if weights is not None:
-            self._weights = checked_weights(weights, len(self._source))
-            self._own = np.ones(len(self._weights), bool)  # not held out
-        self._layer: AbstractLayer | None = None
-        self._change: Callable[[np.ndarray], np.ndarray] | None = None
-        self._exact = False
-        self._known: Dataset | None = None
+        opened = _opened(source, label, rows)
+        self._rows = StreamedRows(
+            source=opened,
+            name=label,
+            rows_in_window=None if window is None else positive_integer(window, "window"),
+            scale=scale,
+            stochastic=stochastic,
+            weights=None if weights is None else checked_weights(weights, len(opened)),
+            most_missing=missing,
+        )
+
+    def _with(self, **changes: Any) -> Stream:
+        """Return the stream with other fields of its rows, of which nothing is read yet."""
+        stream = copy.copy(self)
+        stream._rows = replace(self._rows, **changes)
+        return stream
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return len(self._source)
+        return len(self._rows)
 
     def __repr__(self) -> str:
         """Return its name and sizes."""
@@ -113,6 +284,11 @@ class Stream(AbstractRows[Dataset]):
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
         """Refuse to become an array."""
         return self.in_memory.rows()
+
+    @property
+    def name(self) -> str:
+        """What error messages call the source."""
+        return self._rows.name
 
     @property
     def in_memory(self) -> Dataset:
@@ -129,47 +305,37 @@ class Stream(AbstractRows[Dataset]):
     @property
     def window(self) -> int:
         """The number of rows that are shuffled together."""
-        if self._window is None:
-            return max(1, ENTRIES_IN_WINDOW // self.columns)
-        return self._window
+        return self._rows.window
 
     @property
     def columns(self) -> int:
         """The number of columns."""
-        return self._source.columns
+        return self._rows.source.columns
 
     @property
     def missing(self) -> int:
         """The largest number of missing values in a row."""
-        return self._first.missing if self._missing is None else self._missing
+        return self._rows.missing
 
     @property
     def weights(self) -> Any:
         """The weights of the rows, or None."""
-        return None if self._weights is None else self._weights[self._own]
+        weights = self._rows.weights
+        return None if weights is None else weights[self._rows.source.places]
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
         """Whether the rows at the beginning of a run are small whole numbers."""
-        return self._first.is_exact_in_bfloat16
+        return self._rows.beginning.is_exact_in_bfloat16
 
     @property
     def head(self) -> Dataset:
         """Rows to begin a run with, from all blocks, with padding rows."""
-        return self._first.padded()
-
-    @property
-    def _first(self) -> Dataset:
-        """As many rows as a window has, from all blocks; read once."""
-        if self._known is None:
-            self._known = self._stored(self._source.sample(self.window))
-        return self._known
+        return self._rows.beginning.padded()
 
     def some(self, count: int) -> Dataset:
         """Return at most `count` rows, from all blocks of a source that is read in blocks."""
-        if count <= len(self._first):
-            return self._first.some(count)
-        return self._stored(self._source.sample(min(count, len(self)))).some(count)
+        return self._rows.sample(count)
 
     def split_off(self, count: int) -> tuple[Stream, Dataset]:
         """Return the stream without some rows, and these, for validation.
@@ -185,14 +351,9 @@ class Stream(AbstractRows[Dataset]):
         """
         if not 0 < positive_integer(count, "count") < len(self):
             raise InputError(f"count: expected fewer than the {len(self):,} rows; got {count:,}.")
-        rest = copy.copy(self)
-        rest._source, parts = self._source.without(count)
-        held = Space().joined(parts, self.name)
-        if self._weights is not None:
-            rest._own = self._own.copy()
-            rest._own[held.places] = False
-        rest._known = None
-        return rest, self._dataset(held)
+        rest, parts = self._rows.source.without(count)
+        held_out = self._rows.dataset(parts, count, self._rows.most_missing)
+        return self._with(source=rest, checked=None), held_out
 
     def checked_for(self, visible: AbstractLayer, name: str | None = None) -> Stream:
         """Return the stream whose rows are compared with a layer's domain as they are read.
@@ -204,20 +365,16 @@ class Stream(AbstractRows[Dataset]):
         Raises:
             InputError: naming the first entry outside the domain, of the rows to begin with.
         """
-        found = copy.copy(self)
-        found._layer = visible
         try:
-            found._known = self._first.checked_for(visible, self.name)
+            checked = self._rows.beginning.checked_for(visible, self.name)
         except InputError:
-            found._stored(self._source.sample(self.window))  # which names the rows
+            _ = replace(self._rows, layer=visible, checked=None).beginning  # names the row
             raise
-        return found
+        return self._with(layer=visible, checked=checked)
 
     def kept_exact(self) -> Stream:
         """Return the stream that refuses rows which bfloat16 would round."""
-        found = copy.copy(self)
-        found._exact = True
-        return found
+        return self._with(is_exact=True, checked=self._rows.beginning)
 
     def changed(self, change: Callable[[np.ndarray], np.ndarray]) -> Stream:
         """Return the stream with a function applied to all rows as they are read, after others.
@@ -225,71 +382,87 @@ class Stream(AbstractRows[Dataset]):
         Raises:
             InputError: binary values are drawn from the rows, which have to be drawn before.
         """
-        if self._stochastic:
+        before = self._rows
+        if before.stochastic:
             raise InputError(f"{self.name}: expected rows from which nothing is drawn; got greys.")
-        found, before, scale = copy.copy(self), self._change, self._scale
 
         def both(rows: np.ndarray) -> np.ndarray:
-            rows = rows if before is None else before(rows)
-            return change(rows if scale == 1.0 else rows / scale)
+            if before.change is not None:
+                rows = before.change(rows)
+            return change(rows if before.scale == 1.0 else rows / before.scale)
 
-        found._change, found._scale, found._known = both, 1.0, None
-        return found
+        return self._with(change=both, scale=1.0, checked=None)
 
     def windows(
         self, batch_size: int, *, key: PRNGKeyArray, end: int = NO_END
     ) -> AbstractWindows[Dataset]:
         """Return the windows of a run, the next of which is read ahead."""
-        if len(self._first) == len(self):
-            return self._first.windows(batch_size, key=key)
-        return StreamWindows(self._source, self._stored, self.window, batch_size, key, end)
+        if len(self._rows.beginning) == len(self):
+            return self._rows.beginning.windows(batch_size, key=key)
+        return StreamWindows(self._rows, batch_size, key, end)
 
-    def _stored(self, parts: Parts, space: Space | None = None) -> Dataset:
-        """Return parts of the source as a dataset; errors are those of `_dataset`."""
-        return self._dataset((space or Space()).joined(parts, self.name))
 
-    def _dataset(self, found: Joined) -> Dataset:
-        """Return rows of the source as a dataset.
+class StreamWindows(AbstractWindows[Dataset]):
+    """The windows of a stream: the next one is read while a model learns from the last."""
 
-        Raises:
-            InputError: naming the first entry that does not fit, by its row in the source.
+    def __init__(self, rows: StreamedRows, batch_size: int, key: PRNGKeyArray, end: int = NO_END):
+        """Fix the settings.
+
+        Args:
+            rows: the rows.
+            batch_size: rows in an update.
+            key: the run's random key.
+            end: the number of updates at the end of the run.
         """
-        rows = found.rows if self._change is None else self._change(found.rows)
-        try:
-            dataset = Dataset(rows, **self._options)
-            if self._layer is not None:
-                dataset = dataset.checked_for(self._layer, self.name)
-        except InputError:
-            self._name_the_rows(rows, found)
-            raise
-        if self._exact and not dataset.is_exact_in_bfloat16:
-            raise InputError(
-                f"{self.name}: expected small whole numbers, as in the rows at the beginning, for"
-                ' products in bfloat16; got others. Choose precision="float32".'
-            )
-        if self._weights is not None:
-            dataset = dataset.weighted(self._weights[found.places])
-        if self._missing is None and self._known is None:
-            return dataset
-        if dataset.missing > self.missing:
-            raise InputError(
-                f"{self.name}: expected at most {self.missing} missing values in a row, as in the"
-                f" rows at the beginning; got {dataset.missing}. Pass missing={dataset.missing} or"
-                " more to Stream."
-            )
-        return dataset.with_most_missing(self.missing)
+        self.rows = rows
+        self.batch_size = batch_size
+        self.size = max(1, rows.window // batch_size) * batch_size
+        self.per_epoch = -(-len(rows) // self.size)  # windows
+        self.updates = -(-len(rows) // batch_size)  # in an epoch
+        data = jax.random.key_data(jax.random.fold_in(key, ORDER_OF_BLOCKS))
+        self.seed = np.asarray(data).tolist()
+        self.end = end
+        self.read = rows.source.reader()
+        self.space = Space()
+        self.current: tuple[int, Window[Dataset]] | None = None
+        self.ahead: tuple[int, Future[Window[Dataset]]] | None = None
+        # One thread for all windows, as an iterator may be bound to it. NumPy releases the lock of
+        # the interpreter while it copies and packs; rows from workers would be copied once more.
+        self.thread = ThreadPoolExecutor(1, "windows")
 
-    @property
-    def _options(self) -> dict[str, Any]:
-        return {"scale": self._scale, "stochastic": self._stochastic, "name": self.name}
+    def at(self, updates: int) -> Window[Dataset]:
+        """Return the window of an update; waits until it is read."""
+        epoch, place = divmod(updates, self.updates)
+        number = epoch * self.per_epoch + place * self.batch_size // self.size
+        if self.current is None or self.current[0] != number:
+            self.current = None  # two windows are in memory, not three
+            if self.ahead is None or self.ahead[0] != number:
+                self.ahead = self._begin(number)
+            window = self.ahead[1].result()
+            self.ahead = None
+            # A run that has ended reads no more: the source may be closed, or be used by another.
+            if window.end < self.end:
+                self.ahead = self._begin(number + 1)
+            self.current = number, window
+        return self.current[1]
 
-    def _name_the_rows(self, rows: Any, found: Joined) -> None:
-        """Raise InputError for the first rows that do not fit, of those that follow one another."""
-        ends = np.flatnonzero(np.diff(found.places) != 1) + 1
-        for start, end in itertools.pairwise([0, *ends.tolist(), rows.shape[0]]):
-            some = Dataset(rows[start:end], **self._options)
-            if self._layer is not None:
-                some.checked_for(self._layer, self.name, int(found.places[start]))
+    def _begin(self, number: int) -> tuple[int, Future[Window[Dataset]]]:
+        """Let the thread read a window, in the precision of this thread, which may have its own."""
+        is_double = canonicalize_dtype(float).itemsize == 8
+        return number, self.thread.submit(self._read, number, is_double)
+
+    def _read(self, number: int, is_double: bool) -> Window[Dataset]:
+        epoch, place = divmod(number, self.per_epoch)
+        first = place * self.size
+        last = min(first + self.size, len(self.rows))
+        order = np.random.default_rng([*self.seed, epoch])
+        with jax.enable_x64(is_double):
+            parts = self.read(order, first, last)
+            dataset = self.rows.dataset(parts, last - first, self.rows.missing, self.space)
+            padded = dataset.filled_to(self.size)
+            begin = epoch * self.updates + first // self.batch_size
+            end = begin + -(-len(dataset) // self.batch_size)
+            return Window(padded, count_of_rows(dataset), begin, end, number)
 
 
 def rows_to_train_on(data: Any, weights: Any = None) -> Dataset | Stream:
@@ -298,11 +471,25 @@ def rows_to_train_on(data: Any, weights: Any = None) -> Dataset | Stream:
     Raises:
         InputError: not a matrix of numbers, or weights for rows that have their own.
     """
-    if getattr(data, "is_whole", True):  # all but a stream
+    if not isinstance(data, Stream):
         return Dataset.of(data, weights)
     if weights is not None:
         raise InputError("weights: a Stream takes them itself: Stream(source, weights=...).")
     return data
+
+
+@runtime_checkable
+class ArrayLike(Protocol):
+    """What is sliced like an array."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of rows and of columns."""
+        ...
+
+    def __getitem__(self, rows: slice, /) -> Any:
+        """Return some rows."""
+        ...
 
 
 def _opened(source: Any, name: str, rows: int | None) -> AbstractSource:
@@ -311,21 +498,21 @@ def _opened(source: Any, name: str, rows: int | None) -> AbstractSource:
     Raises:
         InputError: it is none.
     """
-    several = isinstance(source, list | tuple) and source and isinstance(source[0], str | Path)
-    given: Any = source
-    is_known = several or isinstance(source, str | Path) or hasattr(source, "shape")
-    if is_known and rows is not None:
+    paths = [source] if isinstance(source, str | Path) else source
+    is_files = isinstance(paths, list | tuple) and paths and isinstance(paths[0], str | Path)
+    is_array = isinstance(source, ArrayLike)
+    if (is_files or is_array) and rows is not None:
         raise InputError(f"rows: expected none with {name}, whose number is known; got {rows!r}.")
-    if isinstance(source, str | Path):
-        return source_of_files([source], name)
-    if several:
-        return source_of_files(given, name)
-    if hasattr(given, "shape") and hasattr(given, "__getitem__"):
-        if len(given.shape) != 2 or 0 in given.shape:
-            found = f"shape {tuple(given.shape)}"
-            raise InputError(f"{name}: expected a matrix, shape (rows, columns); got {found}.")
-        return BlockSource(ArrayBlocks(given, name), name)
-    if callable(given) or hasattr(given, "__iter__"):
-        return Batches(given, name, None if rows is None else positive_integer(rows, "rows"))
+    if is_files:
+        return source_of_files(paths, name)
+    if is_array:
+        shape = tuple(source.shape)
+        if len(shape) != 2 or 0 in shape:
+            raise InputError(
+                f"{name}: expected a matrix, shape (rows, columns); got shape {shape}."
+            )
+        return BlockSource.of(blocks_of_array(source, name), name)
+    if callable(source) or hasattr(source, "__iter__"):
+        return Batches(source, name, None if rows is None else positive_integer(rows, "rows"))
     expected = "files, an array, or an iterable of batches"
-    raise InputError(f"{name}: expected {expected}; got {described(given)}.")
+    raise InputError(f"{name}: expected {expected}; got {described(source)}.")

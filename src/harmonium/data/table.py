@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import count_of
 from ..sequences import Alignment, Sites
 from ..tables import Columns, Frame
+from .kinds import Kind
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -24,7 +25,8 @@ class Table:
     Attributes:
         name: The built-in set's name, or the file's stem.
         train: The training rows, shape (rows, columns).
-        kind: "binary", "grey", "spins", "codes", "real" or "columns".
+        kind: What the numbers are: "binary", "grey", "spins", "codes", "real", or the codes of
+            "columns" of a table.
         test: The source's own test rows in the same coding, or None.
         validation: The source's own validation rows in the same coding, or None.
         scale: The grey level that means 1; 1.0 for every other kind.
@@ -53,7 +55,7 @@ class Table:
 
     name: str
     train: np.ndarray
-    kind: str
+    kind: Kind
     test: np.ndarray | None = None
     validation: np.ndarray | None = None
     scale: float = 1.0
@@ -69,13 +71,17 @@ class Table:
     sites: Sites | None = None
     groups: np.ndarray | None = None
 
+    def __post_init__(self) -> None:
+        """Take the kind as a word too."""
+        object.__setattr__(self, "kind", Kind(self.kind))
+
     @property
     def is_discrete(self) -> bool:
         """Whether all values are known, and each is one of a few."""
         if self.columns is not None:
             complete = not np.isnan(self.train).any()
             return complete and self.columns.layer.n_states is not None
-        return self.kind != "real"
+        return self.kind != Kind.REAL
 
 
 def describe(table: Table, kept: int | None = None) -> str:
@@ -83,19 +89,18 @@ def describe(table: Table, kept: int | None = None) -> str:
 
     `kept` is the number of its rows that are used for training; all of them if None.
     """
-    meaning = {
-        "binary": "binary values",
-        "grey": f"grey levels (0–{table.scale:g})",
-        "spins": "spins (−1/+1)",
-        "codes": f"codes ({table.states} states)",
-        "real": "real numbers",
-        "columns": "columns of a table",
-    }[table.kind]
+    values = {
+        Kind.GREY: f"(0–{table.scale:g})",
+        Kind.SPINS: "(−1/+1)",
+        Kind.CODES: f"({table.states} states)",
+    }
     rows, columns = table.train.shape
-    one = "row"
+    noun = "row"
+    meaning = f"{table.kind.noun} {values.get(table.kind, '')}".strip()
     if table.sites is not None:
-        one, meaning = "sequence", f"sites ({table.sites.alphabet.name})"
-    line = f"{table.name}: {count_of(kept or rows, one)} × {columns:,} {meaning}"
+        noun = "sequence"
+        meaning = f"sites ({table.sites.alphabet.name})"
+    line = f"{table.name}: {count_of(kept or rows, noun)} × {columns:,} {meaning}"
     if table.validation is not None:
         line += f", {count_of(len(table.validation), 'validation row')}"
     if table.test is not None:
@@ -118,7 +123,7 @@ def table_of(frame: Frame, columns: Columns, *, name: str, source: str) -> Table
     return Table(
         name=name,
         train=columns.encode(frame, source),
-        kind="columns",
+        kind=Kind.COLUMNS,
         notes=tuple(columns.described(frame)),
         columns=columns,
         log_density=columns.log_density(frame),
@@ -130,7 +135,7 @@ def table_of_alignment(alignment: Alignment, *, name: str) -> Table:
     return Table(
         name=name,
         train=alignment.codes,
-        kind="codes",
+        kind=Kind.CODES,
         states=alignment.sites.states,
         weights=alignment.weights.astype(np.float32),
         notes=alignment.notes,
@@ -143,5 +148,11 @@ def table_of_sequences(
     codes: np.ndarray, sites: Sites, *, name: str, notes: tuple[str, ...] = ()
 ) -> Table:
     """Return sequences that a model of these sites is to score: all rows, each of weight 1."""
-    states = sites.states
-    return Table(name=name, train=codes, kind="codes", states=states, sites=sites, notes=notes)
+    return Table(
+        name=name,
+        train=codes,
+        kind=Kind.CODES,
+        states=sites.states,
+        sites=sites,
+        notes=notes,
+    )

@@ -18,6 +18,9 @@ NO_END = 2**31 - 1  # counts of updates are 32-bit integers
 class Window(NamedTuple, Generic[D]):
     """Rows that are on the device for some updates in succession.
 
+    A window counts as an epoch of its own rows: nothing in the compiled loop knows of streams, and
+    a stream of one window is bit for bit the run with these rows in memory.
+
     Attributes:
         dataset: the rows, with padding rows.
         count: how many of them count; they are visited in a shuffled order.

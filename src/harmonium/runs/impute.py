@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._threefry import key_of
-from ..data.frames import read_frame
+from ..data.readers import read_frame
 from ..io.storage import load
 from ..missing import impute
 from ..tables import Columns, Frame, RawColumn

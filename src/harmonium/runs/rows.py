@@ -13,6 +13,7 @@ import numpy as np
 from ..data import Dataset, Stream, Table
 from ..data.builtin import BUILTIN
 from ..data.groups import column_groups
+from ..data.kinds import Kind
 from ..data.sources import named_units, open_source
 from ..data.splits import USUAL_FRACTION, dataset_of, datasets_of, note_on_levels
 from ..data.table import describe
@@ -114,7 +115,7 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
     )
     visible = visible_layer(table, config.visible)
     looks = config.visible == "auto" and config.groups and not table.exhaustive
-    if looks and table.kind == "binary":
+    if looks and table.kind == Kind.BINARY:
         groups = column_groups(parts["train"])
         if groups.all:
             visible = Exclusive(parts["train"].columns, groups.all)
@@ -212,8 +213,7 @@ def visible_layer(table: Table, name: str = "auto") -> AbstractLayer:
     """Return the layer of this kind; for "auto", the usual one for the table's kind of rows."""
     if table.columns is not None:
         return table.columns.layer
-    usual = {"codes": "potts", "spins": "ising", "real": "gaussian"}.get(table.kind, "bernoulli")
-    row = named_units("--visible", usual if name == "auto" else name, "auto")
+    row = named_units("--visible", table.kind.layer if name == "auto" else name, "auto")
     return row.make(table.train.shape[1], table.states)
 
 

@@ -12,8 +12,7 @@ import jax
 import numpy as np
 
 from .._threefry import key_of
-from ..data.frames import read_frame
-from ..data.readers import read_file
+from ..data.readers import read_file, read_frame
 from ..errors import HarmoniumError, NotFiniteError, input_error
 from ..io.formats.base import write_whole
 from ..io.storage import load

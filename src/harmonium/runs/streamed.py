@@ -11,6 +11,7 @@ from ..data import Dataset, Stream, Table
 from ..data.block_files import files_named, is_in_blocks
 from ..data.builtin import BUILTIN
 from ..data.coding import as_table
+from ..data.kinds import Kind
 from ..data.readers import stem_of
 from ..data.sources import coding_of
 from ..data.splits import USUAL_FRACTION, note_on_levels
@@ -74,15 +75,18 @@ def opened(config: RunConfig) -> tuple[Table, Stream]:
         states=config.states,
         source=source,
     )
-    grey = table.kind == "grey"
+    grey = table.kind == Kind.GREY
     if grey and config.binarize == "threshold":
         stream = stream.changed(lambda rows: rows >= 0.5 * table.scale)
     elif grey:
         drawn = config.binarize == "stochastic"
         stream = Stream(source, window=window, name=source, scale=table.scale, stochastic=drawn)
-    line = f"{count_of(len(stream), 'row')}, read while training, {stream.window:,} at a time"
-    looked = [note.replace(f"{name}: ", f"{name}: looked at ", 1) for note in table.notes]
-    return replace(table, notes=(f"{name}: {line} (--window).", *looked)), stream
+    lines = (
+        f"{name}: {count_of(len(stream), 'row')}, read while training, {stream.window:,} at a time"
+        " (--window).",
+        f"{name}: a sample of them decides what the numbers mean.",
+    )
+    return replace(table, notes=(*lines, *table.notes)), stream
 
 
 def parts_of_stream(

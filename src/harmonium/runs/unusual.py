@@ -10,7 +10,7 @@ import numpy as np
 
 from .._threefry import key_of
 from ..data import Dataset
-from ..data.frames import read_frame
+from ..data.readers import read_frame
 from ..evaluation import cell_scores, unexpected
 from ..evaluation.table_columns import CellScores
 from ..io.storage import load

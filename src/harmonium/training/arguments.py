@@ -14,7 +14,7 @@ import optax
 from .._numerics import shapes_of
 from ..checks import described, positive_integer
 from ..data import Dataset, Stream
-from ..data.stored import padded
+from ..data.stored import padded_size
 from ..data.stream import rows_to_train_on
 from ..errors import InputError
 from ..gradients import AbstractGradient, Marginal
@@ -123,7 +123,7 @@ def _summing_out(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> Abstrac
     Completions are kept if they fit into memory.
     """
     most = QUICK_SUMS if gradient.about.sweeps is None else CHEAP_SUMS
-    rows = padded(len(dataset))
+    rows = padded_size(len(dataset))
     if not dataset.is_whole or rows * rbm.visible.size > MOST_COMPLETED:
         rows = 0
     return Marginal(gradient, missing=dataset.missing, rows=rows, most=most)
