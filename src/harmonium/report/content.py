@@ -133,7 +133,7 @@ def report_content(
         image_shape: height and width of a row as a picture.
         columns: what the columns of a table mean, whose rows are codes.
         sites: what the sites of an alignment mean.
-        numbers: what a run adds: summary, history, baselines, command, about,
+        numbers: what a run adds: summary, history, evaluation, baselines, command, about,
             config, versions.
     """
     data = np.asarray(rows.data, float)
@@ -150,6 +150,7 @@ def report_content(
         "spectrum": [float(f"{value:.5g}") for value in spectrum],
         "summary": None,
         "history": [],
+        "evaluation": None,
         "baselines": [],
         "command": None,
         "about": [],

@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -33,16 +34,18 @@ from .leftovers import (
     EVALUATION,
     LEFT_BY_RUNS,
     METRICS,
+    OLD_EVALUATION,
     REPORT,
+    ROWS,
     SITES,
     STUDY,
     SUMMARY,
     are_of_run,
 )
-from .options import check_path
-from .summaries import Summary, is_record
+from .options import OTHER_NAME, check_folder
+from .schema import read_record
+from .summaries import EvaluationTable, RowsSummary, Summary, is_record
 
-OTHER_NAME = "choose another name"
 T = TypeVar("T", Columns, Sites)
 
 
@@ -296,10 +299,44 @@ class RunFolder:
         return Summary.read(path) if path.is_file() else None
 
     @by_first
+    def write_rows(self, rows: RowsSummary) -> None:
+        """Write what the run learned of its rows."""
+        write_whole(self.file(ROWS), (to_json(asdict(rows), indent=2) + "\n").encode())
+
+    def rows(self) -> RowsSummary:
+        """Read what the run learned of its rows; nothing if the file is missing or damaged.
+
+        A command then reads the source, which the user has to name.
+        """
+        try:
+            return read_record(RowsSummary, self.file(ROWS))
+        except InputError:
+            return RowsSummary()
+
+    @by_first
+    def write_evaluation(self, evaluation: dict[str, Any]) -> None:
+        """Write an evaluation of the run's own rows, as JSON."""
+        write_whole(self.file(EVALUATION), (to_json(evaluation, indent=2) + "\n").encode())
+
+    def evaluation(self) -> EvaluationTable | None:
+        """Read the table of the evaluation of the run's own rows; None if there is none.
+
+        Raises:
+            InputError: the file is damaged; names the field.
+        """
+        path = self.file(EVALUATION)
+        return EvaluationTable.read(path) if path.is_file() else None
+
+    @by_first
     def drop_summary(self) -> None:
         """Remove summary, report and evaluation before a run goes on: its model will change."""
-        for name in (SUMMARY, REPORT, EVALUATION, ENSEMBLE):
+        for name in (SUMMARY, REPORT, EVALUATION, OLD_EVALUATION, ENSEMBLE):
             _remove(self.path / name)
+
+
+def is_run(path: str | os.PathLike) -> bool:
+    """Return whether a path is the folder of a run."""
+    return Path(path, CONFIG).is_file()
 
 
 def trials_in(path: str | os.PathLike) -> list[Path]:
@@ -327,25 +364,6 @@ def check_target(path: Path, *, overwrite: bool) -> None:
             raise input_error(f"--out {path}", "a new or empty folder", found, OTHER_NAME) from None
     if not overwrite:
         raise _taken(path)
-
-
-def check_folder(name: str, path: Path) -> None:
-    """Refuse a path unless it is a writable folder or can become one; nothing is changed.
-
-    Args:
-        name: what error messages call the folder.
-        path: the folder.
-
-    Raises:
-        InputError: the path is a file, or may not be written to.
-    """
-    check_path(name, path)
-    if path.exists() and not path.is_dir():
-        raise input_error(name, "a folder", "a file", OTHER_NAME)
-    there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK):
-        found = f"{'no permission to write in' if there.is_dir() else 'a file at'} {there}"
-        raise input_error(name, "a folder that can be written to", found, OTHER_NAME)
 
 
 def _taken(path: Path) -> InputError:

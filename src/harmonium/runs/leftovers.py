@@ -17,7 +17,8 @@ ROWS = "rows.json"  # hashes of the rows, by which later commands know them
 SUMMARY = "summary.json"
 REPORT = "report.html"
 STUDY = "study.journal"  # of a sweep: its runs are folders beside it
-EVALUATION = "evaluation"  # pictures of `harmonium evaluate`
+EVALUATION = "evaluation.json"  # of the run's own rows, by `harmonium evaluate`
+OLD_EVALUATION = "evaluation"  # pictures that earlier versions drew
 ENSEMBLE = "ensemble"  # all models of a run of several
 LEFT_BY_RUNS = (
     METRICS,
@@ -28,7 +29,8 @@ LEFT_BY_RUNS = (
     SUMMARY,
     REPORT,
     CHECKPOINTS,
-    "pictures",  # of earlier versions
+    "pictures",  # of earlier versions, as is the next
+    OLD_EVALUATION,
     EVALUATION,
     ENSEMBLE,
 )

@@ -146,7 +146,15 @@ def prepare(config: RunConfig, columns: Columns | None = None) -> Prepared:
     Raises:
         InputError: the options or the source cannot be used.
     """
-    rows = rows_of_run(config, columns)
+    return prepared_with(config, rows_of_run(config, columns))
+
+
+def prepared_with(config: RunConfig, rows: Rows) -> Prepared:
+    """Create the model and the method for rows that have been read already.
+
+    Raises:
+        InputError: the options cannot be used with these rows.
+    """
     if are_several():
         check_same(
             config.source, hashes(rows), "the same rows in all processes", "copy the file again"

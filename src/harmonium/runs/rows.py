@@ -31,6 +31,7 @@ from .folder import CONFIG, MODEL, RunFolder
 from .jsonable import read_json
 from .origin import check_hashes, config_of
 from .streamed import is_streamed, opened, parts_of_stream
+from .summaries import RowsSummary
 
 
 class Rows(NamedTuple):
@@ -264,6 +265,12 @@ def hashes(rows: Rows) -> dict[str, str]:
     return {part: fingerprint(rows, standardised=False, part=part) for part in rows.parts}
 
 
+def remember(folder: RunFolder, rows: Rows) -> None:
+    """Write what a run learned of its rows into its folder, for later commands."""
+    counts = {name: len(part) for name, part in rows.parts.items()}
+    folder.write_rows(RowsSummary(**hashes(rows), counts=counts, image_shape=rows.image_shape))
+
+
 def own_rows(folder: RunFolder, source: str | None = None) -> Rows:
     """Read the rows of a run's source, from any folder.
 
@@ -276,9 +283,11 @@ def own_rows(folder: RunFolder, source: str | None = None) -> Rows:
             nothing tells that the run had them.
     """
     config = config_of(folder, source)
-    rows, known = rows_of_run(config, folder.columns()), folder.checkpoints.fingerprint_of_rows
-    both = (fingerprint(rows, standardised=each) for each in (False, True))
-    if known is not None and known not in both:
+    rows = rows_of_run(config, folder.columns())
+    known = folder.checkpoints.fingerprint_of_rows
+    # A checkpoint does not say whether the run standardised its rows.
+    fingerprints = [fingerprint(rows, standardised=flag) for flag in (False, True)]
+    if known is not None and known not in fingerprints:
         advice = "restore the source, or name the rows as a file"
         expected = f"the rows that {folder.path} began with"
         raise input_error(config.origin, expected, "other rows", advice)

@@ -23,9 +23,9 @@ from ..precision import cores
 from ..signals import Asked
 from .display import Display, nats
 from .ensemble import mean_of
-from .folder import METRICS, STUDY, RunFolder, check_folder
-from .options import EVALUATION_SEED, check_count
-from .progress import Unknown, attempt
+from .failures import failure_of
+from .folder import METRICS, STUDY, RunFolder
+from .options import EVALUATION_SEED, check_count, check_folder
 from .pruning import PRUNED, SCORE, Curves, Pruner
 from .rows import own_rows, rows_of_run
 from .score import finite_score, scored_by_run
@@ -113,13 +113,16 @@ def work(study: Study, news: News) -> None:
             waits = True
             time.sleep(SECONDS_BETWEEN_LOOKS)
             continue
-        waits, found = False, attempt(lambda one=taken: carried_out(study, one, curves))
-        if isinstance(found, Unknown):
-            aside[taken.number] = found.reason
-            study.put_aside(taken, found.reason)
-            news.display.say(f"{study.spec.run(taken.number).name}  put aside: {found.reason}")
+        waits = False
+        try:
+            objective, record = carried_out(study, taken, curves)
+        except Exception as error:
+            reason = failure_of(error)
+            aside[taken.number] = reason
+            study.put_aside(taken, reason)
+            news.display.say(f"{study.spec.run(taken.number).name}  put aside: {reason}")
         else:
-            study.tell(taken, *found)
+            study.tell(taken, objective, record)
         shapes.add(tuple(taken.values[name] for name in taken.values if name not in SAME_SHAPE))
         if len(shapes) > MOST_SHAPES:
             jax.clear_caches()

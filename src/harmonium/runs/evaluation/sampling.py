@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,12 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from .._numerics import from_numpy
-from ..diagnostics.base import Mixing
-from ..path import path_to
-from ..rbm import RBM
-from ..samplers.gibbs import after_sweeps
-from ..samplers.population import (
+from ..._numerics import from_numpy
+from ...diagnostics.base import Mixing
+from ...path import path_to
+from ...rbm import RBM
+from ...samplers.gibbs import after_sweeps
+from ...samplers.population import (
     Population,
     Swept,
     averages_of,
@@ -27,8 +27,8 @@ from ..samplers.population import (
     moved_population,
     whole_groups,
 )
-from ..sampling import DEFAULT_SWEEPS
-from .progress import NotMeasuredError, ReportProgress
+from ...sampling import DEFAULT_SWEEPS
+from ..failures import NotMeasuredError
 
 SAMPLES = 1_000
 SECONDS = 30.0
@@ -51,8 +51,8 @@ class Drawn(NamedTuple):
     rows: np.ndarray
     sweeps: int
     wanted: int
-    converged: bool = True
-    message: str = ""
+    converged: bool
+    message: str
 
 
 def sweeps_for(mixing: Mixing | None) -> int:
@@ -70,12 +70,12 @@ def with_totals_like(rbm: RBM, rows: Callable[[int], np.ndarray]) -> RBM:
     """
     if not rbm.visible.n_totals:
         return rbm
-    some = rows(SAMPLES)
-    some = some[np.arange(SAMPLES) * len(some) // SAMPLES]
-    return rbm.with_totals_of(rbm.visible.encode(from_numpy(np.asarray(some))))
+    examples = rows(SAMPLES)
+    examples = examples[np.arange(SAMPLES) * len(examples) // SAMPLES]
+    return rbm.with_totals_of(rbm.visible.encode(from_numpy(np.asarray(examples))))
 
 
-def draw(rbm: RBM, wanted: int, progress: ReportProgress, *, key: PRNGKeyArray) -> Drawn:
+def draw(rbm: RBM, wanted: int, progress: Callable[[float], Any], *, key: PRNGKeyArray) -> Drawn:
     """Draw samples, by a population of chains that is annealed for 500 sweeps or half of the time.
 
     Chains with totals of their own, such as lengths, are no population: each keeps its own.
@@ -84,33 +84,47 @@ def draw(rbm: RBM, wanted: int, progress: ReportProgress, *, key: PRNGKeyArray) 
         NotMeasuredError: the draws overflow.
     """
     key_start, key_move, key_even = jax.random.split(key, 3)
-    began, sweeps, annealed = time.monotonic(), 0, 0.0
-    here = _started(rbm, key=key_start)
-    while annealed < 1.0:
-        elapsed = time.monotonic() - began if sweeps else 0.0  # the first one is compiled
-        to = min(1.0, max((sweeps + STRIDE) / ANNEALING, elapsed / (SECONDS / 2)))
-        ends = jnp.float32(annealed), jnp.float32(to)
-        moved = _moved(rbm, here, *ends, key=jax.random.fold_in(key_move, sweeps))
-        here, annealed = jax.block_until_ready(moved), to
+    start = time.monotonic()
+    sweeps = 0
+
+    def elapsed() -> float:
+        return time.monotonic() - start
+
+    def report() -> None:
+        progress(min(1.0, max(sweeps / wanted, elapsed() / SECONDS)))
+
+    population = _started(rbm, key=key_start)
+    t = 0.0  # the place on the path from the base to the model
+    while t < 1.0:
+        by_time = 0.0
+        if sweeps:  # the first stride also compiles, so its time says nothing
+            by_time = elapsed() / (SECONDS / 2)
+        end = min(1.0, max((sweeps + STRIDE) / ANNEALING, by_time))
+        key_stride = jax.random.fold_in(key_move, sweeps)
+        population = _moved(rbm, population, jnp.float32(t), jnp.float32(end), key=key_stride)
+        population = jax.block_until_ready(population)
+        t = end
         sweeps += STRIDE
-        progress(min(1.0, max(sweeps / wanted, (time.monotonic() - began) / SECONDS)))
-    v, families = _evened(here, key=key_even)
-    while sweeps < wanted and time.monotonic() - began < SECONDS:
+        report()
+    v, families = _evened(population, key=key_even)
+    while sweeps < wanted and elapsed() < SECONDS:
         v = jax.block_until_ready(_swept(rbm, v, key=jax.random.fold_in(key_move, sweeps)))
         sweeps += STRIDE
-        progress(min(1.0, max(sweeps / wanted, (time.monotonic() - began) / SECONDS)))
+        report()
     rows = rbm.visible.decode(v)
     if not np.isfinite(rows).all():
         raise NotMeasuredError("the model's draws overflow: its parameters are too large")
     states = np.asarray(v).reshape(*families.shape, -1)
-    found = averages_of(Swept(states, states, np.zeros_like(states[:, 0]), states, families))
-    converged, effective = bool(found.mixed.all()), int(found.families.min())
-    worth = f"the samples are of {effective:,} independent families of chains"
-    message = f"Converged: {worth}." if converged else f"Not converged: {worth}, or these differ."
-    # Relatives are neighbours, so the samples are shuffled.
-    order = np.random.default_rng(0).permutation(len(rows))
-    order = np.arange(len(rows)) if rbm.visible.n_totals else order
-    return Drawn(rows[order], sweeps, wanted, converged, message)
+    averages = averages_of(Swept(states, states, np.zeros_like(states[:, 0]), states, families))
+    converged = bool(averages.mixed.all())
+    origin = f"the samples are of {int(averages.families.min()):,} independent families of chains"
+    message = f"Not converged: {origin}, or these differ."
+    if converged:
+        message = f"Converged: {origin}."
+    if not rbm.visible.n_totals:
+        # Relatives are neighbours, so the samples are shuffled.
+        rows = rows[np.random.default_rng(0).permutation(len(rows))]
+    return Drawn(rows, sweeps, wanted, converged, message)
 
 
 @eqx.filter_jit
@@ -122,14 +136,14 @@ def _started(rbm: RBM, *, key: PRNGKeyArray) -> Population:
 
 @eqx.filter_jit
 def _moved(
-    rbm: RBM, here: Population, begin: Array, end: Array, *, key: PRNGKeyArray
+    rbm: RBM, population: Population, begin: Array, end: Array, *, key: PRNGKeyArray
 ) -> Population:
-    return moved_population(path_to(rbm), begin, end, STRIDE, here, key=key)
+    return moved_population(path_to(rbm), begin, end, STRIDE, population, key=key)
 
 
 @eqx.filter_jit
-def _evened(here: Population, *, key: PRNGKeyArray) -> tuple[Array, Array]:
-    return evened(here, key=key)
+def _evened(population: Population, *, key: PRNGKeyArray) -> tuple[Array, Array]:
+    return evened(population, key=key)
 
 
 @eqx.filter_jit

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import jax
 import numpy as np
 
-from .._threefry import key_of
-from ..data import Dataset
-from ..errors import input_error
-from ..missing import impute
-from ..rbm import RBM
-from .folder import CONFIG, RunFolder
-from .rows import Rows, own_rows, rows_for_model
-from .text_formats import text_format_for
+from ..._threefry import key_of
+from ...data import Dataset
+from ...diagnostics.base import Mixing
+from ...errors import input_error
+from ...missing import impute
+from ...partition_function.base import LogZ
+from ...rbm import RBM
+from ..folder import RunFolder, is_run
+from ..rows import Rows, own_rows, rows_for_model
+from ..text_formats import text_format_for
+from .sampling import Drawn
 
-GIVEN = "given"  # the name of rows that are told by their file
+GIVEN = "given"  # the name of the rows of a file that names no parts
 
 
-class Target(NamedTuple):
-    """A model and its rows.
+@dataclass(kw_only=True)
+class Target:
+    """A model and its rows, and what blocks have measured that later ones and pictures need.
 
     Attributes:
         rbm: the model.
@@ -30,8 +34,11 @@ class Target(NamedTuple):
         data: the rows; None where there are none.
         name: which part of them is scored; None where there are no rows.
         own: whether they are the rows of the run's own source.
-        key: a JAX random key.
+        seed: random seed of the evaluation.
         source: the file that the user named in place of the run's own source; None for none.
+        log_z: log Z of the model; None before it is computed.
+        mixing: how fast chains mix; None if that is not known.
+        samples: samples of the model; None if there are none.
     """
 
     rbm: RBM
@@ -39,18 +46,16 @@ class Target(NamedTuple):
     data: Rows | None
     name: str | None
     own: bool
-    key: Any
+    seed: int
     source: str | None = None
+    log_z: LogZ | None = None
+    mixing: Mixing | None = None
+    samples: Drawn | None = None
 
     @property
     def parts(self) -> dict[str, Dataset]:
         """Datasets by name, "train", "validation" and "test" as far as there are any."""
         return {} if self.data is None else self.data.parts
-
-    @property
-    def notes(self) -> list[str]:
-        """Sentences that describe the rows."""
-        return [] if self.data is None else [self.data.about, *self.data.notes]
 
     @property
     def scored(self) -> Dataset | None:
@@ -62,13 +67,14 @@ class Target(NamedTuple):
         """Names of the training rows, and of rows that the model has not seen; None if unknown."""
         if not self.own or "train" not in self.parts:
             return None
-        others = (self.name, "validation", "test")
-        held_out = next((name for name in others if name != "train" and name in self.parts), None)
-        return None if held_out is None else ("train", held_out)
+        for name in (self.name, "validation", "test"):
+            if name is not None and name != "train" and name in self.parts:
+                return "train", name
+        return None
 
     def key_of(self, number: int) -> Any:
         """Return the random key of a block, by its number."""
-        return jax.random.fold_in(self.key, number)
+        return jax.random.fold_in(key_of(self.seed), number)
 
     def rows(self, name: str, most: int) -> np.ndarray:
         """Return at most `most` rows of a part, evenly spaced; grey levels are drawn once.
@@ -81,21 +87,17 @@ class Target(NamedTuple):
         return impute(self.rbm, rows, key=self.key_of(0), draws=1).draws[0]
 
 
-def is_run(path: str) -> bool:
-    """Return whether a path is the folder of a run."""
-    return (Path(path) / CONFIG).is_file()
-
-
 def target_of(
     run: str,
     data: str | None,
     rbm: RBM,
+    *,
     part: str,
     binarize: str | None,
     scale: float | None,
     seed: int,
-    source: str | None = None,
-    text: Mapping[str, Any] | None = None,
+    source: str | None,
+    text: Mapping[str, Any],
 ) -> Target:
     """Return a model with the rows that it is scored on.
 
@@ -113,40 +115,30 @@ def target_of(
     Raises:
         InputError: the rows cannot be read or do not fit the model.
     """
+    folder = RunFolder(run)
     rows = None
-    columns, sites = RunFolder(run).columns(), RunFolder(run).sites()
     if data is not None:
-        rows = rows_for_model(
-            data,
-            rbm,
-            binarize or _binarize_of(run),
-            scale,
-            columns,
-            sites,
-            text_format_for(data, run, text or {}),
-            RunFolder(run).config() if is_run(run) else None,
-        )
-        if part == "auto" and list(rows.parts) == ["train"]:  # those of a file are all alike
+        config = folder.config() if is_run(run) else None
+        if binarize is None:  # a model file does not say how its rows were treated
+            binarize = "stochastic" if config is None else config.binarize
+        text_format = text_format_for(data, run, text)
+        columns = folder.columns()
+        sites = folder.sites()
+        rows = rows_for_model(data, rbm, binarize, scale, columns, sites, text_format, config)
+        if part == "auto" and list(rows.parts) == ["train"]:  # a file of rows without parts
             rows = rows._replace(parts={GIVEN: rows.parts["train"]})
     elif is_run(run):
-        rows = own_rows(RunFolder(run), source)
-    key = key_of(seed)
-    if rows is None:
-        return Target(rbm, run, None, None, False, key)
-    name = _choose(part, rows.parts, data or run)
-    return Target(rbm, run, rows, name, data is None, key, source)
+        rows = own_rows(folder, source)
+    name = None if rows is None else _chosen_part(part, rows.parts, data or run)
+    own = rows is not None and data is None
+    return Target(rbm=rbm, run=run, data=rows, name=name, own=own, seed=seed, source=source)
 
 
-def _binarize_of(run: str) -> str:
-    """Return how a run treated grey levels; "stochastic" for a model file, which does not say."""
-    return RunFolder(run).config().binarize if is_run(run) else "stochastic"
-
-
-def _choose(part: str, parts: dict[str, Dataset], source: str) -> str:
+def _chosen_part(part: str, parts: dict[str, Dataset], source: str) -> str:
     """Return the name of the rows to score; by default test, else validation, else train."""
-    wanted = (part,) if part != "auto" else ("test", "validation", "train", GIVEN)
+    wanted = ("test", "validation", "train", GIVEN) if part == "auto" else (part,)
     for name in wanted:
         if name in parts:
             return name
-    found, advice = f"{' and '.join(parts)} rows only", "choose one of these with --rows"
-    raise input_error(source, f"{part} rows", found, advice)
+    found = f"{' and '.join(parts)} rows only"
+    raise input_error(source, f"{part} rows", found, "choose one of these with --rows")
