@@ -17,6 +17,7 @@ from harmonium.runs.display import Display
 from harmonium.runs.evaluate import EvaluationConfig, evaluate
 from harmonium.runs.evaluation.pictures import Pictures
 from harmonium.runs.evaluation.result import Evaluation
+from harmonium.runs.evaluation.target import Target
 from harmonium.runs.summaries import LogZSummary
 
 PICTURES = ["log_z.png", "autocorrelations.png", "energies.png", "pca.png", "means.png"]
@@ -59,7 +60,8 @@ def test_every_block_of_the_report_is_filled_for_a_run(cli, run):
         "means",
         "covariances",
     ]
-    assert found["sample_quality"]["sweeps"] >= 1_000
+    assert found["sample_quality"]["samples"] == 1_000
+    assert found["sample_quality"]["converged"]
     assert found["pictures"] == [f"figures/{name}" for name in PICTURES[1:]]
     assert found["pictures_left_out"] == {"log_z.png": "log Z is exact: nothing was annealed"}
     assert sorted(path.name for path in Path("figures").iterdir()) == sorted(PICTURES[1:])
@@ -87,7 +89,7 @@ def test_a_folder_that_cannot_be_written_loses_no_evaluation(cli, run, monkeypat
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    for name in ("chains.mixing", "chains.equilibrium", "samples.draw"):
+    for name in ("chains.mixing", "chains.equilibrium", "samples.drawn_rows"):
         monkeypatch.setattr(f"{BLOCKS}.{name}", overflow)
     monkeypatch.setattr("harmonium.runs.folder.write_whole", full)
     status, out, err = cli(f"evaluate {run} --json")
@@ -139,7 +141,7 @@ def overflow(*_, **__):
 
 
 def test_a_block_that_fails_loses_no_other(cli, trained, monkeypatch):
-    monkeypatch.setattr(f"{BLOCKS}.pseudo_likelihood.pseudo_log_likelihoods", overflow)
+    monkeypatch.setattr(f"{BLOCKS}.prediction.pseudo_log_likelihoods", overflow)
     status, out, _ = cli(f"evaluate {trained} --quick")
     assert status == 0
     flat = " ".join(out.split())
@@ -156,7 +158,7 @@ def test_an_interruption_of_log_z_ends_with_130_and_says_nothing(cli, trained, m
 
 
 def test_an_interruption_of_a_later_block_leaves_what_was_known(cli, trained, monkeypatch):
-    monkeypatch.setattr(f"{BLOCKS}.reconstruction.reconstruction_errors", interrupted)
+    monkeypatch.setattr(f"{BLOCKS}.prediction.reconstruction_errors", interrupted)
     status, out, err = cli(f"evaluate {trained} --json")
     found = strict(out)
     assert (status, found["status"]) == (130, "interrupted")
@@ -282,9 +284,9 @@ def test_an_unconverged_estimate_ends_with_3_under_must_converge(cli):
 def test_an_estimate_that_nothing_could_contradict_is_unchecked(capsys, checked):
     words = {"method": "annealed", "message": "", "converged": False, "checked": checked}
     log_z = LogZSummary(value=1.0, low=0.0, high=2.0, **words)
-    evaluation = Evaluation(
-        run="run", model="", log_z=log_z, blocks={}, pictures=Pictures(), seconds={}
-    )
+    rbm = hm.RBM(hm.Bernoulli(2), hm.Bernoulli(2), np.zeros((2, 2)))
+    target = Target(rbm, EvaluationConfig(run="run"), None, None)
+    evaluation = Evaluation(target=target, log_z=log_z, blocks={}, pictures=Pictures(), seconds={})
     assert tell(evaluation, True, True) == 3
     said = capsys.readouterr().err
     assert ("did NOT converge" in said) == checked

@@ -19,7 +19,6 @@ from ..partition_function.by_totals import log_z_of_rows, totals_of
 from ..rbm import RBM
 from ..report import page_of
 from ..statistics import effective_size
-from .config import RunConfig
 from .folder import RunFolder, is_run, trials_in
 from .jsonable import jsonable
 from .options import EVALUATION_SEED
@@ -63,35 +62,40 @@ class Compared(NamedTuple):
 
 
 class _Scored(NamedTuple):
-    """A run that has been scored, with log p of each row.
+    """A run with log p of each of the rows that it was scored on.
 
     Attributes:
-        run: its folder.
-        source: the name of its source.
-        rows: the rows that it was scored on, shape (n, columns).
-        columns: names of the columns of a table; empty for other rows.
-        log_p: log p of each row, shape (n,), nats.
-        weights: of the rows, shape (n,), which sum to 1.
+        run: its folder, as the user named it.
+        source: its rows.
+        rows: those that it was scored on, shape (n, columns).
+        weights: of these, shape (n,), which sum to 1.
+        log_p: log p of each, shape (n,), nats.
         log_z_error: standard error of log Z, nats.
         size: the number of weights of the model.
         summary: what the run reported.
         score: its log-likelihood.
-        config: its options.
-        history: its metrics.
     """
 
     run: str
-    source: str
+    source: Rows
     rows: np.ndarray
-    columns: set[str]
-    log_p: np.ndarray
     weights: np.ndarray
+    log_p: np.ndarray
     log_z_error: float
     size: int
     summary: Summary
     score: ScoreSummary
-    config: RunConfig
-    history: list[dict[str, Any]]
+
+    @property
+    def folder(self) -> RunFolder:
+        """The folder of the run."""
+        return RunFolder(self.run)
+
+    @property
+    def columns(self) -> set[str]:
+        """Names of the columns of a table that the model has; none for other rows."""
+        columns = () if self.source.columns is None else self.source.columns.columns
+        return {column.name for column in columns if column.parts}
 
     @property
     def mean(self) -> float:
@@ -123,8 +127,8 @@ def compare(runs: list[str], out: str | None, source: str | None = None) -> list
     finished = [run for run in runs if not is_run(run) or _has_score(run)]
     if len(finished) > 1:  # `runs/*` may hold some that go on
         runs = finished
-    sources = _Sources(source)
-    scored = sorted((_scored(run, sources) for run in runs), key=lambda run: -run.mean)
+    known: dict[tuple[Any, ...], Rows] = {}
+    scored = sorted((_scored(run, source, known) for run in runs), key=lambda run: -run.mean)
     best = scored[0]
     for other in scored[1:]:
         _check_same_rows(best, other)
@@ -132,10 +136,10 @@ def compare(runs: list[str], out: str | None, source: str | None = None) -> list
     if out is not None:
         content = {
             "kind": "comparison",
-            "title": f"{best.source}: {len(scored)} runs",
+            "title": f"{best.source.name}: {len(scored)} runs",
             "rows": count_of(len(best.rows), f"{best.score.rows} row"),
             "runs": [jsonable(run._asdict()) for run in compared],
-            "histories": [jsonable(run.history) for run in scored],
+            "histories": [jsonable(run.folder.metrics()) for run in scored],
         }
         write_whole(Path(out), page_of(content, str(content["title"])).encode())
     return compared
@@ -159,37 +163,31 @@ def _check_same_rows(best: _Scored, other: _Scored) -> None:
         raise input_error(other.run, expected, "other rows", advice)
 
 
-class _Sources:
-    """The rows of runs; those of runs that began with the same rows are read once."""
+def _rows_of(folder: RunFolder, source: str | None, known: dict[tuple[Any, ...], Rows]) -> Rows:
+    """Return the rows of a run's source; those of runs that began with the same are read once.
 
-    def __init__(self, source: str | None):
-        self.source = source
-        self._known: dict[tuple[str | None, ...], Rows] = {}
-
-    def rows_of(self, folder: RunFolder) -> Rows:
-        """Return the rows of a run's source.
-
-        Raises:
-            InputError: as `own_rows`.
-        """
-        summary = folder.rows()
-        # Hashes are of codes: runs on a table may code its cells in the same way by chance.
-        if self.source is not None or not summary.counts or folder.columns() is not None:
-            return own_rows(folder, self.source)
-        hashes = tuple(summary.hashes.values())
-        if hashes not in self._known:
-            self._known[hashes] = own_rows(folder)
-        return self._known[hashes]
+    Args:
+        folder: the folder of the run.
+        source: the file of rows that the user names, if not the run's own source.
+        known: the rows of other runs by their hashes, to which these are added.
+    """
+    # Hashes are of codes: two tables may have the same ones, and other names of columns.
+    hashes = tuple(folder.rows().hashes.values())
+    if source is not None or not any(hashes) or folder.columns() is not None:
+        return own_rows(folder, source)
+    if hashes not in known:
+        known[hashes] = own_rows(folder)
+    return known[hashes]
 
 
-def _scored(run: str, sources: _Sources) -> _Scored:
+def _scored(run: str, source: str | None, known: dict[tuple[Any, ...], Rows]) -> _Scored:
     folder = RunFolder(run)
     summary = folder.summary() if is_run(run) else None
     if summary is None or summary.log_likelihood is None or summary.log_z is None:
         found = "a run without a score" if is_run(run) else "no run"
         advice = "let it end, with harmonium resume"
         raise input_error(run, "the folder of a run that has ended", found, advice)
-    rows = sources.rows_of(folder)
+    rows = _rows_of(folder, source, known)
     part: Dataset = summary.log_likelihood.part_of(rows.parts, folder.path)
     key = key_of(EVALUATION_SEED)
     values = np.asarray(part.rows(key=key))
@@ -201,22 +199,16 @@ def _scored(run: str, sources: _Sources) -> _Scored:
     weights = np.ones(len(part))
     if part.weights is not None:
         weights = np.asarray(part.weights, float)
-    columns = set()
-    if rows.columns is not None:
-        columns = {column.name for column in rows.columns.columns if column.parts}
     return _Scored(
-        run=run,
-        source=rows.name,
-        rows=values,
-        columns=columns,
-        log_p=log_p,
-        weights=weights / weights.sum(),
-        log_z_error=summary.log_z.stderr,
-        size=int(np.prod(rbm.dense_weights.shape)),
-        summary=summary,
-        score=summary.log_likelihood,
-        config=folder.config(),
-        history=folder.metrics(),
+        run,
+        rows,
+        values,
+        weights / weights.sum(),
+        log_p,
+        summary.log_z.stderr,
+        int(np.prod(rbm.dense_weights.shape)),
+        summary,
+        summary.log_likelihood,
     )
 
 
@@ -257,5 +249,5 @@ def _beside(run: _Scored, best: _Scored) -> Compared:
         seconds=run.summary.seconds,
         updates=run.summary.updates,
         weights=run.size,
-        command=run.config.command,
+        command=run.folder.config().command,
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..errors import NotFiniteError, input_error
+from ..errors import NotFiniteError
 from ..io.storage import load
 from ..partition_function import finite_z
 from ..partition_function.enumerated import LARGEST_LOG2_STATES
@@ -15,26 +15,15 @@ from ..rbm import RBM
 from .checks import refuse_many_states
 from .display import Display
 from .evaluation.base import AbstractBlock, NotKnown
-from .evaluation.blocks import BLOCKS
 from .evaluation.likelihood import annealing_picture, likelihood
+from .evaluation.options import EvaluationConfig
 from .evaluation.pictures import Pictures
 from .evaluation.progress import EvaluationProgress
-from .evaluation.result import DONE, INTERRUPTED, Evaluation, ScoredRows
+from .evaluation.result import BLOCKS, DONE, INTERRUPTED, Evaluation
 from .evaluation.target import target_of
 from .failures import failure_of
 from .folder import RunFolder
 from .memory import refuse_beyond_memory
-from .options import (
-    BINARIZE,
-    EVALUATION_SEED,
-    PARTS,
-    SCORES,
-    check_choice,
-    check_count,
-    check_folder,
-    check_number,
-    check_seed,
-)
 from .prepare import BYTES, COPIES_IN_FLIGHT
 from .report import report_with
 from .rows import Rows
@@ -42,78 +31,6 @@ from .rows import Rows
 DEFAULT_CHAINS = 512
 QUICK = "left out by --quick"
 USUAL_STEPS = 4_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvaluationConfig:
-    """The options of `harmonium evaluate`.
-
-    Attributes:
-        run: a run folder or a model.
-        data: a built-in data set or a file; None for the run's own source.
-        rows: which of the source's rows to score, one of `PARTS`.
-        method: "auto", "exact", "annealed" or "tempered".
-        chains: annealing chains in each direction, or tempered chains; None for the default of
-            the method.
-        steps: steps of each annealing run; None for as many as needed.
-        seconds: time after which log Z takes no more steps or chains.
-        quick: whether mixing, equilibrium and samples are left out.
-        pictures: folder for pictures as PNG files; None for no pictures.
-        seed: random seed of the evaluation.
-        binarize: how grey levels are treated, one of `BINARIZE`; None for as the run did.
-        scale: the grey level that means 1.
-        text: how a text file is read, as `text_format_for` takes it.
-        source: the file that has the rows of the run's own source, if that may not be used.
-    """
-
-    run: str
-    data: str | None = None
-    rows: str = "auto"
-    method: str = "auto"
-    chains: int | None = None
-    steps: int | None = None
-    seconds: float = 120.0
-    quick: bool = False
-    pictures: str | None = None
-    seed: int = EVALUATION_SEED
-    binarize: str | None = None
-    scale: float | None = None
-    text: dict[str, Any] = field(default_factory=dict)
-    source: str | None = None
-
-    def __post_init__(self):
-        """Check each option on its own; options that depend on the model are checked later.
-
-        Raises:
-            InputError: names the option, what was expected, what was found and what to do.
-        """
-        if self.source is not None and self.data is not None:
-            found, advice = f"DATA {self.data} too", "leave one of them out"
-            raise input_error("--source", "the rows of the run's own source", found, advice)
-        check_choice("--rows", self.rows, PARTS)
-        if self.text and self.data is None:
-            option = f"--{next(iter(self.text))}"
-            advice = "leave it out: a run's own rows are read as the run did"
-            raise input_error(option, "a file of rows as DATA", "none", advice)
-        if self.binarize is not None:
-            check_choice("--binarize", self.binarize, BINARIZE)
-        check_seed(self.seed)
-        check_choice("--method", self.method, SCORES)
-        if self.chains is not None:
-            check_count("--chains", self.chains, least=8 if self.method == "tempered" else 2)
-        if self.steps is not None:
-            check_count("--steps", self.steps, least=2)
-            if self.method == "tempered":
-                found = "a number of them"
-                expected, advice = "no --steps with --method tempered", "give --seconds instead"
-                raise input_error(f"--steps {self.steps}", expected, found, advice)
-        check_number("--seconds", self.seconds, "a positive number", "give 120", below=1e9)
-        if self.pictures is not None:
-            name = f"--pictures {self.pictures}"
-            if self.quick:
-                advice = "leave out one of them"
-                raise input_error(name, "no --quick, which draws none", "both", advice)
-            check_folder(name, Path(self.pictures))
 
 
 def evaluate(options: EvaluationConfig, display: Display) -> Evaluation:
@@ -136,17 +53,7 @@ def evaluate(options: EvaluationConfig, display: Display) -> Evaluation:
             " weights."
         )
     settings = _settings(options, rbm)
-    target = target_of(
-        options.run,
-        options.data,
-        rbm,
-        part=options.rows,
-        binarize=options.binarize,
-        scale=options.scale,
-        seed=options.seed,
-        source=options.source,
-        text=options.text,
-    )
+    target = target_of(rbm, options)
     blocks: dict[str, AbstractBlock | NotKnown] = {}
     pictures = Pictures()
     with EvaluationProgress(display) as stages:
@@ -163,11 +70,8 @@ def evaluate(options: EvaluationConfig, display: Display) -> Evaluation:
             draw = partial(pictures.draw, available, target, Path(options.pictures))
             stages.attempt("pictures", draw)
         evaluation = Evaluation(
-            run=options.run,
-            data=options.data,
-            model=str(rbm),
+            target=target,
             status=INTERRUPTED if stages.interrupted else DONE,
-            rows=ScoredRows.of(target),
             log_z=log_z,
             log_likelihood=score,
             blocks=blocks,

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 from .._files import inside, parsed_json
@@ -58,7 +57,7 @@ class RunFolder:
 
     def __init__(self, path: str | os.PathLike):
         self.path = Path(path)
-        self._held: int | None = None
+        self._locked: int | None = None
         self.checkpoints = Checkpoints(self.path)
 
     def __enter__(self) -> RunFolder:
@@ -75,24 +74,27 @@ class RunFolder:
         if os.name == "posix":
             import fcntl  # POSIX only
 
-            held = os.open(self.path, os.O_RDONLY)
+            descriptor = os.open(self.path, os.O_RDONLY)
             try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                os.close(held)
-                expected = "a run that no other process uses"
-                found, advice = "another process at work on it", "wait for it, or end it"
-                raise input_error(str(self.path), expected, found, advice) from None
+                os.close(descriptor)
+                raise input_error(
+                    str(self.path),
+                    "a run that no other process uses",
+                    "another process at work on it",
+                    "wait for it, or end it",
+                ) from None
             except OSError:  # a file system without locks
-                os.close(held)
+                os.close(descriptor)
             else:
-                self._held = held
+                self._locked = descriptor
 
-    def __exit__(self, kind: type | None, error: Any, traceback: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         """Release the lock."""
-        if self._held is not None:
-            os.close(self._held)
-            self._held = None
+        if self._locked is not None:
+            os.close(self._locked)
+            self._locked = None
 
     @classmethod
     def claim(cls, out: str | None, name: str, overwrite: bool, config: RunConfig) -> RunFolder:
@@ -119,8 +121,9 @@ class RunFolder:
         except FileExistsError:
             raise _taken(path) from None
         except OSError as error:
-            expected, found = "a folder that can be written to", error.strerror or str(error)
-            raise input_error(f"--out {path}", expected, found.lower(), OTHER_NAME) from None
+            reason = (error.strerror or str(error)).lower()
+            expected = "a folder that can be written to"
+            raise input_error(f"--out {path}", expected, reason, OTHER_NAME) from None
         return str(path)
 
     def _begin(self, config: RunConfig, overwrite: bool) -> None:
@@ -174,8 +177,8 @@ class RunFolder:
         Raises:
             InputError: it is no run on a table, or the file is damaged.
         """
-        found = "a model of plain numbers"
-        return self._needed(self.columns(), "the folder of a run on a table", found, "TABLE")
+        expected = "the folder of a run on a table"
+        return self._needed(self.columns(), expected, "a model of plain numbers", "TABLE")
 
     def sites(self) -> Sites | None:
         """Read what the sites of the run's alignment mean; None if its rows are no sequences.
@@ -191,8 +194,8 @@ class RunFolder:
         Raises:
             InputError: it is no run on an alignment, or the file is damaged.
         """
-        expected, found = "the folder of a run on an alignment", "a model of other rows"
-        return self._needed(self.sites(), expected, found, "FILE.fasta")
+        expected = "the folder of a run on an alignment"
+        return self._needed(self.sites(), expected, "a model of other rows", "FILE.fasta")
 
     def _meaning(self, name: str, from_record: Callable[[Any, str], T]) -> T | None:
         """Read a file that says what the run's rows mean; None if there is none."""
@@ -249,8 +252,9 @@ class RunFolder:
     @by_first
     def keep_metrics_until(self, updates: int) -> None:
         """Drop the records after this update, that of the checkpoint to resume from."""
-        kept = [to_json(record) + "\n" for record in self.metrics() if record["update"] <= updates]
-        write_whole(self.file(METRICS), "".join(kept).encode())
+        records = [record for record in self.metrics() if record["update"] <= updates]
+        lines = [to_json(record) + "\n" for record in records]
+        write_whole(self.file(METRICS), "".join(lines).encode())
 
     def save(
         self,
@@ -269,10 +273,11 @@ class RunFolder:
             form: how the state is written.
             models: all models of an ensemble that has ended.
         """
-        written = {self.model(number): each for number, each in enumerate(models)}
-        written |= {} if rbm is None else {self.file(MODEL): rbm}
-        for path, each in written.items():
-            self._write_model(str(path), format_to_write(path).serialise(each, path.name))
+        files = {self.model(number): model for number, model in enumerate(models)}
+        if rbm is not None:
+            files[self.file(MODEL)] = rbm
+        for path, model in files.items():
+            self._write_model(str(path), format_to_write(path).serialise(model, path.name))
         self.checkpoints.write(state, fingerprint, form)
 
     @by_first

@@ -151,16 +151,16 @@ def _baselines(rows: Rows, score: dict[str, Any] | None) -> list[dict[str, Any]]
     """Return simpler models' log-likelihoods of the rows that the model is scored on."""
     if not score or score.get("without_hidden_units") is None:
         return []
-    alone = score["without_hidden_units"]
-    found = [baseline("independent units", "a model of independent units", alone)]
+    independent = baseline(
+        "independent units", "a model of independent units", score["without_hidden_units"]
+    )
     key = key_of(EVALUATION_SEED)
-    train, scored = rows.parts["train"].some(MOST_ROWS_OF_TREE), rows.parts[score["rows"]]
+    train = rows.parts["train"].some(MOST_ROWS_OF_TREE)
+    scored = rows.parts[score["rows"]]
     try:
         tree = tree_log_likelihood(train.rows(key=key), scored.rows(key=key), train.weights)
     except InputError:  # numbers, or missing values
-        return found
+        return [independent]
     density = 0.0 if scored.log_density is None else float(np.mean(scored.log_density))
-    return [
-        *found,
-        baseline("best tree", "the best tree of dependences (Chow-Liu)", tree + density),
-    ]
+    words = "the best tree of dependences (Chow-Liu)"
+    return [independent, baseline("best tree", words, tree + density)]

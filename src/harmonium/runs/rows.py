@@ -114,8 +114,8 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
         seed=config.seed_of_rows,
     )
     visible = visible_layer(table, config.visible)
-    looks = config.visible == "auto" and config.groups and not table.exhaustive
-    if looks and table.kind == "binary":
+    may_group = config.visible == "auto" and config.groups and not table.exhaustive
+    if may_group and table.kind == "binary":
         groups = column_groups(parts["train"])
         if groups.all:
             visible = Exclusive(parts["train"].columns, groups.all)
@@ -130,8 +130,12 @@ def roles_of(config: RunConfig) -> dict[str, Any]:
 
 def _fraction(config: RunConfig) -> float | Literal["auto"]:
     """Return the fraction to hold out; a run that decides nothing by cross-validation needs one."""
-    decides = config.epochs is None and config.penalty in (None, "auto") and config.keep != "best"
-    return config.validation if decides or config.validation != "auto" else USUAL_FRACTION
+    may_cross_validate = (
+        config.epochs is None and config.penalty in (None, "auto") and config.keep != "best"
+    )
+    if config.validation == "auto" and not may_cross_validate:
+        return USUAL_FRACTION
+    return config.validation
 
 
 def told_columns(config: RunConfig) -> dict[str, Any] | None:
@@ -173,11 +177,11 @@ def rows_for_model(
     Raises:
         InputError: the source cannot be read, or its width or values do not fit the model.
     """
-    told = asdict(text_format or TextFormat())
+    settings = asdict(text_format or TextFormat())
     if config is not None and sites is None and data not in BUILTIN:
-        told |= roles_of(config) | {"new_rows": True}
+        settings |= roles_of(config) | {"new_rows": True}
     if columns is not None:
-        table = open_source(data, columns=columns, **told)
+        table = open_source(data, columns=columns, **settings)
         part = dataset_of(
             table,
             table.train,
@@ -187,17 +191,18 @@ def rows_for_model(
         )
         return _rows(table, rbm.visible, {"train": part}, ())
     if sites is not None:
-        table = open_source(data, sites=sites, **told)
+        table = open_source(data, sites=sites, **settings)
         return _rows(table, rbm.visible, {"train": dataset_of(table, table.train, binarize)}, ())
-    visible, row = rbm.visible, row_of(rbm.visible)
+    visible = rbm.visible
+    row = row_of(visible)
     states = visible.size // visible.n_units if row and row.rows == "codes" else None
     low, high = visible.support
     other = "bernoulli" if (low >= 0).all() and (high <= 1).all() else "gaussian"
     named = row.name if row else other  # `refuse_misfit` checks the values of each column
     dropped = None if config is None else told_columns(replace(config, columns=None))
     if dropped is not None and data not in BUILTIN:
-        told["columns"] = dropped
-    table = open_source(data, visible=named, scale=scale, states=states, **told)
+        settings["columns"] = dropped
+    table = open_source(data, visible=named, scale=scale, states=states, **settings)
     arrays = {"train": table.train, "validation": table.validation, "test": table.test}
     parts: dict[str, Dataset] = {}
     for name, array in arrays.items():
@@ -254,10 +259,10 @@ def fingerprint(rows: Rows, *, standardised: bool, part: str = "train") -> str:
     kind = f"{kinds} {train.scale:g} {train.stochastic}"
     kind += " standardised" if standardised else ""
     kind += "" if rows.stream is None else f" of {len(rows.stream)}"
-    found = hashlib.sha256(kind.encode())
+    digest = hashlib.sha256(kind.encode())
     for array in arrays:
-        found.update(np.ascontiguousarray(array).data)
-    return found.hexdigest()
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 def hashes(rows: Rows) -> dict[str, str]:
@@ -293,7 +298,8 @@ def own_rows(folder: RunFolder, source: str | None = None) -> Rows:
         raise input_error(config.origin, expected, "other rows", advice)
     if source is None:
         check_hashes(folder, config, hashes(rows), rows.columns is not None)
-    options, model = folder.file(CONFIG), folder.path / MODEL
+    options = folder.file(CONFIG)
+    model = folder.path / MODEL
     check_units(rows.visible, options, model)
     check_hidden(config.hidden, options, model)
     return rows

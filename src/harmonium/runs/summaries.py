@@ -42,22 +42,14 @@ class LogZSummary:
     @classmethod
     def of(cls, log_z: LogZ) -> LogZSummary:
         """Return the summary of log Z, whose log weights are reduced to one-sided estimates."""
-        estimates: dict[str, float] = {}
-        if log_z.forward is not None and log_z.reverse is not None:
-            estimates["forward_estimate"] = float(log_mean_exp(log_z.forward))
-            estimates["reverse_estimate"] = -float(log_mean_exp(log_z.reverse))
-        return cls(
-            value=log_z.value,
-            low=log_z.low,
-            high=log_z.high,
-            method=log_z.method,
-            converged=log_z.converged,
-            message=log_z.message,
-            ess=log_z.ess,
-            gap=log_z.gap,
-            checked=log_z.checked,
-            **estimates,
-        )
+        record = log_z._asdict()
+        forward = record.pop("forward")
+        reverse = record.pop("reverse")
+        if forward is not None:
+            record["forward_estimate"] = float(log_mean_exp(forward))
+        if reverse is not None:
+            record["reverse_estimate"] = -float(log_mean_exp(reverse))
+        return cls(**record)
 
     @property
     def stderr(self) -> float:
@@ -110,18 +102,14 @@ class ScoreSummary:
             n_units: the number of visible units.
             without_hidden_units: the result of `without_hidden_units`, None if it is not known.
         """
+        record = score._asdict()
+        del record["log_z"]  # which has a summary of its own
         return cls(
-            value=score.value,
-            low=score.low,
-            high=score.high,
-            converged=score.converged,
+            **record,
             rows=rows,
             n_rows=n_rows,
-            method=score.method,
-            stderr_rows=score.stderr_rows,
             without_hidden_units=without_hidden_units,
             per_unit=score.value / n_units,
-            note=score.note,
         )
 
     def part_of(self, parts: Mapping[str, T], run: Path) -> T:
@@ -228,7 +216,7 @@ class EvaluationTable:
     """
 
     heads: list[str]
-    sections: list[list[tuple[str, ...]]]
+    sections: list[list[tuple[str, str, str]]]
 
     @classmethod
     def read(cls, path: Path) -> EvaluationTable:

@@ -15,6 +15,7 @@ from ..failures import NotMeasuredError
 from .target import Target
 
 Line = tuple[str, str, str]  # a quantity, its value, and how to read it
+Picture = tuple[str, Callable[[Any, Target], Any]]
 ReportProgress = Callable[[float], Any]
 MOST_ROWS = 10_000
 NO_ROWS = "no rows; name them as DATA"
@@ -26,20 +27,19 @@ class AbstractBlock(ABC):
     Attributes:
         name: its key in the JSON.
         title: what the table says in place of a result that is not known; "" for no such line.
-        group: blocks of one group stand together in the table.
         stage: what the progress display calls it.
         seconds: about how long it may take at most; None for no limit.
         is_slow: whether `--quick` leaves it out.
-        pictures: names of picture files, each with the function of the target that draws it.
+        pictures: names of picture files, each with the function that draws it, which is called with
+            `harmonium.plot` and the target. Matplotlib is imported only where pictures are drawn.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
-    group: ClassVar[str]
     stage: ClassVar[str]
     seconds: ClassVar[float | None] = None
     is_slow: ClassVar[bool] = False
-    pictures: ClassVar[tuple[tuple[str, Callable[[Target], Any]], ...]] = ()
+    pictures: ClassVar[tuple[Picture, ...]] = ()
 
     @classmethod
     @abstractmethod

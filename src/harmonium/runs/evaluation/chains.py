@@ -20,16 +20,14 @@ SECONDS = 20.0
 SWEEPS = 100_000
 
 
-def _autocorrelations(target: Target) -> Any:
-    from ...plot import autocorrelations
-
+def _autocorrelations(plot: Any, target: Target) -> Any:
     if target.mixing is None:
         raise NotMeasuredError("the mixing of chains is not known")
     observables = target.mixing.observables
     if not observables:
         raise NotMeasuredError("no observable changed")
     curves = [observable.autocorrelation for observable in observables.values()]
-    return autocorrelations(curves, names=list(observables), sweeps=target.mixing.lags)
+    return plot.autocorrelations(curves, names=list(observables), sweeps=target.mixing.lags)
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,6 @@ class Mixing(AbstractBlock):
 
     name = "mixing"
     title = "relaxation time"
-    group = "chains"
     stage = "mixing"
     seconds = SECONDS
     is_slow = True
@@ -77,15 +74,11 @@ class Mixing(AbstractBlock):
             time = f"at least {time}"
             explanation += f"; not resolved within {limit}"
         rhat = f"{mixing.rhat:.3f}" if mixing.observables else "not known"
-        test = f"chains from two kinds of start: p = {mixing.two_sided:.2g}"
+        test = f"chains from two kinds of start: p = {mixing.two_sided:.2g}; DIFFER below {LEVEL:g}"
         return [
             ("relaxation time", time, explanation),
             ("  R-hat", rhat, f"below 1.01 is good; slowest: {mixing.slowest}"),
-            (
-                "  two starts",
-                "agree" if mixing.met else "DIFFER",
-                f"{test}; DIFFER below {LEVEL:g}",
-            ),
+            ("  two starts", "agree" if mixing.met else "DIFFER", test),
         ]
 
 
@@ -99,7 +92,6 @@ class Equilibrium(AbstractBlock):
 
     name = "equilibrium"
     title = "trained at equilibrium"
-    group = "chains"
     stage = "equilibrium"
     seconds = SECONDS
     is_slow = True
@@ -114,12 +106,11 @@ class Equilibrium(AbstractBlock):
             NotMeasuredError: the target is a model without a run.
             InputError: the run's rows or checkpoint cannot be read.
         """
-        if not is_run(target.run):
-            raise NotMeasuredError(
-                "a model alone does not tell how it was trained; name a run folder"
-            )
-        folder = RunFolder(target.run)
-        config = config_of(folder, target.source)
+        if not is_run(target.options.run):
+            reason = "a model alone does not tell how it was trained; name a run folder"
+            raise NotMeasuredError(reason)
+        folder = RunFolder(target.options.run)
+        config = config_of(folder, target.options.source)
         rows = target.data
         if rows is None or not target.own:
             rows = own_rows(folder)

@@ -33,7 +33,7 @@ def likelihood(
     """
     rbm = target.rbm
     rows = target.scored
-    settings = settings | {"key": jax.random.key(target.seed), "progress": progress}
+    settings = settings | {"key": jax.random.key(target.options.seed), "progress": progress}
     if rows is None:
         estimate: LogZ = finite_score(rbm, lambda: log_z(rbm, **settings))
         target.log_z = estimate
@@ -92,18 +92,15 @@ def log_z_lines(log_z: LogZSummary) -> list[Line]:
     return [*lines, ("  converged", word, log_z.message)]
 
 
-def annealing_picture(target: Target) -> Any:
+def annealing_picture(plot: Any, target: Target) -> Any:
     """Draw the log weights of the annealing runs.
 
     Raises:
         NotMeasuredError: log Z was computed in another way.
     """
-    from ...plot import annealing_runs
-
     log_z = target.log_z
     if log_z is None or log_z.forward is None or log_z.reverse is None:
         method = "not known" if log_z is None else log_z.method.split(",")[0]
         raise NotMeasuredError(f"log Z is {method}: nothing was annealed")
-    return annealing_runs(
-        log_z.forward, log_z.reverse, value=log_z.value, low=log_z.low, high=log_z.high
-    )
+    interval = {"value": log_z.value, "low": log_z.low, "high": log_z.high}
+    return plot.annealing_runs(log_z.forward, log_z.reverse, **interval)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from ..failures import NotMeasuredError, failure_of
-from .base import ReportProgress
+from ..failures import failure_of
+from .base import Picture, ReportProgress
 from .target import Target
-
-Picture = tuple[str, Callable[[Target], Any]]
 
 
 @dataclass(frozen=True)
@@ -27,16 +24,20 @@ class Pictures:
         """Write pictures to a folder, which is made if needed; none is left half-written.
 
         Args:
-            pictures: names of files, each with the function of the target that draws it.
+            pictures: names of files, each with the function that draws it.
             target: the model, its rows, and what was measured of them.
             folder: the folder.
             progress: progress callback, called with the fraction done, 0 to 1.
         """
+        from ... import plot
+
         pictures = list(pictures)
         for number, (name, draw) in enumerate(pictures):
             path = folder / f"{name}.png"
             try:
-                _save(draw(target), path)
+                figure = draw(plot, target)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                plot.save_figure(figure, path)
                 self.written.append(str(path))
             except Exception as error:
                 self.left_out[path.name] = failure_of(error)
@@ -47,14 +48,3 @@ class Pictures:
         lines = [f"  {path}" for path in self.written]
         lines += [f"  no {name}: {reason}." for name, reason in self.left_out.items()]
         return ["", "pictures", *lines] if lines else []
-
-
-def _save(figure: Any, path: Path) -> None:
-    from ...plot import save_figure
-
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        save_figure(figure, path)
-    except OSError as error:
-        reason = f"it cannot be written: {error.strerror or error}".lower()
-        raise NotMeasuredError(reason) from None

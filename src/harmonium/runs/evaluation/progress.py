@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import TypeVar
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -37,22 +36,18 @@ class EvaluationProgress:
     def __enter__(self) -> EvaluationProgress:
         """Start the live display if there is a terminal."""
         if self.display.console.is_terminal:
-            columns = (
+            self.bar = Progress(
                 SpinnerColumn(),
                 TextColumn("{task.description}", markup=False),
                 BarColumn(bar_width=24),
+                TimeElapsedColumn(),
+                console=self.display.console,
+                transient=True,
             )
-            console = self.display.console
-            self.bar = Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
             self.bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Remove the live display; the table is printed in its place."""
         if self.bar is not None:
             self.bar.stop()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from itertools import groupby
 from typing import Any
 
 from rich.table import Table
@@ -13,30 +12,24 @@ from rich.text import Text
 from ...errors import count_of
 from ..display import Display
 from ..summaries import EvaluationTable, LogZSummary, ScoreSummary
-from .base import AbstractBlock, NotKnown, row_noun
-from .blocks import BLOCKS
+from .base import AbstractBlock, Line, NotKnown, row_noun
+from .chains import Equilibrium, Mixing
 from .likelihood import likelihood_lines, log_z_lines
 from .pictures import Pictures
+from .prediction import FreeEnergyGap, PredictedColumns, PseudoLikelihood, Reconstruction
+from .samples import SampleQuality
 from .target import Target
 
+# In the order in which they are measured and printed, the most useful for their time first. Blocks
+# of one group stand together in the table.
+GROUPS: tuple[tuple[type[AbstractBlock], ...], ...] = (
+    (PseudoLikelihood, Reconstruction, FreeEnergyGap),
+    (PredictedColumns,),
+    (Mixing, Equilibrium),
+    (SampleQuality,),
+)
+BLOCKS = tuple(block for group in GROUPS for block in group)
 DONE, INTERRUPTED = "done", "interrupted"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScoredRows:
-    """The rows of an evaluation: which part is scored, how many they are, what was done to them."""
-
-    name: str
-    count: int
-    notes: list[str]
-
-    @classmethod
-    def of(cls, target: Target) -> ScoredRows | None:
-        """Return it for the rows of a target; None where there are none."""
-        if target.data is None or target.name is None:
-            return None
-        notes = [target.data.about, *target.data.notes]
-        return cls(name=target.name, count=len(target.parts[target.name]), notes=notes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,11 +37,8 @@ class Evaluation:
     """The evaluation of a model.
 
     Attributes:
-        run: the run folder or file, as the user named it.
-        data: the rows, as the user named them; None for those of the run.
-        model: the model in words.
+        target: the model and its rows.
         status: "done", or "interrupted".
-        rows: the rows that are scored; None where there are none.
         log_z: log Z.
         log_likelihood: the log-likelihood of the rows; None where there are none.
         blocks: the result of each block by its name, or why there is none.
@@ -56,11 +46,8 @@ class Evaluation:
         seconds: running time of each stage by its name.
     """
 
-    run: str
-    data: str | None = None
-    model: str
+    target: Target
     status: str = DONE
-    rows: ScoredRows | None = None
     log_z: LogZSummary
     log_likelihood: ScoreSummary | None = None
     blocks: Mapping[str, AbstractBlock | NotKnown]
@@ -69,35 +56,39 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """Return the evaluation as a value of JSON, what is not known under "not_known"."""
+        rows = None
+        if self.target.scored is not None:
+            count = len(self.target.scored)
+            rows = {"name": self.target.name, "count": count, "notes": self.target.notes}
+        score = self.log_likelihood
         return {
-            "run": self.run,
-            "data": self.data,
-            "model": self.model,
+            "run": self.target.options.run,
+            "data": self.target.options.data,
+            "model": str(self.target.rbm),
             "status": self.status,
-            "rows": None if self.rows is None else asdict(self.rows),
+            "rows": rows,
             "log_z": asdict(self.log_z),
-            "log_likelihood": None if self.log_likelihood is None else asdict(self.log_likelihood),
+            "log_likelihood": None if score is None else asdict(score),
             **{name: result.to_json() for name, result in self.blocks.items()},
             "pictures": self.pictures.written,
             "pictures_left_out": self.pictures.left_out,
-            "seconds": dict(self.seconds),
+            "seconds": self.seconds,
         }
 
     def heads(self) -> list[str]:
         """Return the lines above the table: the model, and the rows that are scored."""
-        head = f"{self.run}: {self.model}"
-        if self.rows is None:
+        head = f"{self.target.options.run}: {self.target.rbm}"
+        if self.target.scored is None:
             return [head, "no rows: name them as DATA to have them scored"]
-        scored = f"scored on {count_of(self.rows.count, row_noun(self.rows.name))}"
-        return [head, scored, *(f"  {note}" for note in self.rows.notes)]
+        rows = count_of(len(self.target.scored), row_noun(str(self.target.name)))
+        return [head, f"scored on {rows}", *(f"  {note}" for note in self.target.notes)]
 
-    def sections(self) -> list[list[tuple[str, ...]]]:
+    def sections(self) -> list[list[Line]]:
         """Return the lines of the table, grouped."""
-        sections: list[list[tuple[str, ...]]] = []
-        sections.append([*likelihood_lines(self.log_likelihood)])
-        sections.append([*log_z_lines(self.log_z)])
-        for _, blocks in groupby(BLOCKS, lambda block: block.group):
-            sections.append([line for b in blocks for line in self.blocks[b.name].lines()])
+        sections = [likelihood_lines(self.log_likelihood), log_z_lines(self.log_z)]
+        for group in GROUPS:
+            results = [self.blocks[block.name] for block in group]
+            sections.append([line for result in results for line in result.lines()])
         return [section for section in sections if section]
 
     @property

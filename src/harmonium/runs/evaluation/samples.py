@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ..._numerics import from_numpy
 from ...evaluation import (
     MomentAgreement,
     Quality,
@@ -17,6 +17,8 @@ from ...evaluation import (
 )
 from ...evaluation.moments import states_of
 from ...likelihood import free_energies
+from ...rbm import RBM
+from ...sampling import DrawnRows, drawn_rows
 from ..failures import NotMeasuredError
 from .base import (
     MOST_ROWS,
@@ -27,8 +29,9 @@ from .base import (
     figures,
     row_noun,
 )
-from .sampling import SECONDS, Drawn, draw, sweeps_for, with_totals_like
 from .target import Target
+
+SAMPLES = 1_000
 
 
 def _both(target: Target) -> tuple[np.ndarray, np.ndarray]:
@@ -39,23 +42,17 @@ def _both(target: Target) -> tuple[np.ndarray, np.ndarray]:
     return target.samples.rows, target.rows(names[0], MOST_ROWS)
 
 
-def _energies(target: Target) -> Any:
-    from ...plot import energies
-
+def _energies(plot: Any, target: Target) -> Any:
     samples, data = _both(target)
-    return energies(free_energies(target.rbm, data), free_energies(target.rbm, samples))
+    return plot.energies(free_energies(target.rbm, data), free_energies(target.rbm, samples))
 
 
-def _pca(target: Target) -> Any:
-    from ...plot import pca_plane
-
-    return pca_plane(*_both(target), states=states_of(target.rbm.visible))
+def _pca(plot: Any, target: Target) -> Any:
+    return plot.pca_plane(*_both(target), states=states_of(target.rbm.visible))
 
 
-def _means(target: Target) -> Any:
-    from ...plot import means
-
-    return means(*_both(target), states=states_of(target.rbm.visible))
+def _means(plot: Any, target: Target) -> Any:
+    return plot.means(*_both(target), states=states_of(target.rbm.visible))
 
 
 @dataclass(frozen=True)
@@ -73,13 +70,11 @@ class SampleQuality(AbstractBlock):
 
     name = "sample_quality"
     title = "sample quality"
-    group = "samples"
     stage = "samples"
-    seconds = SECONDS
     is_slow = True
     pictures = (("energies", _energies), ("pca", _pca), ("means", _means))
 
-    drawn: Drawn
+    drawn: DrawnRows
     quality: Quality
     moments: list[MomentAgreement]
     rows: str
@@ -95,23 +90,27 @@ class SampleQuality(AbstractBlock):
         """
         if target.name is None:
             raise NotMeasuredError(NO_ROWS)
-        rbm = with_totals_like(target.rbm, partial(target.rows, target.name))
-        sweeps = sweeps_for(target.mixing)
-        target.samples = draw(rbm, sweeps, progress, key=target.key_of(3))
+        rbm = _with_totals_of_rows(target, target.name)
+        drawn = drawn_rows(rbm, SAMPLES, key=target.key_of(3))
+        if not np.isfinite(drawn.rows).all():
+            raise NotMeasuredError("the model's draws overflow: its parameters are too large")
+        target.samples = drawn
         learned, held_out = target.learned_and_held_out or (target.name, None)
         data = target.rows(learned, MOST_ROWS)
         states = states_of(rbm.visible)
         scale = _scale(data, np.array(states), is_discrete=rbm.visible.n_states is not None)
         data = data / scale
-        samples = target.samples.rows / scale
+        samples = drawn.rows / scale
         others = None if held_out is None else target.rows(held_out, MOST_ROWS) / scale
-        quality = sample_quality(samples, data, states=states, held_out=others, seed=target.seed)
+        quality = sample_quality(
+            samples, data, states=states, held_out=others, seed=target.options.seed
+        )
         if others is None:
             moments = moment_agreement(samples, data, states=states)
         else:
             moments = moment_agreement(samples, others, states=states, others=data)
         is_scaled = bool((scale != 1.0).any())
-        return cls(target.samples, quality, moments, learned, len(data), is_scaled)
+        return cls(drawn, quality, moments, learned, len(data), is_scaled)
 
     def to_json(self) -> dict[str, Any]:
         scores = [
@@ -120,8 +119,6 @@ class SampleQuality(AbstractBlock):
         ]
         return {
             "samples": len(self.drawn.rows),
-            "sweeps": self.drawn.sweeps,
-            "sweeps_wanted": self.drawn.wanted,
             "converged": self.drawn.converged,
             "message": self.drawn.message,
             "rows": self.rows,
@@ -134,24 +131,28 @@ class SampleQuality(AbstractBlock):
 
     def lines(self) -> list[Line]:
         explanation = f"against {self.quality.means.rows:,} {row_noun(self.rows)}s"
-        explanation += f"; {self.drawn.sweeps:,} sweeps per chain"
-        if self.drawn.sweeps < self.drawn.wanted:
-            explanation += f" of {self.drawn.wanted:,} wanted: stopped after {SECONDS:g} s"
         if not self.drawn.converged:
-            explanation += ", NOT converged"
+            explanation += "; chains NOT converged"
         if self.scaled:
             explanation += "; columns in standard deviations"
+        comparison = "of other rows of data; slope of samples"
         return [
             ("sample quality", f"{len(self.drawn.rows):,} samples", explanation),
             ("  score", "samples", "perfect sampler: other rows of data"),
             *map(_line_of_score, self.quality.scores),
-            (
-                "  moments of samples, Pearson",
-                "with data",
-                "of other rows of data; slope of samples",
-            ),
+            ("  moments of samples, Pearson", "with data", comparison),
             *map(_line_of_moment, self.moments),
         ]
+
+
+def _with_totals_of_rows(target: Target, name: str) -> RBM:
+    """Return the model whose samples have the totals of rows, such as their lengths, if any."""
+    visible = target.rbm.visible
+    if not visible.n_totals:
+        return target.rbm
+    rows = target.rows(name, SAMPLES)
+    rows = rows[np.arange(SAMPLES) * len(rows) // SAMPLES]
+    return target.rbm.with_totals_of(visible.encode(from_numpy(np.asarray(rows))))
 
 
 def _scale(data: np.ndarray, states: np.ndarray, *, is_discrete: bool) -> np.ndarray:
