@@ -70,5 +70,5 @@ def test_a_terminal_sees_a_bar_that_goes_away():
         blocks.attempt("mixing", lambda report: report(0.25), at_most=20.0)
         blocks.bar.refresh()
         assert not blocks.bar.tasks
-    assert blocks.bar is None
+    assert not blocks.bar.live.is_started
     assert "mixing, at most 20 s\n" not in blocks.display.console.file.getvalue()

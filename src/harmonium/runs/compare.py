@@ -19,8 +19,9 @@ from ..partition_function.by_totals import log_z_of_rows, totals_of
 from ..rbm import RBM
 from ..report import page_of
 from ..statistics import effective_size
-from .folder import RunFolder, is_run, trials_in
+from .folder import RunFolder
 from .jsonable import jsonable
+from .leftovers import is_run, trials_in
 from .options import EVALUATION_SEED
 from .rows import Rows, own_rows
 from .summaries import NORMAL, ScoreSummary, Summary

@@ -37,7 +37,6 @@ from .leftovers import (
     REPORT,
     ROWS,
     SITES,
-    STUDY,
     SUMMARY,
     are_of_run,
 )
@@ -309,10 +308,7 @@ class RunFolder:
         write_whole(self.file(ROWS), (to_json(asdict(rows), indent=2) + "\n").encode())
 
     def rows(self) -> RowsSummary:
-        """Read what the run learned of its rows; nothing if the file is missing or damaged.
-
-        A command then reads the source, which the user has to name.
-        """
+        """Read what the run learned of its rows; nothing if the file is missing or damaged."""
         try:
             return read_record(RowsSummary, self.file(ROWS))
         except InputError:
@@ -337,18 +333,6 @@ class RunFolder:
         """Remove summary, report and evaluation before a run goes on: its model will change."""
         for name in (SUMMARY, REPORT, EVALUATION, OLD_EVALUATION, ENSEMBLE):
             _remove(self.path / name)
-
-
-def is_run(path: str | os.PathLike) -> bool:
-    """Return whether a path is the folder of a run."""
-    return Path(path, CONFIG).is_file()
-
-
-def trials_in(path: str | os.PathLike) -> list[Path]:
-    """Return the folders of a sweep's runs; none if the path is no sweep's folder."""
-    if not Path(path, STUDY).is_file():
-        return []
-    return sorted(config.parent for config in Path(path).glob(f"trial-*/{CONFIG}"))
 
 
 def check_target(path: Path, *, overwrite: bool) -> None:

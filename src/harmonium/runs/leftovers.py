@@ -13,7 +13,7 @@ CONFIG = "config.json"
 METRICS = "metrics.jsonl"
 COLUMNS = "columns.json"
 SITES = "sites.json"
-ROWS = "rows.json"  # hashes of the rows, by which later commands know them
+ROWS = "rows.json"  # what the run learned of its rows, and hashes by which they are known
 SUMMARY = "summary.json"
 REPORT = "report.html"
 STUDY = "study.journal"  # of a sweep: its runs are folders beside it
@@ -36,6 +36,18 @@ LEFT_BY_RUNS = (
 )
 BEGUN = {CONFIG, METRICS, CHECKPOINTS}  # by a run that has written nothing yet
 PARTIAL = ".partial"  # the end of the name of a file that is being written
+
+
+def is_run(path: str | os.PathLike) -> bool:
+    """Return whether a path is the folder of a run."""
+    return Path(path, CONFIG).is_file()
+
+
+def trials_in(path: str | os.PathLike) -> list[Path]:
+    """Return the folders of a sweep's runs; none if the path is no sweep's folder."""
+    if not Path(path, STUDY).is_file():
+        return []
+    return sorted(config.parent for config in Path(path).glob(f"trial-*/{CONFIG}"))
 
 
 def are_of_run(folder: Path) -> bool:

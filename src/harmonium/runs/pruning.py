@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from ..training import Report
 from .display import nats
-from .folder import METRICS, RunFolder, trials_in
+from .folder import METRICS, RunFolder
+from .leftovers import trials_in
 from .train import EndedEarly
 
 PRUNED = "pruned"

@@ -22,8 +22,9 @@ from ..report.content import baseline
 from ..sampling import drawn_rows
 from .config import RunConfig
 from .display import Display
-from .folder import MODEL, REPORT, RunFolder, is_run
+from .folder import MODEL, REPORT, RunFolder
 from .jsonable import jsonable
+from .leftovers import is_run
 from .options import EVALUATION_SEED
 from .rows import Rows, own_rows
 

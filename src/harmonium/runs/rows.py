@@ -290,7 +290,8 @@ def own_rows(folder: RunFolder, source: str | None = None) -> Rows:
     config = config_of(folder, source)
     rows = rows_of_run(config, folder.columns())
     known = folder.checkpoints.fingerprint_of_rows
-    # A checkpoint does not say whether the run standardised its rows.
+    # Another file of the same name would be scored without a word otherwise. A checkpoint does not
+    # say whether the run standardised its rows.
     fingerprints = [fingerprint(rows, standardised=flag) for flag in (False, True)]
     if known is not None and known not in fingerprints:
         advice = "restore the source, or name the rows as a file"

@@ -30,7 +30,8 @@ from ..tables.text_format import TextFormat
 from ..tables.told import Told
 from ..tables.writing import SUFFIXES as TEXT
 from .checks import refuse_misfit
-from .folder import RunFolder, is_run
+from .folder import RunFolder
+from .leftovers import is_run
 from .memory import refuse_beyond_memory
 from .options import check_count, check_seed, check_target
 from .prepare import BYTES, COPIES_IN_FLIGHT
@@ -127,9 +128,10 @@ def draw_rows(
             " Its parameters are too large: train it anew with a lower --lr."
         )
 
-    told = conditions.told
-    if columns is not None and told is not None and told.ranges:
-        rows, frame = columns.draw(told, partial(drawn, max(n, FEWEST_DRAWN)), n, seed=seed)
+    request = conditions.request
+    if columns is not None and request is not None and request.ranges:
+        draw_many = partial(drawn, max(n, FEWEST_DRAWN))
+        rows, frame = columns.draw(request, draw_many, n, seed=seed)
     else:
         rows = drawn(n, 0)
         frame = None
@@ -151,7 +153,7 @@ class _Conditions(NamedTuple):
 
     rows: np.ndarray | None = None
     cells: Frame | None = None
-    told: Told | None = None
+    request: Told | None = None
 
 
 def _conditions(
@@ -166,16 +168,16 @@ def _conditions(
         return _Conditions(given_rows(given, sites))
     if columns is None:
         return _Conditions(read_given(given, rbm, read_format()))
+    request = None
     if Path(given).is_file():
-        told = None
         cells = read_frame(given, columns, read_format())
     else:
-        told = columns.told(given, f"--given {given}")
-        cells = told.cells
+        request = columns.told(given, f"--given {given}")
+        cells = request.cells
     rows = None
     if cells.columns:  # there may be ranges only
         rows = columns.encode(cells, f"--given {given}", may_lack=True)
-    return _Conditions(rows, cells, told)
+    return _Conditions(rows, cells, request)
 
 
 def _gaps_of(run: str) -> np.ndarray:

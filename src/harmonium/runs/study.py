@@ -16,8 +16,9 @@ import numpy as np
 
 from ..errors import InputError, input_error
 from ..io.convert.base import optional
-from .folder import STUDY, RunFolder
+from .folder import RunFolder
 from .jsonable import jsonable
+from .leftovers import STUDY
 from .locks import Locks, Mutex
 from .sweep_spec import SweepSpec
 

@@ -24,7 +24,8 @@ from ..signals import Asked
 from .display import Display, nats
 from .ensemble import mean_of
 from .failures import failure_of
-from .folder import METRICS, STUDY, RunFolder
+from .folder import METRICS, RunFolder
+from .leftovers import STUDY
 from .options import EVALUATION_SEED, check_count, check_folder
 from .pruning import PRUNED, SCORE, Curves, Pruner
 from .rows import own_rows, rows_of_run

@@ -9,7 +9,8 @@ from ...diagnostics import base as diagnostics
 from ...diagnostics.equilibrium_report import EquilibriumReport, equilibrium
 from ...diagnostics.relaxation import LEVEL, mixing
 from ..failures import NotMeasuredError
-from ..folder import RunFolder, is_run
+from ..folder import RunFolder
+from ..leftovers import is_run
 from ..origin import config_of
 from ..prepare import prepared_with
 from ..rows import own_rows

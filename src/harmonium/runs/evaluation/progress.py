@@ -5,9 +5,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from ...signals import Asked
 from ..display import Display
@@ -29,29 +37,26 @@ class EvaluationProgress:
 
     def __init__(self, display: Display):
         self.display = display
-        self.bar: Progress | None = None
+        self.bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            TimeElapsedColumn(),
+            console=display.console,
+            transient=True,
+            disable=not display.console.is_terminal,
+        )
         self.seconds: dict[str, float] = {}
         self.interrupted = False
 
     def __enter__(self) -> EvaluationProgress:
         """Start the live display if there is a terminal."""
-        if self.display.console.is_terminal:
-            self.bar = Progress(
-                SpinnerColumn(),
-                TextColumn("{task.description}", markup=False),
-                BarColumn(bar_width=24),
-                TimeElapsedColumn(),
-                console=self.display.console,
-                transient=True,
-            )
-            self.bar.start()
+        self.bar.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         """Remove the live display; the table is printed in its place."""
-        if self.bar is not None:
-            self.bar.stop()
-            self.bar = None
+        self.bar.stop()
 
     def run(
         self, stage: str, compute: Callable[[ReportProgress], T], at_most: float | None = None
@@ -63,14 +68,19 @@ class EvaluationProgress:
             compute: the function that computes the result, called with a progress callback.
             at_most: about how many seconds it may take, to be shown; None for no limit shown.
         """
-        progress = self._progress_of(stage, at_most)
+        limit = "" if at_most is None else f", at most {at_most:g} s"
+        task = self.bar.add_task(f"{stage}{limit}", total=None)
+        if self.bar.disable:
+            self.display.say(f"{stage}{limit}")
+            progress = self.display.timer(stage, math.inf if at_most is None else at_most)
+        else:
+            progress = partial(self._advance, task)
         start = time.perf_counter()
         try:
             return compute(progress)
         finally:
             self.seconds[stage] = round(time.perf_counter() - start, 2)
-            if self.bar is not None:
-                self.bar.remove_task(self.bar.task_ids[-1])
+            self.bar.remove_task(task)
 
     def attempt(
         self,
@@ -91,12 +101,5 @@ class EvaluationProgress:
         except Exception as error:
             return NotKnown(title, failure_of(error))
 
-    def _progress_of(self, stage: str, at_most: float | None) -> ReportProgress:
-        """Show that a stage begins; return its progress callback."""
-        limit = "" if at_most is None else f", at most {at_most:g} s"
-        if self.bar is None:
-            self.display.say(f"{stage}{limit}")
-            return self.display.timer(stage, math.inf if at_most is None else at_most)
-        bar = self.bar
-        task = bar.add_task(f"{stage}{limit}", total=None)
-        return lambda part: bar.update(task, total=1.0, completed=part)
+    def _advance(self, task: TaskID, part: float) -> None:
+        self.bar.update(task, total=1.0, completed=part)

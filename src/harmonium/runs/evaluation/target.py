@@ -16,7 +16,8 @@ from ...missing import impute
 from ...partition_function.base import LogZ
 from ...rbm import RBM
 from ...sampling import DrawnRows
-from ..folder import RunFolder, is_run
+from ..folder import RunFolder
+from ..leftovers import is_run
 from ..rows import Rows, own_rows, rows_for_model
 from ..text_formats import text_format_for
 from .options import EvaluationConfig
