@@ -57,10 +57,11 @@ class LogLikelihood(NamedTuple):
         value: ⟨−F(v)⟩ − log Z.
         low: the same with log Z at the upper end of its interval.
         high: the same with log Z at the lower end of its interval.
-        method: how log Z was computed, and a note if the rows are not states of the model.
+        method: how log Z was computed, followed by the note if there is one.
         converged: whether the interval can be relied on.
         stderr_rows: standard error of the mean over rows, which the interval does not include.
         log_z: the log Z that was used.
+        note: what else is to be said of the rows; empty if they are complete states of the model.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -76,6 +77,7 @@ class LogLikelihood(NamedTuple):
     converged: bool
     stderr_rows: float
     log_z: LogZ
+    note: str = ""
 
     @property
     def convergence(self) -> str:
@@ -110,7 +112,7 @@ def likelihood_from(
     Args:
         free_energies: F of each row, shape (n,), nats.
         log_z: log Z of the same model.
-        note: words to add to the method of the answer.
+        note: what else is to be said of the rows; it is added to the method of the answer too.
         weights: a weight for each row; the mean then counts as (Σw)²/Σw² rows (Kish 1965).
 
     Example:
@@ -131,11 +133,17 @@ def likelihood_from(
         value=mean - log_z.value,
         low=mean - log_z.high,
         high=mean - log_z.low,
-        method=log_z.method + note,
+        method=_joined(log_z.method, note),
         converged=log_z.converged,
         stderr_rows=stderr,
         log_z=log_z,
+        note=note,
     )
+
+
+def _joined(*remarks: str) -> str:
+    """Return remarks as one text; empty ones are left out."""
+    return "; ".join(filter(None, remarks))
 
 
 @dataclass(frozen=True)
@@ -305,7 +313,7 @@ def _with_annealed(
     share = np.ones(len(of_seen.value)) if weights is None else weights.astype(np.float64)
     share = share / share.sum()
     below, above = of_seen.reach_of_mean(share)
-    note = f"; missing values by annealing both ways, within {max(below, above):.2g} nats"
+    note = f"missing values by annealing both ways, within {max(below, above):.2g} nats"
     is_known = of_seen.is_mean_known(share)
     if not is_known:
         doubtful = int((~of_seen.converged).sum())
@@ -313,7 +321,8 @@ def _with_annealed(
     return found._replace(
         low=found.low - above,
         high=found.high + below,
-        method=found.method + note,
+        method=_joined(found.method, note),
+        note=_joined(found.note, note),
         converged=found.converged and is_known,
     )
 
@@ -407,7 +416,7 @@ def _note(rbm: RBM, rows: np.ndarray) -> str:
         seen = ~np.isnan(some)
         back = rbm.visible.decode(rbm.visible.encode(np.where(seen, some, 0)))
         if not np.allclose(back[seen], some[seen], rtol=1e-3, atol=1e-3):
-            return "; grey levels used as they are, which is no probability of binary rows"
+            return "grey levels used as they are, which is no probability of binary rows"
     return ""
 
 

@@ -22,7 +22,8 @@ def test_train_leaves_a_whole_run_folder(cli, tmp_path):
     status, out, err = cli(f"train bars {SMALL}")
     assert (status, err) == (0, "")
     run = tmp_path / "runs" / "bars"
-    inside = {"config.json", "metrics.jsonl", "model.safetensors", "summary.json", "report.html"}
+    inside = {"config.json", "metrics.jsonl", "model.safetensors", "rows.json"}
+    inside |= {"summary.json", "report.html"}
     assert {path.name for path in run.iterdir()} == inside | {"checkpoints"}
     assert strict((run / "config.json").read_text())["hidden"] == 4
     records = [strict(line) for line in (run / "metrics.jsonl").read_text().splitlines()]

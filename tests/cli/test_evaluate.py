@@ -15,8 +15,13 @@ from answers import check_estimate, strict
 from harmonium.cli.evaluate import tell
 from harmonium.runs.display import Display
 from harmonium.runs.evaluate import EvaluationConfig, evaluate
+from harmonium.runs.evaluation.pictures import Pictures
+from harmonium.runs.evaluation.result import Evaluation
+from harmonium.runs.evaluation.target import Target
+from harmonium.runs.summaries import LogZSummary
 
-PICTURES = ["log_z.png", "energies.png", "autocorrelations.png", "pca.png", "means.png"]
+PICTURES = ["log_z.png", "autocorrelations.png", "energies.png", "pca.png", "means.png"]
+BLOCKS = "harmonium.runs.evaluation"
 KEYS = (
     "run data model status rows log_z log_likelihood pseudo_log_likelihood reconstruction"
     " free_energy_gap columns mixing equilibrium sample_quality pictures pictures_left_out seconds"
@@ -28,16 +33,14 @@ KEYS = (
 
 @pytest.fixture(scope="module")
 def run(trained, tmp_path_factory) -> Path:
-    """Return a run to evaluate, which holds a picture of an earlier evaluation."""
+    """Return a run to evaluate, whose report gets the results."""
     folder = tmp_path_factory.mktemp("evaluated") / "bars"
     shutil.copytree(trained, folder)
-    (folder / "evaluation").mkdir()
-    (folder / "evaluation" / "log_z.png").write_text("of another model")
     return folder
 
 
 def test_every_block_of_the_report_is_filled_for_a_run(cli, run):
-    status, out, err = cli(f"evaluate {run} --json")
+    status, out, err = cli(f"evaluate {run} --json --pictures figures")
     found = strict(out)
     assert (status, found["status"], list(found)) == (0, "done", KEYS.split())
     rbm, rows = hm.load(run), hm.bars_and_stripes(4)
@@ -57,11 +60,41 @@ def test_every_block_of_the_report_is_filled_for_a_run(cli, run):
         "means",
         "covariances",
     ]
-    assert found["sample_quality"]["sweeps"] >= 1_000
-    assert found["pictures"] == [f"{run}/evaluation/{name}" for name in PICTURES[1:]]
+    assert found["sample_quality"]["samples"] == 1_000
+    assert found["sample_quality"]["converged"]
+    assert found["pictures"] == [f"figures/{name}" for name in PICTURES[1:]]
     assert found["pictures_left_out"] == {"log_z.png": "log Z is exact: nothing was annealed"}
-    assert sorted(path.name for path in (run / "evaluation").iterdir()) == sorted(PICTURES[1:])
+    assert sorted(path.name for path in Path("figures").iterdir()) == sorted(PICTURES[1:])
     assert {"log Z, at most 120 s", "mixing, at most 20 s", "pictures"} <= set(err.splitlines())
+
+
+def test_the_report_of_a_run_shows_its_evaluation(cli, run):
+    Path(run, "report.html").unlink(missing_ok=True)
+    assert cli(f"evaluate {run} --quick").status == 0
+    assert not Path(run, "report.html").exists()
+    assert cli(f"evaluate {run}").status == 0
+    page = Path(run, "report.html").read_text("utf-8")
+    content = json.loads(page.split('type="application/json">')[1].split("</script>")[0])
+    lines = {line[0]: line for section in content["evaluation"]["sections"] for line in section}
+    assert "scored on 32 training rows" in content["evaluation"]["heads"]
+    assert lines["log Z"][2] == "exact, 16 states"
+    assert lines["free-energy gap"][1:] == ["not known", "there are no rows held out."]
+    assert cli(f"report {run} --out again.html").status == 0
+    assert "scored on 32 training rows" in Path("again.html").read_text("utf-8")
+    saved = strict(Path(run, "evaluation.json").read_text())
+    assert saved["reconstruction"]["n_rows"] == 32
+
+
+def test_a_folder_that_cannot_be_written_loses_no_evaluation(cli, run, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    for name in ("chains.mixing", "chains.equilibrium", "samples.drawn_rows"):
+        monkeypatch.setattr(f"{BLOCKS}.{name}", overflow)
+    monkeypatch.setattr("harmonium.runs.folder.write_whole", full)
+    status, out, err = cli(f"evaluate {run} --json")
+    assert (status, strict(out)["status"]) == (0, "done")
+    assert "no report: a file cannot be read or written: No space left on device" in err
 
 
 def test_a_gaussian_model_with_rows_and_a_folder_for_its_pictures(cli, tmp_path):
@@ -108,7 +141,7 @@ def overflow(*_, **__):
 
 
 def test_a_block_that_fails_loses_no_other(cli, trained, monkeypatch):
-    monkeypatch.setattr("harmonium.runs.evaluate.pseudo_likelihood", overflow)
+    monkeypatch.setattr(f"{BLOCKS}.prediction.pseudo_log_likelihoods", overflow)
     status, out, _ = cli(f"evaluate {trained} --quick")
     assert status == 0
     flat = " ".join(out.split())
@@ -118,14 +151,14 @@ def test_a_block_that_fails_loses_no_other(cli, trained, monkeypatch):
 
 
 def test_an_interruption_of_log_z_ends_with_130_and_says_nothing(cli, trained, monkeypatch):
-    monkeypatch.setattr("harmonium.runs.evaluate.log_likelihood", interrupted)
+    monkeypatch.setattr(f"{BLOCKS}.likelihood.log_likelihood", interrupted)
     status, out, err = cli(f"evaluate {trained} --json")
     assert (status, out) == (130, "")
     assert err.endswith("harmonium: interrupted.\n")
 
 
 def test_an_interruption_of_a_later_block_leaves_what_was_known(cli, trained, monkeypatch):
-    monkeypatch.setattr("harmonium.runs.evaluate.reconstruction", interrupted)
+    monkeypatch.setattr(f"{BLOCKS}.prediction.reconstruction_errors", interrupted)
     status, out, err = cli(f"evaluate {trained} --json")
     found = strict(out)
     assert (status, found["status"]) == (130, "interrupted")
@@ -134,19 +167,18 @@ def test_an_interruption_of_a_later_block_leaves_what_was_known(cli, trained, mo
     for name in ("reconstruction", "mixing", "equilibrium", "sample_quality"):
         assert found[name] == {"not_known": "interrupted"}
     assert err.splitlines()[-1].startswith("harmonium: interrupted; the remaining results")
-    assert not (trained / "evaluation").exists()
+    assert not (trained / "evaluation.json").exists()
 
 
-def test_a_picture_that_fails_loses_no_other(trained, tmp_path, monkeypatch):
-    for name in ("measured_mixing", "equilibrium_report", "quality"):
-        monkeypatch.setattr(f"harmonium.runs.evaluate.{name}", overflow)
-    monkeypatch.setattr("harmonium.runs.figures.energies", overflow)
-    wanted = EvaluationConfig(run=str(trained), pictures=str(tmp_path / "figures"))
+def test_a_picture_that_fails_loses_no_other(run, tmp_path, monkeypatch):
+    for name in ("chains.mixing", "chains.equilibrium", "samples.sample_quality"):
+        monkeypatch.setattr(f"{BLOCKS}.{name}", overflow)
+    monkeypatch.setattr("harmonium.plot.energies", overflow)
+    wanted = EvaluationConfig(run=str(run), pictures=str(tmp_path / "figures"))
     found = evaluate(wanted, Display(Console(quiet=True)))
-    assert [Path(path).name for path in found["pictures"]] == PICTURES[3:]
-    assert list(found["pictures_left_out"]) == PICTURES[:3]
-    assert "ValueError" in found["pictures_left_out"]["energies.png"]
-    assert not (trained / "evaluation").exists()
+    assert [Path(path).name for path in found.pictures.written] == PICTURES[3:]
+    assert list(found.pictures.left_out) == PICTURES[:3]
+    assert "ValueError" in found.pictures.left_out["energies.png"]
 
 
 # --- log Z and the rows -----------------------------------------------------------------
@@ -250,8 +282,12 @@ def test_an_unconverged_estimate_ends_with_3_under_must_converge(cli):
 
 @pytest.mark.parametrize("checked", [False, True])
 def test_an_estimate_that_nothing_could_contradict_is_unchecked(capsys, checked):
-    log_z = {"converged": False, "checked": checked}
-    assert tell({"status": "finished", "log_z": log_z}, True, True) == 3
+    words = {"method": "annealed", "message": "", "converged": False, "checked": checked}
+    log_z = LogZSummary(value=1.0, low=0.0, high=2.0, **words)
+    rbm = hm.RBM(hm.Bernoulli(2), hm.Bernoulli(2), np.zeros((2, 2)))
+    target = Target(rbm, EvaluationConfig(run="run"), None, None)
+    evaluation = Evaluation(target=target, log_z=log_z, blocks={}, pictures=Pictures(), seconds={})
+    assert tell(evaluation, True, True) == 3
     said = capsys.readouterr().err
     assert ("did NOT converge" in said) == checked
     assert ("is unchecked: name rows as DATA" in said) == (not checked)

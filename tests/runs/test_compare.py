@@ -86,6 +86,19 @@ def test_a_run_that_goes_on_is_left_out_among_others(runs, tmp_path):
     assert {one.run for one in found} == set(runs[:2])
 
 
+def test_the_source_of_runs_on_the_same_rows_is_read_once(runs, monkeypatch):
+    reads = []
+    original = compare.__globals__["own_rows"]
+
+    def counted(folder, source=None):
+        reads.append(folder.path)
+        return original(folder, source)
+
+    monkeypatch.setattr("harmonium.runs.compare.own_rows", counted)
+    compare(runs[:2], None)
+    assert len(reads) == 1
+
+
 def test_rows_with_weights_count_as_that_many(runs, monkeypatch):
     """Held-out rows may be weighted, as sequences are: the difference is that of the scores."""
     share = np.arange(1.0, len(hm.bars_and_stripes(4)) + 1)

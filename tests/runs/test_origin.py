@@ -134,9 +134,26 @@ def test_a_picture_takes_no_shape_from_an_unknown_file():
     assert picture_shape("bits", 16) == (4, 4)
 
 
+def test_a_run_knows_the_shape_of_its_pictures_without_its_source():
+    Path("bits.npy").unlink()
+    assert picture_shape("bits", 16) == (8, 2)
+    known = json.loads(Path("bits/rows.json").read_text())
+    assert known["counts"] == {"train": 48, "validation": 12}
+    Path("bits/rows.json").write_text(json.dumps(known | {"image_shape": [3, 3]}))
+    assert picture_shape("bits", 16) == (4, 4)  # no picture of 16 pixels
+
+
+def test_a_folder_of_an_earlier_version_has_hashes_only():
+    known = json.loads(Path("bits/rows.json").read_text())
+    del known["counts"], known["image_shape"]
+    Path("bits/rows.json").write_text(json.dumps(known))
+    assert picture_shape("bits", 16) == (8, 2)
+    assert set(own_rows(RunFolder("bits")).parts) == {"train", "validation"}
+
+
 def test_a_built_in_set_needs_no_hash():
     train(RunConfig(source="bars", hidden=2, epochs=1), "built-in", False, QUIET)
-    assert not Path("built-in/rows.json").exists()
+    Path("built-in/rows.json").unlink()
     assert own_rows(RunFolder("built-in")).name == "bars"
 
 

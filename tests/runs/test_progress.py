@@ -1,4 +1,4 @@
-"""Blocks of an evaluation: results, reasons of failures, and the progress on the screen."""
+"""Stages of an evaluation: results, reasons of failures, and the progress on the screen."""
 
 import io
 
@@ -6,7 +6,8 @@ import pytest
 
 import harmonium as hm
 from harmonium.runs.display import Display, PatientConsole
-from harmonium.runs.progress import EvaluationProgress, Unknown
+from harmonium.runs.evaluation.base import NotKnown
+from harmonium.runs.evaluation.progress import EvaluationProgress
 
 
 def stages(terminal: bool = False) -> EvaluationProgress:
@@ -42,7 +43,7 @@ def test_a_block_returns_its_result_and_is_reported_in_a_pipe():
 def test_a_block_that_fails_returns_the_reason(error, reason):
     blocks = stages()
     with blocks:
-        assert blocks.attempt("one", fail(error)) == Unknown(reason)
+        assert blocks.attempt("one", fail(error), title="first") == NotKnown("first", reason)
         assert blocks.attempt("other", lambda report: 1) == 1
     assert not blocks.interrupted
 
@@ -50,8 +51,8 @@ def test_a_block_that_fails_returns_the_reason(error, reason):
 def test_after_an_interruption_nothing_more_is_done():
     blocks = stages()
     with blocks:
-        assert blocks.attempt("one", fail(KeyboardInterrupt())) == Unknown("interrupted")
-        assert blocks.attempt("other", fail(AssertionError())) == Unknown("interrupted")
+        assert blocks.attempt("one", fail(KeyboardInterrupt())) == NotKnown("", "interrupted")
+        assert blocks.attempt("other", fail(AssertionError())) == NotKnown("", "interrupted")
         assert blocks.interrupted
         with pytest.raises(KeyboardInterrupt):
             blocks.run("log Z", fail(KeyboardInterrupt()))
@@ -69,5 +70,5 @@ def test_a_terminal_sees_a_bar_that_goes_away():
         blocks.attempt("mixing", lambda report: report(0.25), at_most=20.0)
         blocks.bar.refresh()
         assert not blocks.bar.tasks
-    assert blocks.bar is None
+    assert not blocks.bar.live.is_started
     assert "mixing, at most 20 s\n" not in blocks.display.console.file.getvalue()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from .options import Source, word
 from .report import opened
 from .terminal import print_data
 from .train import Json
+
+if TYPE_CHECKING:  # which takes JAX along
+    from ..runs.compare import Compared
 
 COMPARE_HELP = """Compare runs on the same rows: likelihoods with paired intervals, and cost.
 
@@ -52,12 +55,12 @@ def compare_cli(
         elif show:
             raise input_error("--open", "a page", "none", "name one with --out compared.html")
         named = runs_in(runs)
-        found = compare(named, out, source)
+        compared = compare(named, out, source)
         if as_json:
-            print_json({"runs": [one._asdict() for one in found], "page": out})
+            print_json({"runs": [run._asdict() for run in compared], "page": out})
         else:
-            _tell(found)
-            for run in sorted(set(named) - {one.run for one in found}):
+            _tell(compared)
+            for run in sorted(set(named) - {run.run for run in compared}):
                 print(f"{run} is left out: it has no score")
             if out is not None:
                 print_data(f"{out}\n")
@@ -68,21 +71,26 @@ def compare_cli(
     raise typer.Exit(run_command(command))
 
 
-def _tell(found: list[Any]) -> None:
+def _tell(compared: list[Compared]) -> None:
     """Print a table, the best run first."""
-    width = max(len(one.run) for one in found)
+    width = max(len(run.run) for run in compared)
     heads = ("nats per row", "behind the best", "95 % interval", "updates", "seconds")
     print(f"{'run':<{width}}  " + "  ".join(f"{head:>16}" for head in heads))
-    for one in found:
-        interval = f"{nats(one.behind_low)} to {nats(one.behind_high)}"
-        first = one is found[0]
-        cells = (
-            nats(one.value) + ("" if one.converged else " (?)"),
-            "" if first else nats(one.behind),
-            "" if first else interval,
-            "unknown" if one.updates is None else f"{one.updates:,}",
-            "unknown" if one.seconds is None else f"{one.seconds:,.0f}",
-        )
-        print(f"{one.run:<{width}}  " + "  ".join(f"{cell:>16}" for cell in cells))
-    if not all(one.converged for one in found):
+    for number, run in enumerate(compared):
+        cells = _cells_of(run, is_best=number == 0)
+        print(f"{run.run:<{width}}  " + "  ".join(f"{cell:>16}" for cell in cells))
+    if not all(run.converged for run in compared):
         print("(?) log Z has not converged: do not quote this value.")
+
+
+def _cells_of(run: Compared, *, is_best: bool) -> list[str]:
+    """Return a line of the table, without the name of the run."""
+    value = nats(run.value)
+    if not run.converged:
+        value += " (?)"
+    difference = ["", ""]
+    if not is_best:
+        difference = [nats(run.behind), f"{nats(run.behind_low)} to {nats(run.behind_high)}"]
+    updates = "unknown" if run.updates is None else f"{run.updates:,}"
+    seconds = "unknown" if run.seconds is None else f"{run.seconds:,.0f}"
+    return [value, *difference, updates, seconds]

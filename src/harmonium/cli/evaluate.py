@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .base import DONE, INTERRUPTED, NOT_REACHED, complain, display, print_json, run_command
 from .options import Header, Missing, Separator, Skip, Source, number, text_options, whole, word
 from .train import Json, Seed
+
+if TYPE_CHECKING:  # which takes JAX along
+    from ..runs.evaluation.result import Evaluation
 
 EVALUATE_HELP = """Evaluate a model: all scores in one table.
 
@@ -23,9 +26,9 @@ error, the free energies of held-out against training rows, how fast chains mix,
 was at equilibrium, and how samples compare with data. What cannot be measured is listed with the
 reason.
 
-The pictures of a run go to its folder `evaluation`: log weights of the annealing runs, free
-energies, autocorrelations, the plane of the first two principal components, and means of samples
-against data.
+The table of a run on its own rows is added to its report. --pictures draws, as PNG files, the log
+weights of the annealing runs, free energies, autocorrelations, the plane of the first two principal
+components, and means of samples against data.
 
 \b
 Examples:
@@ -67,11 +70,13 @@ def evaluate_cli(
         whole("--steps", help="Steps of each annealing run.  [default: as many as needed]"),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Leave out mixing, equilibrium, samples and pictures.")
+        bool, typer.Option("--quick", help="Leave out mixing, equilibrium, samples and the report.")
     ] = False,
     pictures: Annotated[
         str | None,
-        word("--pictures", metavar="DIR", help="Folder for the pictures.  [default: a run's own]"),
+        word(
+            "--pictures", metavar="DIR", help="Folder for pictures as PNG files.  [default: none]"
+        ),
     ] = None,
     seed: Seed = 0,
     binarize: Annotated[
@@ -106,26 +111,24 @@ def evaluate_cli(
         from ..runs.evaluate import EvaluationConfig, evaluate
 
         # Standard output holds only the table or the JSON.
-        summary = evaluate(EvaluationConfig(**options), display(as_json=True))
-        return tell(summary, as_json, must_converge)
+        evaluation = evaluate(EvaluationConfig(**options), display(as_json=True))
+        return tell(evaluation, as_json, must_converge)
 
     raise typer.Exit(run_command(command))
 
 
-def tell(summary: dict[str, Any], as_json: bool, must_converge: bool) -> int:
+def tell(evaluation: Evaluation, as_json: bool, must_converge: bool) -> int:
     """Print an evaluation, as JSON or as a table, and return the exit status."""
     if as_json:
-        print_json(summary)
+        print_json(evaluation.to_json())
     else:
-        from ..runs.evaluation_table import show
-
-        show(summary, display(as_json=False))
-    if summary["status"] == "interrupted":
+        evaluation.show(display(as_json=False))
+    if evaluation.status == "interrupted":
         complain("interrupted; the remaining results are left out.")
         return INTERRUPTED
-    if summary["log_z"]["converged"]:
+    if evaluation.log_z.converged:
         return DONE
-    if summary["log_z"]["checked"]:
+    if evaluation.log_z.checked:
         complain("log Z did NOT converge: allow more --seconds, or try more --chains.")
     else:
         complain("log Z is unchecked: name rows as DATA, from which its chains are checked.")

@@ -24,8 +24,8 @@ from .._files import (
     unzipped,
 )
 from ..errors import InputError, input_error
-from ..tables.columnar import read_arrow, read_parquet
 from ..tables import Columns
+from ..tables.columnar import read_arrow, read_parquet
 from ..tables.frames import Frame, frame_of_array
 from ..tables.text import Cells, open_text
 from ..tables.text_format import TextFormat

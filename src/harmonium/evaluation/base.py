@@ -62,11 +62,16 @@ class Score(NamedTuple):
         return gap / scale if scale > NOTHING * abs(gap) else float(np.copysign(np.inf, gap))
 
     @property
+    def is_as_data(self) -> bool:
+        """Whether the samples score as other rows of data: enough rows, and |z| of at most 3."""
+        return self.rows >= FEWEST_ROWS and abs(self.z) <= FAR
+
+    @property
     def judgement(self) -> str:
         """Whether the samples are as good as other rows of data, in words."""
         if self.rows < FEWEST_ROWS:
             return "too few rows to say"
-        if abs(self.z) <= FAR:
+        if self.is_as_data:
             return "as other rows of data"
         return _WORDS.get(self.name, _USUAL)[self.z < 0]
 

@@ -179,6 +179,11 @@ def color_bar(
     bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
 
 
+def as_picture(rows: np.ndarray, shape: tuple[int, int] | None) -> np.ndarray:
+    """Return rows as one picture: tiles of this shape, or the rows themselves if it is None."""
+    return rows if shape is None else tiled(rows.reshape(-1, *shape))
+
+
 def tiled(images: np.ndarray) -> np.ndarray:
     """Arrange images of shape (n, rows, columns) in one near-square picture, NaN between them.
 

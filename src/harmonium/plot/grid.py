@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from ..checks import checked_rows
-from .base import ImageShape, checked_shape, draw_matrix, new_figure, tiled
+from .base import ImageShape, as_picture, checked_shape, draw_matrix, new_figure
 
 TALLEST = 12.0  # inches
 
@@ -30,7 +30,7 @@ def image_grid(rows: Any, *, image_shape: ImageShape = None) -> Figure:
     """
     values = checked_rows(rows, "rows").astype(float)
     shape = checked_shape(image_shape, values.shape[1], "columns of rows")
-    picture = values if shape is None else tiled(values.reshape(-1, *shape))
+    picture = as_picture(values, shape)
     height = 6.0 * picture.shape[0] / picture.shape[1]
     figure = new_figure(6.0, min(max(height, 1.0), TALLEST))
     axes = figure.subplots()

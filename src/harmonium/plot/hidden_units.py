@@ -11,6 +11,7 @@ from ..rbm import RBM
 from .base import (
     TITLE,
     ImageShape,
+    as_picture,
     checked_shape,
     color_bar,
     draw_matrix,
@@ -18,7 +19,6 @@ from .base import (
     label,
     new_figure,
     size_of_picture,
-    tiled,
 )
 
 PERCENTILE = 99.5
@@ -52,7 +52,7 @@ def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Fi
     shape = checked_shape(image_shape, rbm.visible.n_units, "visible units of the model")
     weights, signed = _one_for_each_unit(rbm)
     order = np.argsort(-np.linalg.norm(weights, axis=0), kind="stable")[:count]
-    shown = weights[:, order] if shape is None else tiled(weights.T[order].reshape(-1, *shape))
+    shown = weights[:, order] if shape is None else as_picture(weights.T[order], shape)
     figure = new_figure(*((7.2, 7.4) if shape is None else size_of_picture(shown)))
     axes = figure.add_subplot()
     colors, ends, extend = _scale(weights, signed)

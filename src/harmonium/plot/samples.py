@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from ..checks import checked_pair, positive_integer
 from .base import (
     ImageShape,
+    as_picture,
     checked_shape,
     color_bar,
     draw_matrix,
@@ -17,7 +18,6 @@ from .base import (
     label,
     new_figure,
     size_of_picture,
-    tiled,
 )
 
 
@@ -50,7 +50,7 @@ def samples_beside_data(
     count = min(positive_integer(count, "count"), len(ours), len(theirs))
     totals = {"data": len(theirs), "samples": len(ours)}
     rows = {"data": evenly_spaced(theirs, count), "samples": evenly_spaced(ours, count)}
-    panels = {name: _panel(chosen, shape) for name, chosen in rows.items()}
+    panels = {name: as_picture(chosen.astype(float), shape) for name, chosen in rows.items()}
     figure = new_figure(*_size(panels["data"], shape))
     both = figure.subplots(1, 2, sharex=True, sharey=True)
     ends, whole = _scale(np.concatenate(list(rows.values())))
@@ -60,11 +60,6 @@ def samples_beside_data(
     both[1].set_ylabel("")
     color_bar(figure, image, list(both), "value", whole=whole)
     return figure
-
-
-def _panel(rows: np.ndarray, shape: tuple[int, int] | None) -> np.ndarray:
-    values = rows.astype(float)
-    return values if shape is None else tiled(values.reshape(-1, *shape))
 
 
 def _size(panel: np.ndarray, shape: tuple[int, int] | None) -> tuple[float, float]:

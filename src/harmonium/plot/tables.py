@@ -58,9 +58,9 @@ def columns_beside_data(columns: Columns, samples: Any, data: Any, *, seed: int 
     )
     panels = np.ravel(figure.subplots(down, across, squeeze=False))
     for axes, column in zip(panels, shown, strict=False):
-        theirs, ours = (_cells(table, column.name) for table in tables)
-        _panel(axes, theirs, ours)
-        missing = 1.0 - len(theirs) / len(data)
+        of_data, of_samples = (_cells(table, column.name) for table in tables)
+        _panel(axes, of_data, of_samples)
+        missing = 1.0 - len(of_data) / len(data)
         note = f", {missing:.0%} missing" if missing >= NOTABLE else ""
         label(axes, column.name[:28] + note, grid=False)
     for axes in panels[len(shown) :]:
@@ -73,39 +73,45 @@ def _cells(table: Frame, name: str) -> np.ndarray:
     return raw.values[~raw.is_missing]
 
 
-def _panel(axes: Axes, theirs: np.ndarray, ours: np.ndarray) -> None:
-    if theirs.dtype.kind == "M":
-        theirs, ours = (
-            x.astype("datetime64[D]").astype(float) / 365.2425 + 1970 for x in (theirs, ours)
-        )
-    seen, counts = np.unique(
-        theirs.astype(str) if theirs.dtype.kind == "O" else theirs, return_counts=True
-    )
-    if theirs.dtype.kind == "O" or len(seen) <= MOST_BARS:
-        chosen = seen[np.argsort(-counts, kind="stable")[:MOST_BARS]]
-        if theirs.dtype.kind != "O":
-            chosen = np.sort(chosen)
-        compared = ours.astype(str) if theirs.dtype.kind == "O" else ours
-        shares = [
-            np.array([(x == c).mean() for c in chosen])
-            for x in (theirs.astype(compared.dtype), compared)
-        ]
-        places = np.arange(len(chosen))
-        for share, color, shift in zip(shares, (GREY, BLUE), (-0.2, 0.2), strict=True):
-            axes.barh(places + shift, share, 0.4, color=color)
-        names = [f"{c:g}" if theirs.dtype.kind != "O" else str(c)[:14] for c in chosen]
-        axes.set_yticks(places, names, fontsize=SMALL - 1)
-        axes.invert_yaxis()
-        return
-    ends = np.quantile(theirs.astype(float), (0.005, 0.995))
-    edges = np.linspace(ends[0], ends[1] if ends[1] > ends[0] else ends[0] + 1, BINS)
-    for cells, color, fill in ((theirs, GREY, True), (ours, BLUE, False)):
-        share = np.histogram(np.clip(cells.astype(float), edges[0], edges[-1]), edges)[0] / max(
-            1, len(cells)
-        )
-        axes.stairs(
-            share, edges, color=color, fill=fill, alpha=0.55 if fill else 1.0, linewidth=1.4
-        )
+def _panel(axes: Axes, data: np.ndarray, samples: np.ndarray) -> None:
+    """Draw the known cells of a column: bars of words and few values, else histograms."""
+    is_words = data.dtype.kind == "O"
+    data, samples = (_comparable(cells) for cells in (data, samples))
+    values, counts = np.unique(data, return_counts=True)
+    if is_words:
+        values = values[np.argsort(-counts, kind="stable")[:MOST_BARS]]
+        _bars(axes, values, [value[:14] for value in values], data, samples)
+    elif len(values) <= MOST_BARS:
+        _bars(axes, values, [f"{value:g}" for value in values], data, samples)
+    else:
+        _histograms(axes, data, samples)
+
+
+def _comparable(cells: np.ndarray) -> np.ndarray:
+    """Return cells as text, or as numbers; dates as years."""
+    if cells.dtype.kind == "M":
+        return cells.astype("datetime64[D]").astype(float) / 365.2425 + 1970
+    return cells.astype(str if cells.dtype.kind == "O" else float)
+
+
+def _bars(
+    axes: Axes, values: np.ndarray, names: list[str], data: np.ndarray, samples: np.ndarray
+) -> None:
+    places = np.arange(len(values))
+    for cells, color, shift in ((data, GREY, -0.2), (samples, BLUE, 0.2)):
+        fractions = [(cells == value).mean() for value in values]
+        axes.barh(places + shift, fractions, 0.4, color=color)
+    axes.set_yticks(places, names, fontsize=SMALL - 1)
+    axes.invert_yaxis()
+
+
+def _histograms(axes: Axes, data: np.ndarray, samples: np.ndarray) -> None:
+    low, high = np.quantile(data, (0.005, 0.995))
+    edges = np.linspace(low, high if high > low else low + 1, BINS)
+    for cells, color, fill, alpha in ((data, GREY, True, 0.55), (samples, BLUE, False, 1.0)):
+        counts, _ = np.histogram(np.clip(cells, edges[0], edges[-1]), edges)
+        fractions = counts / max(1, len(cells))
+        axes.stairs(fractions, edges, color=color, fill=fill, alpha=alpha, linewidth=1.4)
     axes.set_yticks([])
 
 

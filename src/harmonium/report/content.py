@@ -22,7 +22,7 @@ from .encoding import encoded, halved
 MOST_ROWS = 200
 MOST_NUMBERS = 400_000  # of rows, so that a page of wide rows stays small
 MOST_ACROSS = 32  # units in a line, where rows are no pictures
-LEAST_SIDE = 4  # of a square
+LEAST_WIDTH = 4  # of a square
 MOST_LABELS = 200
 POINTS = 101  # of the scale between the numbers of a column and those of its unit
 
@@ -74,13 +74,16 @@ def rows_content(
     """
     units = rbm.visible.n_units
     most = max(1, min(most, MOST_NUMBERS // units))
-    data, samples = (_some(np.asarray(each), most) for each in (rows.data, rows.samples))
+    data = _evenly_spaced(np.asarray(rows.data), most)
+    samples = _evenly_spaced(np.asarray(rows.samples), most)
     shape = image_shape or lines_of(units)
     both = np.concatenate([data.ravel(), samples.ravel()]).astype(float)
     both = both[np.isfinite(both)]
-    low, high = (float(both.min()), float(both.max())) if both.size else (0.0, 1.0)
+    low = float(both.min()) if both.size else 0.0
+    high = float(both.max()) if both.size else 1.0
     if low >= -1.0 and high <= 1.0:  # spins, and parts of 1
-        low, high = (0.0 if low >= 0.0 else -1.0), 1.0
+        low = 0.0 if low >= 0.0 else -1.0
+        high = 1.0
     return {
         "data": encoded(data),
         "samples": encoded(samples),
@@ -133,7 +136,7 @@ def report_content(
         image_shape: height and width of a row as a picture.
         columns: what the columns of a table mean, whose rows are codes.
         sites: what the sites of an alignment mean.
-        numbers: what a run adds: summary, history, baselines, command, about,
+        numbers: what a run adds: summary, history, evaluation, baselines, command, about,
             config, versions.
     """
     data = np.asarray(rows.data, float)
@@ -150,6 +153,7 @@ def report_content(
         "spectrum": [float(f"{value:.5g}") for value in spectrum],
         "summary": None,
         "history": [],
+        "evaluation": None,
         "baselines": [],
         "command": None,
         "about": [],
@@ -167,7 +171,7 @@ def _sites(sites: Sites) -> dict[str, Any]:
     return {"letters": sites.alphabet.letters, "numbers": [place + 1 for place in sites.columns]}
 
 
-def _some(rows: np.ndarray, most: int) -> np.ndarray:
+def _evenly_spaced(rows: np.ndarray, most: int) -> np.ndarray:
     """Return at most so many rows, evenly spaced."""
     return rows[np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int)]
 
@@ -193,8 +197,8 @@ def lines_of(units: int) -> tuple[int, int]:
     It is a square where their number is one, as for pictures that were laid out as rows; else lines
     of at most 32, of which the last may be shorter.
     """
-    side = math.isqrt(units)
-    if side * side == units and side >= LEAST_SIDE:
-        return side, side
+    width = math.isqrt(units)
+    if width * width == units and width >= LEAST_WIDTH:
+        return width, width
     across = min(MOST_ACROSS, units)
     return math.ceil(units / across), across

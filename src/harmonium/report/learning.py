@@ -61,8 +61,8 @@ def watch_learning(
     dataset = Dataset.of(data)
     units = dataset.columns
     if units > MOST_UNITS:
-        expected, found = f"at most {MOST_UNITS} columns", f"{units:,}"
-        raise input_error("data", expected, found, "make the pictures smaller")
+        expected = f"at most {MOST_UNITS} columns"
+        raise input_error("data", expected, f"{units:,}", "make the pictures smaller")
     if dataset.missing:
         raise input_error("data", "0 or 1 in each cell", "missing values", "leave those rows out")
     shape = list(checked_shape(image_shape, units))

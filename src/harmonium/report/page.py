@@ -2,7 +2,7 @@
 
 The scripts are JavaScript modules. A file that is opened from a disk cannot import others, so they
 are put one after the other, each in a function of its own. A content security policy allows these
-very scripts and this style, and nothing else.
+very scripts and this style, and nothing else. Nothing is compiled or minified.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def page_of(content: dict[str, Any], title: str, *, is_live: bool = False) -> st
         title: the title of the window.
         is_live: whether the page may ask the server that it came from for news.
     """
-    style, script = _read("page.css"), script_of()
+    style = _read("page.css")
+    script = script_of()
     pieces = {
         "policy": _policy(style, script, is_live),
         "title": html.escape(title),
@@ -52,13 +53,13 @@ def _plain(content: dict[str, Any], title: str) -> str:
     if score:
         # JSON has no infinite numbers: an end of the interval may be null.
         low, high = ("unknown" if score[end] is None else f"{score[end]:.4g}" for end in ENDS)
-        interval = f"in [{low}, {high}]"
         rows = f"{score['n_rows']:,} {score['rows']} rows"
-        sure = "" if score["converged"] else " It has not converged: do not quote it."
-        value = f"{score['value']:.6g} nats per row, {interval}, of {rows} ({score['method']})."
-        lines = [f"Log-likelihood {value}{sure}", *lines]
-    made = [content["command"]] if content.get("command") else []
-    texts = [f"<p>{html.escape(line)}</p>" for line in (*content.get("about", ()), *made, *lines)]
+        warning = "" if score["converged"] else " It has not converged: do not quote it."
+        value = f"{score['value']:.6g} nats per row, in [{low}, {high}], of {rows}"
+        lines = [f"Log-likelihood {value} ({score['method']}).{warning}", *lines]
+    if content.get("command"):
+        lines = [content["command"], *lines]
+    texts = [f"<p>{html.escape(line)}</p>" for line in (*content.get("about", ()), *lines)]
     return f"<h1>{html.escape(title)}</h1>{''.join(texts)}"
 
 
@@ -86,6 +87,7 @@ def _policy(style: str, script: str, is_live: bool) -> str:
     def allowed(text: str) -> str:
         return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
+    # Names of columns come from files: should a script ever take one as HTML, nothing in it runs.
     return (
         f"default-src 'none'; style-src {allowed(style)}; script-src {allowed(script)};"
         f"{news} img-src data: blob:; base-uri 'none'; form-action 'none'"

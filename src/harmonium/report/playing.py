@@ -85,9 +85,9 @@ def play(
         '<!doctype html>'
     """
     image_shape = checked_shape(image_shape, checked_rbm(rbm).visible.n_units)
-    some = Dataset.of(data).checked_for(rbm.visible).some(MOST_ROWS)
+    dataset = Dataset.of(data).checked_for(rbm.visible).some(MOST_ROWS)
     key_rows, key_samples = jax.random.split(jax.random.key(seed))
-    rows = np.asarray(some.rows(key=key_rows))
+    rows = np.asarray(dataset.rows(key=key_rows))
     samples = np.asarray(sample(rbm, len(rows), key=key_samples))
     about = {"image_shape": image_shape, "columns": columns, "sites": sites}
     return Page(page_of(report_content(rbm, Rows(rows, samples), title=title, **about), title))

@@ -15,9 +15,8 @@ from ..rbm import RBM
 from ..sharding import clock
 from ..training import Fit, Report, TrainState
 from .folder import MODEL, RunFolder
-from .origin import remember
 from .prepare import Prepared
-from .rows import hashes
+from .rows import remember
 
 SECONDS_BETWEEN_CHECKPOINTS = 30.0
 LOG_LIKELIHOODS = ("log_likelihood", "log_likelihood_low", "log_likelihood_high")
@@ -107,7 +106,7 @@ class Checkpointer:
         if not self.folder.path.is_dir():  # it was moved, or removed
             rows = self.prepared.rows
             self.folder.restore(self.prepared.config, rows.columns, rows.sites)
-            remember(self.folder, self.prepared.config, hashes(rows))
+            remember(self.folder, rows)
             self.written = 0
         if self.begins_anew:
             self.folder.keep_metrics_until(0)

@@ -19,14 +19,13 @@ from ..partition_function.by_totals import log_z_of_rows, totals_of
 from ..rbm import RBM
 from ..report import page_of
 from ..statistics import effective_size
-from .folder import RunFolder, trials_in
+from .folder import RunFolder
 from .jsonable import jsonable
+from .leftovers import is_run, trials_in
 from .options import EVALUATION_SEED
-from .rows import own_rows
-from .summaries import ScoreSummary, Summary
-from .target import is_run
+from .rows import Rows, own_rows
+from .summaries import NORMAL, ScoreSummary, Summary
 
-NORMAL = 1.96  # standard deviations on either side of a 95 % interval
 SECONDS = 30.0  # after which log Z of the lengths of documents takes no more steps
 
 
@@ -64,18 +63,45 @@ class Compared(NamedTuple):
 
 
 class _Scored(NamedTuple):
+    """A run with log p of each of the rows that it was scored on.
+
+    Attributes:
+        run: its folder, as the user named it.
+        source: its rows.
+        rows: those that it was scored on, shape (n, columns).
+        weights: of these, shape (n,), which sum to 1.
+        log_p: log p of each, shape (n,), nats.
+        log_z_error: standard error of log Z, nats.
+        size: the number of weights of the model.
+        summary: what the run reported.
+        score: its log-likelihood.
+    """
+
     run: str
+    source: Rows
     rows: np.ndarray
+    weights: np.ndarray
     log_p: np.ndarray
-    weights_of_rows: np.ndarray  # which sum to 1
-    error: float  # standard error of log Z
+    log_z_error: float
+    size: int
     summary: Summary
     score: ScoreSummary
-    command: str
-    weights: int
-    history: list[dict[str, Any]]
-    name: str
-    columns: set[str]
+
+    @property
+    def folder(self) -> RunFolder:
+        """The folder of the run."""
+        return RunFolder(self.run)
+
+    @property
+    def columns(self) -> set[str]:
+        """Names of the columns of a table that the model has; none for other rows."""
+        columns = () if self.source.columns is None else self.source.columns.columns
+        return {column.name for column in columns if column.parts}
+
+    @property
+    def mean(self) -> float:
+        """The mean of log p over the rows, nats."""
+        return float(self.log_p @ self.weights)
 
 
 def runs_in(paths: list[str]) -> list[str]:
@@ -102,30 +128,22 @@ def compare(runs: list[str], out: str | None, source: str | None = None) -> list
     finished = [run for run in runs if not is_run(run) or _has_score(run)]
     if len(finished) > 1:  # `runs/*` may hold some that go on
         runs = finished
-    found_scores = [_scored(run, source) for run in runs]
-    scored = sorted(found_scores, key=lambda one: -one.log_p @ one.weights_of_rows)
+    known: dict[tuple[Any, ...], Rows] = {}
+    scored = sorted((_scored(run, source, known) for run in runs), key=lambda run: -run.mean)
     best = scored[0]
     for other in scored[1:]:
-        apart = sorted(best.columns.symmetric_difference(other.columns))
-        if apart:
-            expected = f"the columns that {best.run} models"
-            found = f"others: {', '.join(apart[:5])} in one of them only"
-            raise input_error(other.run, expected, found, "train both on the same columns")
-        if not np.array_equal(best.rows, other.rows, equal_nan=True):
-            expected = f"the rows that {best.run} was scored on"
-            advice = "train both on one source with one --validation, and one --seed or --split"
-            raise input_error(other.run, expected, "other rows", advice)
-    found = [_beside(one, best) for one in scored]
+        _check_same_rows(best, other)
+    compared = [_beside(run, best) for run in scored]
     if out is not None:
         content = {
             "kind": "comparison",
-            "title": f"{best.name}: {len(found)} runs",
+            "title": f"{best.source.name}: {len(scored)} runs",
             "rows": count_of(len(best.rows), f"{best.score.rows} row"),
-            "runs": [jsonable(one._asdict()) for one in found],
-            "histories": [jsonable(one.history) for one in scored],
+            "runs": [jsonable(run._asdict()) for run in compared],
+            "histories": [jsonable(run.folder.metrics()) for run in scored],
         }
         write_whole(Path(out), page_of(content, str(content["title"])).encode())
-    return found
+    return compared
 
 
 def _has_score(run: str) -> bool:
@@ -133,35 +151,69 @@ def _has_score(run: str) -> bool:
     return summary is not None and summary.log_likelihood is not None
 
 
-def _scored(run: str, source: str | None) -> _Scored:
+def _check_same_rows(best: _Scored, other: _Scored) -> None:
+    """Refuse runs that were scored on different rows, or model different columns."""
+    differing = sorted(best.columns.symmetric_difference(other.columns))
+    if differing:
+        expected = f"the columns that {best.run} models"
+        found = f"others: {', '.join(differing[:5])} in one of them only"
+        raise input_error(other.run, expected, found, "train both on the same columns")
+    if not np.array_equal(best.rows, other.rows, equal_nan=True):
+        expected = f"the rows that {best.run} was scored on"
+        advice = "train both on one source with one --validation, and one --seed or --split"
+        raise input_error(other.run, expected, "other rows", advice)
+
+
+def _rows_of(folder: RunFolder, source: str | None, known: dict[tuple[Any, ...], Rows]) -> Rows:
+    """Return the rows of a run's source; those of runs that began with the same are read once.
+
+    Args:
+        folder: the folder of the run.
+        source: the file of rows that the user names, if not the run's own source.
+        known: the rows of other runs by their hashes, to which these are added.
+    """
+    # Hashes are of codes: two tables may have the same ones, and other names of columns.
+    hashes = tuple(folder.rows().hashes.values())
+    if source is not None or not any(hashes) or folder.columns() is not None:
+        return own_rows(folder, source)
+    if hashes not in known:
+        known[hashes] = own_rows(folder)
+    return known[hashes]
+
+
+def _scored(run: str, source: str | None, known: dict[tuple[Any, ...], Rows]) -> _Scored:
     folder = RunFolder(run)
     summary = folder.summary() if is_run(run) else None
     if summary is None or summary.log_likelihood is None or summary.log_z is None:
         found = "a run without a score" if is_run(run) else "no run"
         advice = "let it end, with harmonium resume"
         raise input_error(run, "the folder of a run that has ended", found, advice)
-    config = folder.config()
-    rows = own_rows(folder, source)
-    score = summary.log_likelihood
-    part: Dataset = score.part_of(rows.parts, folder.path)
-    values = np.asarray(part.rows(key=key_of(EVALUATION_SEED)))
-    rbm, log_z = load(run), summary.log_z
-    log_p = -free_energies(rbm, values, key=key_of(EVALUATION_SEED)).astype(float) - log_z.value
-    log_p = log_p - _log_z_apart(rbm, values, part.weights)
+    rows = _rows_of(folder, source, known)
+    part: Dataset = summary.log_likelihood.part_of(rows.parts, folder.path)
+    key = key_of(EVALUATION_SEED)
+    values = np.asarray(part.rows(key=key))
+    rbm = load(run)
+    log_p = -free_energies(rbm, values, key=key).astype(float) - summary.log_z.value
+    log_p = log_p - _log_z_deviations(rbm, values, part.weights)
     if part.log_density is not None:
         log_p = log_p + np.asarray(part.log_density)
-    share = np.ones(len(part)) if part.weights is None else np.asarray(part.weights, float)
-    low = -math.inf if log_z.low is None else log_z.low
-    high = math.inf if log_z.high is None else log_z.high
-    error = (high - low) / (2 * NORMAL)
-    parts = () if rows.columns is None else rows.columns.columns
-    names = {column.name for column in parts if column.parts}
-    size = int(np.prod(rbm.dense_weights.shape))
-    about = (config.command, size, folder.metrics(), rows.name, names)
-    return _Scored(run, values, log_p, share / share.sum(), error, summary, score, *about)
+    weights = np.ones(len(part))
+    if part.weights is not None:
+        weights = np.asarray(part.weights, float)
+    return _Scored(
+        run,
+        rows,
+        values,
+        weights / weights.sum(),
+        log_p,
+        summary.log_z.stderr,
+        int(np.prod(rbm.dense_weights.shape)),
+        summary,
+        summary.log_likelihood,
+    )
 
 
-def _log_z_apart(rbm: RBM, rows: np.ndarray, weights: Any) -> np.ndarray:
+def _log_z_deviations(rbm: RBM, rows: np.ndarray, weights: Any) -> np.ndarray:
     """Return by how much each row's own log Z differs from the mean over rows, nats, shape (n,).
 
     It is 0 for models with one log Z. Where documents differ in length, the summary has only the
@@ -169,31 +221,34 @@ def _log_z_apart(rbm: RBM, rows: np.ndarray, weights: Any) -> np.ndarray:
     """
     if not rbm.visible.n_totals:
         return np.zeros(len(rows))
-    share = None if weights is None else np.asarray(weights, float)
-    way = Automatic(Annealed(seconds=SECONDS))
+    weights = None if weights is None else np.asarray(weights, float)
+    method = Automatic(Annealed(seconds=SECONDS))
     key = key_of(EVALUATION_SEED)
-    found = log_z_of_rows(rbm, totals_of(rbm, rows), share, way, key=key)
-    return found.each - found.mean.value
+    log_z = log_z_of_rows(rbm, totals_of(rbm, rows), weights, method, key=key)
+    return log_z.each - log_z.mean.value
 
 
-def _beside(one: _Scored, best: _Scored) -> Compared:
-    apart, share = best.log_p - one.log_p, one.weights_of_rows
-    behind = float(apart @ share)
-    score, paired = one.score, 0.0
-    if one.run != best.run:
-        spread = float((apart - behind) ** 2 @ share / max(effective_size(share) - 1.0, 1.0))
-        paired = NORMAL * math.sqrt(spread + one.error**2 + best.error**2)
+def _beside(run: _Scored, best: _Scored) -> Compared:
+    """Return a run beside the best one, with the interval of the paired difference."""
+    differences = best.log_p - run.log_p
+    behind = float(differences @ run.weights)
+    half_width = 0.0
+    if run.run != best.run:
+        variance = float((differences - behind) ** 2 @ run.weights)
+        freedom = max(effective_size(run.weights) - 1.0, 1.0)
+        log_z_variance = run.log_z_error**2 + best.log_z_error**2
+        half_width = NORMAL * math.sqrt(variance / freedom + log_z_variance)
     return Compared(
-        run=one.run,
-        value=score.value,
-        low=score.low,
-        high=score.high,
-        converged=bool(score.converged),
+        run=run.run,
+        value=run.score.value,
+        low=run.score.low,
+        high=run.score.high,
+        converged=bool(run.score.converged),
         behind=behind,
-        behind_low=behind - paired,
-        behind_high=behind + paired,
-        seconds=one.summary.seconds,
-        updates=one.summary.updates,
-        weights=one.weights,
-        command=one.command,
+        behind_low=behind - half_width,
+        behind_high=behind + half_width,
+        seconds=run.summary.seconds,
+        updates=run.summary.updates,
+        weights=run.size,
+        command=run.folder.config().command,
     )

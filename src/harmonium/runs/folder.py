@@ -9,8 +9,8 @@ import os
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 from .._files import inside, parsed_json
@@ -33,17 +33,17 @@ from .leftovers import (
     EVALUATION,
     LEFT_BY_RUNS,
     METRICS,
+    OLD_EVALUATION,
     REPORT,
+    ROWS,
     SITES,
-    STUDY,
-    STUDY_BEFORE_0_1,
     SUMMARY,
     are_of_run,
 )
-from .options import check_path
-from .summaries import Summary, is_record
+from .options import OTHER_NAME, check_folder
+from .schema import read_record
+from .summaries import EvaluationTable, RowsSummary, Summary, is_record
 
-OTHER_NAME = "choose another name"
 T = TypeVar("T", Columns, Sites)
 
 
@@ -56,7 +56,7 @@ class RunFolder:
 
     def __init__(self, path: str | os.PathLike):
         self.path = Path(path)
-        self._held: int | None = None
+        self._locked: int | None = None
         self.checkpoints = Checkpoints(self.path)
 
     def __enter__(self) -> RunFolder:
@@ -73,24 +73,27 @@ class RunFolder:
         if os.name == "posix":
             import fcntl  # POSIX only
 
-            held = os.open(self.path, os.O_RDONLY)
+            descriptor = os.open(self.path, os.O_RDONLY)
             try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                os.close(held)
-                expected = "a run that no other process uses"
-                found, advice = "another process at work on it", "wait for it, or end it"
-                raise input_error(str(self.path), expected, found, advice) from None
+                os.close(descriptor)
+                raise input_error(
+                    str(self.path),
+                    "a run that no other process uses",
+                    "another process at work on it",
+                    "wait for it, or end it",
+                ) from None
             except OSError:  # a file system without locks
-                os.close(held)
+                os.close(descriptor)
             else:
-                self._held = held
+                self._locked = descriptor
 
-    def __exit__(self, kind: type | None, error: Any, traceback: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         """Release the lock."""
-        if self._held is not None:
-            os.close(self._held)
-            self._held = None
+        if self._locked is not None:
+            os.close(self._locked)
+            self._locked = None
 
     @classmethod
     def claim(cls, out: str | None, name: str, overwrite: bool, config: RunConfig) -> RunFolder:
@@ -117,8 +120,9 @@ class RunFolder:
         except FileExistsError:
             raise _taken(path) from None
         except OSError as error:
-            expected, found = "a folder that can be written to", error.strerror or str(error)
-            raise input_error(f"--out {path}", expected, found.lower(), OTHER_NAME) from None
+            reason = (error.strerror or str(error)).lower()
+            expected = "a folder that can be written to"
+            raise input_error(f"--out {path}", expected, reason, OTHER_NAME) from None
         return str(path)
 
     def _begin(self, config: RunConfig, overwrite: bool) -> None:
@@ -172,8 +176,8 @@ class RunFolder:
         Raises:
             InputError: it is no run on a table, or the file is damaged.
         """
-        found = "a model of plain numbers"
-        return self._needed(self.columns(), "the folder of a run on a table", found, "TABLE")
+        expected = "the folder of a run on a table"
+        return self._needed(self.columns(), expected, "a model of plain numbers", "TABLE")
 
     def sites(self) -> Sites | None:
         """Read what the sites of the run's alignment mean; None if its rows are no sequences.
@@ -189,8 +193,8 @@ class RunFolder:
         Raises:
             InputError: it is no run on an alignment, or the file is damaged.
         """
-        expected, found = "the folder of a run on an alignment", "a model of other rows"
-        return self._needed(self.sites(), expected, found, "FILE.fasta")
+        expected = "the folder of a run on an alignment"
+        return self._needed(self.sites(), expected, "a model of other rows", "FILE.fasta")
 
     def _meaning(self, name: str, from_record: Callable[[Any, str], T]) -> T | None:
         """Read a file that says what the run's rows mean; None if there is none."""
@@ -247,8 +251,9 @@ class RunFolder:
     @by_first
     def keep_metrics_until(self, updates: int) -> None:
         """Drop the records after this update, that of the checkpoint to resume from."""
-        kept = [to_json(record) + "\n" for record in self.metrics() if record["update"] <= updates]
-        write_whole(self.file(METRICS), "".join(kept).encode())
+        records = [record for record in self.metrics() if record["update"] <= updates]
+        lines = [to_json(record) + "\n" for record in records]
+        write_whole(self.file(METRICS), "".join(lines).encode())
 
     def save(
         self,
@@ -265,10 +270,10 @@ class RunFolder:
             fingerprint: a hash of the rows.
             models: all models of an ensemble that has ended.
         """
-        written = {self.model(number): each for number, each in enumerate(models)}
-        written |= {self.file(MODEL): rbm}
-        for path, each in written.items():
-            self._write_model(str(path), format_to_write(path).serialise(each, path.name))
+        files = {self.model(number): model for number, model in enumerate(models)}
+        files[self.file(MODEL)] = rbm
+        for path, model in files.items():
+            self._write_model(str(path), format_to_write(path).serialise(model, path.name))
         self.checkpoints.write(state, fingerprint)
 
     @by_first
@@ -295,17 +300,36 @@ class RunFolder:
         return Summary.read(path) if path.is_file() else None
 
     @by_first
+    def write_rows(self, rows: RowsSummary) -> None:
+        """Write what the run learned of its rows."""
+        write_whole(self.file(ROWS), (to_json(asdict(rows), indent=2) + "\n").encode())
+
+    def rows(self) -> RowsSummary:
+        """Read what the run learned of its rows; nothing if the file is missing or damaged."""
+        try:
+            return read_record(RowsSummary, self.file(ROWS))
+        except InputError:
+            return RowsSummary()
+
+    @by_first
+    def write_evaluation(self, evaluation: dict[str, Any]) -> None:
+        """Write an evaluation of the run's own rows, as JSON."""
+        write_whole(self.file(EVALUATION), (to_json(evaluation, indent=2) + "\n").encode())
+
+    def evaluation(self) -> EvaluationTable | None:
+        """Read the table of the evaluation of the run's own rows; None if there is none.
+
+        Raises:
+            InputError: the file is damaged; names the field.
+        """
+        path = self.file(EVALUATION)
+        return EvaluationTable.read(path) if path.is_file() else None
+
+    @by_first
     def drop_summary(self) -> None:
         """Remove summary, report and evaluation before a run goes on: its model will change."""
-        for name in (SUMMARY, REPORT, EVALUATION, ENSEMBLE):
+        for name in (SUMMARY, REPORT, EVALUATION, OLD_EVALUATION, ENSEMBLE):
             _remove(self.path / name)
-
-
-def trials_in(path: str | os.PathLike) -> list[Path]:
-    """Return the folders of the runs of `harmonium tune`; none if the path is no folder of its."""
-    if not any(Path(path, study).is_file() for study in (STUDY, STUDY_BEFORE_0_1)):
-        return []
-    return sorted(config.parent for config in Path(path).glob(f"trial-*/{CONFIG}"))
 
 
 def check_target(path: Path, *, overwrite: bool) -> None:
@@ -326,25 +350,6 @@ def check_target(path: Path, *, overwrite: bool) -> None:
             raise input_error(f"--out {path}", "a new or empty folder", found, OTHER_NAME) from None
     if not overwrite:
         raise _taken(path)
-
-
-def check_folder(name: str, path: Path) -> None:
-    """Refuse a path unless it is a writable folder or can become one; nothing is changed.
-
-    Args:
-        name: what error messages call the folder.
-        path: the folder.
-
-    Raises:
-        InputError: the path is a file, or may not be written to.
-    """
-    check_path(name, path)
-    if path.exists() and not path.is_dir():
-        raise input_error(name, "a folder", "a file", OTHER_NAME)
-    there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK):
-        found = f"{'no permission to write in' if there.is_dir() else 'a file at'} {there}"
-        raise input_error(name, "a folder that can be written to", found, OTHER_NAME)
 
 
 def _taken(path: Path) -> InputError:

@@ -13,12 +13,13 @@ CONFIG = "config.json"
 METRICS = "metrics.jsonl"
 COLUMNS = "columns.json"
 SITES = "sites.json"
-ROWS = "rows.json"  # hashes of the rows, by which later commands know them
+ROWS = "rows.json"  # what the run learned of its rows, and hashes by which they are known
 SUMMARY = "summary.json"
 REPORT = "report.html"
 STUDY = "study.db"  # of `harmonium tune`: its runs are folders beside it
 STUDY_BEFORE_0_1 = "study.journal"
-EVALUATION = "evaluation"  # pictures of `harmonium evaluate`
+EVALUATION = "evaluation.json"  # of the run's own rows, by `harmonium evaluate`
+OLD_EVALUATION = "evaluation"  # pictures that earlier versions drew
 ENSEMBLE = "ensemble"  # all models of a run of several
 LEFT_BY_RUNS = (
     METRICS,
@@ -29,12 +30,25 @@ LEFT_BY_RUNS = (
     SUMMARY,
     REPORT,
     CHECKPOINTS,
-    "pictures",  # of earlier versions
+    "pictures",  # of earlier versions, as is the next
+    OLD_EVALUATION,
     EVALUATION,
     ENSEMBLE,
 )
 BEGUN = {CONFIG, METRICS, CHECKPOINTS}  # by a run that has written nothing yet
 PARTIAL = ".partial"  # the end of the name of a file that is being written
+
+
+def is_run(path: str | os.PathLike) -> bool:
+    """Return whether a path is the folder of a run."""
+    return Path(path, CONFIG).is_file()
+
+
+def trials_in(path: str | os.PathLike) -> list[Path]:
+    """Return the folders of the runs of `harmonium tune`; none if the path is no folder of its."""
+    if not any(Path(path, study).is_file() for study in (STUDY, STUDY_BEFORE_0_1)):
+        return []
+    return sorted(config.parent for config in Path(path).glob(f"trial-*/{CONFIG}"))
 
 
 def are_of_run(folder: Path) -> bool:

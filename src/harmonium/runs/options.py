@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import input_error
 
+OTHER_NAME = "choose another name"
 LARGEST_COUNT = 2**31 - 1  # what a 32-bit counter on the device holds
 SEEDS = 2**32
 EVALUATION_SEED = 0  # the default
@@ -101,6 +103,29 @@ def check_path(name: str, path: Path) -> None:
         if link.is_symlink() and not link.exists():
             found = f"a link to {link.readlink()}, which is not there"
             raise input_error(name, "a place to write to", found, f"remove the link {link}")
+
+
+def check_folder(name: str, path: Path) -> None:
+    """Refuse a path unless it is a writable folder or can become one; nothing is changed.
+
+    Args:
+        name: what error messages call the folder.
+        path: the folder.
+
+    Raises:
+        InputError: the path is a file, or may not be written to.
+    """
+    check_path(name, path)
+    if path.exists() and not path.is_dir():
+        raise input_error(name, "a folder", "a file", OTHER_NAME)
+    existing = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    if not existing.is_dir():
+        obstacle = f"a file at {existing}"
+    elif not os.access(existing, os.W_OK):
+        obstacle = f"no permission to write in {existing}"
+    else:
+        return
+    raise input_error(name, "a folder that can be written to", obstacle, OTHER_NAME)
 
 
 def is_number(value: Any) -> bool:

@@ -8,20 +8,16 @@ command.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from .._files import parsed_json
 from ..data.block_files import is_in_blocks
 from ..data.builtin import BUILTIN
 from ..errors import input_error
-from ..io.formats.base import write_whole
-from ..processes import by_first
 from .config import RunConfig
 from .folder import RunFolder
-from .leftovers import COLUMNS, ROWS
+from .leftovers import COLUMNS
 
 
 def config_of(folder: RunFolder, source: str | None = None) -> RunConfig:
@@ -40,7 +36,7 @@ def config_of(folder: RunFolder, source: str | None = None) -> RunConfig:
         return replace(config, source=source, folder=str(Path.cwd()))
     if not _exists(config.origin):
         return config  # of no file: the reader says what it looked for
-    if not _is_own(folder, config) and not hashes_in(folder):
+    if not _is_own(folder, config) and not any(folder.rows().hashes.values()):
         raise input_error(
             str(folder.path),
             "a source of which the run holds hashes",
@@ -66,50 +62,32 @@ def check_hashes(
     """
     if _is_own(folder, config):
         return
-    known = hashes_in(folder)
+    known = folder.rows().hashes
     # What the columns mean must not come from the file either: its names are content too.
     has_meaning = folder.file(COLUMNS).is_file() or not has_columns
-    if any(known.get(part) != digest for part, digest in hashes.items()) or not has_meaning:
+    if not has_meaning or any(known[part] != digest for part, digest in hashes.items()):
         expected = f"the rows that {folder.path} began with"
         advice = "restore the source, or name one with --source, if its rows may be used"
         raise input_error(config.origin, expected, "other rows", advice)
 
 
-def remember(folder: RunFolder, config: RunConfig, hashes: Mapping[str, str]) -> None:
-    """Write the hashes of a run's rows into its folder, for later commands that need them."""
-    if not _is_own(folder, config):
-        _write(folder, json.dumps(dict(hashes), indent=2) + "\n")
-
-
-@by_first
-def _write(folder: RunFolder, text: str) -> None:
-    write_whole(folder.file(ROWS), text.encode())
-
-
-def hashes_in(folder: RunFolder) -> dict[str, str]:
-    """Return the hashes that a folder holds; none if there is no such file, or a damaged one."""
-    path = folder.file(ROWS)
-    try:
-        known = parsed_json(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return known if isinstance(known, dict) else {}
-
-
 def _exists(origin: str) -> bool:
     """Return whether a source may name anything that can be read: a file, a folder or a pattern."""
-    names = (origin, origin.rpartition(":")[0])  # FILE, or FILE.npz:KEY
-    return (
-        origin in BUILTIN
-        or is_in_blocks(origin)
-        or any(name and Path(name).exists() for name in names)
-    )
+    if origin in BUILTIN or is_in_blocks(origin):
+        return True
+    return any(path.exists() for path in _paths(origin))
 
 
 def _is_own(folder: RunFolder, config: RunConfig) -> bool:
     """Return whether a run's rows are harmonium's own, or lie in the folder of the run."""
     if config.source in BUILTIN and config.origin == config.source:
         return not folder.file(COLUMNS).is_file()  # with which it would be read as a file
-    names = (config.origin, config.origin.rpartition(":")[0])  # FILE, or FILE.npz:KEY
-    path = next((Path(name) for name in names if name and Path(name).is_file()), None)
-    return path is not None and path.resolve().is_relative_to(folder.path.resolve())
+    for path in _paths(config.origin):
+        if path.is_file():
+            return path.resolve().is_relative_to(folder.path.resolve())
+    return False
+
+
+def _paths(origin: str) -> list[Path]:
+    """Return the files that a source may name: FILE, or FILE.npz:KEY."""
+    return [Path(name) for name in (origin, origin.rpartition(":")[0]) if name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -77,7 +78,7 @@ class Prepared(NamedTuple):
 
     def start_with(self, parts: set[str]) -> TrainState:
         """Return the same with the structure of what is known of rows that a model has not seen."""
-        return self.joined([each._start_with(parts) for each in self.models])
+        return self.joined([model._start_with(parts) for model in self.models])
 
     def joined(self, states: list[TrainState]) -> TrainState:
         """Return the states of the models as one, that of the run."""
@@ -142,7 +143,15 @@ def prepare(config: RunConfig, columns: Columns | None = None) -> Prepared:
     Raises:
         InputError: the options or the source cannot be used.
     """
-    rows = rows_of_run(config, columns)
+    return prepared_with(config, rows_of_run(config, columns))
+
+
+def prepared_with(config: RunConfig, rows: Rows) -> Prepared:
+    """Create the model and the method for rows that have been read already.
+
+    Raises:
+        InputError: the options cannot be used with these rows.
+    """
     if are_several():
         check_same(
             config.source, hashes(rows), "the same rows in all processes", "copy the file again"
@@ -198,11 +207,11 @@ def _begun(
 def _check_ensemble(config: RunConfig, rows: Rows) -> None:
     """Refuse several models on several devices, or on rows that are read while they learn."""
     if config.ensemble > 1 and size_of_axis(ROWS) * size_of_axis(HIDDEN) > 1:
-        found, advice = "--mesh too", "leave one of them out"
-        raise input_error("--ensemble", "models on one device", found, advice)
+        advice = "leave one of them out"
+        raise input_error("--ensemble", "models on one device", "--mesh too", advice)
     if config.ensemble > 1 and rows.stream is not None:
-        found, advice = "a stream of them", "train one model after the other"
-        raise input_error("--ensemble", "rows that are in memory", found, advice)
+        advice = "train one model after the other"
+        raise input_error("--ensemble", "rows that are in memory", "a stream of them", advice)
 
 
 def with_choices(config: RunConfig, rows: Rows) -> RunConfig:
@@ -211,27 +220,31 @@ def with_choices(config: RunConfig, rows: Rows) -> RunConfig:
     Raises:
         InputError: the best model is wanted, and no rows are held out.
     """
-    has_held_out, is_told = "validation" in rows.parts, config.epochs is not None
+    has_held_out = "validation" in rows.parts
+    has_epochs = config.epochs is not None
     if config.keep == "best" and not has_held_out:
         advice = "leave it out, or hold out rows with --validation"
         raise input_error("--keep best", "rows that are held out", "none", advice)
-    keep = config.keep or ("best" if has_held_out and not is_told else "last")
+    keep = config.keep or ("best" if has_held_out and not has_epochs else "last")
     penalty = config.penalty
     if penalty is None:
-        penalty = 0.0 if is_told or rows.exhaustive else "auto"
+        penalty = 0.0 if has_epochs or rows.exhaustive else "auto"
     validation = config.validation
     if validation == "auto":
         validation = USUAL_FRACTION if has_held_out or rows.exhaustive else 0.0
         if rows.stream is not None:  # of which at most a number of rows are held out
             held = len(rows.parts.get("validation", ()))
             validation = held / (held + len(rows.stream))
-    hidden = hidden_count(config, rows)
-    batch, chains = config.batch or usual_batch(len(rows.learned)), config.chains
-    chains = chains or shared_by_devices(USUAL["chains"], ROWS)
-    window = 0 if rows.stream is None else rows.stream.window
-    chosen = {"keep": keep, "penalty": penalty, "hidden": hidden, "window": window}
-    chosen |= {"batch": batch, "chains": chains}
-    return replace(config, validation=validation, **chosen)
+    return replace(
+        config,
+        keep=keep,
+        penalty=penalty,
+        validation=validation,
+        hidden=hidden_count(config, rows),
+        batch=config.batch or usual_batch(len(rows.learned)),
+        chains=config.chains or shared_by_devices(USUAL["chains"], ROWS),
+        window=0 if rows.stream is None else rows.stream.window,
+    )
 
 
 def hidden_count(config: RunConfig, rows: Rows) -> int:
@@ -245,15 +258,18 @@ def hidden_count(config: RunConfig, rows: Rows) -> int:
 
 def usual_batch(rows: int) -> int:
     """Return the number of rows in an update of a run of so many rows, which devices can share."""
-    devices, usual = size_of_axis(ROWS), shared_by_devices(USUAL["batch"], ROWS)
+    devices = size_of_axis(ROWS)
+    usual = shared_by_devices(USUAL["batch"], ROWS)
+    if devices <= 1 or rows < devices:
+        return usual
     # An update has all rows where they are few: of these as many as the devices share equally.
-    return usual if devices <= 1 or rows < devices else min(usual, rows - rows % devices)
+    return min(usual, rows - rows % devices)
 
 
 def shared_by_devices(count: int, axis: str) -> int:
     """Return a number, or the next one that the devices of an axis of the mesh share equally."""
     devices = size_of_axis(axis)
-    return devices * -(-count // devices)
+    return devices * math.ceil(count / devices)
 
 
 def usual_hidden(rows: int, columns: int) -> int:

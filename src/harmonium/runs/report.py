@@ -24,9 +24,9 @@ from .config import RunConfig
 from .display import Display
 from .folder import MODEL, REPORT, RunFolder
 from .jsonable import jsonable
+from .leftovers import is_run
 from .options import EVALUATION_SEED
 from .rows import Rows, own_rows
-from .target import is_run
 
 MOST_ROWS = 2_000
 UNFINISHED = {
@@ -53,14 +53,30 @@ def report(run: str, out: str | None, display: Display, source: str | None = Non
     if not is_run(run) or not (folder.path / MODEL).is_file():
         found = "no model in it" if folder.path.is_dir() else "no such folder"
         raise input_error(run, "the folder of a run", found, "name one that harmonium train made")
-    config = folder.config()
-    rbm, rows = load(folder.path / MODEL), own_rows(folder, source)
     display.say(f"drawing samples for the report of {run}")
+    return report_with(folder, own_rows(folder, source), out)
+
+
+def report_with(folder: RunFolder, rows: Rows, out: str | None = None) -> Path:
+    """Write the report of a run whose rows have been read already, and return its path.
+
+    Args:
+        folder: the folder of the run.
+        rows: its own rows.
+        out: the file; None for the run's own.
+
+    Raises:
+        InputError: a file of the run cannot be read.
+    """
+    config = folder.config()
+    rbm = load(folder.path / MODEL)
     shown = rows_to_show(rows, rbm, jax.random.fold_in(key_of(config.seed), 2))
     summary = folder.summary()
-    record = {} if summary is None else summary.to_json()
-    if summary is not None and summary.log_likelihood is not None:
-        summary.log_likelihood.part_of(rows.parts, folder.path)
+    record: dict[str, Any] = {}
+    if summary is not None:
+        record = summary.to_json()
+        if summary.log_likelihood is not None:
+            summary.log_likelihood.part_of(rows.parts, folder.path)
     return write_report(folder, content_of_run(folder, config, rows, rbm, shown, record), out)
 
 
@@ -101,6 +117,7 @@ def content_of_run(
     """
     from .. import __version__
 
+    evaluation = folder.evaluation()
     return report_content(
         rbm,
         shown,
@@ -110,6 +127,7 @@ def content_of_run(
         sites=rows.sites,
         summary=UNFINISHED | jsonable(summary),
         history=jsonable(folder.metrics()),
+        evaluation=None if evaluation is None else asdict(evaluation),
         baselines=_baselines(rows, summary.get("log_likelihood")),
         command=config.command,
         about=[rows.about, *(summary.get("notes") or rows.notes), *filter(None, [shown.doubt])],
@@ -134,16 +152,16 @@ def _baselines(rows: Rows, score: dict[str, Any] | None) -> list[dict[str, Any]]
     """Return simpler models' log-likelihoods of the rows that the model is scored on."""
     if not score or score.get("without_hidden_units") is None:
         return []
-    alone = score["without_hidden_units"]
-    found = [baseline("independent units", "a model of independent units", alone)]
+    independent = baseline(
+        "independent units", "a model of independent units", score["without_hidden_units"]
+    )
     key = key_of(EVALUATION_SEED)
-    train, scored = rows.parts["train"].some(MOST_ROWS_OF_TREE), rows.parts[score["rows"]]
+    train = rows.parts["train"].some(MOST_ROWS_OF_TREE)
+    scored = rows.parts[score["rows"]]
     try:
         tree = tree_log_likelihood(train.rows(key=key), scored.rows(key=key), train.weights)
     except InputError:  # numbers, or missing values
-        return found
+        return [independent]
     density = 0.0 if scored.log_density is None else float(np.mean(scored.log_density))
-    return [
-        *found,
-        baseline("best tree", "the best tree of dependences (Chow-Liu)", tree + density),
-    ]
+    words = "the best tree of dependences (Chow-Liu)"
+    return [independent, baseline("best tree", words, tree + density)]

@@ -32,6 +32,7 @@ from .folder import CONFIG, MODEL, RunFolder
 from .jsonable import read_json
 from .origin import check_hashes, config_of
 from .streamed import is_streamed, opened, parts_of_stream
+from .summaries import RowsSummary
 
 
 class Rows(NamedTuple):
@@ -114,8 +115,8 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
         seed=config.seed_of_rows,
     )
     visible = visible_layer(table, config.visible)
-    looks = config.visible == "auto" and config.groups and not table.exhaustive
-    if looks and table.kind == Kind.BINARY:
+    may_group = config.visible == "auto" and config.groups and not table.exhaustive
+    if may_group and table.kind == Kind.BINARY:
         groups = column_groups(parts["train"])
         if groups.all:
             visible = Exclusive(parts["train"].columns, groups.all)
@@ -130,8 +131,12 @@ def roles_of(config: RunConfig) -> dict[str, Any]:
 
 def _fraction(config: RunConfig) -> float | Literal["auto"]:
     """Return the fraction to hold out; a run that decides nothing by cross-validation needs one."""
-    decides = config.epochs is None and config.penalty in (None, "auto") and config.keep != "best"
-    return config.validation if decides or config.validation != "auto" else USUAL_FRACTION
+    may_cross_validate = (
+        config.epochs is None and config.penalty in (None, "auto") and config.keep != "best"
+    )
+    if config.validation == "auto" and not may_cross_validate:
+        return USUAL_FRACTION
+    return config.validation
 
 
 def told_columns(config: RunConfig) -> dict[str, Any] | None:
@@ -173,11 +178,11 @@ def rows_for_model(
     Raises:
         InputError: the source cannot be read, or its width or values do not fit the model.
     """
-    told = asdict(text_format or TextFormat())
+    settings = asdict(text_format or TextFormat())
     if config is not None and sites is None and data not in BUILTIN:
-        told |= roles_of(config) | {"new_rows": True}
+        settings |= roles_of(config) | {"new_rows": True}
     if columns is not None:
-        table = open_source(data, columns=columns, **told)
+        table = open_source(data, columns=columns, **settings)
         part = dataset_of(
             table,
             table.train,
@@ -187,17 +192,18 @@ def rows_for_model(
         )
         return _rows(table, rbm.visible, {"train": part}, ())
     if sites is not None:
-        table = open_source(data, sites=sites, **told)
+        table = open_source(data, sites=sites, **settings)
         return _rows(table, rbm.visible, {"train": dataset_of(table, table.train, binarize)}, ())
-    visible, row = rbm.visible, row_of(rbm.visible)
+    visible = rbm.visible
+    row = row_of(visible)
     states = visible.size // visible.n_units if row and row.rows == "codes" else None
     low, high = visible.support
     other = "bernoulli" if (low >= 0).all() and (high <= 1).all() else "gaussian"
     named = row.name if row else other  # `refuse_misfit` checks the values of each column
     dropped = None if config is None else told_columns(replace(config, columns=None))
     if dropped is not None and data not in BUILTIN:
-        told["columns"] = dropped
-    table = open_source(data, visible=named, scale=scale, states=states, **told)
+        settings["columns"] = dropped
+    table = open_source(data, visible=named, scale=scale, states=states, **settings)
     arrays = {"train": table.train, "validation": table.validation, "test": table.test}
     parts: dict[str, Dataset] = {}
     for name, array in arrays.items():
@@ -253,15 +259,21 @@ def fingerprint(rows: Rows, *, standardised: bool, part: str = "train") -> str:
     kind = f"{kinds} {train.scale:g} {train.stochastic}"
     kind += " standardised" if standardised else ""
     kind += "" if rows.stream is None else f" of {len(rows.stream)}"
-    found = hashlib.sha256(kind.encode())
+    digest = hashlib.sha256(kind.encode())
     for array in arrays:
-        found.update(np.ascontiguousarray(array).data)
-    return found.hexdigest()
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 def hashes(rows: Rows) -> dict[str, str]:
     """Return a hash of each part of the rows, by which later commands know them."""
     return {part: fingerprint(rows, standardised=False, part=part) for part in rows.parts}
+
+
+def remember(folder: RunFolder, rows: Rows) -> None:
+    """Write what a run learned of its rows into its folder, for later commands."""
+    counts = {name: len(part) for name, part in rows.parts.items()}
+    folder.write_rows(RowsSummary(**hashes(rows), counts=counts, image_shape=rows.image_shape))
 
 
 def own_rows(folder: RunFolder, source: str | None = None) -> Rows:
@@ -276,15 +288,19 @@ def own_rows(folder: RunFolder, source: str | None = None) -> Rows:
             nothing tells that the run had them.
     """
     config = config_of(folder, source)
-    rows, known = rows_of_run(config, folder.columns()), folder.checkpoints.fingerprint_of_rows
-    both = (fingerprint(rows, standardised=each) for each in (False, True))
-    if known is not None and known not in both:
+    rows = rows_of_run(config, folder.columns())
+    known = folder.checkpoints.fingerprint_of_rows
+    # Another file of the same name would be scored without a word otherwise. A checkpoint does not
+    # say whether the run standardised its rows.
+    fingerprints = [fingerprint(rows, standardised=flag) for flag in (False, True)]
+    if known is not None and known not in fingerprints:
         advice = "restore the source, or name the rows as a file"
         expected = f"the rows that {folder.path} began with"
         raise input_error(config.origin, expected, "other rows", advice)
     if source is None:
         check_hashes(folder, config, hashes(rows), rows.columns is not None)
-    options, model = folder.file(CONFIG), folder.path / MODEL
+    options = folder.file(CONFIG)
+    model = folder.path / MODEL
     check_units(rows.visible, options, model)
     check_hidden(config.hidden, options, model)
     return rows

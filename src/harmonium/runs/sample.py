@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,12 +22,15 @@ from ..plot import image_grid
 from ..plot.base import save_figure
 from ..rbm import RBM
 from ..sampling import drawn_rows
+from ..sequences import Sites
 from ..sharpen import sharpened
-from ..tables import Frame
+from ..tables import Columns, Frame
+from ..tables.conditions import Conditions
 from ..tables.text_format import TextFormat
 from ..tables.writing import SUFFIXES as TEXT
 from .checks import refuse_misfit
-from .folder import CONFIG, RunFolder
+from .folder import RunFolder
+from .leftovers import is_run
 from .options import check_count, check_seed, check_target
 from .rows import own_rows
 from .sequences import check_fasta, given_rows
@@ -90,54 +95,83 @@ def draw_rows(
         check_count("--sweeps", sweeps)
     check_seed(seed)
     check_count("--beta", times)
-    columns, sites = RunFolder(run).columns(), RunFolder(run).sites()
+    folder = RunFolder(run)
+    columns = folder.columns()
+    sites = folder.sites()
     if out is not None and sites is not None:
         check_fasta(out, overwrite)
     elif out is not None:
         check_target(f"--out {out}", out, SUFFIXES if columns is None else TEXT, overwrite)
     rbm = sharpened(load(run), times)
-    held = known = told = None
-    if given is not None and columns is not None:
-        if Path(given).is_file():
-            known = read_frame(given, columns, text_format_for(given, run, text or {}))
-        else:
-            told = columns.conditions(given, f"--given {given}")
-            known = told.cells
-        if known.columns:
-            held = columns.encode(known, f"--given {given}", may_lack=True)
-    elif given is not None:
-        if sites is not None:
-            held = given_rows(given, sites)
-        else:
-            held = read_given(given, rbm, text_format_for(given, run, text or {}))
+    conditions = _Conditions()
+    if given is not None:
+        read_format = partial(text_format_for, given, run, text or {})
+        conditions = _conditions(given, rbm, columns, sites, read_format)
     gaps = _gaps_of(run) if with_missing else None
 
-    said: list[tuple[bool, str]] = []
+    verdicts: list[tuple[bool, str]] = []
 
     def drawn(count: int, turn: int) -> np.ndarray:
         key = key_of(seed) if turn == 0 else jax.random.fold_in(key_of(seed), turn)
-        found = drawn_rows(rbm, count, key=key, steps=sweeps, given=held)
-        said.append((found.converged, found.message))
-        if np.isfinite(found.rows).all():
-            return found.rows
+        draws = drawn_rows(rbm, count, key=key, steps=sweeps, given=conditions.rows)
+        verdicts.append((draws.converged, draws.message))
+        if np.isfinite(draws.rows).all():
+            return draws.rows
         raise NotFiniteError(
             f"{run}: expected a model that draws finite rows; found draws that overflow."
             " Its parameters are too large: train it anew with a lower --lr."
         )
 
-    if columns is None:
-        rows = drawn(n, 0)
-        rows = rows if gaps is None else np.where(_chosen(gaps, len(rows), seed), np.nan, rows)
-        return Draws(rows, None, None if sites is None else sites.words(rows), *min(said))
-    if told is None or not told.ranges:
-        rows = drawn(n, 0)
-        frame = columns.decode(rows, seed=seed, known=known)
+    request = conditions.request
+    if columns is not None and request is not None and request.ranges:
+        draw_many = partial(drawn, max(n, FEWEST_DRAWN))
+        rows, frame = columns.draw(request, draw_many, n, seed=seed)
     else:
-        drawn_many = partial(drawn, max(n, FEWEST_DRAWN))
-        rows, frame = columns.draw(told, drawn_many, n, seed=seed)
+        rows = drawn(n, 0)
+        frame = None
+        if columns is not None:
+            frame = columns.decode(rows, seed=seed, known=conditions.cells)
     if gaps is not None:
-        frame = columns.lacking(frame, _chosen(gaps, len(rows), seed), known)
-    return Draws(rows, frame, None, *min(said))
+        missing = _missing_as_in(gaps, len(rows), seed)
+        if columns is not None and frame is not None:
+            frame = columns.lacking(frame, missing, conditions.cells)
+        else:
+            rows = np.where(missing, np.nan, rows)
+    words = None if sites is None else sites.words(rows)
+    converged, message = min(verdicts)  # the worst of several sets of draws
+    return Draws(rows, frame, words, converged, message)
+
+
+class _Conditions(NamedTuple):
+    """What drawn rows are to agree with: rows with gaps, and for a table its cells and ranges."""
+
+    rows: np.ndarray | None = None
+    cells: Frame | None = None
+    request: Conditions | None = None
+
+
+def _conditions(
+    given: str,
+    rbm: RBM,
+    columns: Columns | None,
+    sites: Sites | None,
+    read_format: Callable[[], TextFormat],
+) -> _Conditions:
+    """Read what `--given` says: a file of rows, cells of a table, or letters of a sequence."""
+    if sites is not None:
+        return _Conditions(given_rows(given, sites))
+    if columns is None:
+        return _Conditions(read_given(given, rbm, read_format()))
+    request = None
+    if Path(given).is_file():
+        cells = read_frame(given, columns, read_format())
+    else:
+        request = columns.conditions(given, f"--given {given}")
+        cells = request.cells
+    rows = None
+    if cells.columns:  # there may be ranges only
+        rows = columns.encode(cells, f"--given {given}", may_lack=True)
+    return _Conditions(rows, cells, request)
 
 
 def _gaps_of(run: str) -> np.ndarray:
@@ -146,7 +180,7 @@ def _gaps_of(run: str) -> np.ndarray:
     Raises:
         InputError: the run is no folder, its source cannot be read, or lacks nothing.
     """
-    if not (Path(run) / CONFIG).is_file():
+    if not is_run(run):
         advice = "leave it out, or name the folder"
         raise input_error("--with-missing", "the folder of a run", repr(run), advice)
     rows = own_rows(RunFolder(run)).parts["train"].rows()
@@ -157,7 +191,7 @@ def _gaps_of(run: str) -> np.ndarray:
     return gaps
 
 
-def _chosen(gaps: np.ndarray, count: int, seed: int) -> np.ndarray:
+def _missing_as_in(gaps: np.ndarray, count: int, seed: int) -> np.ndarray:
     """Return which values of drawn rows are missing: those of rows of the source, at random.
 
     So each column lacks as many cells as in the source, and columns lack them together as there;
@@ -177,15 +211,17 @@ def read_given(given: str, rbm: RBM, text_format: TextFormat | None = None) -> n
     Raises:
         InputError: the width or the values of the rows do not fit the visible units.
     """
-    name, advice = f"--given {given}", "write nan where a value is to be drawn"
-    found = read_file(given, text_format=text_format)
-    gaps = None if found.frame is None else found.frame.with_gaps()
-    if found.frame is not None and gaps is None:
+    name = f"--given {given}"
+    advice = "write nan where a value is to be drawn"
+    contents = read_file(given, text_format=text_format)
+    array = contents.train
+    if contents.frame is not None:
+        array = contents.frame.with_gaps()
+    if array is None:
         raise input_error(name, "rows of numbers", "words", advice)
-    array: np.ndarray = found.train if gaps is None else gaps
     if array.dtype.kind not in "biuf" or array.ndim not in (2, 3) or not array.size:
-        expected, found = "rows of numbers", f"an array of {array.dtype}, shape {array.shape}"
-        raise input_error(name, expected, found, advice)
+        found = f"an array of {array.dtype}, shape {array.shape}"
+        raise input_error(name, "rows of numbers", found, advice)
     rows = array.reshape(len(array), -1).astype(float)
     refuse_misfit(rows, rbm, name, advice)
     return rows
@@ -193,7 +229,8 @@ def read_given(given: str, rbm: RBM, text_format: TextFormat | None = None) -> n
 
 def write_rows(rows: np.ndarray, out: str, run: str) -> None:
     """Write rows in the format that the suffix names, whole or not at all."""
-    path, content = Path(out), io.BytesIO()
+    path = Path(out)
+    content = io.BytesIO()
     suffix = path.suffix.lower()
     if suffix == ".png":
         save_figure(image_grid(rows, image_shape=picture_shape(run, rows.shape[1])), path)
@@ -215,10 +252,18 @@ def csv_lines(rows: np.ndarray) -> Iterator[str]:
 
 def picture_shape(run: str, columns: int) -> tuple[int, int] | None:
     """Return the shape of a row as a picture: the source's own, else a square where possible."""
-    if (Path(run) / CONFIG).is_file():
-        try:
-            return own_rows(RunFolder(run)).image_shape
-        except HarmoniumError:  # the source may have moved since
-            pass
-    side = round(columns**0.5)
-    return (side, side) if side * side == columns else None
+    if is_run(run):
+        folder = RunFolder(run)
+        summary = folder.rows()
+        if summary.counts and _is_shape(summary.image_shape, columns):
+            return summary.image_shape
+        # A folder of an earlier version does not know; its source may have moved since.
+        with suppress(HarmoniumError):
+            return own_rows(folder).image_shape
+    width = math.isqrt(columns)
+    return (width, width) if width * width == columns else None
+
+
+def _is_shape(shape: tuple[int, ...] | None, columns: int) -> bool:
+    """Return whether a shape is none, or one of pictures of so many pixels."""
+    return shape is None or (len(shape) == 2 and math.prod(shape) == columns)

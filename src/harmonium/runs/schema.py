@@ -43,17 +43,21 @@ class Misfit(Exception):  # noqa: N818  (the reader of the file makes an error o
 
     def __init__(self, place: tuple[str | int, ...], expected: str, value: Any):
         super().__init__(place, expected, value)
-        self.place, self.expected, self.value = place, expected, value
+        self.place = place
+        self.expected = expected
+        self.value = value
 
     def __str__(self) -> str:
         """Return "expected ... as FIELD; found ..."."""
         steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.place)
         at = f" as {''.join(steps).removeprefix('.')}" if self.place else ""
-        found = "nothing" if self.value is MISSING else repr(self.value)
-        if isinstance(self.value, list | dict) and self.value:  # which may be long
-            found = _WORDS[type(self.value)]
-        found = shortened(found)
-        return printable(f"expected {self.expected}{at}; found {found}")
+        if self.value is MISSING:
+            content = "nothing"
+        elif isinstance(self.value, list | dict) and self.value:  # which may be long
+            content = _WORDS[type(self.value)]
+        else:
+            content = repr(self.value)
+        return printable(f"expected {self.expected}{at}; found {shortened(content)}")
 
 
 def read_record(kind: type[T], path: Path, advice: str = RESTORE) -> T:
@@ -100,7 +104,8 @@ def as_kind(value: Any, kind: Any, place: tuple[str | int, ...] = ()) -> Any:
     Raises:
         Misfit: it is of another type.
     """
-    outer, inner = get_origin(kind), get_args(kind)
+    outer = get_origin(kind)
+    inner = get_args(kind)
     if kind is Any:
         return value
     if is_dataclass(kind):
@@ -139,7 +144,8 @@ def _first_that_fits(value: Any, kind: Any, place: tuple[str | int, ...]) -> Any
 def _object(value: Any, kind: Any, place: tuple[str | int, ...]) -> Any:
     if not isinstance(value, dict):
         raise Misfit(place, in_words(kind), value)
-    types, values = _types_of(kind), {}
+    types = _types_of(kind)
+    values = {}
     for field in fields(kind):
         if field.name in value:
             values[field.name] = as_kind(value[field.name], types[field.name], (*place, field.name))
@@ -155,7 +161,8 @@ def _types_of(kind: Any) -> dict[str, Any]:
 
 def in_words(kind: Any) -> str:
     """Return a type in words, such as "a whole number or null"."""
-    outer, inner = get_origin(kind), get_args(kind)
+    outer = get_origin(kind)
+    inner = get_args(kind)
     if outer in (UnionType, Union):
         return " or ".join(map(in_words, inner))
     if outer is Literal:

@@ -17,7 +17,6 @@ from ..layers import AbstractLayer, Bernoulli
 from ..likelihood import LogLikelihood, log_likelihood
 from ..partition_function.base import LogZ
 from ..rbm import RBM
-from ..statistics import log_mean_exp
 from ..tables.writing import SUFFIXES
 from .folder import RunFolder
 from .options import (
@@ -85,22 +84,6 @@ def without_hidden_units(visible: AbstractLayer, train: Dataset, rows: Dataset) 
     return log_likelihood(start.uncoupled, rows, key=key).value
 
 
-def score_record(
-    score: LogLikelihood, rows: str, count: int, without: float | None
-) -> dict[str, Any]:
-    """Return a log-likelihood's numbers and words, the name and number of its rows, and a baseline.
-
-    Args:
-        score: the log-likelihood.
-        rows: which rows they are.
-        count: their number.
-        without: the result of `without_hidden_units`, if there are training rows.
-    """
-    record = score._asdict() | {"rows": rows, "n_rows": count, "without_hidden_units": without}
-    del record["log_z"]
-    return record
-
-
 def known_log_z(folder: RunFolder, rbm: RBM) -> LogZ | None:
     """Return log Z as the run computed it when it ended; None if it is not known or not sure."""
     summary = folder.summary()
@@ -126,12 +109,3 @@ def scored_by_run(
     settings: dict[str, Any] = {"seconds": seconds} if log_z is None else {"log_z": log_z}
     settings |= {"key": key, "progress": progress}
     return finite_score(rbm, lambda: log_likelihood(rbm, rows, **settings))
-
-
-def log_z_record(log_z: LogZ) -> dict[str, Any]:
-    """Return a log Z's numbers and words; the log weights are reduced to one-sided estimates."""
-    record = log_z._asdict()
-    forward, reverse = record.pop("forward"), record.pop("reverse")
-    record["forward_estimate"] = None if forward is None else float(log_mean_exp(forward))
-    record["reverse_estimate"] = None if reverse is None else -float(log_mean_exp(reverse))
-    return record

@@ -19,8 +19,9 @@ from .._files import parser_errors
 from ..errors import input_error
 from ..io.convert.base import optional
 from ..io.formats.base import write_new
-from .folder import STUDY, STUDY_BEFORE_0_1, RunFolder
+from .folder import RunFolder
 from .jsonable import jsonable
+from .leftovers import STUDY, STUDY_BEFORE_0_1
 from .tune_spec import SearchSpec
 
 OPTUNA = ("optuna", "tune", "tune")  # the package, what needs it, the extra

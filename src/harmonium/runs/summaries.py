@@ -5,16 +5,21 @@ A number that is not finite is null there, since JSON has no such numbers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import ModelFileError
+from ..likelihood import LogLikelihood
 from ..partition_function.base import LogZ
+from ..statistics import log_mean_exp
 from .schema import RESTORE, fits, read_record
 
 T = TypeVar("T")
+NORMAL = 1.96  # standard deviations from the centre of a 95 % interval to its ends
+EVALUATE_AGAIN = "remove the file, and evaluate the run again"
 SCORE_AGAIN = "remove the file, and score the run again with harmonium resume"
 
 
@@ -27,12 +32,31 @@ class LogZSummary:
     high: float | None
     method: str
     converged: bool | None
-    message: str
     ess: float | None = None
     gap: float | None = None
+    message: str
+    checked: bool = True
     forward_estimate: float | None = None
     reverse_estimate: float | None = None
-    checked: bool = True
+
+    @classmethod
+    def of(cls, log_z: LogZ) -> LogZSummary:
+        """Return the summary of log Z, whose log weights are reduced to one-sided estimates."""
+        record = log_z._asdict()
+        forward = record.pop("forward")
+        reverse = record.pop("reverse")
+        if forward is not None:
+            record["forward_estimate"] = float(log_mean_exp(forward))
+        if reverse is not None:
+            record["reverse_estimate"] = -float(log_mean_exp(reverse))
+        return cls(**record)
+
+    @property
+    def stderr(self) -> float:
+        """The standard error, nats; infinite if an end of the interval is."""
+        if self.low is None or self.high is None:
+            return math.inf
+        return (self.high - self.low) / (2 * NORMAL)
 
     @property
     def trusted(self) -> LogZ | None:
@@ -50,12 +74,43 @@ class ScoreSummary:
     value: float
     low: float | None
     high: float | None
+    method: str
     converged: bool | None
+    stderr_rows: float | None = None
     rows: str
     n_rows: int
-    method: str
-    stderr_rows: float | None = None
     without_hidden_units: float | None = None
+    per_unit: float | None = None
+    note: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        score: LogLikelihood,
+        *,
+        rows: str,
+        n_rows: int,
+        n_units: int,
+        without_hidden_units: float | None,
+    ) -> ScoreSummary:
+        """Return the summary of a log-likelihood.
+
+        Args:
+            score: the log-likelihood.
+            rows: the name of the rows.
+            n_rows: their number.
+            n_units: the number of visible units.
+            without_hidden_units: the result of `without_hidden_units`, None if it is not known.
+        """
+        record = score._asdict()
+        del record["log_z"]  # which has a summary of its own
+        return cls(
+            **record,
+            rows=rows,
+            n_rows=n_rows,
+            without_hidden_units=without_hidden_units,
+            per_unit=score.value / n_units,
+        )
 
     def part_of(self, parts: Mapping[str, T], run: Path) -> T:
         """Return the rows that the score is of, among those of the run's source.
@@ -122,6 +177,63 @@ class Summary:
     def to_json(self) -> dict[str, Any]:
         """Return the summary as a value of JSON."""
         return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowsSummary:
+    """What a run learned of its rows, so that later commands need not read the source for it.
+
+    What columns or sites mean is in files of their own, which people read and edit.
+
+    Attributes:
+        train: a hash of the training rows, by which later commands know them.
+        validation: the same of rows held out; None if there are none.
+        test: the same of test rows.
+        counts: the number of rows in each of these; empty in folders of earlier versions, which
+            have hashes only.
+        image_shape: height and width of a row as a picture; None if it is none.
+    """
+
+    train: str | None = None
+    validation: str | None = None
+    test: str | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    image_shape: tuple[int, int] | None = None
+
+    @property
+    def hashes(self) -> dict[str, str | None]:
+        """The hash of each part by its name."""
+        return {"train": self.train, "validation": self.validation, "test": self.test}
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationTable:
+    """The table of an evaluation, as the report of a run shows it.
+
+    Attributes:
+        heads: lines above the table: the rows that are scored.
+        sections: lines of the table in groups; each is a quantity, its value and how to read it.
+    """
+
+    heads: list[str]
+    sections: list[list[tuple[str, str, str]]]
+
+    @classmethod
+    def read(cls, path: Path) -> EvaluationTable:
+        """Read it from the file of an evaluation.
+
+        Raises:
+            ModelFileError: a field is of another type; names the file and the field.
+            InputError: the file cannot be read, or is no JSON.
+        """
+        return read_record(_Evaluated, path, EVALUATE_AGAIN).table
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Evaluated:
+    """What the report needs of the file of an evaluation."""
+
+    table: EvaluationTable
 
 
 @dataclass(frozen=True, kw_only=True)

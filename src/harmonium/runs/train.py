@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,14 +26,15 @@ from .checkpoints import CHECKPOINTS
 from .config import RunConfig
 from .display import Display
 from .ensemble import as_one, learn_together, scored_together
+from .failures import failure_of
 from .folder import RunFolder, check_target
 from .options import EVALUATION_SEED, check_count
-from .origin import check_hashes, config_of, remember
+from .origin import check_hashes, config_of
 from .prepare import Prepared, prepare
-from .progress import Unknown, attempt
 from .report import Shown, content_of_run, rows_of_data, rows_to_show, write_report
-from .rows import hashes
-from .score import finite_score, log_z_record, score_record, without_hidden_units
+from .rows import hashes, remember
+from .score import finite_score, without_hidden_units
+from .summaries import LogZSummary, ScoreSummary
 
 if TYPE_CHECKING:  # a server takes time to import, and few runs are watched
     from .watch import Watch
@@ -83,7 +84,7 @@ def train(
     config = prepared.config
     with RunFolder.claim(out, prepared.rows.name, overwrite, config) as folder:
         folder.write_meaning(prepared.rows.columns, prepared.rows.sites)
-        remember(folder, config, hashes(prepared.rows))
+        remember(folder, prepared.rows)
         return carry_out(config, prepared, state, folder, display, watch, callbacks)
 
 
@@ -126,7 +127,7 @@ def resume(
         _refuse_fewer_epochs(config, prepared, updates)
         config = prepared.config
         folder.write_config(config)
-        remember(folder, config, hashes(rows))
+        remember(folder, rows)
         folder.drop_summary()
         folder.keep_metrics_until(updates)
         display.say(f"resuming {path} after {updates:,} updates")
@@ -259,10 +260,11 @@ def finish(
             summary |= scored_together(checkpointer.folder, models, summary, score)
         # What was computed is on the disk before it is drawn: drawing may fail, or take long.
         checkpointer.folder.write_summary(summary | {"report": None})
-        report = attempt(lambda: reported(checkpointer, drawing.result(), summary, watch))
-    if isinstance(report, Unknown):
-        reason = f"no report: {report.reason}"
-        report = {"report": None, "notes": [*summary["notes"], reason]}
+        try:
+            report = reported(checkpointer, drawing.result(), summary, watch)
+        except Exception as error:
+            reason = f"no report: {failure_of(error)}"
+            report = {"report": None, "notes": [*summary["notes"], reason]}
     if report["report"] is None and "notes" in report:
         display.say(f"  {report['notes'][-1]}")
     return summary | report
@@ -311,7 +313,11 @@ def final_score(prepared: Prepared, rbm: RBM, display: Display, seconds: float) 
     except NotFiniteError as error:
         return {"status": DIVERGED, "message": f"diverged: {error}"}
     without = without_hidden_units(prepared.rows.visible, prepared.rows.parts["train"], rows)
-    return {
-        "log_z": log_z_record(score.log_z),
-        "log_likelihood": score_record(score, name, len(rows), without),
-    }
+    summary = ScoreSummary.of(
+        score,
+        rows=name,
+        n_rows=len(rows),
+        n_units=rbm.visible.n_units,
+        without_hidden_units=without,
+    )
+    return {"log_z": asdict(LogZSummary.of(score.log_z)), "log_likelihood": asdict(summary)}

@@ -24,9 +24,10 @@ from ..signals import Asked
 from ..training import Report
 from .display import Display, nats
 from .ensemble import mean_of
-from .folder import METRICS, STUDY, STUDY_BEFORE_0_1, RunFolder, check_folder
-from .options import EVALUATION_SEED, check_count
-from .progress import Unknown, attempt
+from .failures import failure_of
+from .folder import METRICS, RunFolder
+from .leftovers import STUDY, STUDY_BEFORE_0_1
+from .options import EVALUATION_SEED, check_count, check_folder
 from .rows import own_rows, rows_of_run
 from .score import finite_score, scored_by_run
 from .study import OPTUNA, PROBLEM, RESULT, Study, has_ended
@@ -108,11 +109,12 @@ def work(news: News) -> None:
     def objective(trial: Any, number: int) -> tuple[float | None, dict[str, Any]]:
         values = {name: option.suggest(trial, name) for name, option in study.spec.search.items()}
         shapes.add(tuple(values[name] for name in values if name not in SAME_SHAPE))
-        outcome = attempt(lambda: carried_out(study, trial, number, values))
-        if isinstance(outcome, Unknown):
-            news.display.say(f"{study.spec.run(number).name}  could not be run: {outcome.reason}")
-            return None, {PROBLEM: outcome.reason}
-        return outcome
+        try:
+            return carried_out(study, trial, number, values)
+        except Exception as error:
+            problem = failure_of(error)
+            news.display.say(f"{study.spec.run(number).name}  could not be run: {problem}")
+            return None, {PROBLEM: problem}
 
     while True:
         news.tell()

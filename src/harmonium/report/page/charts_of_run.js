@@ -32,6 +32,14 @@ export function likelihood({ summary, baselines }) {
   );
 }
 
+/** All scores of `harmonium evaluate`, in the words in which it prints them. */
+export function scores({ evaluation }) {
+  const row = ([quantity, value, words]) => make("tr", {},
+    make("th", { scope: "row", class: quantity.startsWith(" ") ? "part" : null }, quantity.trim()), make("td", {}, value), make("td", { class: "soft" }, words));
+  const groups = evaluation.sections.map((lines) => make("tbody", {}, ...lines.map(row)));
+  return section("All scores", ...evaluation.heads.map((line) => note(line)), make("table", { class: "scores" }, ...groups));
+}
+
 const capital = (words) => words[0].toUpperCase() + words.slice(1);
 
 const CURVES = [

@@ -3,7 +3,7 @@
 import { decoded, decodedRows } from "./arrays.js";
 import {
   chainsOfRun, columnsBesideData, curves, howItWasMade, insideTheModel, likelihood, overview, samplesBesideData,
-  sequencesBesideData,
+  scores, sequencesBesideData,
 } from "./charts_of_run.js";
 import { make, note, section } from "./dom.js";
 import { tiles } from "./images.js";
@@ -74,6 +74,7 @@ function filters(model, shape) {
 const SECTIONS = {
   likelihood: (all) => (all.summary ? likelihood(all) : null),
   player: (all) => all.player?.element ?? section("Play with the model", note("This page cannot run units of this kind.")),
+  scores: (all) => (all.evaluation ? scores(all) : null),
   curves: (all) => (all.summary ? curves(all) : null),
   chains: (all) => (all.summary ? chainsOfRun(all) : null),
   filters: ({ model, rows, sites, columns }) =>

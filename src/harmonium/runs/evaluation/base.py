@@ -1,0 +1,140 @@
+"""What a block of an evaluation is: one class that measures, writes JSON, prints and draws."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ...errors import count_of
+from ..failures import NotMeasuredError
+from .target import Target
+
+Line = tuple[str, str, str]  # a quantity, its value, and how to read it
+Picture = tuple[str, Callable[[Any, Target], Any]]
+ReportProgress = Callable[[float], Any]
+MOST_ROWS = 10_000
+NO_ROWS = "no rows; name them as DATA"
+
+
+class AbstractBlock(ABC):
+    """A block of an evaluation; an instance is its result, a frozen dataclass.
+
+    Attributes:
+        name: its key in the JSON.
+        title: what the table says in place of a result that is not known; "" for no such line.
+        stage: what the progress display calls it.
+        seconds: about how long it may take at most; None for no limit.
+        is_slow: whether `--quick` leaves it out.
+        pictures: names of picture files, each with the function that draws it, which is called with
+            `harmonium.plot` and the target. Matplotlib is imported only where pictures are drawn.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    stage: ClassVar[str]
+    seconds: ClassVar[float | None] = None
+    is_slow: ClassVar[bool] = False
+    pictures: ClassVar[tuple[Picture, ...]] = ()
+
+    @classmethod
+    @abstractmethod
+    def measure(cls, target: Target, progress: ReportProgress) -> Self:
+        """Return the result for a model and its rows.
+
+        What later blocks and pictures need as well is noted in the target.
+
+        Raises:
+            NotMeasuredError: there is nothing to measure.
+        """
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as a value of JSON; numbers may be infinite or NaN."""
+
+    @abstractmethod
+    def lines(self) -> list[Line]:
+        """Return the result as lines of the table."""
+
+
+@dataclass(frozen=True)
+class NotKnown:
+    """What stands in place of the result of a block that could not be measured.
+
+    Attributes:
+        title: the title of the block.
+        reason: why there is no result, in words.
+    """
+
+    title: str
+    reason: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the reason as a value of JSON."""
+        return {"not_known": self.reason}
+
+    def lines(self) -> list[Line]:
+        """Return the reason as a line of the table."""
+        return [(self.title, "not known", f"{self.reason}.")] if self.title else []
+
+
+@dataclass(frozen=True)
+class RowMean:
+    """A mean over rows.
+
+    Attributes:
+        value: the mean.
+        stderr_rows: its standard error; NaN for a single row.
+        rows: the name of the rows.
+        n_rows: their number.
+    """
+
+    value: float
+    stderr_rows: float
+    rows: str
+    n_rows: int
+
+    @classmethod
+    def of(cls, values: np.ndarray, rows: str) -> RowMean:
+        """Return the mean of one value a row, shape (n,)."""
+        n = len(values)
+        deviation = float(np.std(values, ddof=1, dtype=np.float64)) if n > 1 else math.nan
+        mean = float(np.mean(values, dtype=np.float64))
+        return cls(mean, deviation / math.sqrt(n), rows, n)
+
+    @property
+    def precision(self) -> str:
+        """The standard error and the rows, as text."""
+        error = "" if self.n_rows == 1 else f"± {figures(self.stderr_rows, 2)} over "
+        return f"{error}{count_of(self.n_rows, row_noun(self.rows))}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a value of JSON."""
+        return asdict(self)
+
+
+def scored_rows(target: Target, most: int) -> tuple[np.ndarray, str]:
+    """Return at most `most` of the rows to score, in the user's coding, and their name.
+
+    Raises:
+        NotMeasuredError: there are no rows.
+    """
+    if target.name is None:
+        raise NotMeasuredError(NO_ROWS)
+    return target.rows(target.name, most), target.name
+
+
+def row_noun(rows: str) -> str:
+    """Return what a row of a part is called: "training row", "test row"."""
+    return "training row" if rows == "train" else f"{rows} row"
+
+
+def figures(number: float | None, digits: int = 3) -> str:
+    """Return a number with so many significant digits, or "unknown" if it is not finite."""
+    if number is None or not math.isfinite(number):
+        return "unknown"
+    return f"{number:#.{digits}g}".rstrip(".")

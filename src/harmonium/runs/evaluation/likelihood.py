@@ -1,0 +1,106 @@
+"""The first part of an evaluation: log Z, and the log-likelihood of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+from ...likelihood import LogLikelihood, log_likelihood, log_z
+from ...partition_function.base import TRUSTED_ESS, LogZ
+from ..display import nats
+from ..failures import NotMeasuredError
+from ..score import finite_score, without_hidden_units
+from ..summaries import LogZSummary, ScoreSummary
+from .base import Line, ReportProgress
+from .target import Target
+
+WORDS = {True: "yes", False: "NO", None: "not known"}
+
+
+def likelihood(
+    target: Target, settings: dict[str, Any], progress: ReportProgress
+) -> tuple[LogZSummary, ScoreSummary | None]:
+    """Return log Z, and the log-likelihood of the rows to score if there are any.
+
+    Args:
+        target: the model and the rows; log Z is noted there.
+        settings: how log Z is computed, as `log_z` takes it.
+        progress: progress callback.
+
+    Raises:
+        NotFiniteError: the score of the model is not finite.
+    """
+    rbm = target.rbm
+    rows = target.scored
+    settings = settings | {"key": jax.random.key(target.options.seed), "progress": progress}
+    if rows is None:
+        estimate: LogZ = finite_score(rbm, lambda: log_z(rbm, **settings))
+        target.log_z = estimate
+        return LogZSummary.of(estimate), None
+    score: LogLikelihood = finite_score(rbm, lambda: log_likelihood(rbm, rows, **settings))
+    target.log_z = score.log_z
+    baseline = None
+    if target.own and "train" in target.parts:
+        baseline = without_hidden_units(rbm.visible, target.parts["train"], rows)
+    summary = ScoreSummary.of(
+        score,
+        rows=str(target.name),
+        n_rows=len(rows),
+        n_units=rbm.visible.n_units,
+        without_hidden_units=baseline,
+    )
+    return LogZSummary.of(score.log_z), summary
+
+
+def likelihood_lines(score: ScoreSummary | None) -> list[Line]:
+    """Return a log-likelihood as lines of the table."""
+    if score is None:
+        return [("log-likelihood", "not known", "no rows; name them as DATA.")]
+    warning = "" if score.converged else "; NOT converged: do not quote it"
+    lines = [("log-likelihood", f"{nats(score.value, 3)} nats per row", f"mean over rows{warning}")]
+    if score.low != score.high:
+        interval = f"{nats(score.low, 3)} to {nats(score.high, 3)}"
+        lines.append(("  95 % interval", interval, "of this mean, from the error of log Z alone"))
+    lines.append(("  per unit", f"{nats(score.per_unit, 4)} nats", "per site, pixel or column"))
+    if score.n_rows > 1:
+        explanation = "standard error of the mean: other rows of the same kind"
+        lines.append(("  over rows", f"± {nats(score.stderr_rows, 3)}", explanation))
+    if score.without_hidden_units is not None:
+        baseline = f"{nats(score.without_hidden_units, 3)} nats per row"
+        explanation = "each unit by itself, as in the training rows"
+        lines.append(("  without hidden units", baseline, explanation))
+    if score.note:
+        lines.append(("  note", "", score.note))
+    return lines
+
+
+def log_z_lines(log_z: LogZSummary) -> list[Line]:
+    """Return log Z as lines of the table."""
+    lines = [("log Z", f"{nats(log_z.value, 4)} nats", log_z.method)]
+    if log_z.low == log_z.high:
+        return lines
+    lines.append(("  95 % interval", f"{nats(log_z.low, 4)} to {nats(log_z.high, 4)}", ""))
+    if log_z.forward_estimate is not None:
+        lines += [
+            ("  forward alone", nats(log_z.forward_estimate, 4), "biased low"),
+            ("  reverse alone", nats(log_z.reverse_estimate, 4), "biased high"),
+            ("  gap", nats(log_z.gap, 4), "reverse minus forward"),
+            ("  effective chains", f"{log_z.ess:,.0f}", f"{TRUSTED_ESS:g} or more are trusted"),
+        ]
+    word = WORDS[log_z.converged] if log_z.checked else "unchecked"
+    return [*lines, ("  converged", word, log_z.message)]
+
+
+def annealing_picture(plot: Any, target: Target) -> Any:
+    """Draw the log weights of the annealing runs.
+
+    Raises:
+        NotMeasuredError: log Z was computed in another way.
+    """
+    log_z = target.log_z
+    if log_z is None or log_z.forward is None or log_z.reverse is None:
+        method = "not known" if log_z is None else log_z.method.split(",")[0]
+        raise NotMeasuredError(f"log Z is {method}: nothing was annealed")
+    interval = {"value": log_z.value, "low": log_z.low, "high": log_z.high}
+    return plot.annealing_runs(log_z.forward, log_z.reverse, **interval)

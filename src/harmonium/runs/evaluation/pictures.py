@@ -1,0 +1,50 @@
+"""The pictures of an evaluation, as PNG files in a folder of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..failures import failure_of
+from .base import Picture, ReportProgress
+from .target import Target
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """The files that were written, and by their names why others were left out."""
+
+    written: list[str] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    def draw(
+        self, pictures: Iterable[Picture], target: Target, folder: Path, progress: ReportProgress
+    ) -> None:
+        """Write pictures to a folder, which is made if needed; none is left half-written.
+
+        Args:
+            pictures: names of files, each with the function that draws it.
+            target: the model, its rows, and what was measured of them.
+            folder: the folder.
+            progress: progress callback, called with the fraction done, 0 to 1.
+        """
+        from ... import plot
+
+        pictures = list(pictures)
+        for number, (name, draw) in enumerate(pictures):
+            path = folder / f"{name}.png"
+            try:
+                figure = draw(plot, target)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                plot.save_figure(figure, path)
+                self.written.append(str(path))
+            except Exception as error:
+                self.left_out[path.name] = failure_of(error)
+            progress((number + 1) / len(pictures))
+
+    def lines(self) -> list[str]:
+        """Return what is printed below the table."""
+        lines = [f"  {path}" for path in self.written]
+        lines += [f"  no {name}: {reason}." for name, reason in self.left_out.items()]
+        return ["", "pictures", *lines] if lines else []

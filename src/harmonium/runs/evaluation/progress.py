@@ -1,0 +1,105 @@
+"""Stages of an evaluation, one after another: a failure does not affect the others."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+from ...signals import Asked
+from ..display import Display
+from ..failures import failure_of
+from .base import NotKnown, ReportProgress
+
+T = TypeVar("T")
+
+
+class EvaluationProgress:
+    """Runs stages so that a failure does not affect the others; use it as a context manager.
+
+    Progress goes to the display's console: a bar on a terminal, lines in a pipe.
+
+    Attributes:
+        seconds: running time of each stage, by its name.
+        interrupted: whether the user interrupted a stage; the later ones are then left out.
+    """
+
+    def __init__(self, display: Display):
+        self.display = display
+        self.bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            TimeElapsedColumn(),
+            console=display.console,
+            transient=True,
+            disable=not display.console.is_terminal,
+        )
+        self.seconds: dict[str, float] = {}
+        self.interrupted = False
+
+    def __enter__(self) -> EvaluationProgress:
+        """Start the live display if there is a terminal."""
+        self.bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Remove the live display; the table is printed in its place."""
+        self.bar.stop()
+
+    def run(
+        self, stage: str, compute: Callable[[ReportProgress], T], at_most: float | None = None
+    ) -> T:
+        """Return the result of a stage; errors are passed on.
+
+        Args:
+            stage: its name.
+            compute: the function that computes the result, called with a progress callback.
+            at_most: about how many seconds it may take, to be shown; None for no limit shown.
+        """
+        limit = "" if at_most is None else f", at most {at_most:g} s"
+        task = self.bar.add_task(f"{stage}{limit}", total=None)
+        if self.bar.disable:
+            self.display.say(f"{stage}{limit}")
+            progress = self.display.timer(stage, math.inf if at_most is None else at_most)
+        else:
+            progress = partial(self._advance, task)
+        start = time.perf_counter()
+        try:
+            return compute(progress)
+        finally:
+            self.seconds[stage] = round(time.perf_counter() - start, 2)
+            self.bar.remove_task(task)
+
+    def attempt(
+        self,
+        stage: str,
+        compute: Callable[[ReportProgress], T],
+        at_most: float | None = None,
+        title: str = "",
+    ) -> T | NotKnown:
+        """Return the result of a stage, or the reason why there is none under this title."""
+        if self.interrupted:
+            return NotKnown(title, "interrupted")
+        try:
+            return self.run(stage, compute, at_most)
+        except KeyboardInterrupt:
+            Asked.number = 0
+            self.interrupted = True
+            return NotKnown(title, "interrupted")
+        except Exception as error:
+            return NotKnown(title, failure_of(error))
+
+    def _advance(self, task: TaskID, part: float) -> None:
+        self.bar.update(task, total=1.0, completed=part)

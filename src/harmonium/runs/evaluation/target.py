@@ -1,0 +1,141 @@
+"""The target of an evaluation: a model, and the rows that it is scored on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..._threefry import key_of
+from ...data import Dataset
+from ...diagnostics.base import Mixing
+from ...errors import input_error
+from ...missing import impute
+from ...partition_function.base import LogZ
+from ...rbm import RBM
+from ...sampling import DrawnRows
+from ..folder import RunFolder
+from ..leftovers import is_run
+from ..rows import Rows, own_rows, rows_for_model
+from ..text_formats import text_format_for
+from .options import EvaluationConfig
+
+GIVEN = "given"  # the name of the rows of a file that names no parts
+
+
+@dataclass
+class Target:
+    """A model and its rows, and what blocks have measured that later ones and pictures need.
+
+    Attributes:
+        rbm: the model.
+        options: what the user asked for.
+        data: the rows; None where there are none.
+        name: which part of them is scored; None where there are no rows.
+        log_z: log Z of the model; None before it is computed.
+        mixing: how fast chains mix; None if that is not known.
+        samples: samples of the model; None if there are none.
+    """
+
+    rbm: RBM
+    options: EvaluationConfig
+    data: Rows | None
+    name: str | None
+    log_z: LogZ | None = None
+    mixing: Mixing | None = None
+    samples: DrawnRows | None = None
+
+    @property
+    def own(self) -> bool:
+        """Whether the rows are those of the run's own source."""
+        return self.data is not None and self.options.data is None
+
+    @property
+    def parts(self) -> dict[str, Dataset]:
+        """Datasets by name, "train", "validation" and "test" as far as there are any."""
+        return {} if self.data is None else self.data.parts
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences that describe the rows."""
+        return [] if self.data is None else [self.data.about, *self.data.notes]
+
+    @property
+    def scored(self) -> Dataset | None:
+        """The rows that are scored, or None."""
+        return None if self.name is None else self.parts[self.name]
+
+    @property
+    def learned_and_held_out(self) -> tuple[str, str] | None:
+        """Names of the training rows, and of rows that the model has not seen; None if unknown."""
+        if not self.own or "train" not in self.parts:
+            return None
+        for name in (self.name, "validation", "test"):
+            if name is not None and name != "train" and name in self.parts:
+                return "train", name
+        return None
+
+    def key_of(self, number: int) -> Any:
+        """Return the random key of a block, by its number."""
+        return jax.random.fold_in(key_of(self.options.seed), number)
+
+    def rows(self, name: str, most: int) -> np.ndarray:
+        """Return at most `most` rows of a part, evenly spaced; grey levels are drawn once.
+
+        Missing values are drawn from the model, given the seen values of their row.
+        """
+        rows = self.parts[name].some(most).rows(key=self.key_of(0))
+        if not self.parts[name].missing:
+            return rows
+        return impute(self.rbm, rows, key=self.key_of(0), draws=1).draws[0]
+
+
+def target_of(rbm: RBM, options: EvaluationConfig) -> Target:
+    """Return a model with the rows that it is scored on.
+
+    Raises:
+        InputError: the rows cannot be read or do not fit the model.
+    """
+    folder = RunFolder(options.run)
+    rows = None
+    if options.data is not None:
+        rows = _rows_given(folder, options.data, rbm, options)
+    elif is_run(options.run):
+        rows = own_rows(folder, options.source)
+    name = None
+    if rows is not None:
+        name = _chosen_part(options.rows, rows.parts, options.data or options.run)
+    return Target(rbm, options, rows, name)
+
+
+def _rows_given(folder: RunFolder, data: str, rbm: RBM, options: EvaluationConfig) -> Rows:
+    """Return the rows of DATA as the run would have read them, where the options do not say."""
+    config = folder.config() if is_run(options.run) else None
+    binarize = options.binarize
+    if binarize is None:  # a model file does not say how its rows were treated
+        binarize = "stochastic" if config is None else config.binarize
+    rows = rows_for_model(
+        data,
+        rbm,
+        binarize,
+        options.scale,
+        folder.columns(),
+        folder.sites(),
+        text_format_for(data, options.run, options.text),
+        config,
+    )
+    if options.rows == "auto" and list(rows.parts) == ["train"]:  # a file without named parts
+        rows = rows._replace(parts={GIVEN: rows.parts["train"]})
+    return rows
+
+
+def _chosen_part(part: str, parts: dict[str, Dataset], source: str) -> str:
+    """Return the name of the rows to score; by default test, else validation, else train."""
+    wanted = ("test", "validation", "train", GIVEN) if part == "auto" else (part,)
+    for name in wanted:
+        if name in parts:
+            return name
+    found = f"{' and '.join(parts)} rows only"
+    raise input_error(source, f"{part} rows", found, "choose one of these with --rows")
