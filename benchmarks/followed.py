@@ -5,7 +5,7 @@
 Eight default runs with held-out rows: yes/no rows, exclusive groups, words of documents, spins,
 letters, numbers, a table of several kinds, and yes/no rows with gaps. Rows come from mixtures with
 strong components, where chains that stay in one of them are misled. Models have so few hidden units
-that log Z is exact; the run is made to follow it all the same. With `--hidden 64` the held-out rows
+that log Z is exact; the run has to follow it all the same. With `--hidden 64` the held-out rows
 are scored by annealing. A record is outside if both intervals do not meet; a record that shows no
 log-likelihood says nothing.
 """

@@ -4,7 +4,7 @@
 
 Each table is trained by `harmonium train` with no option, in its folder under RUN_FOLDER; a run
 that is there already is used. A table is `titanic` or `adult` from the folder that HARMONIUM_DATA
-names, or one of three that are made here: rows come from a few groups, whose words and numbers
+names, or one of three that are generated here: rows come from a few groups, whose words and numbers
 differ, and some columns nearly repeat others. A question asks for a column of few values, given up
 to three cells of a row that the model draws. The reference is replica exchange from random states
 on the model with these cells held fixed, 32 columns of replicas at 24 models; its error is by

@@ -72,7 +72,7 @@ ITERATIONS = 5  # of miceforest
 NEIGHBOURS = 30
 TREES = 100
 LEAF = 5
-FIRST_CODE = 1_000  # of words, where they must be told from standardised numbers
+FIRST_CODE = 1_000  # of words, where they must differ from standardised numbers
 
 
 class Seconds(NamedTuple):
@@ -89,7 +89,7 @@ class Seconds(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a method made of a table with missing cells.
+    """A method's result for a table with missing cells.
 
     Attributes:
         guesses: complete tables by the name of the way in which they were guessed, and its seconds.
@@ -108,7 +108,7 @@ Method = Callable[[pd.DataFrame, int, argparse.Namespace], Outcome]
 
 
 class Clock:
-    """Seconds since it was made, or since it was last read."""
+    """Seconds since the start, or since the last reading."""
 
     def __init__(self):
         self.start = Seconds(time.perf_counter(), time.process_time())
@@ -260,7 +260,7 @@ class ByKind(BaseEstimator):
 
 
 def iterative(estimator: Callable[[int], Any], title: str) -> Method:
-    """Return the method of IterativeImputer with an estimator, which is made from a seed."""
+    """Return the method of IterativeImputer with an estimator, a function of the seed."""
 
     def imputed(seen: pd.DataFrame, seed: int, args: argparse.Namespace) -> Outcome:
         clock = Clock()

@@ -19,7 +19,7 @@ The methods are:
 - real: the training rows themselves;
 - others: as many other real rows, which no synthesiser can be expected to surpass;
 - copula, ctgan: SDV's GaussianCopulaSynthesizer and CTGANSynthesizer, with their defaults but for
-  `--epochs` of the latter. The kinds of columns are told: numbers and categories;
+  `--epochs` of the latter. They are given the kinds of columns: numbers and categories;
 - harmonium: `harmonium train FILE` and `harmonium sample RUN -n N --out FILE`, all options at their
   defaults.
 

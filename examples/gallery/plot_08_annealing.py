@@ -17,8 +17,8 @@ rows = (load_digits().data / 16 > 0.5).astype(np.uint8)  # 8 × 8 pixels, 0 or 1
 key, key_fit = jax.random.split(jax.random.key(0))
 rbm = hm.initialize(hm.Bernoulli(64), hm.Bernoulli(32), rows, key=key)
 fit = hm.fit(rbm, rows, key=key_fit, epochs=200)
-found = hm.log_z(fit.rbm, method="annealed", key=jax.random.key(1))
-print(found)
+log_z = hm.log_z(fit.rbm, method="annealed", key=jax.random.key(1))
+print(log_z)
 figure = plot.annealing_runs(
-    found.forward, found.reverse, value=found.value, low=found.low, high=found.high
+    log_z.forward, log_z.reverse, value=log_z.value, low=log_z.low, high=log_z.high
 )

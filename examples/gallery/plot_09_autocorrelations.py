@@ -17,8 +17,8 @@ rows = (load_digits().data / 16 > 0.5).astype(np.uint8)  # 8 × 8 pixels, 0 or 1
 key, key_fit = jax.random.split(jax.random.key(0))
 rbm = hm.initialize(hm.Bernoulli(64), hm.Bernoulli(32), rows, key=key)
 fit = hm.fit(rbm, rows, key=key_fit, epochs=200)
-found = hm.mixing(fit.rbm, key=jax.random.key(1), starts=rows, seconds=5)
-print(f"relaxation time {found.relaxation:.0f} sweeps, slowest: {found.slowest}")
-names = list(found.observables)[:5]
-curves = [found.observables[name].autocorrelation for name in names]
-figure = plot.autocorrelations(curves, names=names, sweeps=found.lags)
+mixing = hm.mixing(fit.rbm, key=jax.random.key(1), starts=rows, seconds=5)
+print(f"relaxation time {mixing.relaxation:.0f} sweeps, slowest: {mixing.slowest}")
+names = list(mixing.observables)[:5]
+curves = [mixing.observables[name].autocorrelation for name in names]
+figure = plot.autocorrelations(curves, names=names, sweeps=mixing.lags)

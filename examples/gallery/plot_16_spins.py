@@ -17,9 +17,9 @@ key, key_fit = jax.random.split(jax.random.key(0))
 rbm = hm.initialize(hm.Ising(16), hm.Bernoulli(24), spins, key=key)
 fit = hm.fit(rbm, spins, key=key_fit, epochs=100)
 
-found = hm.effective_couplings(fit.rbm)
+couplings = hm.effective_couplings(fit.rbm)
 J = np.full((16, 16), np.nan)
-for (i, j), value in zip(found.units, found.values[:, 1, 1], strict=True):
+for (i, j), value in zip(couplings.units, couplings.values[:, 1, 1], strict=True):
     J[i, j] = J[j, i] = value
 figure, axis = plt.subplots(figsize=(4.6, 3.8), layout="constrained")
 picture = axis.imshow(J, cmap="RdBu_r", vmin=-0.6, vmax=0.6)
