@@ -381,7 +381,7 @@ def test_the_size_that_found_no_memory_is_named(capsys):
     assert run_command(fail) == 2
     message = capsys.readouterr().err
     assert "when 8.00 GiB more were asked for" in message
-    assert "lower --hidden, --batch or --chains" in message
+    assert "lower --hidden, --batch, --chains or --count" in message
     assert message.count("\n") == 1
 
 
