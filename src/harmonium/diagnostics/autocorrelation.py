@@ -27,12 +27,15 @@ def certain_memory(x: np.ndarray) -> float:
     """
     y = np.geomspace(1e-3, 20.0, 400)
     slopes = np.expm1(-y) ** 2 / (2.0 * (y + np.expm1(-y)))  # falls from 1 to 0
-    best, m = 0.0, x.shape[1] // 2
+    best = 0.0
+    m = x.shape[1] // 2
     while m:
         blocks = x[:, : x.shape[1] // m * m].reshape(len(x), -1, m).mean(-1)
         blocks = blocks - blocks.mean(0)
-        first, second = blocks[:, :-1], blocks[:, 1:]
-        ours, both = (first**2).sum(1), (first * second).sum(1)
+        first = blocks[:, :-1]
+        second = blocks[:, 1:]
+        ours = (first**2).sum(1)
+        both = (first * second).sum(1)
         if ours.sum() > 0:
             slope = both.sum() / ours.sum()
             error = np.sqrt(((both - slope * ours) ** 2).sum()) / ours.sum()
@@ -56,9 +59,11 @@ def estimates(x: np.ndarray, every: int) -> Observable:
     with np.errstate(all="ignore"):  # chains that do not move have no variance within
         sizes = [np.asarray(array_stats.ess(x, method=m, **axes)) for m in ("bulk", "mean")]
         rhats = [np.asarray(array_stats.rhat(x, method=m, **axes)) for m in ("rank", "split")]
-    ess, rhat = float(min(sizes)), float(max(rhats))
+    ess = float(min(sizes))
+    rhat = float(max(rhats))
     covariance = array_stats.autocov(x, axis=1).mean(0)
     within = covariance[0] * x.shape[1] / (x.shape[1] - 1)
     whole = covariance[0] + x.mean(1).var(ddof=1)
-    tau, rhat = every * x.size / ess, rhat if np.isfinite(rhat) else np.inf
+    tau = every * x.size / ess
+    rhat = rhat if np.isfinite(rhat) else np.inf
     return Observable(tau, ess, rhat, 1.0 - (within - covariance) / whole)

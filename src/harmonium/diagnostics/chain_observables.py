@@ -103,7 +103,8 @@ def names_of(directions: Directions) -> list[str]:
 
 def names_watched(sampler: AbstractSampler, state: Any, directions: Directions) -> list[str]:
     """Return the names of the observables that `watch` records, in order."""
-    names, is_single = names_of(directions), len(sampler.clouds(state)) == 1
+    names = names_of(directions)
+    is_single = len(sampler.clouds(state)) == 1
     return names if is_single else [*names, *(f"column_{name}" for name in names)]
 
 

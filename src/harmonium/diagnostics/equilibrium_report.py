@@ -136,7 +136,9 @@ def equilibrium(
     ratio = k / mixing.relaxation if mixing.relaxation > 0 else math.inf
     reached = ratio >= 1.0
     at_equilibrium = None if reached and not mixing.resolved else reached
-    agree, p, cloud = None, 1.0, None
+    agree = None
+    p = 1.0
+    cloud = None
     if state is not None and isinstance(method, AbstractGradient):
         cloud = method.status(rbm, state).chains
     if cloud is not None:
@@ -224,7 +226,8 @@ def _on_k(
             f"{title} ran {_times(ratio)} longer than the relaxation time ({time}):"
             " trained at equilibrium."
         )
-    shorter, least = f"{_times(1 / ratio)} shorter", "" if mixing.resolved else "at least "
+    shorter = f"{_times(1 / ratio)} shorter"
+    least = "" if mixing.resolved else "at least "
     said = f"{title} ran {least}{shorter} than the relaxation time ({least}{time})"
     if agree:
         return f"{said}: k alone does not keep it at equilibrium."

@@ -99,8 +99,10 @@ def mixing(
     """
     if not seconds > 0:
         raise InputError(f"seconds: expected a positive number; got {seconds}.")
-    began, report = clock(), progress or (lambda part: None)
-    run, target = _Run(rbm, chains, starts, key, sampler=sampler), 0
+    began = clock()
+    report = progress or (lambda part: None)
+    run = _Run(rbm, chains, starts, key, sampler=sampler)
+    target = 0
     sweeps = positive_integer(sweeps, "sweeps")
 
     def used() -> float:
@@ -180,8 +182,12 @@ class _Run:
     ):
         _check(rbm, chains)
         key_base, key_other, key_start, self.key = jax.random.split(checked_key(key), 4)
-        self.rbm, self.chains, self.every, self.thinned = rbm, chains, every, thinned
-        self.sampler, self.sweeps = Gibbs(1) if sampler is None else sampler, 0
+        self.rbm = rbm
+        self.chains = chains
+        self.every = every
+        self.thinned = thinned
+        self.sampler = Gibbs(1) if sampler is None else sampler
+        self.sweeps = 0
         self.directions = slow_directions(rbm)
         other = _other_side(rbm, starts, chains - chains // 2, key=key_other)
         keys = key_base, key_start
@@ -211,7 +217,8 @@ class _Run:
                 " the model diverged, or its Z is not finite (see hm.finite_z)."
             )
         if self.thinned and sum(map(len, self.parts)) >= MOST_RECORDS:
-            self.parts, self.every = [self.seen()[1::2]], 2 * self.every
+            self.parts = [self.seen()[1::2]]
+            self.every = 2 * self.every
 
     def seen(self) -> np.ndarray:
         """Return all records, shape (draws, observables, chains)."""
@@ -288,7 +295,8 @@ def _judged(run: _Run) -> Mixing:
         name: x._replace(autocorrelation=x.autocorrelation[:shown]) for name, x in found.items()
     }
     lags = run.every * np.arange(shown)
-    agree, unit = p >= LEVEL, run.sampler.unit
+    agree = p >= LEVEL
+    unit = run.sampler.unit
     return Mixing(relaxation, resolved, p, agree, found, lags, run.sweeps, run.chains, unit)
 
 

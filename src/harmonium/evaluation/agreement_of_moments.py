@@ -86,7 +86,8 @@ def moment_agreement(
             name: cumulants(each, np.full((1, len(each)), 1.0 / len(each)), which)[0]
             for name, each in values.items()
         }
-        x, y = moments["data"], moments["samples"]
+        x = moments["data"]
+        y = moments["samples"]
         slope = float(x @ y / (x @ x)) if x.any() else np.nan
         perfect = pearson(x, moments["others"]) if others is not None else None
         found.append(MomentAgreement(title, pearson(x, y), slope, perfect, len(which)))

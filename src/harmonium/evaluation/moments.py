@@ -28,7 +28,8 @@ class Variables(NamedTuple):
 
     def of(self, rows: np.ndarray, which: Any = slice(None)) -> np.ndarray:
         """Return the values of the selected variables, shape (rows, which)."""
-        entries, codes = rows[:, self.column[which]], self.code[which]
+        entries = rows[:, self.column[which]]
+        codes = self.code[which]
         return np.where(codes == AS_IT_IS, entries, entries == codes).astype(float)
 
     @property
@@ -85,7 +86,8 @@ def groups(variables: Variables, order: int, most: int) -> np.ndarray:
 
     All groups, or a random choice of `most` of them, which is the same at every call.
     """
-    n, rng = len(variables.column), np.random.default_rng(0)
+    n = len(variables.column)
+    rng = np.random.default_rng(0)
     if math.comb(n, order) <= MOST_LISTED:
         found = np.array(list(itertools.combinations(range(n), order)), int).reshape(-1, order)
     else:
@@ -117,9 +119,11 @@ def principal_axes(values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarr
     product = centred @ centred.T if wide else centred.T @ centred
     size = len(product)
     found, axes = eigh(product, subset_by_index=[max(0, size - count), size - 1])
-    found, axes = found[::-1], axes[:, ::-1]
+    found = found[::-1]
+    axes = axes[:, ::-1]
     kept = found > NO_VARIANCE * max(float(found[0]), np.finfo(float).tiny)
-    found, axes = found[kept], axes[:, kept]
+    found = found[kept]
+    axes = axes[:, kept]
     if wide:
         axes = centred.T @ axes / np.sqrt(found)
     largest = axes[np.abs(axes).argmax(axis=0), np.arange(len(found))]
@@ -162,7 +166,8 @@ def cumulants(values: np.ndarray, weights: np.ndarray, which: np.ndarray) -> np.
     """
     used, places = np.unique(which, return_inverse=True)
     columns = np.ascontiguousarray(values.T[used])
-    means, places = weights @ columns.T, places.reshape(which.shape)
+    means = weights @ columns.T
+    places = places.reshape(which.shape)
     blocks = (places[b : b + BLOCK].T for b in range(0, len(which), BLOCK))
     parts = [means[:, :0], *(_of_block(columns, weights, means, members) for members in blocks)]
     found = np.concatenate(parts, axis=1)

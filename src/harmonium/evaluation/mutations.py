@@ -59,7 +59,8 @@ def _differences(rbm: RBM, row: np.ndarray, others: np.ndarray) -> np.ndarray:
 @eqx.filter_jit
 def _log_odds(rbm: RBM, v: Array, others: Array) -> Array:
     """Return F(v) − F(v′), summed unit by unit, so that nothing large is subtracted."""
-    visible, hidden = rbm.visible, rbm.hidden
+    visible = rbm.visible
+    hidden = rbm.hidden
     dearer = visible.unit_energies(others) - visible.unit_energies(v)
     gained = hidden.unit_cgfs(rbm.inputs_to_h(others)) - hidden.unit_cgfs(rbm.inputs_to_h(v))
     return jnp.sum(gained, axis=-1) - jnp.sum(dearer, axis=-1)

@@ -176,8 +176,10 @@ def _draw(
 
 def _scored(sets: _Sets, variables: Variables, *, rng: np.random.Generator) -> Quality:
     """Compute all scores, those of samples and those of fresh rows."""
-    k, h = sets.data.shape[1], sets.held_out.shape[1]
-    weights, squares = _weights(sets, rng), squared_distances(sets.values, sets.metric)
+    k = sets.data.shape[1]
+    h = sets.held_out.shape[1]
+    weights = _weights(sets, rng)
+    squares = squared_distances(sets.values, sets.metric)
     compared = sets.values[: weights.shape[1]]
     halves = [_accuracies(squares, sets.data, rows) for rows in (sets.samples, sets.fresh)]
     pairs, triples = (groups(variables, order, MOST_GROUPS) for order in (2, 3))
@@ -204,7 +206,8 @@ def _scored(sets: _Sets, variables: Variables, *, rng: np.random.Generator) -> Q
 
 
 def _score(name: str, found: _Found, rows: int) -> Score:
-    perfect, spread = found.fresh.mean().item(), found.fresh.std(ddof=1).item()
+    perfect = found.fresh.mean().item()
+    spread = found.fresh.std(ddof=1).item()
     error = found.redrawn.std(ddof=1).item()
     return Score(name, found.ours.mean().item(), error, perfect, spread, rows)
 
@@ -267,7 +270,8 @@ def _halves(squares: np.ndarray, truth: np.ndarray, syn: np.ndarray) -> np.ndarr
         own = squares[np.ix_(side, side)]
         np.fill_diagonal(own, np.inf)
         nearest = np.minimum(own.min(axis=1), beyond.min(axis=1))[:, None]
-        ours, theirs = (own == nearest).sum(axis=1), (beyond == nearest).sum(axis=1)
+        ours = (own == nearest).sum(axis=1)
+        theirs = (beyond == nearest).sum(axis=1)
         found.append((ours / (ours + theirs)).mean())
     return np.array(found)
 
@@ -290,7 +294,8 @@ def _energies(squares: np.ndarray, weights: np.ndarray, k: int) -> _Found:
     reach = weights @ np.sqrt(squares[:n, :n])
     within = (weights * reach).sum(axis=1) * k / max(1, k - 1)
     _, to_data, _, _ = _parted(reach)
-    inside, parts = _parted(within), _parted(weights)
+    inside = _parted(within)
+    parts = _parted(weights)
 
     def distance(which: int) -> np.ndarray:
         return 2.0 * (parts[which] * to_data).sum(axis=1) - inside[which] - inside[1]

@@ -145,7 +145,8 @@ def ask(
         method = found.method
     doubtful = min(sets, key=lambda found: found.converged)
     how = method, doubtful.converged, doubtful.message
-    cells, answers = {c.name: c.values for c in columns.split(frame).columns}, []
+    cells = {c.name: c.values for c in columns.split(frame).columns}
+    answers = []
     for name in names:
         states = columns.modelled[place[name]].states if name in place else None
         if states and (states <= MOST_STATES or cells[name].dtype.kind == "O"):  # words, or few

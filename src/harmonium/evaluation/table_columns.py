@@ -131,7 +131,9 @@ def cell_scores(
          [-0.336 -0.336]]
     """
     rows = rbm.visible.validate(codes, "codes", missing=True).astype(np.float32)
-    key, found, guesses = checked_key(key), [], []
+    key = checked_key(key)
+    found = []
+    guesses = []
     said = [(True, COMPLETE)]
     for unit, column in enumerate(columns.modelled):
         log_p = np.full(len(rows), np.nan)
@@ -177,17 +179,21 @@ def column_scores(
         >>> round(float(fur.log_p), 3), round(float(fur.alone), 3)  # given the pet, and alone
         (-0.591, -0.64)
     """
-    rows, others = np.asarray(codes, float), np.asarray(learned, float)
-    found, scores = cell_scores(rbm, columns, rows, key=key), []
+    rows = np.asarray(codes, float)
+    others = np.asarray(learned, float)
+    found = cell_scores(rbm, columns, rows, key=key)
+    scores = []
     for unit, column in enumerate(columns.modelled):
         is_seen = ~np.isnan(rows[:, unit])
         if not is_seen.any():
             continue
-        seen, log_p = rows[is_seen, unit], found.log_p[is_seen, unit]
+        seen = rows[is_seen, unit]
+        log_p = found.log_p[is_seen, unit]
         density = _density(column, seen)
         known = others[~np.isnan(others[:, unit]), unit]
         alone = _log_p_alone(seen, known, column.states) + density
-        guess, cells = found.guesses[unit][is_seen], _cells(column, seen)
+        guess = found.guesses[unit][is_seen]
+        cells = _cells(column, seen)
         measures: dict[str, Any] = dict.fromkeys(("correct", "commonest", "error", "spread"))
         if cells.dtype.kind == "f":
             measures["error"] = float(np.sqrt(np.mean((guess - cells) ** 2)))
@@ -210,7 +216,8 @@ def _completed(
 
     What is to be said of the completions is appended to `said`.
     """
-    seen, gaps = ~np.isnan(rows[:, unit]), np.isnan(np.delete(rows, unit, axis=1)).any(1)
+    seen = ~np.isnan(rows[:, unit])
+    gaps = np.isnan(np.delete(rows, unit, axis=1)).any(1)
     found = []
     for which in (np.flatnonzero(seen & ~gaps), np.flatnonzero(seen & gaps)):
         if not len(which):
@@ -235,7 +242,8 @@ def _values_of(
         return np.arange(states, dtype=np.float32), 0.0
     known = codes[~np.isnan(codes)]
     width = max(float(known.std()), 1e-3)
-    low, high = known.min() - BEYOND * width, known.max() + BEYOND * width
+    low = known.min() - BEYOND * width
+    high = known.max() + BEYOND * width
     fine = float(_least_spread(rbm, unit)) / STEPS_PER_SPREAD
     count = int(np.clip(np.ceil((high - low) / fine), 64, MOST_POINTS))
     grid = np.linspace(low, high, 1 << (count - 1).bit_length(), dtype=np.float32)
@@ -266,14 +274,16 @@ def _log_shares(
     size = min(rows_at_once((count + 1) * rbm.widest), 1 << (len(rows) - 1).bit_length())
     energies = []
     for first in range(0, len(rows), size):
-        some, own = rows[first : first + size], cells[first : first + size]
+        some = rows[first : first + size]
+        own = cells[first : first + size]
         filled = np.concatenate([some, np.repeat(some[:1], size - len(some), axis=0)])
         every = np.tile(padded, (size, 1))
         every = np.concatenate([every, np.resize(own, size)[:, None]], axis=1)
         given = (from_numpy(filled), from_numpy(every.astype(np.float32)))
         energies.append(np.asarray(_energies(rbm, *given, jnp.asarray(unit)))[: len(some)])
     found = -np.concatenate(energies).astype(float)
-    of_values, of_cells = found[:, : len(values)], found[:, -1]
+    of_values = found[:, : len(values)]
+    of_cells = found[:, -1]
     total = np.logaddexp.reduce(of_values, axis=1)
     return of_cells - total - log_measure, of_values - total[:, None]
 
@@ -293,7 +303,8 @@ def _log_p_alone(cells: np.ndarray, known: np.ndarray, states: int | None) -> np
     if states is not None:
         counts = np.bincount(known.astype(int), minlength=states) + 1.0 / states
         return np.log(counts / counts.sum())[cells.astype(int)]
-    mean, spread = known.mean(), max(float(known.std()), 1e-6)
+    mean = known.mean()
+    spread = max(float(known.std()), 1e-6)
     return -0.5 * ((cells - mean) / spread) ** 2 - np.log(spread) - 0.5 * np.log(2.0 * np.pi)
 
 

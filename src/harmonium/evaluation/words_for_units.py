@@ -64,7 +64,8 @@ def hidden_in_words(rbm: RBM, columns: Columns, most: int = 4) -> list[UnitInWor
         ['pet dog', 'fur long']
     """
     off, on, spread = (np.asarray(each, float) for each in _means(rbm))
-    before, after = columns.pieces(off), columns.pieces(on)
+    before = columns.pieces(off)
+    after = columns.pieces(on)
     scales = columns.pieces(np.broadcast_to(spread, off.shape))
     phrases: list[list[tuple[float, str]]] = [[] for _ in range(len(off))]
     for column, low, high, scale in zip(columns.modelled, before, after, scales, strict=True):
@@ -76,7 +77,8 @@ def hidden_in_words(rbm: RBM, columns: Columns, most: int = 4) -> list[UnitInWor
             elif column.states > MOST_NAMED and column.kind == Discrete.kind:
                 size, said = _shift(column, low[unit], high[unit])
             elif column.states == 2:
-                size, said = float(abs(moved[0])), names[int(moved[0] > 0)]
+                size = float(abs(moved[0]))
+                said = names[int(moved[0] > 0)]
             else:
                 size = float(abs(moved).sum() / 2.0)
                 risen = np.flatnonzero(moved > max(moved.max() / 2.0, 0.0))
@@ -91,7 +93,8 @@ def hidden_in_words(rbm: RBM, columns: Columns, most: int = 4) -> list[UnitInWor
 
 def _shift(column: AbstractPart, low: np.ndarray, high: np.ndarray) -> tuple[float, str]:
     """Return how far the mean of many numbers moves, in half standard deviations, and where to."""
-    values, usual = column.best(np.eye(len(low))), (low + high) / 2.0
+    values = column.best(np.eye(len(low)))
+    usual = (low + high) / 2.0
     spread = np.sqrt(max(usual @ values**2 - (usual @ values) ** 2, 0.0))
     moved = float((high - low) @ values)
     size = min(1.0, 2.0 * abs(moved) / float(spread)) if spread > 0 else 0.0
@@ -105,7 +108,8 @@ def _means(rbm: RBM) -> tuple[Array, Array, Array]:
     Also the visible standard deviations. An unbounded unit goes one standard deviation to each
     side.
     """
-    hidden, visible = rbm.hidden, rbm.visible
+    hidden = rbm.hidden
+    visible = rbm.visible
     usual = rbm.mean_h_from_v(visible.mean(visible.zero_inputs))
     spread = jnp.sqrt(hidden.variance(hidden.zero_inputs))
     low, high = (jnp.asarray(end, hidden.dtype) for end in hidden.support)

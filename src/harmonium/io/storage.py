@@ -62,7 +62,8 @@ def save(rbm: RBM, path: str | os.PathLike) -> None:
         (4, 3) (4,) (3,)
     """
     checked_model(rbm, "save")
-    file, source = Path(path), str(path)
+    file = Path(path)
+    source = str(path)
     if file.is_dir() or not file.absolute().parent.is_dir():
         expected = "a file in a folder that exists"
         raise InputError(f"{path}: expected {expected}; make the folder first, or name a file.")

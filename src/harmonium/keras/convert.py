@@ -33,7 +33,8 @@ def to_harmonium(model: Any) -> Any:
 
     if not model.built:
         raise InputError("rbm: expected a model of known width; call adapt(rows) or fit first.")
-    visible, hidden = model.visible.to_core(layers), model.hidden.to_core(layers)
+    visible = model.visible.to_core(layers)
+    hidden = model.hidden.to_core(layers)
     return RBM(visible, hidden, to_numpy(model.kernel))
 
 
@@ -71,7 +72,8 @@ def export_saved_model(model: Any, path: Any, verbose: bool | None) -> None:
             " backends. Save the model, load it with KERAS_BACKEND=tensorflow and export it there,"
             ' or export it for PyTorch with format="torch".'
         )
-    rows, archive = signature(model), keras.export.ExportArchive()
+    rows = signature(model)
+    archive = keras.export.ExportArchive()
     archive.track_and_add_endpoint("serve", model, rows)
     archive.add_endpoint("free_energy", model.free_energy, rows)
     archive.add_endpoint("reconstruct", model.reconstruct, rows)

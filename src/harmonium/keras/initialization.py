@@ -21,12 +21,18 @@ def adapt(model: Any, data: Any) -> None:
     biases are shifted so that they cancel the input from the weights at the means of the other
     layer (Melchior, Fischer & Wiskott 2016).
     """
-    n, worth, total, squares = 0, 0.0, 0.0, 0.0
+    n = 0
+    worth = 0.0
+    total = 0.0
+    squares = 0.0
     for rows, weights in batches(data):
         check_rows(model, rows, "data", n)
-        rows, weights = rows.astype(np.float64), weights.astype(np.float64)
-        n, worth = n + len(rows), worth + weights.sum()
-        total, squares = total + weights @ rows, squares + weights @ rows**2
+        rows = rows.astype(np.float64)
+        weights = weights.astype(np.float64)
+        n = n + len(rows)
+        worth = worth + weights.sum()
+        total = total + weights @ rows
+        squares = squares + weights @ rows**2
     if not n or not worth > 0:
         raise InputError("data: expected at least one row of positive weight; got none.")
     mean = np.asarray(total / worth)

@@ -43,7 +43,8 @@ class BaseModel(keras.Model):
 
     def energy(self, v: Tensor, h: Tensor) -> Tensor:
         """Return E(v, h) = U_v(v) + U_h(h) − vᵀWh, in nats, one value for each row."""
-        v, h = self._states(v, "v", self.visible), self._states(h, "h", self.hidden)
+        v = self._states(v, "v", self.visible)
+        h = self._states(h, "h", self.hidden)
         interaction = ops.sum(ops.matmul(v, self.kernel) * h, axis=-1)
         return self.visible.energy(v) + self.hidden.energy(h) - interaction
 
@@ -107,7 +108,8 @@ class BaseModel(keras.Model):
             InputError: the older HDF5 format, which Keras cannot write for such a model.
         """
         if str(filepath).lower().endswith(HDF5):
-            expected, found = "a name that ends in .keras", f"{str(filepath)!r}"
+            expected = "a name that ends in .keras"
+            found = f"{str(filepath)!r}"
             advice = (
                 "Keras's older HDF5 format has no place for weights of the model itself; save as"
                 " .keras, or call save_weights with a name that ends in .weights.h5"

@@ -77,7 +77,8 @@ class RBM(BaseModel):
         self.units = positive_integer(units, "units")
         self.k = positive_integer(k, "k")
         self.n_chains = positive_integer(chains, "chains")
-        self.method, self.seed = method, seed
+        self.method = method
+        self.seed = seed
         self.visible = registry.get(visible, "visible", self.dtype_policy)
         self.hidden = registry.get(hidden, "hidden", self.dtype_policy)
         self.kernel_initializer = keras.initializers.get(
@@ -94,7 +95,9 @@ class RBM(BaseModel):
         self.monitor_seed_state = self.monitor_seeds.state
         self._watched: tuple[str, ...] = ()
         self._means = [keras.metrics.Mean(name=name) for name in monitors.NAMES]
-        self.penalty, self._has_penalty, self._is_told = Penalty(name="penalty"), False, True
+        self.penalty = Penalty(name="penalty")
+        self._has_penalty = False
+        self._is_told = True
         self.is_told_of_scale = False  # whether a warning has been given
 
     def build(self, input_shape: Any) -> None:
@@ -302,7 +305,8 @@ class RBM(BaseModel):
     def _look(self, rows: Tensor, weights: Tensor | None, loss: Tensor, training: bool) -> None:
         """Update the metrics."""
         some = slice(monitors.ROWS_IN_TRAINING if training else None)
-        watched, weights = rows[some], None if weights is None else weights[some]
+        watched = rows[some]
+        weights = None if weights is None else weights[some]
         for mean in self._means:
             if mean.name not in self._watched:
                 continue

@@ -139,7 +139,8 @@ class Run:
             options: the arguments of `fit`.
         """
         callbacks = options.get("callbacks")
-        self.own, self.message = own, ""
+        self.own = own
+        self.message = ""
         self.is_shown = options.get("verbose", "auto") != 0
         self.divergence = Divergence()
         warn_of_monitors(model, listed(callbacks), own is not None and own.follows)

@@ -70,7 +70,8 @@ def floats(X: Any, **options: Any) -> Any:
 
 def warn_outside(X: Any) -> None:
     """Warn of values outside [0, 1], and say how to scale them."""
-    low, high = float(X.min()), float(X.max())
+    low = float(X.min())
+    high = float(X.max())
     if low >= -ROUNDING and high <= 1.0 + ROUNDING:
         return
     scaling = "scale the columns by sklearn.preprocessing.MinMaxScaler"
@@ -170,7 +171,8 @@ class BaseRBM(BaseEstimator):
         self, make: Callable[[Dataset, Any], Model], rows: Any, sample_weight: Any
     ) -> Model:
         """Make one pass over a portion of rows, from the previous state or from a new model."""
-        learning, dataset = self._learning(), Dataset(rows, sample_weight, name="X")
+        learning = self._learning()
+        dataset = Dataset(rows, sample_weight, name="X")
         key_start = None
         if not hasattr(self, "_stream_key"):
             key_start, _ = self._new_keys()
@@ -197,7 +199,8 @@ class BaseRBM(BaseEstimator):
         Chains depend on the method and its settings, the optimiser's state on the optimiser and
         the learning rate. If weights were assigned explicitly, no state is valid.
         """
-        state, now = self._state, self._state_settings()
+        state = self._state
+        now = self._state_settings()
         if state is None or self._assigned(state):
             return None
         if now == self._belongs:
@@ -220,7 +223,8 @@ class BaseRBM(BaseEstimator):
     def _new_keys(self) -> tuple[Any, Any]:
         """Draw keys for the start and for `fit`; keep one for portions, in a form that pickles."""
         start, run, stream = jax.random.split(key_from(self.random_state, LEARNING), 3)
-        self._stream_key, self._portions = np.asarray(jax.random.key_data(stream)), 0
+        self._stream_key = np.asarray(jax.random.key_data(stream))
+        self._portions = 0
         return start, run
 
     def _learning(self) -> dict[str, Any]:
@@ -274,7 +278,8 @@ class BaseRBM(BaseEstimator):
         def report(now: Report) -> None:
             nonlocal began
             if now.metrics:
-                seconds, began = time.perf_counter() - began, time.perf_counter()
+                seconds = time.perf_counter() - began
+                began = time.perf_counter()
                 name, value = self._monitor(now, dataset)
                 start = f"[{type(self).__name__}] Iteration {now.epoch:.0f}"
                 print(f"{start}, {name} = {value:.2f}, time = {seconds:.2f}s")

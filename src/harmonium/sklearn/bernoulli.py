@@ -305,7 +305,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         if not hasattr(self, "random_state_"):
             self.random_state_ = check_random_state(self.random_state)
         rows = floats(v, accept_sparse="csr")
-        key, count = key_from(self.random_state_, MOVING), jnp.asarray(positive_integer(k, "k"))
+        key = key_from(self.random_state_, MOVING)
+        count = jnp.asarray(positive_integer(k, "k"))
         model = self._model()
 
         def move(some: jax.Array, part: int) -> jax.Array:
@@ -340,7 +341,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
 
         Values outside [0, 1] are used linearly, with a warning: the number is then no probability.
         """
-        X, settings = self._rows(X), {"key": key_from(self.random_state, SCORING)} | settings
+        X = self._rows(X)
+        settings = {"key": key_from(self.random_state, SCORING)} | settings
         warn_outside(X)
         return log_likelihood(self._model(), Dataset(X, name="X"), **settings)
 

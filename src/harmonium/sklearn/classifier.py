@@ -36,7 +36,8 @@ from .tables import columns_and_rows
 WATCHED_ROWS = 500
 # On iris, wine, breast cancer and digits, runs of 10,000 updates gained 2 to 6 % of their label
 # log-probability in the second half, where the rate falls; runs that were too short 11 % and more.
-STILL_RISING, LEAST_RISE = 0.1, 0.005
+STILL_RISING = 0.1
+LEAST_RISE = 0.005
 LEAST_GAIN = 0.01  # nats above the shares of the classes: nothing was learned
 FEWEST_WATCHED = 10
 
@@ -168,7 +169,8 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         """
         check_is_fitted(self)
         X = self.columns_.checked(self, X)
-        rows, dtype = self.columns_.encode(X), self.columns_.dtype_of(X)
+        rows = self.columns_.encode(X)
+        dtype = self.columns_.dtype_of(X)
         found = np.zeros((len(rows), len(self.classes_)), dtype)
         whole, *others = alike(self.rbm_, np.column_stack([rows, np.zeros(len(rows))]), unseen=1)
         if len(whole):

@@ -70,7 +70,8 @@ class Part:
         wrong = self.layer.outside(cells) & ~np.isnan(cells)
         if wrong.any():
             row, unit = np.argwhere(wrong)[0]
-            place, domain = self.columns[unit], self.layer.domain(0)
+            place = self.columns[unit]
+            domain = self.layer.domain(0)
             found = f"found {table[row, place]:g} in row {row}, column {place}"
             raise InputError(f"{name}: {domain}; {found} ({int(wrong.sum())} such entries).")
 
@@ -193,7 +194,9 @@ def _with_groups(part: Part, table: np.ndarray) -> Part:
 
 def _parts(kind: str, columns: np.ndarray, table: np.ndarray) -> list[Part]:
     """Return the parts of one kind: one, or for codes one for each number of categories."""
-    chosen, zeros, ones = table[:, columns], np.zeros(len(columns)), np.ones(len(columns))
+    chosen = table[:, columns]
+    zeros = np.zeros(len(columns))
+    ones = np.ones(len(columns))
     row = layer_named(kind, "visible", "auto")
     if row.rows != "codes":
         layer = row.make(len(columns))

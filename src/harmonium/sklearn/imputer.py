@@ -144,7 +144,8 @@ validation_fraction
         frame = frame_checked(self, X, reset=False, names=names)
         rows = codes_of(self.columns_, frame)
         draws = 1 if self.sample_posterior else positive_integer(self.draws, "draws")
-        key, sweeps = key_from(self.random_state, SAMPLING), positive_integer(self.sweeps, "sweeps")
+        key = key_from(self.random_state, SAMPLING)
+        sweeps = positive_integer(self.sweeps, "sweeps")
         found = impute(self.rbm_, rows, key=key, draws=draws, sweeps=sweeps)
         if self.sample_posterior:
             filled = self.columns_.completed(frame, found.draws[0], constants=True)

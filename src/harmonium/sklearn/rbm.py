@@ -170,7 +170,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
         """
         kind = floats_of(X)
         X = self._checked(X)
-        rows, dtype = self.columns_.encode(X), self.columns_.dtype_of(X)
+        rows = self.columns_.encode(X)
+        dtype = self.columns_.dtype_of(X)
         h = np.zeros((len(rows), self.rbm_.hidden.size), kind)
         whole, *others = alike(self.rbm_, rows)
         if len(whole):
@@ -207,7 +208,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
         For a row with missing cells, this is −log of the sum of e^(−F) over them.
         """
         X = self._checked(X)
-        rows, dtype = self.columns_.encode(X), self.columns_.dtype_of(X)
+        rows = self.columns_.encode(X)
+        dtype = self.columns_.dtype_of(X)
         found = np.zeros(len(rows), dtype)
         gaps = np.isnan(rows).any(1)
         if not gaps.all():
@@ -240,7 +242,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the log-likelihood of each row, as scikit-learn's density estimators do."""
-        found, density = self.log_likelihood(X), self.columns_.log_density(self._checked(X))
+        found = self.log_likelihood(X)
+        density = self.columns_.log_density(self._checked(X))
         return -self.free_energy(X) - found.log_z.value + density
 
     def score(self, X: Any, y: Any = None) -> float:

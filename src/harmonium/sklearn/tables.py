@@ -61,7 +61,8 @@ def frame_checked(estimator: Any, X: Any, *, reset: bool, names: tuple[str, ...]
     # scikit-learn compares names only if all of them are text
     has_names = is_dataframe(X) and names != _numbered(len(names))
     if has_names and frame.names != names:
-        expected, found = f"the columns of fit: {', '.join(names)}"[:200], ", ".join(frame.names)
+        expected = f"the columns of fit: {', '.join(names)}"[:200]
+        found = ", ".join(frame.names)
         raise input_error("X", expected, found[:200], "bring them in this order")
     return frame.named(names)
 

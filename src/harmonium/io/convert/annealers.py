@@ -199,7 +199,8 @@ def quadratic_of(terms: Terms, coding: str) -> Quadratic:
     scale_v, shift_v = _recoding(terms.visible, coding)
     scale_h, shift_h = _recoding(terms.hidden, coding)
     weights = np.asarray(terms.weights, float)
-    (a, c_v), (b, c_h) = _field(terms.visible), _field(terms.hidden)
+    (a, c_v) = _field(terms.visible)
+    (b, c_h) = _field(terms.hidden)
     return Quadratic(
         scale_v[:, None] * weights * scale_h,
         scale_v * (a + weights @ shift_h),
@@ -219,7 +220,9 @@ def _two_valued(layer: AbstractLayer, rbm: RBM, source: str) -> TwoValued:
 
 def _recoding(units: TwoValued, coding: str) -> tuple[np.ndarray, np.ndarray]:
     """Return α and β of x ↦ αx + β, which maps the coding's two values to those of each unit."""
-    (zero, one), low, high = CODINGS[coding], np.asarray(units.low), np.asarray(units.high)
+    (zero, one) = CODINGS[coding]
+    low = np.asarray(units.low)
+    high = np.asarray(units.high)
     scale = (high - low) / (one - zero)
     return scale, low - scale * zero
 

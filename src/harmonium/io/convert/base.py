@@ -72,14 +72,17 @@ def parameters_of(rbm: RBM, source: str) -> Parameters:
     Raises:
         InputError: other layers; W, a and b alone would not show the difference.
     """
-    visible, hidden = checked_model(rbm, source).visible, rbm.hidden
+    visible = checked_model(rbm, source).visible
+    hidden = rbm.hidden
     if (kind_of(visible), kind_of(hidden)) not in PLAIN:
         expected = "Bernoulli or Potts visible and Bernoulli hidden units, all that it can hold"
         raise input_error(source, expected, str(rbm), KEEP_IT_NATIVE)
-    weights, bias = dense_weights(rbm), bias_of(visible)
+    weights = dense_weights(rbm)
+    bias = bias_of(visible)
     if visible.size != visible.n_units:
         sites = (visible.n_units, visible.size // visible.n_units)
-        weights, bias = weights.reshape(*sites, hidden.size), bias.reshape(sites)
+        weights = weights.reshape(*sites, hidden.size)
+        bias = bias.reshape(sites)
     return Parameters(weights, bias, bias_of(hidden))
 
 
@@ -95,7 +98,8 @@ def model_of(found: Parameters, source: str, names: tuple[str, str, str] = ("W",
         InputError: entries that are not finite numbers, or shapes that do not match.
     """
     weights, a, b = (finite(array, name, source) for array, name in zip(found, names, strict=True))
-    b, is_potts = np.ravel(b), weights.ndim == 3
+    b = np.ravel(b)
+    is_potts = weights.ndim == 3
     a = a if is_potts else np.ravel(a)
     if weights.ndim not in (2, 3) or weights.shape != (*a.shape, *b.shape):
         shapes = zip(names, (weights, a, b), strict=True)
@@ -146,7 +150,8 @@ def optional(module: str, what: str, extra: str = "") -> ModuleType:
         return import_module(module)
     except ImportError:
         own = f"pip install 'harmonium[{extra}]', or " if extra else ""
-        found, advice = "none installed", f"install it with: {own}pip install {module}"
+        found = "none installed"
+        advice = f"install it with: {own}pip install {module}"
         line = f"{what}: expected the package {module}; found {found}; {advice}."
         raise MissingDependencyError(line) from None
 

@@ -43,14 +43,16 @@ AS_OURS = {
 }
 WRAPPERS = ("state_dict", "model_state_dict", "model")  # keys of it in checkpoints
 # Keys of QuCumber's files (nn_states/neural_state.py, save): the RBMs of amplitude and of phase.
-AMPLITUDE, PHASE = "rbm_am", "rbm_ph"
+AMPLITUDE = "rbm_am"
+PHASE = "rbm_ph"
 UNREAD = {
     "weights_u": "QuCumber's density matrix, an RBM with a third layer",
     "_quadratic": "D-Wave's graph of spins (_linear, _quadratic)",
 }
 # PyTorch's own state dicts carry this attribute, which torch.save keeps; in ours it tells that W is
 # (visible, hidden), as names alone do not.
-METADATA, ORIENTATION = "_metadata", "harmonium: W is (visible, hidden)"
+METADATA = "_metadata"
+ORIENTATION = "harmonium: W is (visible, hidden)"
 
 
 def to_torch(rbm: RBM, names: Sequence[str] = NAMES, *, source: str = "to_torch") -> dict[str, Any]:
@@ -68,7 +70,8 @@ def to_torch(rbm: RBM, names: Sequence[str] = NAMES, *, source: str = "to_torch"
         MissingDependencyError: torch is not installed.
     """
     if isinstance(names, str) or len(names) != 3 or len(set(names)) != 3:
-        expected, advice = "three names, for W, a and b", "pass three different names"
+        expected = "three names, for W, a and b"
+        advice = "pass three different names"
         raise input_error(source, expected, short(names), advice)
     parameters = parameters_of(rbm, source)
     torch = optional("torch", source)
@@ -128,7 +131,8 @@ def _unwrapped(found: Any, source: str) -> tuple[dict[str, Any], bool | None]:
             expected = f"QuCumber's positive wave function, with {AMPLITUDE} alone"
             advice = f"for p(v) = |ψ|², without the phase, pass its {AMPLITUDE} and transposed=True"
             raise input_error(source, expected, f"a complex one, with {PHASE}", advice)
-        found, is_turned = found[AMPLITUDE], True
+        found = found[AMPLITUDE]
+        is_turned = True
     if not isinstance(found, Mapping):
         advice = "save module.state_dict()"
         raise input_error(source, "a dict of tensors", type(found).__name__, advice)

@@ -81,7 +81,8 @@ def _hints(kind: type) -> dict[str, Any]:
 
 def _fits(value: Any, hint: Any) -> bool:
     """Return whether a value of JSON has an annotated type; True for types that JSON has not."""
-    origin, inner = get_origin(hint), get_args(hint)
+    origin = get_origin(hint)
+    inner = get_args(hint)
     if origin in (Union, types.UnionType):
         return any(_fits(value, part) for part in inner)
     if hint is type(None):

@@ -27,7 +27,8 @@ def name_of_type(kind: type, source: str) -> str:
     """
     if any(getattr(home, kind.__name__, None) is kind for home in HOMES):
         return kind.__name__
-    module, name = kind.__module__, kind.__qualname__
+    module = kind.__module__
+    name = kind.__qualname__
     if "<" in name or module == "__main__" or getattr(sys.modules.get(module), name, None) is None:
         expected = "layers and weights of types that can be imported"
         advice = "move the class to the top of a module of its own and import it from there"
@@ -53,7 +54,8 @@ def type_named(name: Any, path: Path) -> Any:
         kind = vars(sys.modules[module]).get(qualified)
         advice = f"define it in {short(module)}, which is imported"
     else:
-        kind, advice = None, COPY_AGAIN
+        kind = None
+        advice = COPY_AGAIN
         if all(part.isidentifier() for part in module.split(".")):
             advice = f"if you trust {module}, import it first, or call"
             advice += f" hm.load(..., trust=[{module!r}]), or add --trust {module}"

@@ -173,7 +173,8 @@ class _Described:
     """
 
     def __init__(self, header: dict[str, Any], tensors: dict[str, np.ndarray], path: Path):
-        self.tensors, self.path = dict(tensors), path
+        self.tensors = dict(tensors)
+        self.path = path
         for name in PARTS:
             wrong = wrong_number(header.get(name), name, _entries(tensors))
             if wrong is not None:
@@ -187,7 +188,8 @@ class _Described:
             return described
         if "tensor" in described:
             return self.array(described["tensor"])
-        kind, fields = type_named(described.get("type"), self.path), described["fields"]
+        kind = type_named(described.get("type"), self.path)
+        fields = described["fields"]
         names = {field.name for field in dataclasses.fields(kind)}
         if set(fields) != names:
             expected = f"fields {', '.join(sorted(names))}"
@@ -203,7 +205,8 @@ class _Described:
         """Return a parameter array in JAX's current default precision, checked to be finite."""
         array = self.tensors.pop(name, None)
         if array is None:
-            expected, found = f"an array {short(name)} of its own", listed(sorted(self.tensors))
+            expected = f"an array {short(name)} of its own"
+            found = listed(sorted(self.tensors))
             raise file_error(self.path, expected, f"{found} left", COPY_AGAIN)
         return from_numpy(array if array.dtype == bool else finite(array, name, str(self.path)))
 

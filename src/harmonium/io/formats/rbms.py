@@ -84,7 +84,8 @@ def _update(h5py: Any, file: Any, path: Path, part: str | None) -> Any:
     names = [name for name in file if isinstance(name, str)]  # bytes if not UTF-8
     saved = {int(m[1]): name for name in names if (m := _UPDATE.fullmatch(name))}
     if not saved:
-        found, advice = f"the entries {listed(names)}", "name a file that rbms wrote in training"
+        found = f"the entries {listed(names)}"
+        advice = "name a file that rbms wrote in training"
         raise file_error(path, f"{EXPECTED}, with groups update_1, ...", found, advice)
     if part is None:
         return _own(h5py, file, saved[max(saved)], path, h5py.Group)

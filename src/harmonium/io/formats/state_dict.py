@@ -42,7 +42,8 @@ class StateDict(AbstractFormat):
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
         """Return the content of a file with the tensors that `to_torch` makes."""
-        tensors, content = to_torch(rbm, source=source), io.BytesIO()
+        tensors = to_torch(rbm, source=source)
+        content = io.BytesIO()
         optional("torch", source).save(tensors, content)
         return content.getvalue()
 

@@ -13,7 +13,9 @@ from .base import Tensor, Unit
 SMALLEST_PRECISION = 1e-6
 LOG_2PI = math.log(2.0 * math.pi)
 # Plain ascent at 0.05 diverges on columns of mean 5; grey levels in [0, 1] are learned as they are.
-LARGEST_MEAN, LARGEST_DEVIATION, SMALLEST_DEVIATION = 2.0, 3.0, 0.1
+LARGEST_MEAN = 2.0
+LARGEST_DEVIATION = 3.0
+SMALLEST_DEVIATION = 0.1
 
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
