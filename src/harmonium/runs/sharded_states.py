@@ -17,13 +17,14 @@ from .._files import COPY_AGAIN, bytes_of, parsed_json, parser_errors, reason_of
 from .._numerics import from_numpy
 from ..errors import InputError, ModelFileError
 from ..io.convert.base import optional
-from ..io.formats.base import file_error, write_whole
+from ..io.formats.base import write_whole
 from ..processes import are_several, by_first, largest, said, told
 from ..training import TrainState
 from .base_states import AbstractStates
 
 ARRAYS, HEADER = "arrays", "header.json"
 EXPECTED = "a sharded checkpoint that harmonium wrote"
+CHANGED = "one that has changed since: its checksum differs"
 CHECKSUM = "sha256"
 Described = list[tuple[str, str, list[int]]]  # names, types and shapes
 
@@ -68,17 +69,17 @@ class ShardedStates(AbstractStates):
         header = _header(str(path))
         files = header["files"]
         if _files_in(path) != sorted(files) or _hashes(path, sorted(files)) != files:
-            found = "one that has changed since: its checksum differs"
-            raise file_error(path, EXPECTED, found, COPY_AGAIN)
+            raise ModelFileError(f"{path}: expected {EXPECTED}; got {CHANGED}; {COPY_AGAIN}.")
         return header
 
     def read(self, path: Path, like: TrainState) -> TrainState:
         """Read a state: each process the parts that it has in `like`."""
         expected, there = _described(like), [tuple(each) for each in _header(str(path))[ARRAYS]]
         if expected != there:
-            found = f"{len(there)} of other names, types or shapes"
-            advice = "it belongs to a run with other options"
-            raise file_error(path, f"{len(expected)} arrays of the run", found, advice)
+            raise ModelFileError(
+                f"{path}: expected {len(expected)} arrays of the run; got {len(there)} of other"
+                " names, types or shapes; it belongs to a run with other options."
+            )
         wanted = {
             key: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=_sharding(leaf))
             for key, leaf in _filled(like).items()
@@ -174,8 +175,7 @@ def _header(path: str) -> dict[str, Any]:
     except InputError as error:
         raise ModelFileError(str(error)) from None
     if not is_whole:
-        found = "one that has changed since: its checksum differs"
-        raise file_error(path, EXPECTED, found, COPY_AGAIN)
+        raise ModelFileError(f"{path}: expected {EXPECTED}; got {CHANGED}; {COPY_AGAIN}.")
     return header
 
 
