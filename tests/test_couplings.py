@@ -29,20 +29,21 @@ def energies_of(rbm, states):
 def log_p(rbm):
     """Return the values of all units, and log p up to a constant as an array over their states."""
     states = rbm.visible.states(jnp.arange(rbm.visible.n_states))
-    rows, values = rbm.visible.decode(states), values_of_units(rbm.visible)
-    found = np.zeros((~np.isnan(values)).sum(1))
+    rows = rbm.visible.decode(states)
+    values = values_of_units(rbm.visible)
+    table = np.zeros((~np.isnan(values)).sum(1))
     places = [tuple(np.argmax(row[:, None] == values, axis=1)) for row in rows]
     for place, energy in zip(places, np.asarray(energies_of(rbm, states), float), strict=True):
-        found[place] = -energy
-    return rows, values, found
+        table[place] = -energy
+    return rows, values, table
 
 
 def exact_term(table, units):
     others = tuple(k for k in range(table.ndim) if k not in units)
-    found = table.mean(axis=others)
+    term = table.mean(axis=others)
     for axis in range(len(units)):
-        found = found - found.mean(axis=axis, keepdims=True)
-    return found
+        term = term - term.mean(axis=axis, keepdims=True)
+    return term
 
 
 # Orders are dealt out in turn: in `make laws`, each layer meets all orders, and all layers of the
@@ -61,10 +62,10 @@ def test_terms_around_all_states_are_exact(visible, hidden, order, monkeypatch):
     rbm = random_rbm(visible, hidden, seed=3)
     rows, values, table = log_p(rbm)
     monkeypatch.setattr(couplings, "MOST_ROWS", len(rows))
-    found = hm.effective_couplings(rbm, order, around=rows)
-    assert len(found.units) == len({tuple(sorted(units)) for units in found.units.tolist()})
+    terms = hm.effective_couplings(rbm, order, around=rows)
+    assert len(terms.units) == len({tuple(sorted(units)) for units in terms.units.tolist()})
     largest = max(np.abs(table - table.mean()).max(), 1.0)
-    for units, term in zip(found.units, found.values, strict=True):
+    for units, term in zip(terms.units, terms.values, strict=True):
         own = tuple(slice(0, (~np.isnan(values[k])).sum()) for k in units)
         np.testing.assert_allclose(term[own], exact_term(table, units), atol=3e-6 * largest)
         padding = term.copy()
@@ -75,33 +76,34 @@ def test_terms_around_all_states_are_exact(visible, hidden, order, monkeypatch):
 def test_gaussian_hidden_units_need_no_rows():
     rbm = random_rbm(hm.Potts(5, 3), hm.Gaussian(2), seed=1)
     _, _, table = log_p(rbm)
-    found = hm.effective_couplings(rbm)
-    for units, term in zip(found.units, found.values, strict=True):
+    terms = hm.effective_couplings(rbm)
+    for units, term in zip(terms.units, terms.values, strict=True):
         np.testing.assert_allclose(term, exact_term(table, units), atol=1e-5)
 
 
-def test_a_spin_model_gets_its_couplings_back():
+def test_a_spin_model_gets_its_termsback():
     """Gaussian hidden units with W are the couplings J = WWᵀ of a Hopfield model."""
     w = np.random.default_rng(0).normal(size=(6, 2)).astype(np.float32) / 3
     rbm = hm.RBM(hm.Ising(6), hm.Gaussian(2), w)
-    found = hm.effective_couplings(rbm)
-    i, j = found.units.T
-    np.testing.assert_allclose(found.values[:, 1, 1], (w @ w.T)[i, j], atol=1e-6)
+    terms = hm.effective_couplings(rbm)
+    i, j = terms.units.T
+    np.testing.assert_allclose(terms.values[:, 1, 1], (w @ w.T)[i, j], atol=1e-6)
     assert hm.effective_couplings(rbm, 3).norms.max() < 1e-6
 
 
 def test_normal_inputs_are_right_for_many_units():
     rbm = random_rbm(hm.Ising(14), hm.Bernoulli(6), seed=0, coupling=0.5)
     _, _, table = log_p(rbm)
-    found = hm.effective_couplings(rbm)
-    exact = np.array([exact_term(table, units)[1, 1] for units in found.units])
-    error = found.values[:, 1, 1] - exact
+    terms = hm.effective_couplings(rbm)
+    exact = np.array([exact_term(table, units)[1, 1] for units in terms.units])
+    error = terms.values[:, 1, 1] - exact
     assert np.sqrt((error**2).mean()) < 0.05 * np.sqrt((exact**2).mean())
 
 
 def test_some_terms_and_progress():
     rbm = random_rbm(hm.Potts(6, 3), hm.Bernoulli(3), seed=0)
-    every, done = hm.effective_couplings(rbm), []
+    every = hm.effective_couplings(rbm)
+    done = []
     few = hm.effective_couplings(rbm, units=[(4, 1), (0, 5)], progress=done.append)
     place = every.units.tolist().index([1, 4])
     np.testing.assert_allclose(few.values[0], every.values[place].T, atol=1e-6)
@@ -110,12 +112,12 @@ def test_some_terms_and_progress():
 
 def test_scores_are_norms_less_what_averages_explain():
     rbm = random_rbm(hm.Potts(6, 4), hm.Bernoulli(5), seed=2)
-    found = hm.effective_couplings(rbm)
-    scores = hm.contact_scores(found, without=0)
+    terms = hm.effective_couplings(rbm)
+    scores = hm.contact_scores(terms, without=0)
     np.testing.assert_array_equal(scores, scores.T)
     assert not np.diag(scores).any()
     norms = np.zeros((6, 6))
-    for (i, j), term in zip(found.units, found.values, strict=True):
+    for (i, j), term in zip(terms.units, terms.values, strict=True):
         norms[i, j] = norms[j, i] = np.linalg.norm(term[1:, 1:])
     mean = norms.sum(0) / 5
     expected = norms - np.outer(mean, mean) / mean.mean()
@@ -134,7 +136,7 @@ def test_scores_are_norms_less_what_averages_explain():
             lambda rbm: hm.effective_couplings(
                 random_rbm(hm.Bernoulli(3), hm.Bernoulli(2), 0), around=[[0.5, 0, 1]]
             ),
-            "expected rows of states; found 0.5 in column 0",
+            "expected rows of states; got 0.5 in column 0",
         ),
         (lambda rbm: hm.contact_scores(hm.effective_couplings(rbm, 1)), "all pairs"),
         (
@@ -152,7 +154,8 @@ def test_mistakes_are_named(call, message):
 def test_single_changes_are_differences_of_free_energies(visible):
     rbm = random_rbm(visible, hm.Bernoulli(4), seed=5)
     row = visible.decode(visible.sample_without_inputs((), key=jax.random.key(0)))
-    changes, values = hm.single_changes(rbm, row), values_of_units(visible)
+    changes = hm.single_changes(rbm, row)
+    values = values_of_units(visible)
     assert (np.isnan(changes) == np.isnan(values)).all()
     places = np.argwhere(~np.isnan(values))
     rows = np.repeat(row[None].astype(float), len(places) + 1, axis=0)
@@ -214,8 +217,8 @@ def test_counts_are_not_sharpened_though_they_are_mostly_0(counts):
 def test_layers_without_other_terms_are_sharpened(visible):
     rbm = random_rbm(visible, hm.Bernoulli(3), seed=1)
     rows = visible.decode(rbm.visible.sample_without_inputs((50,), key=jax.random.key(2)))
-    found = hm.free_energies(hm.sharpened(rbm, 2), rows)
-    np.testing.assert_allclose(found, 2 * hm.free_energies(rbm, rows), rtol=1e-4, atol=1e-3)
+    energies = hm.free_energies(hm.sharpened(rbm, 2), rows)
+    np.testing.assert_allclose(energies, 2 * hm.free_energies(rbm, rows), rtol=1e-4, atol=1e-3)
 
 
 def test_entropy_of_a_model_is_that_of_its_probabilities():
@@ -227,8 +230,8 @@ def test_entropy_of_a_model_is_that_of_its_probabilities():
     covered = 0
     for seed in range(10):
         samples = hm.sample(rbm, 500, key=jax.random.key(seed), steps=100)
-        found = hm.entropy(rbm, samples)
-        covered += found.low <= exact <= found.high
+        entropy = hm.entropy(rbm, samples)
+        covered += entropy.low <= exact <= entropy.high
     assert covered >= 7  # of 10 intervals of 95 %: fewer have a probability of 10⁻⁴
     with pytest.raises(hm.InputError, match="at least two rows"):
         hm.entropy(rbm, samples[:1])

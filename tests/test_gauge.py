@@ -21,9 +21,9 @@ def test_hidden_units_vary_by_one():
     inputs = fixed.inputs_to_h(jnp.asarray(rows, float))
     variance = fixed.hidden.variance(inputs).mean(0) + fixed.hidden.mean(inputs).var(0)
     np.testing.assert_allclose(variance, 1.0, rtol=1e-4)
-    some = np.arange(2_000) < 700
-    weighted = hm.unit_hidden_variance(rbm, rows, weights=some.astype(float))
-    alone = hm.unit_hidden_variance(rbm, rows[some])
+    is_chosen = np.arange(2_000) < 700
+    weighted = hm.unit_hidden_variance(rbm, rows, weights=is_chosen.astype(float))
+    alone = hm.unit_hidden_variance(rbm, rows[is_chosen])
     np.testing.assert_allclose(weighted.weights, alone.weights, rtol=1e-5)
 
 
@@ -62,7 +62,7 @@ def test_what_would_change_the_model_is_refused():
     with pytest.raises(hm.InputError, match="entries of 0 where units are not connected"):
         hm.zero_sum(hm.RBM(hm.Potts(2, states=3), hm.Bernoulli(2), local))
     whole = np.repeat([[0, 1], [1, 1]], 3, axis=0)  # whole sites are connected or not
-    kept = hm.zero_sum(
+    centred = hm.zero_sum(
         hm.RBM(hm.Potts(2, states=3), hm.Bernoulli(2), hm.MaskedWeights(local.weights, whole))
     )
-    assert isinstance(kept.weights, hm.MaskedWeights)
+    assert isinstance(centred.weights, hm.MaskedWeights)

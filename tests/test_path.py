@@ -10,10 +10,8 @@ from harmonium.layers.clamped import Masked
 from harmonium.path import Heating, History, Line
 from registry import random_rbm
 
-FIRST, LAST = (
-    random_rbm(hm.Ising(3), hm.Bernoulli(2), 0),
-    random_rbm(hm.Ising(3), hm.Bernoulli(2), 1),
-)
+FIRST = random_rbm(hm.Ising(3), hm.Bernoulli(2), 0)
+LAST = random_rbm(hm.Ising(3), hm.Bernoulli(2), 1)
 GIVEN = np.array([[1.0, np.nan, -1.0]])
 
 
@@ -28,11 +26,13 @@ def held(rbm):
 @pytest.mark.parametrize("partial", [held, masked])
 @pytest.mark.parametrize("t", [0.0, 0.3, 1.0])
 def test_values_that_a_layer_holds_are_not_scaled(partial, t):
-    first, last = partial(FIRST), partial(LAST)
+    first = partial(FIRST)
+    last = partial(LAST)
     paths = Line(first, last), Heating.from_neutral(last), History.through([first, last])
     alone = Line(FIRST, LAST), Heating.from_neutral(LAST), History.through([FIRST, LAST])
     for path, plain in zip(paths, alone, strict=True):
-        here, bias = path.at(t).visible, plain.at(t).visible.bias
+        here = path.at(t).visible
+        bias = plain.at(t).visible.bias
         expected = partial(LAST).visible
         for name in {"known", "values", "present"} & set(vars(here)):
             np.testing.assert_array_equal(getattr(here, name), getattr(expected, name))

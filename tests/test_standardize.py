@@ -25,17 +25,18 @@ def test_a_rewritten_model_is_the_same_model(visible, rows):
         rbm = random_rbm(visible, hm.Bernoulli(4), 0)
         rbm = jax.tree.map(lambda leaf: leaf.astype(jnp.float64), rbm)
         change = hm.standardization(visible, rows)
-        kept, z = change.of_rows(rbm), change.standardised(rows)
-        gaps = hm.free_energies(kept, rows) - hm.free_energies(rbm, z)
+        model = change.of_rows(rbm)
+        z = change.standardised(rows)
+        gaps = hm.free_energies(model, rows) - hm.free_energies(rbm, z)
         np.testing.assert_allclose(gaps, gaps[0], atol=1e-9)
         volume = np.log(change.scale).sum()
         assert change.log_volume == pytest.approx(volume)
-        assert hm.log_z(kept).value == pytest.approx(
+        assert hm.log_z(model).value == pytest.approx(
             hm.log_z(rbm).value + volume - gaps[0], abs=1e-9
         )
-        likelihoods = [hm.log_likelihood(m, x).value for m, x in ((kept, rows), (rbm, z))]
+        likelihoods = [hm.log_likelihood(m, x).value for m, x in ((model, rows), (rbm, z))]
         assert likelihoods[0] == pytest.approx(likelihoods[1] - volume, abs=1e-9)
-        again = change.of_standardised(kept)
+        again = change.of_standardised(model)
         for a, b in zip(jax.tree.leaves(again), jax.tree.leaves(rbm), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(change.restored(z), rows, atol=1e-12)

@@ -23,14 +23,16 @@ from ._numerics import from_numpy
 from ._threefry import key_of
 from .data import Dataset
 from .data.parts import in_parts
-from .errors import InputError, input_error
+from .errors import InputError
 from .layers import AbstractLayer
 from .rbm import RBM, checked_rbm
 
 __all__ = ["Couplings", "contact_scores", "effective_couplings"]
 
 NODES = 8  # of the quadrature over a normal density
-LOWEST_VALUE, MOST_VALUES = -128, 2**16
+# Values that `values_of_units` tries: those of one signed byte on, as many as two bytes have.
+LOWEST_VALUE = -128
+MOST_VALUES = 2**16
 MOST_ROWS = 200
 
 
@@ -46,10 +48,10 @@ class Couplings(NamedTuple):
 
     Example:
         >>> rbm = hm.RBM(hm.Ising(3), hm.Gaussian(1), [[1.0], [2.0], [3.0]])
-        >>> found = hm.effective_couplings(rbm)
-        >>> found.states[0].tolist(), found.values[0].round(3).tolist()
+        >>> couplings = hm.effective_couplings(rbm)
+        >>> couplings.states[0].tolist(), couplings.values[0].round(3).tolist()
         ([-1, 1], [[2.0, -2.0], [-2.0, 2.0]])
-        >>> print(found.norms.round(3))
+        >>> print(couplings.norms.round(3))
         [ 4.  6. 12.]
     """
 
@@ -71,16 +73,16 @@ def effective_couplings(
     around: Any = None,
     progress: Callable[[float], None] | None = None,
 ) -> Couplings:
-    r"""Return the terms of log p(v) of so many visible units each, in the zero-sum gauge.
+    r"""Return the terms of log p(v) of `order` visible units each, in the zero-sum gauge.
 
     The terms of units i and j are
 
         J_ij(a, b) = Σ_μ ⟨Γ_μ(w_iμ(a) + w_jμ(b) + X_μ)⟩, minus its means over a and over b,
 
-    where X is what all other visible units send to hidden unit μ. Usually their states count as
-    equally likely, and X as normal, which is exact for Gaussian hidden units and for very many
-    visible ones. With `around`, X is that of real rows: the terms as they act near the data. Of
-    order 1, the terms are fields, and −U is a part of them.
+    where X is the input to hidden unit μ from all other visible units. By default their states
+    count as equally likely, and X as normal, which is exact for Gaussian hidden units and for very
+    many visible ones. With `around`, X is that of real rows: the terms as they act near the data.
+    Terms of order 1 are the fields, of which −U is a part.
 
     Args:
         rbm: a model of discrete visible units and hidden units that are independent given them.
@@ -95,10 +97,10 @@ def effective_couplings(
 
     Example:
         >>> rbm = hm.RBM(hm.Ising(3), hm.Gaussian(1), [[1.0], [2.0], [3.0]])  # log p = (s·w)² / 2
-        >>> found = hm.effective_couplings(rbm)
-        >>> found.units.tolist()
+        >>> couplings = hm.effective_couplings(rbm)
+        >>> couplings.units.tolist()
         [[0, 1], [0, 2], [1, 2]]
-        >>> print(found.values[:, 1, 1].round(3))  # J of J·s·s′
+        >>> print(couplings.values[:, 1, 1].round(3))  # J of J·s·s′
         [2. 3. 6.]
 
     Source: Cossu, Del Debbio, Giani, Khamseh & Wilson 2019; Decelle, Furtlehner, Navas Gómez &
@@ -106,27 +108,31 @@ def effective_couplings(
     """
     visible = checked_rbm(rbm).visible
     if order not in (1, 2, 3):
-        raise input_error("order", "1, 2 or 3 units a term", f"{order!r}", "give one of them")
+        raise InputError(f"order: expected 1, 2 or 3 units a term; got {order!r}.")
     states = values_of_units(visible)
     if not rbm.hidden.has_independent_units:
-        expected = "hidden units that are independent given v"
-        raise input_error(f"{rbm}", expected, f"{rbm.hidden}", "use Bernoulli or DReLU units")
-    terms = _terms(units, order, visible.n_units)
+        raise InputError(
+            f"{rbm}: expected hidden units that are independent given v; got {rbm.hidden};"
+            " use Bernoulli or DReLU units."
+        )
+    terms = _checked_terms(units, order, visible.n_units)
     present = ~np.isnan(states)
-    sent, own = _sent(rbm, states)
+    contributions, energies = _contributions(rbm, states)
+    # Around rows the couplings are those that act near the data: on PF00072 (800 hidden units)
+    # 95.5 % of the best 2L pairs are contacts, instead of 93.8 % with the normal inputs.
     if around is None:
-        inputs = _normal_inputs(sent, present)
+        inputs = _normal_inputs(contributions, present)
     else:
-        inputs = _inputs_of_rows(rbm, around, states, sent)
-    arrays = (from_numpy(sent), from_numpy(present), inputs, from_numpy(own))
+        inputs = _inputs_of_rows(rbm, around, states, contributions)
+    arrays = (from_numpy(contributions), from_numpy(present), inputs, from_numpy(-energies))
     done = 0
 
-    def values_of(some: Array, number: int) -> Array:
+    def values_of(portion: Array, number: int) -> Array:
         nonlocal done
-        done += len(some)
+        done += len(portion)
         if progress is not None:
             progress(min(1.0, done / len(terms)))
-        return _terms_of(rbm.hidden, some, *arrays)
+        return _values_of_terms(rbm.hidden, portion, *arrays)
 
     width = rbm.hidden.size * states.shape[1] ** order
     return Couplings(terms, in_parts(values_of, terms, width), states)
@@ -158,10 +164,13 @@ def contact_scores(couplings: Couplings, *, without: int | None = None) -> Float
 
     Source: Dunn, Wahl & Gloor 2008 (the correction); Ekeberg et al. 2013 (norms).
     """
-    n, order = len(couplings.states), couplings.units.shape[1]
+    n = len(couplings.states)
+    order = couplings.units.shape[1]
     if order != 2 or len(couplings.units) != n * (n - 1) // 2:
-        found = f"{len(couplings.units)} terms of order {order}"
-        raise input_error("couplings", "all pairs", found, "use effective_couplings(rbm)")
+        raise InputError(
+            f"couplings: expected all pairs; got {len(couplings.units)} terms of order {order};"
+            " use effective_couplings(rbm)."
+        )
     values = couplings.values
     if without is not None:
         values = np.delete(np.delete(values, without, axis=1), without, axis=2)
@@ -182,134 +191,157 @@ def values_of_units(layer: AbstractLayer) -> Float[np.ndarray, "units most"]:
             whole numbers.
     """
     if layer.n_states is None or not layer.has_independent_units:
-        expected = "independent visible units of a few values, such as Bernoulli, Ising or Potts"
-        raise input_error("rbm", expected, f"{layer}", "use a model of such units")
-    kept: list[list[int]] = [[] for _ in range(layer.n_units)]
-    wanted, value = math.log(layer.n_states) - 1e-6, LOWEST_VALUE
-    while sum(math.log(max(len(some), 1)) for some in kept) < wanted and value < MOST_VALUES:
+        raise InputError(
+            "rbm: expected independent visible units of a few values, such as Bernoulli, Ising or"
+            f" Potts; got {layer}."
+        )
+    values: list[list[int]] = [[] for _ in range(layer.n_units)]
+    # Complete once the product of the numbers of values is the number of states, but for rounding.
+    log_states = math.log(layer.n_states) - 1e-6
+    value = LOWEST_VALUE
+    while value < MOST_VALUES and sum(math.log(max(len(own), 1)) for own in values) < log_states:
         inside = ~layer.outside(np.full((1, layer.n_units), float(value)))[0]
         for unit in np.flatnonzero(inside):
-            kept[unit].append(value)
+            values[unit].append(value)
         value += 1
     if value == MOST_VALUES:
-        raise input_error("rbm", "units of whole numbers", f"{layer}", "use a model of such units")
-    most = max(map(len, kept))
-    return np.array([[*some, *[np.nan] * (most - len(some))] for some in kept])
+        raise InputError(f"rbm: expected units of whole numbers; got {layer}.")
+    most = max(map(len, values))
+    return np.array([[*own, *[np.nan] * (most - len(own))] for own in values])
 
 
-def _terms(units: Sequence[Sequence[int]] | None, order: int, n: int) -> np.ndarray:
+def _checked_terms(units: Sequence[Sequence[int]] | None, order: int, n: int) -> np.ndarray:
     if order > n:
-        raise input_error("order", f"at most the {n} visible units", f"{order}", "lower it")
+        raise InputError(f"order: expected at most the {n} visible units; got {order}.")
     if units is None:
         return np.array(list(itertools.combinations(range(n), order)))
     terms = np.asarray(units)
     fits = terms.ndim == 2 and terms.shape[1] == order and terms.dtype.kind in "iu" and len(terms)
     if not fits or (terms < 0).any() or (terms >= n).any():
-        expected = f"rows of {order} numbers of visible units, from 0 to {n - 1}"
-        raise input_error("units", expected, f"{units!r}"[:80], "give a list of tuples")
+        raise InputError(
+            f"units: expected tuples of {order} numbers of visible units, from 0 to {n - 1};"
+            f" got {units!r:.80}."
+        )
     if (np.diff(np.sort(terms, axis=1), axis=1) == 0).any():
-        raise input_error("units", "different units in a term", "one unit twice", "leave it out")
+        raise InputError("units: expected different units in a term; got one unit twice.")
     return terms
 
 
-def _sent(rbm: RBM, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return what each unit sends to h in each of its states, and −U of each."""
-    visible, weights = rbm.visible, rbm.dense_weights
-    sent, own = [], []
+def _contributions(rbm: RBM, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the inputs to h from each unit in each of its states, and its energy U in each."""
+    visible = rbm.visible
+    weights = rbm.dense_weights
+    contributions = []
+    energies = []
     for column in np.where(np.isnan(states), states[:, :1], states).T:
         x = visible.encode(column)
-        sent.append(np.asarray(visible.fold((x[:, None] * weights).T).T))
-        own.append(-np.asarray(visible.unit_energies(x)))
-    return np.stack(sent, axis=1), np.stack(own, axis=1)
+        contributions.append(np.asarray(visible.fold((x[:, None] * weights).T).T))
+        energies.append(np.asarray(visible.unit_energies(x)))
+    return np.stack(contributions, axis=1), np.stack(energies, axis=1)
 
 
 class _Inputs(NamedTuple):
-    """Typical inputs to h: `whole` for each case, and what each unit has given to it.
+    """Inputs to h over which the terms are averaged: nodes of a normal density, or rows.
 
     Attributes:
-        whole: shape (cases, hidden).
-        part: shape (units, cases, hidden) or (units, 1, hidden).
-        variance: of normal inputs, in all, shape (hidden,); zero for rows.
-        parts: what each unit contributes to it, shape (units, hidden).
-        nodes: in standard deviations, shape (cases,).
-        shares: the weight of each case.
+        totals: inputs from all units in each case, shape (cases, hidden).
+        parts: the part of each unit, shape (units, cases, hidden) or (units, 1, hidden).
+        variance: variance of the normal inputs, shape (hidden,); zero for rows.
+        variances: the part of each unit of it, shape (units, hidden).
+        nodes: the cases in standard deviations, shape (cases,).
+        weights: the weight of each case.
     """
 
-    whole: Array
-    part: Array
-    variance: Array
-    parts: Array
-    nodes: Array
-    shares: Array
+    totals: Array | np.ndarray
+    parts: Array | np.ndarray
+    variance: Array | np.ndarray
+    variances: Array | np.ndarray
+    nodes: Array | np.ndarray
+    weights: Array | np.ndarray
 
 
-def _normal_inputs(sent: np.ndarray, present: np.ndarray) -> _Inputs:
-    share = (present / present.sum(1, keepdims=True))[:, :, None]
-    mean = (share * sent).sum(1)
-    variance = (share * (sent - mean[:, None]) ** 2).sum(1)
-    nodes, shares = np.polynomial.hermite_e.hermegauss(NODES)
-    whole = np.broadcast_to(mean.sum(0), (NODES, mean.shape[1]))
-    arrays = (whole, mean[:, None], variance.sum(0), variance, nodes, shares / shares.sum())
-    return _Inputs(*(jnp.asarray(array, sent.dtype) for array in arrays))
+def _normal_inputs(contributions: np.ndarray, present: np.ndarray) -> _Inputs:
+    p = (present / present.sum(1, keepdims=True))[:, :, None]
+    mean = (p * contributions).sum(1)
+    variances = (p * (contributions - mean[:, None]) ** 2).sum(1)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    inputs = _Inputs(
+        totals=np.broadcast_to(mean.sum(0), (NODES, mean.shape[1])),
+        parts=mean[:, None],
+        variance=variances.sum(0),
+        variances=variances,
+        nodes=nodes,
+        weights=weights / weights.sum(),
+    )
+    return _Inputs(*(jnp.asarray(array, contributions.dtype) for array in inputs))
 
 
-def _inputs_of_rows(rbm: RBM, around: Any, states: np.ndarray, sent: np.ndarray) -> _Inputs:
+def _inputs_of_rows(
+    rbm: RBM, around: Any, states: np.ndarray, contributions: np.ndarray
+) -> _Inputs:
     dataset = Dataset.of(around).checked_for(rbm.visible)
     if dataset.missing:
-        raise InputError("around: expected complete rows; found missing values.")
+        raise InputError("around: expected complete rows; got missing values.")
     rows = np.asarray(dataset.some(MOST_ROWS).rows(key=key_of(0)))
     matches = rows[:, :, None] == states
     if not matches.any(-1).all():
         row, unit = (int(k) for k in np.argwhere(~matches.any(-1))[0])
         raise InputError(
-            f"around: expected rows of states; found {rows[row, unit]:g} in column {unit}."
-            " Draw grey levels as 0 or 1 first."
+            f"around: expected rows of states; got {rows[row, unit]:g} in column {unit};"
+            " draw grey levels as 0 or 1 first."
         )
     place = matches.argmax(-1)
-    part = np.take_along_axis(sent[None], place[:, :, None, None], axis=2)[:, :, 0]
-    flat = np.zeros(sent.shape[2])
-    arrays = (
-        part.sum(1),
-        part.transpose(1, 0, 2),
-        flat,
-        np.zeros((len(states), sent.shape[2])),
-        np.zeros(len(rows)),
-        np.full(len(rows), 1.0 / len(rows)),
+    parts = np.take_along_axis(contributions[None], place[:, :, None, None], axis=2)[:, :, 0]
+    n_hidden = contributions.shape[2]
+    inputs = _Inputs(
+        totals=parts.sum(1),
+        parts=parts.transpose(1, 0, 2),
+        variance=np.zeros(n_hidden),
+        variances=np.zeros((len(states), n_hidden)),
+        nodes=np.zeros(len(rows)),
+        weights=np.full(len(rows), 1.0 / len(rows)),
     )
-    return _Inputs(*(jnp.asarray(array, sent.dtype) for array in arrays))
+    return _Inputs(*(jnp.asarray(array, contributions.dtype) for array in inputs))
 
 
 @eqx.filter_jit
-def _terms_of(
+def _values_of_terms(
     hidden: AbstractLayer,
     terms: Integer[Array, "terms order"],
-    sent: Float[Array, "units states hidden"],
+    contributions: Float[Array, "units states hidden"],
     present: Array,
     inputs: _Inputs,
-    own: Float[Array, "units states"],
+    negative_energies: Float[Array, "units states"],
 ) -> Array:
-    """Return the terms of these units."""
-    order, q = terms.shape[1], sent.shape[1]
-    several = jnp.zeros((len(terms), *[1] * order, sent.shape[2]), sent.dtype)
+    """Return the values of terms, shape (terms, q, …, q)."""
+    order = terms.shape[1]
+    q = contributions.shape[1]
+
+    def on_axis(values: Array, axis: int) -> Array:
+        """Put values of shape (terms, q, …) on the axis of one of a term's units."""
+        shape = [len(terms), *[1] * order, *values.shape[2:]]
+        shape[1 + axis] = q
+        return values.reshape(shape)
+
+    own = jnp.zeros((len(terms), *[1] * order, contributions.shape[2]), contributions.dtype)
     for axis in range(order):
-        shape = [len(terms), *[q if k == axis else 1 for k in range(order)], sent.shape[2]]
-        several += sent[terms[:, axis]].reshape(shape)
-    spread = jnp.sqrt(jnp.maximum(inputs.variance - inputs.parts[terms].sum(1), 0.0))
+        own += on_axis(contributions[terms[:, axis]], axis)
+    deviation = jnp.sqrt(jnp.maximum(inputs.variance - inputs.variances[terms].sum(1), 0.0))
 
-    def added(case: Array, total: Array) -> Array:
-        each = jnp.minimum(case, inputs.part.shape[1] - 1)
-        rest = inputs.whole[case] - inputs.part[terms, each].sum(1) + inputs.nodes[case] * spread
-        here = rest.reshape(len(terms), *[1] * order, -1)
-        gain = hidden.unit_cgfs(several + here) - hidden.unit_cgfs(here)
-        return total + inputs.shares[case] * gain.sum(-1)
+    def add_case(case: Array, total: Array) -> Array:
+        column = jnp.minimum(case, inputs.parts.shape[1] - 1)
+        others = inputs.totals[case] - inputs.parts[terms, column].sum(1)
+        others = (others + inputs.nodes[case] * deviation).reshape(len(terms), *[1] * order, -1)
+        difference = hidden.unit_cgfs(own + others) - hidden.unit_cgfs(others)
+        return total + inputs.weights[case] * difference.sum(-1)
 
-    start = jnp.zeros((len(terms), *[q] * order), sent.dtype)
+    start = jnp.zeros((len(terms), *[q] * order), contributions.dtype)
     if order == 1:
-        start = own[terms[:, 0]]
-    total = jax.lax.fori_loop(0, len(inputs.shares), added, start)
+        start = negative_energies[terms[:, 0]]
+    total = jax.lax.fori_loop(0, len(inputs.weights), add_case, start)
     for axis in range(order):
-        shape = [len(terms), *[q if k == axis else 1 for k in range(order)]]
-        there = present[terms[:, axis]].reshape(shape)
-        mean = (total * there).sum(axis + 1, keepdims=True) / there.sum(axis + 1, keepdims=True)
-        total = (total - mean) * there
+        is_state = on_axis(present[terms[:, axis]], axis)
+        count = is_state.sum(axis + 1, keepdims=True)
+        mean = (total * is_state).sum(axis + 1, keepdims=True) / count
+        total = (total - mean) * is_state
     return total

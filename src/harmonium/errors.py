@@ -63,7 +63,7 @@ class ModelFileError(InputError):
         >>> try:
         ...     hm.load("no_such_file.safetensors")
         ... except hm.ModelFileError as error:
-        ...     print(str(error).rpartition("; found ")[2])
+        ...     print(str(error).rpartition("; got ")[2])
         no such file; check the path.
     """
 

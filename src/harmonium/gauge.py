@@ -46,22 +46,23 @@ def unit_hidden_variance(rbm: RBM, data: Any, weights: Any = None) -> RBM:
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Gaussian(1), [[2.0], [0.0], [0.0], [0.0]])
-        >>> found = hm.unit_hidden_variance(rbm, hm.bars_and_stripes(2))
-        >>> round(float(found.weights[0, 0]), 3)  # the variance was 1 + 2²/4: 2 √2
+        >>> rescaled = hm.unit_hidden_variance(rbm, hm.bars_and_stripes(2))
+        >>> round(float(rescaled.weights[0, 0]), 3)  # the variance was 1 + 2²/4: 2 √2
         2.828
 
     Source: Tubiana, Cocco & Monasson 2019 (batch-normalised DReLU units).
     """
     dataset = Dataset.of(data, weights).checked_for(checked_rbm(rbm).visible)
     if dataset.missing:
-        raise InputError("data: expected complete rows; found missing values. Impute them first.")
+        raise InputError("data: expected complete rows; got missing values; impute them first.")
     rows = dataset.rows(key=key_of(0))
-    both = in_parts(lambda some, _: _moments_of_h(rbm, some), rows, rbm.widest).astype(np.float64)
-    shares = np.ones(len(rows)) if dataset.weights is None else np.asarray(dataset.weights)
-    mean, within = np.split(both, 2, axis=1)
-    middle = np.average(mean, axis=0, weights=shares)
-    variance = np.average((mean - middle) ** 2 + within, axis=0, weights=shares)
-    return _with_scales(rbm, np.sqrt(variance))
+    row_weights = None if dataset.weights is None else np.asarray(dataset.weights)
+    moments = in_parts(lambda part, _: _moments_of_h(rbm, part), rows, rbm.widest)
+    means, variances = np.split(moments.astype(np.float64), 2, axis=1)
+    mean = np.average(means, axis=0, weights=row_weights)
+    # The law of total variance: variance of the means plus mean of the variances.
+    total = np.average((means - mean) ** 2 + variances, axis=0, weights=row_weights)
+    return _with_scales(rbm, np.sqrt(total))
 
 
 @eqx.filter_jit
@@ -102,40 +103,42 @@ def zero_sum(rbm: RBM) -> RBM:
 
     Example:
         >>> rbm = hm.RBM(hm.Potts(1, 3), hm.Bernoulli(1), [[3.0], [0.0], [0.0]])
-        >>> found = hm.zero_sum(rbm)
-        >>> found.weights[:, 0].round(3).tolist(), found.hidden.bias.round(3).tolist()
+        >>> centred = hm.zero_sum(rbm)
+        >>> centred.weights[:, 0].round(3).tolist(), centred.hidden.bias.round(3).tolist()
         ([2.0, -1.0, -1.0], [1.0])
     """
     sites = [_sites(layer) for layer in (checked_rbm(rbm).visible, rbm.hidden)]
     if not any(mask.any() for mask in sites):
         raise InputError(f"zero_sum: expected a layer of Potts units or categories; got {rbm}.")
-    for mask in sites:  # the layers change places twice
-        rbm = _centred(rbm, mask).T
+    for mask in sites:
+        rbm = _centred(rbm, mask).T  # transposed twice in all, once for each layer
     return rbm
 
 
 def _sites(layer: AbstractLayer) -> np.ndarray:
     """Return which units have columns whose sum is the same in every state, as a mask."""
     columns, changes = layer.proposals(layer.sample_without_inputs((), key=key_of(0)))
-    found = np.zeros(layer.n_units, bool)
+    mask = np.zeros(layer.n_units, bool)
     if len(columns):
         units = units_of_proposals(layer, columns)
-        found[units] = True
-        found[units[np.asarray(changes).sum(-1) != 0]] = False
-    return found
+        mask[units] = True
+        mask[units[np.asarray(changes).sum(-1) != 0]] = False
+    return mask
 
 
 def _centred(rbm: RBM, mask: np.ndarray) -> RBM:
     """Return the model with sums of 0 over the columns of these visible units."""
-    visible, weights = rbm.visible, rbm.dense_weights
+    visible = rbm.visible
+    weights = rbm.dense_weights
     counts = visible.fold(jnp.ones(visible.size, visible.dtype))
     chosen = from_numpy(mask.astype(visible.dtype))
 
-    def means(rows: Array) -> Array:
-        return visible.fold(rows) / counts * chosen
+    def means(columns: Array) -> Array:
+        return visible.fold(columns) / counts * chosen
 
-    of_units = means(weights.T)  # hidden, units
+    mean_weights = means(weights.T)  # (hidden columns, visible units)
     bias = -visible.energy(jnp.eye(visible.size, dtype=visible.dtype))
-    inner = weights - visible.spread(of_units).T
-    fixed = visible.shift(-visible.spread(means(bias)))
-    return RBM(fixed, rbm.hidden.shift(of_units.sum(-1)), replaced(rbm.weights, inner))
+    centred_weights = weights - visible.spread(mean_weights).T
+    centred_visible = visible.shift(-visible.spread(means(bias)))
+    hidden = rbm.hidden.shift(mean_weights.sum(-1))
+    return RBM(centred_visible, hidden, replaced(rbm.weights, centred_weights))

@@ -23,13 +23,13 @@ class Entropy(NamedTuple):
         value: the estimate.
         low: lower end of a 95 % interval.
         high: upper end.
-        method: how it was found.
+        method: how log Z and the mean free energy were estimated.
         converged: whether the interval can be relied on, as far as log Z can.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
-        >>> found = hm.entropy(rbm, hm.sample(rbm, 64, key=jax.random.key(0)))
-        >>> found.low <= found.value <= found.high, found.converged
+        >>> entropy = hm.entropy(rbm, hm.sample(rbm, 64, key=jax.random.key(0)))
+        >>> entropy.low <= entropy.value <= entropy.high, entropy.converged
         (True, True)
     """
 
@@ -49,7 +49,7 @@ def entropy(rbm: RBM, samples: Any, *, log_z_found: LogZ | None = None, key: Any
     Args:
         rbm: the model.
         samples: independent draws from it in the user's coding, such as those of `sample`.
-        log_z_found: its log Z if that is known; else it is found.
+        log_z_found: its log Z, if that is known; None to compute or estimate it.
         key: a JAX random key, needed if log Z has to be estimated.
 
     Raises:
@@ -58,20 +58,24 @@ def entropy(rbm: RBM, samples: Any, *, log_z_found: LogZ | None = None, key: Any
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.zeros((4, 3)))  # four fair coins
         >>> draws = hm.sample(rbm, 64, key=jax.random.key(0))
-        >>> found = hm.entropy(rbm, draws)
-        >>> round(found.value, 3)  # 4 log 2
+        >>> round(hm.entropy(rbm, draws).value, 3)  # 4 log 2
         2.773
     """
-    key = None if key is None else checked_key(key)
+    if key is not None:
+        key = checked_key(key)
     rows = as_array(samples, "samples")
     if rows.ndim != 2 or len(rows) < 2:
         raise InputError(f"samples: expected at least two rows; got shape {rows.shape}.")
-    found = log_z(checked_rbm(rbm), key=key) if log_z_found is None else log_z_found
+    checked_rbm(rbm)
+    if log_z_found is None:
+        log_z_found = log_z(rbm, key=key)
     energies = free_energies(rbm, rows).astype(np.float64)
-    mean = float(energies.mean())
-    spread = 1.96 * float(energies.std(ddof=1)) / math.sqrt(len(rows))
-    value = found.value + mean
-    low = value - math.hypot(found.value - found.low, spread)
-    high = value + math.hypot(found.high - found.value, spread)
-    how = f"log Z {found.method}, free energy over {len(rows):,} draws"
-    return Entropy(value, low, high, how, found.converged)
+    half_width = 1.96 * float(energies.std(ddof=1)) / math.sqrt(len(rows))
+    value = log_z_found.value + float(energies.mean())
+    return Entropy(
+        value,
+        low=value - math.hypot(log_z_found.value - log_z_found.low, half_width),
+        high=value + math.hypot(log_z_found.high - log_z_found.value, half_width),
+        method=f"log Z {log_z_found.method}, free energy over {len(rows):,} draws",
+        converged=log_z_found.converged,
+    )

@@ -60,7 +60,7 @@ class AbstractPath(eqx.Module):
     @property
     def begins_uncoupled(self) -> bool:
         """Whether all weights at t = 0 are 0; NaN weights of a diverged model count as 0."""
-        return not float(_strongest_of_base(self)) > 0.0
+        return not float(_largest_weight_of_base(self)) > 0.0
 
 
 @eqx.filter_jit
@@ -70,8 +70,7 @@ def _log_z_of_base(path: AbstractPath) -> Array:
 
 
 @eqx.filter_jit
-def _strongest_of_base(path: AbstractPath) -> Array:
-    """Return the largest absolute weight of the model at t = 0."""
+def _largest_weight_of_base(path: AbstractPath) -> Array:
     base = path.at(0.0)
     return abs(base.inputs_to_h(jnp.eye(base.visible.size, dtype=base.visible.dtype))).max()
 
@@ -165,23 +164,23 @@ class History(AbstractPath):
         """Return the average of the two models of the segment that holds t."""
         last = jax.tree.leaves(self.models)[0].shape[0] - 1
         position = jnp.asarray(t) * last
-        before = jnp.clip(jnp.floor(position).astype(int), 0, last - 1)
-        part = position - before
-        start, end = (
-            jax.tree.map(lambda leaf, i=i: leaf[i], self.models) for i in (before, before + 1)
-        )
-        return _between(start, end, part)
+        segment = jnp.clip(jnp.floor(position).astype(int), 0, last - 1)
+        start = jax.tree.map(lambda leaf: leaf[segment], self.models)
+        end = jax.tree.map(lambda leaf: leaf[segment + 1], self.models)
+        return _between(start, end, position - segment)
 
     def ending_at(self, rbm: RBM) -> History:
         """Return the path with another model in place of the last one."""
-        return History(jax.tree.map(lambda all_, new: all_.at[-1].set(new), self.models, rbm))
+        return History(jax.tree.map(lambda stack, new: stack.at[-1].set(new), self.models, rbm))
 
 
 def _between(start: Any, end: Any, t: Any) -> Any:
-    """Return the weighted average of the parameters, with the data of the end."""
+    """Return (1 − t)·start + t·end of the parameters, with the data of the end."""
     return map_parameters(lambda b, a: (1 - t) * a + t * b, end, start)
 
 
 def path_to(rbm: RBM, path: AbstractPath | None = None) -> AbstractPath:
     """Return the path that ends at this model; temperatures from `neutral` layers if None."""
-    return Heating.from_neutral(rbm) if path is None else path.ending_at(rbm)
+    if path is None:
+        return Heating.from_neutral(rbm)
+    return path.ending_at(rbm)

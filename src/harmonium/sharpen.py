@@ -15,18 +15,18 @@ from .rbm import RBM, checked_rbm
 
 __all__ = ["sharpened"]
 
-NUMBERS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)  # at which energies without parameters are seen
+PROBES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)  # values of real units, of either sign
 LARGEST_REST = 1e-4  # nats: rounding
 
 
 def sharpened(rbm: RBM, times: int) -> RBM:
-    """Return the model with `times` as much free energy: p(v) ∝ exp(−times · F(v)).
+    """Return the model with `times` the free energy: p(v) ∝ exp(−times · F(v)).
 
     Its visible layer has `times` the parameters, and there are that many copies of the hidden
-    layer, each with the same weights, so it is an RBM too and is sampled as such. Cooling an RBM by
-    dividing all its parameters by a temperature instead changes what the hidden units sum over, and
-    so another distribution results. The sampler `Tempered` draws from the same p(v) at any inverse
-    temperature, by proposals that it accepts or rejects.
+    layer, each with the same weights, so it is an RBM too, and every sampler and score serves it.
+    Dividing all parameters by a temperature instead cools (v, h) together, which is another
+    distribution of v. The sampler `Tempered` draws from the same p(v) at any inverse temperature,
+    by proposals that it accepts or rejects.
 
     Args:
         rbm: the model.
@@ -51,7 +51,7 @@ def sharpened(rbm: RBM, times: int) -> RBM:
     visible = map_parameters(lambda array: times * array, checked_rbm(rbm).visible)
     if _largest_rest(rbm.visible) > LARGEST_REST:
         raise InputError(
-            f"rbm: expected visible units whose energy is that of their parameters alone; got"
+            "rbm: expected visible units whose energy is that of their parameters alone; got"
             f" {rbm.visible}, whose energy has other terms, such as log x! of counts."
         )
     hidden = Mixed(*[rbm.hidden] * times)
@@ -61,24 +61,24 @@ def sharpened(rbm: RBM, times: int) -> RBM:
 def _largest_rest(layer: AbstractLayer) -> float:
     """Return the largest |U| of a block of units if all parameters are 0, nats.
 
-    The energy is affine in the parameters, so this is what they do not multiply. It is looked for
-    at each state of each discrete unit, and at `NUMBERS` of either sign of others, as far as these
-    lie in the support: a layer's own draws need not show it, such as counts that are mostly 0 or 1.
+    The energy is affine in the parameters, so this is the part of it that they do not multiply.
     """
-    if isinstance(layer, Mixed):
-        return max(map(_largest_rest, layer.parts))
     without = map_parameters(jnp.zeros_like, layer)
-    energies = np.asarray(without.unit_energies(_looked_at(layer)))
+    energies = np.asarray(without.unit_energies(_probing_states(layer)))
     by_block = np.zeros((len(energies), int(layer.blocks.max()) + 1))
     np.add.at(by_block.T, layer.blocks, energies.T)
     return float(np.abs(by_block).max())
 
 
-def _looked_at(layer: AbstractLayer) -> Float[Array, "several columns"]:
-    """Return states in which each unit takes all of its states, or many numbers."""
-    if layer.n_states is not None:
-        one = layer.sample_without_inputs((), key=key_of(0))
-        return jnp.concatenate([one[None], layer.alternatives(one)])
+def _probing_states(layer: AbstractLayer) -> Float[Array, "states columns"]:
+    """Return states in which each discrete unit takes all its states, each real one many values.
+
+    A layer's own draws would not do: of counts, most may be 0 or 1, where log x! is 0.
+    """
+    start = layer.sample_without_inputs((), key=key_of(0))
+    columns, _ = layer.proposals(start)
+    is_discrete = np.isin(np.arange(layer.size), columns)
     low, high = layer.support
-    numbers = np.array([*NUMBERS, *(-number for number in NUMBERS)])[:, None]
-    return jnp.asarray(np.clip(numbers, low, high), layer.dtype)
+    probes = np.array([*PROBES, *(-probe for probe in PROBES)])[:, None]
+    numbers = jnp.asarray(np.clip(probes, low, high), layer.dtype)
+    return jnp.concatenate([layer.alternatives(start), jnp.where(is_discrete, start, numbers)])

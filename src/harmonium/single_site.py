@@ -33,39 +33,45 @@ class Neighbours(NamedTuple):
 
 
 def neighbours_of(
-    rbm: RBM, v: Float[Array, "n visible"], of: Sequence[int] | None = None
+    rbm: RBM, v: Float[Array, "n visible"], units: Sequence[int] | None = None
 ) -> Neighbours:
     """Return log p(v′) − log p(v) = F(v) − F(v′) of every v′ that differs from v in one unit.
 
     Each proposal changes the hidden inputs by the weights of its few columns. So all proposals of
     a row together cost as much as one product of all of them with W, and no free energy is computed
-    again from scratch. The proposals of a few units cost no more than the rows of W that they use.
+    from scratch. The proposals of a few units cost no more than the rows of W that they use.
 
     Args:
         rbm: a model whose visible units, or those of interest, are discrete.
         v: states.
-        of: the units of interest; all of them if None.
+        units: the units of interest; all of them if None.
     """
-    visible, hidden, inputs = rbm.visible, rbm.hidden, rbm.inputs_to_h(v)
+    visible = rbm.visible
+    hidden = rbm.hidden
+    inputs = rbm.inputs_to_h(v)
     columns, changes = visible.proposals(v)
-    units = units_of_proposals(visible, columns)
+    changed_units = units_of_proposals(visible, columns)
     weights = rbm.dense_weights
-    if of is not None:
-        some = np.flatnonzero(np.isin(units, of))
-        units, columns, changes = units[some], columns[some], changes[..., some, :]
-    dearer, here = _energies_of_proposals(visible, v, units, columns, changes), hidden.cgf(inputs)
+    if units is not None:
+        chosen = np.flatnonzero(np.isin(changed_units, units))
+        changed_units = changed_units[chosen]
+        columns = columns[chosen]
+        changes = changes[..., chosen, :]
+    energies = _energies_of_proposals(visible, v, changed_units, columns, changes)
+    cgf = hidden.cgf(inputs)
     touched, places = np.unique(columns, return_inverse=True)
     if len(touched) < visible.size:  # so that the gradient of a proposal is not as large as W
-        columns, weights = places.reshape(columns.shape), weights[touched]
+        columns = places.reshape(columns.shape)
+        weights = weights[touched]
 
     @jax.checkpoint  # its gradient would otherwise keep the hidden inputs of every proposal
-    def log_odds(proposal: tuple[Array, Array, Array]) -> Array:
+    def log_odds_of(proposal: tuple[Array, Array, Array]) -> Array:
         where, change, energy = proposal
-        return hidden.cgf(inputs + product(change, weights[where])) - here - energy
+        return hidden.cgf(inputs + product(change, weights[where])) - cgf - energy
 
-    proposals = (jnp.asarray(columns), jnp.moveaxis(changes, -2, 0), dearer)
-    found = jax.lax.map(log_odds, proposals, batch_size=PROPOSALS_AT_ONCE)
-    return Neighbours(found, units, visible.n_units)
+    proposals = (jnp.asarray(columns), jnp.moveaxis(changes, -2, 0), energies)
+    log_odds = jax.lax.map(log_odds_of, proposals, batch_size=PROPOSALS_AT_ONCE)
+    return Neighbours(log_odds, changed_units, visible.n_units)
 
 
 def units_of_proposals(
@@ -83,29 +89,31 @@ def _energies_of_proposals(
     columns: Integer[np.ndarray, "proposals few"],
     changes: Float[Array, "n proposals few"],
 ) -> Float[Array, "proposals n"]:
-    """Return what each proposal adds to U, computed for one proposal of every block at once.
+    """Return U(v′) − U(v) of each proposal, computed for one proposal of every block at once.
 
-    Each proposal by itself would cost as much as all units together: for a wide row, the square of
-    its width in total.
+    Computed one at a time, each proposal would cost as much as all units together: for a wide row,
+    the square of its width in total.
     """
-    blocks, inverse = np.unique(visible.blocks, return_inverse=True)
-    before, added = visible.unit_energies(v), jnp.zeros((len(units), v.shape[0]), v.dtype)
-    turn = places_in(inverse[units])
-    for one in range(turn.max() + 1):
-        some = np.flatnonzero(turn == one)
-        moved = v.at[:, columns[some]].add(changes[:, some])
-        apart = visible.unit_energies(moved) - before
-        by_block = jax.ops.segment_sum(apart.T, inverse, len(blocks))
-        added = added.at[some].set(by_block[inverse[units[some]]])
-    return added
+    blocks, block_of_unit = np.unique(visible.blocks, return_inverse=True)
+    old = visible.unit_energies(v)
+    differences = jnp.zeros((len(units), v.shape[0]), v.dtype)
+    rounds = places_in(block_of_unit[units])  # proposals of a round are of different blocks
+    for number in range(rounds.max() + 1):
+        now = np.flatnonzero(rounds == number)
+        new = visible.unit_energies(v.at[:, columns[now]].add(changes[:, now]))
+        by_block = jax.ops.segment_sum((new - old).T, block_of_unit, len(blocks))
+        differences = differences.at[now].set(by_block[block_of_unit[units[now]]])
+    return differences
 
 
-def unit_surprisals(found: Neighbours) -> Float[Array, "units n"]:
+def unit_surprisals(neighbours: Neighbours) -> Float[Array, "units n"]:
     """Return −log p(v_i | all other units) of every unit i.
 
     This is log(1 + Σ e^x) over the log odds x of the unit's proposals.
     """
-    log_odds, places, n_units = found.log_odds, jnp.asarray(found.units), found.n_units
+    log_odds = neighbours.log_odds
+    places = jnp.asarray(neighbours.units)
+    n_units = neighbours.n_units
     largest = jnp.maximum(jax.ops.segment_max(log_odds, places, n_units), 0.0)
     scaled = jnp.exp(log_odds - largest[places])
     total = jnp.exp(-largest) + jax.ops.segment_sum(scaled, places, n_units)

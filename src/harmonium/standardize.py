@@ -85,9 +85,11 @@ class Standardization(NamedTuple):
 def standardization(visible: AbstractLayer, data: Any, weights: Any = None) -> Standardization:
     """Return the means and standard deviations of the columns that the visible layer can rescale.
 
+    Moments are those of observed values; missing ones are NaN.
+
     Args:
-        visible: the layer that will learn from the rows: Gaussian units can be rescaled, others
-            not.
+        visible: the layer that will learn from the rows. Gaussian units can be rescaled, Bernoulli
+            units cannot.
         data: rows in the user's coding, shape (n, units), a `Dataset`, or a `Stream`, of which
             50,000 rows are used.
         weights: sample weights of the rows.
@@ -106,13 +108,14 @@ def standardization(visible: AbstractLayer, data: Any, weights: Any = None) -> S
         return Standardization(np.zeros(visible.n_units), np.ones(visible.n_units))
     dataset = dataset.in_memory if dataset.is_whole else dataset.some(ROWS_OF_A_STREAM)
     rows = dataset.rows(key=key_of(0)).astype(np.float64)
-    shares = np.ones(len(rows)) if dataset.weights is None else np.asarray(dataset.weights)
-    seen = ~np.isnan(rows)  # each column's moments are those of its observed values
-    total = np.maximum(shares @ seen, np.finfo(np.float64).tiny)
-    mean = shares @ np.where(seen, rows, 0.0) / total
-    spread = np.sqrt(shares @ np.where(seen, (rows - mean) ** 2, 0.0) / total)
-    varies = spread > SMALLEST_SPREAD * abs(mean)
-    scale = np.where(visible.is_rescalable & varies, spread, 1.0)
+    row_weights = np.ones(len(rows)) if dataset.weights is None else np.asarray(dataset.weights)
+    is_observed = ~np.isnan(rows)
+    total = np.maximum(row_weights @ is_observed, np.finfo(np.float64).tiny)
+    mean = row_weights @ np.where(is_observed, rows, 0.0) / total
+    variance = row_weights @ np.where(is_observed, (rows - mean) ** 2, 0.0) / total
+    deviation = np.sqrt(variance)
+    varies = deviation > SMALLEST_SPREAD * abs(mean)
+    scale = np.where(visible.is_rescalable & varies, deviation, 1.0)
     return Standardization(np.where(visible.is_shiftable, mean, 0.0), scale)
 
 
@@ -126,8 +129,9 @@ def rewritten(rbm: RBM, scale: np.ndarray, offset: np.ndarray) -> RBM:
     if np.shape(scale) != (units,) or np.shape(offset) != (units,):
         expected = f"one for each of the {units} units of {rbm.visible}"
         raise InputError(f"Standardization: expected scales {expected}; got {np.shape(scale)}.")
-    visible = rbm.visible.rescaled(scale, offset)
-    along, origin = (rbm.visible.spread(jnp.asarray(x, rbm.visible.dtype)) for x in (scale, offset))
-    inverse = 1.0 / along
+    old = rbm.visible
+    visible = old.rescaled(scale, offset)
+    inverse = 1.0 / old.spread(jnp.asarray(scale, old.dtype))
+    origin = old.spread(jnp.asarray(offset, old.dtype))
     hidden = rbm.hidden.shift(-product(origin * inverse, rbm.weights))
     return RBM(visible, hidden, over_rows(rbm.weights, inverse))

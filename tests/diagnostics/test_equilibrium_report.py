@@ -23,8 +23,8 @@ def two_modes(n, seed):
 
 def trained(rows, gradient, rate, epochs, seed):
     start = hm.initialize(hm.Bernoulli(6), hm.Bernoulli(4), rows, key=jax.random.key(seed))
-    made = {"gradient": gradient, "optimizer": optax.sgd(rate), "epochs": epochs}
-    return hm.fit(start, rows, key=jax.random.key(seed), **made).state
+    settings = {"gradient": gradient, "optimizer": optax.sgd(rate), "epochs": epochs}
+    return hm.fit(start, rows, key=jax.random.key(seed), **settings).state
 
 
 @eqx.filter_jit
@@ -44,11 +44,12 @@ def relaxation(rbm):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_quick_updates_of_a_slow_model_are_out_of_equilibrium(seed):
-    rows, gradient = two_modes(600, seed), hm.Persistent(hm.Gibbs(1), chains=300)
+    rows = two_modes(600, seed)
+    gradient = hm.Persistent(hm.Gibbs(1), chains=300)
     state = trained(rows, gradient, 0.5, 100, seed)
     exact = relaxation(state.rbm)
     assert exact > 100
-    found = hm.equilibrium(
+    report = hm.equilibrium(
         state.rbm,
         gradient,
         key=jax.random.key(seed),
@@ -56,49 +57,51 @@ def test_quick_updates_of_a_slow_model_are_out_of_equilibrium(seed):
         state=state.gradient,
         sweeps=8_192,
     )
-    assert found.at_equilibrium is False
-    assert found.chains_agree is not True
-    assert found.k == 1
-    assert found.relaxation < 1.3 * exact
-    assert found.ratio == pytest.approx(1 / found.relaxation)
-    assert "PCD-1 ran" in str(found)
-    assert "its gradient may be biased" in found.message
+    assert report.at_equilibrium is False
+    assert report.chains_agree is not True
+    assert report.k == 1
+    assert report.relaxation < 1.3 * exact
+    assert report.ratio == pytest.approx(1 / report.relaxation)
+    assert "PCD-1 ran" in str(report)
+    assert "its gradient may be biased" in report.message
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_long_chains_are_at_equilibrium(seed):
-    rows, gradient = two_modes(600, seed), hm.Persistent(hm.Gibbs(100), chains=300)
+    rows = two_modes(600, seed)
+    gradient = hm.Persistent(hm.Gibbs(100), chains=300)
     state = trained(rows, gradient, 0.05, 50, seed)
     assert relaxation(state.rbm) < 50
-    found = hm.equilibrium(
+    report = hm.equilibrium(
         state.rbm, gradient, key=jax.random.key(seed), data=rows, state=state.gradient
     )
-    assert found.at_equilibrium
-    assert found.ratio > 2
-    assert "PCD-100 ran" in found.message
-    assert "trained at equilibrium" in found.message
+    assert report.at_equilibrium
+    assert report.ratio > 2
+    assert "PCD-100 ran" in report.message
+    assert "trained at equilibrium" in report.message
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_chains_that_agree_with_the_distribution_and_chains_that_do_not(seed):
     exact = relaxation(SLOW)
-    method, key = hm.Persistent(hm.Gibbs(1), chains=400), jax.random.key(seed)
+    method = hm.Persistent(hm.Gibbs(1), chains=400)
+    key = jax.random.key(seed)
     there = method.sampler.start(QUICK, exact_states(QUICK, 400, key), key=key)
-    found = hm.equilibrium(QUICK, method, key=key, state=there)
-    assert found.mixing.resolved
-    assert found.at_equilibrium is False
-    assert float(found.message.split("(p = ")[1].split(")")[0]) > LEVEL
+    report = hm.equilibrium(QUICK, method, key=key, state=there)
+    assert report.mixing.resolved
+    assert report.at_equilibrium is False
+    assert float(report.message.split("(p = ")[1].split(")")[0]) > LEVEL
     away = method.sampler.init(QUICK, 400, key=key)
-    lagging = hm.equilibrium(QUICK, method, key=key, state=away, mixing=found.mixing)
+    lagging = hm.equilibrium(QUICK, method, key=key, state=away, mixing=report.mixing)
     assert lagging.chains_agree is False
     assert "do not agree with this model's distribution" in lagging.message
     # Where the relaxation time cannot be measured, equilibrium is unknown, unless the chains drift.
     assert exact > 1_000
     there = method.sampler.start(SLOW, exact_states(SLOW, 400, key), key=key)
-    found = hm.equilibrium(SLOW, method, key=key, state=there, sweeps=1_000)
-    assert not found.mixing.resolved
-    assert found.chains_agree is None
-    assert "is not known" in found.message
+    report = hm.equilibrium(SLOW, method, key=key, state=there, sweeps=1_000)
+    assert not report.mixing.resolved
+    assert report.chains_agree is None
+    assert "is not known" in report.message
 
 
 def test_k_against_a_bound():
@@ -115,19 +118,20 @@ def test_k_against_a_bound():
 
 
 def test_persistence_may_keep_up():
-    method, key = hm.Persistent(hm.Gibbs(1), chains=400), jax.random.key(3)
+    method = hm.Persistent(hm.Gibbs(1), chains=400)
+    key = jax.random.key(3)
     there = method.sampler.start(QUICK, exact_states(QUICK, 400, key), key=key)
-    found = hm.equilibrium(QUICK, method, key=key, state=there)
-    assert found.at_equilibrium is False
-    assert found.chains_agree
-    assert "gradient may be biased" not in found.message
-    assert "Yet its own chains agree" in found.message
+    report = hm.equilibrium(QUICK, method, key=key, state=there)
+    assert report.at_equilibrium is False
+    assert report.chains_agree
+    assert "gradient may be biased" not in report.message
+    assert "Yet its own chains agree" in report.message
 
 
 def test_exact_learning_has_no_chains():
-    found = hm.equilibrium(QUICK, hm.Exact(), key=jax.random.key(0))
-    assert (found.k, found.at_equilibrium, found.chains_agree, found.mixing) == (None,) * 4
-    assert found.message.startswith("Exact gradient: no chains")
+    report = hm.equilibrium(QUICK, hm.Exact(), key=jax.random.key(0))
+    assert (report.k, report.at_equilibrium, report.chains_agree, report.mixing) == (None,) * 4
+    assert report.message.startswith("Exact gradient: no chains")
 
 
 def test_methods_say_what_they_are():

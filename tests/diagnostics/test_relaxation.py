@@ -41,12 +41,12 @@ def enumerated(rbm):
     directions = slow_directions(rbm)
 
     @eqx.filter_jit
-    def found(rbm):
+    def energies_and_observables(rbm):
         v = rbm.visible.states(jnp.arange(rbm.visible.n_states))
         h = rbm.hidden.states(jnp.arange(rbm.hidden.n_states))
         return rbm.energy(v[:, None], h[None]), hm.observables(rbm, v, directions)
 
-    return found(rbm)
+    return energies_and_observables(rbm)
 
 
 class Spectrum:
@@ -84,25 +84,25 @@ class Spectrum:
 def test_times_are_those_of_the_kernel(visible, hidden, strength, seed):
     rbm = coupled(visible, hidden, strength)
     exact = Spectrum(rbm)
-    found = hm.mixing(rbm, key=jax.random.key(seed), sweeps=16_384)
-    assert found.sweeps <= 16_384
-    if not found.resolved:
+    mixing = hm.mixing(rbm, key=jax.random.key(seed), sweeps=16_384)
+    assert mixing.sweeps <= 16_384
+    if not mixing.resolved:
         assert exact.relaxation > 100
-        assert 0.5 * exact.relaxation < found.relaxation < exact.relaxation
+        assert 0.5 * exact.relaxation < mixing.relaxation < exact.relaxation
         return
-    assert (1 - MARGIN) * exact.relaxation < found.relaxation
-    assert found.relaxation < (1 + MARGIN) * exact.relaxation + 0.2
-    assert max(exact.tau(exact.observables[name]) for name in found.observables) <= (
+    assert (1 - MARGIN) * exact.relaxation < mixing.relaxation
+    assert mixing.relaxation < (1 + MARGIN) * exact.relaxation + 0.2
+    assert max(exact.tau(exact.observables[name]) for name in mixing.observables) <= (
         exact.slowest_tau * (1 + 1e-9)
     )
-    for name, seen in found.observables.items():
+    for name, seen in mixing.observables.items():
         tau = exact.tau(exact.observables[name])
         assert (1 - MARGIN) * tau < seen.tau < (1 + MARGIN) * exact.slowest_tau, name
         assert seen.rhat < 1.01
-        assert seen.ess == pytest.approx(64 * 0.75 * found.sweeps / seen.tau)
-        rho = exact.autocorrelation(exact.observables[name], found.lags)
+        assert seen.ess == pytest.approx(64 * 0.75 * mixing.sweeps / seen.tau)
+        rho = exact.autocorrelation(exact.observables[name], mixing.lags)
         np.testing.assert_allclose(seen.autocorrelation, rho, atol=0.15)
-    assert "relaxation time is" in str(found)
+    assert "relaxation time is" in str(mixing)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -110,9 +110,9 @@ def test_an_unresolved_time_is_a_lower_bound(seed):
     rbm = coupled(hm.Ising(4), hm.Ising(3), 1.5)
     exact = Spectrum(rbm).relaxation  # 2,073 sweeps
     for sweeps in (64, 512, 4_096, 16_384):
-        found = hm.mixing(rbm, key=jax.random.key(seed), sweeps=sweeps)
-        assert not found.resolved
-        assert 0.2 * min(sweeps, exact) < found.relaxation <= min(sweeps, exact)
+        mixing = hm.mixing(rbm, key=jax.random.key(seed), sweeps=sweeps)
+        assert not mixing.resolved
+        assert 0.2 * min(sweeps, exact) < mixing.relaxation <= min(sweeps, exact)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -120,32 +120,32 @@ def test_modes_that_no_chain_leaves(seed):
     """Each chain by itself seems to mix fast; the differences between chains show otherwise."""
     rbm = coupled(hm.Ising(4), hm.Ising(3), 3.5)
     assert Spectrum(rbm).relaxation > 1e6
-    found = hm.mixing(rbm, key=jax.random.key(seed), sweeps=2_048)
-    assert not found.resolved
-    assert found.relaxation == found.sweeps == 2_048
-    assert found.rhat > 1.5
-    assert found.observables[found.slowest].autocorrelation.min() > 0.9
-    assert str(found).startswith("Not resolved: the relaxation time is at least 2,048 sweeps")
+    mixing = hm.mixing(rbm, key=jax.random.key(seed), sweeps=2_048)
+    assert not mixing.resolved
+    assert mixing.relaxation == mixing.sweeps == 2_048
+    assert mixing.rhat > 1.5
+    assert mixing.observables[mixing.slowest].autocorrelation.min() > 0.9
+    assert str(mixing).startswith("Not resolved: the relaxation time is at least 2,048 sweeps")
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_chains_from_data_and_from_noise_that_disagree(seed):
     rbm = hm.RBM(hm.Ising(4, jnp.ones(4)), hm.Ising(3), 2 * jnp.ones((4, 3)))
-    found = hm.mixing(rbm, key=jax.random.key(seed), sweeps=2_048, starts=-np.ones((1, 4)))
-    assert not found.met
-    assert found.two_sided < 1e-6
-    assert not found.resolved
-    assert found.relaxation == 2_048
-    assert "the two starts differ" in found.message
+    mixing = hm.mixing(rbm, key=jax.random.key(seed), sweeps=2_048, starts=-np.ones((1, 4)))
+    assert not mixing.met
+    assert mixing.two_sided < 1e-6
+    assert not mixing.resolved
+    assert mixing.relaxation == 2_048
+    assert "the two starts differ" in mixing.message
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_chains_from_data_and_from_noise_agree_on_a_quick_model(seed):
     rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), seed)
     rows = np.random.default_rng(seed).integers(0, 2, (20, 4))
-    found = hm.mixing(rbm, key=jax.random.key(seed), starts=rows)
-    assert found.two_sided > LEVEL / len(SEEDS)
-    assert found.relaxation < 100
+    mixing = hm.mixing(rbm, key=jax.random.key(seed), starts=rows)
+    assert mixing.two_sided > LEVEL / len(SEEDS)
+    assert mixing.relaxation < 100
 
 
 def test_equal_and_different_distributions():
@@ -169,17 +169,18 @@ def test_draws_of_the_model_have_the_distribution_of_its_chains():
 def test_observables_are_what_they_are_called():
     rbm = random_rbm(hm.Ising(4), hm.Bernoulli(3), 0)
     v = rbm.visible.states(jnp.arange(16))
-    found, m = hm.observables(rbm, v), rbm.mean_h_from_v(v)
+    values = hm.observables(rbm, v)
+    m = rbm.mean_h_from_v(v)
     left, _, right = np.linalg.svd(np.asarray(rbm.weights), full_matrices=False)
-    np.testing.assert_allclose(found["free_energy"], rbm.free_energy(v), rtol=1e-5)
-    np.testing.assert_allclose(found["visible_magnetisation"], v.mean(1), atol=1e-6)
-    np.testing.assert_allclose(found["hidden_magnetisation"], m.mean(1), atol=1e-6)
+    np.testing.assert_allclose(values["free_energy"], rbm.free_energy(v), rtol=1e-5)
+    np.testing.assert_allclose(values["visible_magnetisation"], v.mean(1), atol=1e-6)
+    np.testing.assert_allclose(values["hidden_magnetisation"], m.mean(1), atol=1e-6)
     for a in range(3):
         np.testing.assert_allclose(
-            abs(found[f"visible_overlap_{a + 1}"]), abs(v @ left[:, a]), 1e-4
+            abs(values[f"visible_overlap_{a + 1}"]), abs(v @ left[:, a]), 1e-4
         )
-        np.testing.assert_allclose(abs(found[f"hidden_overlap_{a + 1}"]), abs(m @ right[a]), 1e-4)
-    assert len(found) == 3 + 2 * 3
+        np.testing.assert_allclose(abs(values[f"hidden_overlap_{a + 1}"]), abs(m @ right[a]), 1e-4)
+    assert len(values) == 3 + 2 * 3
 
 
 def test_weights_that_do_not_affect_states_are_in_no_direction():
@@ -207,21 +208,21 @@ def test_a_long_run_is_thinned_and_says_the_same():
     rbm = coupled(hm.Ising(4), hm.Ising(3), 1.1)
     exact = Spectrum(rbm)
     assert 200 < exact.relaxation < 300
-    found = hm.mixing(rbm, key=jax.random.key(0))
-    assert found.resolved
-    assert found.lags[1] > 1
-    assert found.relaxation == pytest.approx(exact.relaxation, rel=MARGIN)
+    mixing = hm.mixing(rbm, key=jax.random.key(0))
+    assert mixing.resolved
+    assert mixing.lags[1] > 1
+    assert mixing.relaxation == pytest.approx(exact.relaxation, rel=MARGIN)
 
 
 def test_limits_are_kept_and_progress_is_reported():
     rbm = coupled(hm.Ising(4), hm.Ising(3), 3.5)
     reported = []
-    found = hm.mixing(rbm, key=jax.random.key(0), seconds=1e-6, progress=reported.append)
-    assert found.sweeps == 128
+    mixing = hm.mixing(rbm, key=jax.random.key(0), seconds=1e-6, progress=reported.append)
+    assert mixing.sweeps == 128
     assert reported[-1] == 1.0
     reported.clear()
-    found = hm.mixing(rbm, key=jax.random.key(0), sweeps=1_500, progress=reported.append)
-    assert found.sweeps == 1_500
+    mixing = hm.mixing(rbm, key=jax.random.key(0), sweeps=1_500, progress=reported.append)
+    assert mixing.sweeps == 1_500
     assert reported == sorted(reported)
 
 
@@ -231,14 +232,15 @@ def test_a_dataset_and_a_frozen_model():
     grey = hm.Dataset(rows, stochastic=True)
     assert hm.mixing(rbm, key=jax.random.key(0), starts=grey).resolved
     frozen = hm.RBM.from_arrays(np.zeros((4, 3)), 200 * np.ones(4), np.zeros(3))
-    found = hm.mixing(frozen, key=jax.random.key(0), sweeps=500)
-    assert not found.resolved
-    assert found.relaxation == 0.0
-    assert "nothing moved" in found.message
+    mixing = hm.mixing(frozen, key=jax.random.key(0), sweeps=500)
+    assert not mixing.resolved
+    assert mixing.relaxation == 0.0
+    assert "nothing moved" in mixing.message
 
 
 def test_invalid_arguments_are_refused():
-    rbm, key = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0), jax.random.key(0)
+    rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0)
+    key = jax.random.key(0)
     for expected, wrong in [
         ("chains: expected at least 16", {"chains": 8}),
         ("sweeps: expected a whole number", {"sweeps": 0}),
@@ -263,11 +265,11 @@ class Columns:
     def __init__(self, rbm, sampler):
         models = sampler.models(rbm)
         v = rbm.visible.states(jnp.arange(rbm.visible.n_states))
-        each = [np.asarray(model.free_energy(v), float) for model in models]
-        laws = np.ix_(*(np.exp(-f) / np.exp(-f).sum() for f in each))
+        energies = [np.asarray(model.free_energy(v), float) for model in models]
+        laws = np.ix_(*(np.exp(-f) / np.exp(-f).sum() for f in energies))
         self.law = functools.reduce(np.multiply, laws)
         self.sweeps = [self.sweep(model) for model in models]
-        gaps = [one - other for one, other in itertools.pairwise(each)]
+        gaps = [low - high for low, high in itertools.pairwise(energies)]
         self.swaps = [np.minimum(1.0, np.exp(gap[:, None] - gap)) for gap in gaps]
         self.observables = {}
         for name, f in hm.observables(rbm, v).items():
@@ -281,7 +283,7 @@ class Columns:
         return (joint / joint.sum(1, keepdims=True)) @ (joint / joint.sum(0)).T
 
     def expected(self, f, parity):
-        """Return the mean of f after a step, for each state before it."""
+        """Return the mean of f after a step, for energies state before it."""
         for k, sweep in enumerate(self.sweeps):
             f = np.moveaxis(np.tensordot(sweep, f, (1, k)), 0, k)
         for k, swap in enumerate(self.swaps):
@@ -296,13 +298,13 @@ class Columns:
         After 150 steps, seven times the largest τ below, the sum is known to four digits.
         """
         f = f - (self.law * f).sum()
-        found = np.zeros(longest)
+        rho = np.zeros(longest)
         for last in (0, 1):
             later = f
             for t in range(longest):
-                found[t] += (self.law * f * later).sum()
+                rho[t] += (self.law * f * later).sum()
                 later = self.expected(later, (last + t) % 2)
-        return found / found[0]
+        return rho / rho[0]
 
     def tau(self, name):
         return 2.0 * self.autocorrelations(self.observables[name]).sum() - 1.0
@@ -314,18 +316,18 @@ def test_columns_of_replicas_mix_more_slowly_than_their_last_model(seed):
     rbm = hm.RBM(hm.Ising(2), hm.Ising(1), 2.5 * jnp.ones((2, 1)))
     sampler = hm.ReplicaExchange(None, [0.0, 0.8, 0.85, 0.9, 0.95, 1.0])
     exact = Columns(rbm, sampler)
-    found = hm.mixing(rbm, key=jax.random.key(seed), sampler=sampler, sweeps=16_384)
-    assert found.resolved
-    assert found.slowest.startswith("column_")
-    assert "steps of replica exchange" in str(found)
-    slowest = max(exact.tau(name) for name in found.observables)
-    assert (1 - MARGIN) * slowest < found.relaxation < (1 + MARGIN) * slowest
+    mixing = hm.mixing(rbm, key=jax.random.key(seed), sampler=sampler, sweeps=16_384)
+    assert mixing.resolved
+    assert mixing.slowest.startswith("column_")
+    assert "steps of replica exchange" in str(mixing)
+    slowest = max(exact.tau(name) for name in mixing.observables)
+    assert (1 - MARGIN) * slowest < mixing.relaxation < (1 + MARGIN) * slowest
     curves = hm.trace(rbm, key=jax.random.key(seed), sampler=sampler, sweeps=32)
     assert {curve.shape for curve in curves.values()} == {(64, 32)}
-    assert curves.keys() >= found.observables.keys()
+    assert curves.keys() >= mixing.observables.keys()
     # The last model's own autocorrelation vanishes at once and returns after a round trip.
     alone = exact.observables["visible_overlap_1"]
     rho = exact.autocorrelations(alone)
     assert rho[2] < 0.01
     assert rho[10] > 0.3
-    assert found.observables["visible_overlap_1"].tau < 0.2 * found.relaxation
+    assert mixing.observables["visible_overlap_1"].tau < 0.2 * mixing.relaxation

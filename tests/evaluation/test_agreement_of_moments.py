@@ -4,37 +4,39 @@ import pytest
 import harmonium as hm
 
 
-def chain(rows, seed, columns=6, states=3):
-    """Return codes each of which is most often that of the column before."""
+def chain(n, seed, columns=6, states=3):
+    """Return codes of columns, each of which is most often that of the column before."""
     rng = np.random.default_rng(seed)
-    found = rng.integers(0, states, (rows, columns))
+    rows = rng.integers(0, states, (n, columns))
     for k in range(1, columns):
-        found[:, k] = np.where(rng.random(rows) < 0.7, found[:, k - 1], found[:, k])
-    return found
+        rows[:, k] = np.where(rng.random(n) < 0.7, rows[:, k - 1], rows[:, k])
+    return rows
 
 
-def by_name(found):
-    return {each.name: each for each in found}
+def by_name(agreements):
+    return {agreement.name: agreement for agreement in agreements}
 
 
 def test_the_same_rows_agree_perfectly():
     rows = chain(500, 0)
     for states, x in ((3, rows), (1, rows + 0.5)):
-        for each in hm.moment_agreement(x, x, states=states, others=x):
-            assert (each.samples, each.others) == pytest.approx((1.0, 1.0))
-            assert each.slope == pytest.approx(1.0)
+        for agreement in hm.moment_agreement(x, x, states=states, others=x):
+            assert (agreement.samples, agreement.others) == pytest.approx((1.0, 1.0))
+            assert agreement.slope == pytest.approx(1.0)
 
 
 def test_samples_without_correlations_are_told():
-    data, others = chain(4_000, 0), chain(4_000, 1)
+    data = chain(4_000, 0)
+    others = chain(4_000, 1)
     shuffled = np.random.default_rng(2).permuted(data, axis=0)
-    found = by_name(hm.moment_agreement(shuffled, data, states=3, others=others))
-    pairs, triples = found["pair correlations"], found["triple correlations"]
+    agreements = by_name(hm.moment_agreement(shuffled, data, states=3, others=others))
+    pairs = agreements["pair correlations"]
+    triples = agreements["triple correlations"]
     assert pairs.others > 0.99
     assert triples.others > 0.95
     assert abs(pairs.samples) < 0.2
     assert abs(pairs.slope) < 0.05
-    assert found["means"].samples == pytest.approx(1.0)
+    assert agreements["means"].samples == pytest.approx(1.0)
     assert pairs.count == 15 * 9  # pairs of columns × pairs of states
 
 
@@ -49,9 +51,9 @@ def test_weak_correlations_have_a_small_slope():
 
 
 def test_few_columns_have_few_orders():
-    assert [each.name for each in hm.moment_agreement(np.eye(4)[:, :1], np.eye(4)[:, :1])] == [
-        "means"
-    ]
+    assert [
+        agreement.name for agreement in hm.moment_agreement(np.eye(4)[:, :1], np.eye(4)[:, :1])
+    ] == ["means"]
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ VALUES = RNG.normal(size=(30, 6)) @ RNG.normal(size=(6, 6))
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_groups_are_of_different_columns(order):
     variables = variables_of([1, 3, 3, 1], 4)
-    found = groups(variables, order, 1_000)
-    owners = variables.column[found]
-    assert len(np.unique(found, axis=0)) == len(found) == [8, 22, 24][order - 1]
+    chosen = groups(variables, order, 1_000)
+    owners = variables.column[chosen]
+    assert len(np.unique(chosen, axis=0)) == len(chosen) == [8, 22, 24][order - 1]
     assert (np.diff(owners, axis=1) > 0).all()
 
 
@@ -38,9 +38,9 @@ def test_states_of_each_unit():
 
 
 def test_many_groups_are_drawn():
-    found = groups(variables_of(None, 500), 3, 700)
-    assert found.shape == (700, 3)
-    assert len(np.unique(found, axis=0)) == 700
+    chosen = groups(variables_of(None, 500), 3, 700)
+    assert chosen.shape == (700, 3)
+    assert len(np.unique(chosen, axis=0)) == 700
 
 
 def test_cumulants_are_central_moments():
@@ -76,9 +76,9 @@ def test_axes_without_variance_are_left_out():
 def test_codes_that_differ_are_one_apart():
     rows = np.column_stack([RNG.integers(0, 4, (20, 3)), RNG.normal(size=(20, 2))])
     variables = variables_of([4, 4, 4, 1, 1], 5)
-    found = squared_distances(variables.of(rows), variables.metric)
+    distances = squared_distances(variables.of(rows), variables.metric)
     differ = 3 * cdist(rows[:, :3], rows[:, :3], "hamming")
-    np.testing.assert_allclose(found, differ + cdist(rows[:, 3:], rows[:, 3:]) ** 2, atol=1e-12)
+    np.testing.assert_allclose(distances, differ + cdist(rows[:, 3:], rows[:, 3:]) ** 2, atol=1e-12)
     codes = variables_of(4, 3)
     exact = squared_distances(codes.of(rows[:, :3]), codes.metric)
     np.testing.assert_array_equal(exact, np.rint(differ))

@@ -31,7 +31,8 @@ def model(visible, hidden, seed=0):
 def test_it_is_that_of_the_enumerated_conditionals(visible, hidden):
     rbm = model(visible, hidden)
     states = visible.states(jnp.arange(visible.n_states))
-    rows, p = visible.decode(states), np.exp(-np.asarray(rbm.free_energy(states), float))
+    rows = visible.decode(states)
+    p = np.exp(-np.asarray(rbm.free_energy(states), float))
     expected = np.zeros(len(rows))
     for i in range(visible.n_units):
         others = np.delete(rows, i, axis=1)
@@ -44,8 +45,8 @@ def test_of_independent_units_it_is_the_likelihood():
     rbm = model(hm.Bernoulli(5), hm.Bernoulli(3))
     rbm = hm.RBM(rbm.visible, rbm.hidden, 0 * rbm.weights)
     rows = np.random.default_rng(0).integers(0, 2, (7, 5))
-    found = hm.pseudo_log_likelihoods(rbm, rows).mean()
-    assert found == pytest.approx(hm.log_likelihood(rbm, rows).value, abs=1e-5)
+    mean = hm.pseudo_log_likelihoods(rbm, rows).mean()
+    assert mean == pytest.approx(hm.log_likelihood(rbm, rows).value, abs=1e-5)
 
 
 def test_many_rows_are_taken_a_part_at_a_time():

@@ -59,7 +59,8 @@ def test_a_perfect_sampler_is_called_perfect(draw, states):
 def test_independent_columns_are_detected(draw, states):
     rng = np.random.default_rng(1)
     n = 1_000 if draw is bits else 400  # bits depend least on each other
-    data, others = draw(rng, 2 * n), draw(rng, n)
+    data = draw(rng, 2 * n)
+    others = draw(rng, n)
     quality = hm.sample_quality(independent(rng, others), data, states=states)
     assert quality.means.judgement == FINE
     for score in (quality.covariances, quality.aats, quality.energy):
@@ -71,7 +72,8 @@ def test_independent_columns_are_detected(draw, states):
 
 def test_copies_are_detected():
     rng = np.random.default_rng(2)
-    data, held_out = reals(rng, 600), reals(rng, 300)
+    data = reals(rng, 600)
+    held_out = reals(rng, 300)
     quality = hm.sample_quality(data, data, held_out=held_out)
     assert quality.aats.value < 0.35
     assert quality.aats.judgement == "too near to data: copies?"
@@ -96,13 +98,14 @@ def test_a_lost_mode_is_detected():
 @pytest.mark.parametrize("k", [2, 5, 12])
 def test_ties_bias_neither_half(columns, k):
     """With many equal rows both halves of the score are 0.5 on average: one t test each."""
-    rng, found = np.random.default_rng(4), []
+    rng = np.random.default_rng(4)
+    halves = []
     for _ in range(2_000):
         rows = (rng.random((2 * k, columns)) < 0.3).astype(float)
         squares = cdist(rows, rows, "sqeuclidean")
-        found.append(_halves(squares, np.arange(k), np.arange(k, 2 * k)))
-    found = np.array(found)
-    deviation = (found.mean(0) - 0.5) / (found.std(0) / np.sqrt(len(found)) + 1e-12)
+        halves.append(_halves(squares, np.arange(k), np.arange(k, 2 * k)))
+    halves = np.array(halves)
+    deviation = (halves.mean(0) - 0.5) / (halves.std(0) / np.sqrt(len(halves)) + 1e-12)
     assert np.abs(deviation).max() < stats.norm.isf(1e-4 / (2 * 2 * 9))
 
 
@@ -125,21 +128,24 @@ def test_halves_are_the_shares_of_nearest_rows():
 def test_energy_distance_is_the_u_statistic():
     rng = np.random.default_rng(6)
     rows = rng.normal(size=(18, 3))
-    s, a, b = rows[:6], rows[6:12], rows[12:]
+    s = rows[:6]
+    a = rows[6:12]
+    b = rows[12:]
     weights = np.kron([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]], np.ones(6)) / 6
 
-    def distance(one, other):
-        within = [cdist(x, x).sum() / 30 for x in (one, other)]
-        return 2 * cdist(one, other).mean() - sum(within)
+    def distance(x, y):
+        within = [cdist(own, own).sum() / 30 for own in (x, y)]
+        return 2 * cdist(x, y).mean() - sum(within)
 
-    found = _energies(cdist(rows, rows, "sqeuclidean"), weights, 6)
-    np.testing.assert_allclose(found.ours, [distance(s, a)])
-    np.testing.assert_allclose(found.fresh, [distance(b, a)])
+    distances = _energies(cdist(rows, rows, "sqeuclidean"), weights, 6)
+    np.testing.assert_allclose(distances.samples, [distance(s, a)])
+    np.testing.assert_allclose(distances.fresh, [distance(b, a)])
 
 
 def test_moments_are_compared_over_splits():
     """With two rows of data, A is one of them, and the mean error is known."""
-    samples, data = np.array([[5.0, 1.0]]), np.array([[0.0, 0.0], [3.0, 4.0]])
+    samples = np.array([[5.0, 1.0]])
+    data = np.array([[0.0, 0.0], [3.0, 4.0]])
     quality = hm.sample_quality(samples, data, splits=500)
     assert quality.means.perfect == pytest.approx(np.sqrt(12.5))
     errors = [np.sqrt(13.0), np.sqrt(6.5)]
@@ -187,10 +193,11 @@ def test_a_single_column_and_constant_columns():
 
 def test_same_seed_same_table():
     rng = np.random.default_rng(11)
-    samples, data = bits(rng, 40), bits(rng, 100)
-    one, two, three = (hm.sample_quality(samples, data, seed=seed) for seed in (0, 0, 1))
-    assert one == two
-    assert one != three
+    samples = bits(rng, 40)
+    data = bits(rng, 100)
+    first, again, other = (hm.sample_quality(samples, data, seed=seed) for seed in (0, 0, 1))
+    assert first == again
+    assert first != other
 
 
 def test_the_table_names_every_score():
@@ -209,15 +216,15 @@ BITS = bits(np.random.default_rng(13), 10)
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"samples": BITS[:, :3]}, "samples: expected 12 columns, as data has; found 3"),
-        ({"samples": BITS * np.nan}, "samples: expected finite numbers; found 120"),
+        ({"samples": BITS[:, :3]}, "samples: expected 12 columns, as data has; "),
+        ({"samples": BITS * np.nan}, "samples: expected finite numbers; "),
         ({"data": np.where(BITS, np.inf, 0.0)}, "data: expected finite numbers"),
         ({"data": BITS[0]}, "data: expected a matrix"),
         ({"data": BITS[:1]}, "data: expected at least two rows"),
         ({"data": [[1, 2], [3]]}, "data: expected rows of equal length"),
         ({"held_out": BITS[:, :2]}, "held_out: expected 12 columns"),
         ({"held_out": BITS[:0]}, "held_out: expected a matrix"),
-        ({"states": 2, "samples": BITS + 1}, "samples: expected codes from 0 to 1; found 2"),
+        ({"states": 2, "samples": BITS + 1}, "samples: expected codes from 0 to 1; got 2"),
         ({"states": [2, 2]}, "states: expected one number, or one for each of the 12"),
         ({"rows": 0}, "rows: expected a whole number of at least 1"),
         ({"splits": 1}, "splits: expected at least 2"),

@@ -19,7 +19,7 @@ def model():
 
 
 @pytest.mark.parametrize(
-    ("changed", "found"),
+    ("changed", "message"),
     [
         # one chain has no differences to others, and its interval of width 0 would mean "exact"
         ({"chains": 1}, "chains: expected at least 8; got 1"),
@@ -27,8 +27,8 @@ def model():
         ({"sweeps": 0}, "sweeps: expected a whole number of at least 1"),
     ],
 )
-def test_what_cannot_be_used_is_named(model, changed, found):
-    with pytest.raises(hm.InputError, match=found):
+def test_what_cannot_be_used_is_named(model, changed, message):
+    with pytest.raises(hm.InputError, match=message):
         hm.ask(*model, "colour | x=0..1", key=KEY, **changed)
 
 

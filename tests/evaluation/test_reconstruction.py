@@ -18,17 +18,17 @@ def test_it_is_the_squared_error_of_the_mean_reconstruction(visible):
     rows = hm.sample(rbm, 7, key=jax.random.key(1), sampler=hm.Gibbs(2))
     v = visible.encode(rows)
     back = rbm.mean_v_from_h(rbm.mean_h_from_v(v))
-    found = hm.reconstruction_errors(rbm, rows)
-    assert found.shape == (7,)
-    np.testing.assert_allclose(found, np.square(np.asarray(v - back)).mean(1), rtol=1e-5)
+    errors = hm.reconstruction_errors(rbm, rows)
+    assert errors.shape == (7,)
+    np.testing.assert_allclose(errors, np.square(np.asarray(v - back)).mean(1), rtol=1e-5)
 
 
 def test_of_independent_units_it_is_the_variance():
     rbm = model(hm.Bernoulli(5))
     rows = np.random.default_rng(0).integers(0, 2, (400, 5))
     rbm = hm.RBM(hm.Bernoulli(5).fit_moments(jnp.asarray(rows, float)), rbm.hidden, 0 * rbm.weights)
-    found = hm.reconstruction_errors(rbm, rows).mean()
-    assert found == pytest.approx(rows.var(0).mean(), rel=1e-3)
+    error = hm.reconstruction_errors(rbm, rows).mean()
+    assert error == pytest.approx(rows.var(0).mean(), rel=1e-3)
 
 
 def test_rows_outside_the_domain_are_refused():

@@ -45,29 +45,31 @@ def enumerated(rbm, rows, unit):
 
 def test_probabilities_of_cells_are_the_enumerated_ones():
     frame, columns = table()
-    rbm, rows = model_of(columns), columns.encode(frame, "table")
-    found = cell_scores(rbm, columns, rows, key=KEY)
+    rbm = model_of(columns)
+    rows = columns.encode(frame, "table")
+    scores = cell_scores(rbm, columns, rows, key=KEY)
     names = [column.name for column in columns.modelled]
     for unit, column in enumerate(columns.modelled):
-        raw = next(each for each in frame.columns if each.name == names[unit])
+        raw = next(cells for cells in frame.columns if cells.name == names[unit])
         expected = enumerated(rbm, rows, unit) + column.log_density(raw)
-        np.testing.assert_allclose(found.log_p[:, unit], expected, atol=5e-3)
+        np.testing.assert_allclose(scores.log_p[:, unit], expected, atol=5e-3)
 
 
 def test_where_other_cells_are_missing_they_are_averaged_over(monkeypatch):
     monkeypatch.setattr("harmonium.evaluation.table_columns.COMPLETIONS", 400)
     frame, columns = table(40)
-    rbm, rows = model_of(columns), columns.encode(frame, "table")
+    rbm = model_of(columns)
+    rows = columns.encode(frame, "table")
     rows[np.random.default_rng(1).random(rows.shape) < 0.3] = np.nan
-    found = cell_scores(rbm, columns, rows, key=KEY).log_p
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(rows))
+    log_p = cell_scores(rbm, columns, rows, key=KEY).log_p
+    np.testing.assert_array_equal(np.isnan(log_p), np.isnan(rows))
     for unit, column in enumerate(columns.modelled):
         if column.states is None:
             continue
         seen = ~np.isnan(rows[:, unit])
         expected = enumerated(rbm, rows, unit)[seen]
-        assert abs(np.exp(found[seen, unit]) - np.exp(expected)).max() < 0.1
-        assert np.mean(np.exp(found[seen, unit]) - np.exp(expected)) == pytest.approx(0, abs=0.01)
+        assert abs(np.exp(log_p[seen, unit]) - np.exp(expected)).max() < 0.1
+        assert np.mean(np.exp(log_p[seen, unit]) - np.exp(expected)) == pytest.approx(0, abs=0.01)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +99,8 @@ def test_the_cell_that_does_not_fit_is_named_first(learned):
     _, columns, rows, rbm = learned
     names = [column.name for column in columns.modelled]
     odd = rows[:5].copy()
-    odd[:, names.index("x")], odd[:, names.index("y")] = 1.5, -1.5
+    odd[:, names.index("x")] = 1.5
+    odd[:, names.index("y")] = -1.5
     every = np.concatenate([rows[5:], odd])
     blamed = unexpected(cell_scores(rbm, columns, every, key=KEY), columns, count=2)
     assert all({name for name, _ in row} == {"x", "y"} for row in blamed[-5:])

@@ -10,14 +10,15 @@ RNG = np.random.default_rng(0)
 
 def chain(rows):
     """Draw rows of three states, each of which is as the one before it in most rows."""
-    found = [RNG.integers(0, 3, rows)]
+    columns = [RNG.integers(0, 3, rows)]
     for _ in range(4):
-        found.append(np.where(RNG.random(rows) < 0.8, found[-1], RNG.integers(0, 3, rows)))
-    return np.stack(found, axis=1)
+        columns.append(np.where(RNG.random(rows) < 0.8, columns[-1], RNG.integers(0, 3, rows)))
+    return np.stack(columns, axis=1)
 
 
 def test_rows_of_a_tree_have_the_entropy_of_the_tree():
-    same, other = 0.8 + 0.2 / 3, 0.2 / 3
+    same = 0.8 + 0.2 / 3
+    other = 0.2 / 3
     step = same * np.log(same) + 2 * other * np.log(other)
     scored = [hm.tree_log_likelihood(chain(20_000), chain(2_000)) for _ in range(5)]
     error = np.std(scored, ddof=1) / np.sqrt(5)

@@ -118,8 +118,8 @@ def test_a_single_unit_and_constant_rows_are_drawn():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"states": 2}, "data: expected codes from 0 to 1; found 2"),
-        ({"states": [3, 3]}, "one for each of the 4 columns; found 2"),
+        ({"states": 2}, "data: expected codes from 0 to 1; got 2"),
+        ({"states": [3, 3]}, "one for each of the 4 columns; got 2"),
         ({"states": 0}, "states: expected a whole number"),
         ({"weights": np.ones(3)}, "weights: expected 50"),
         ({"weights": np.zeros(50)}, "weights: expected 50.*not all zero"),
@@ -132,5 +132,5 @@ def test_mistakes_are_named(options, words):
 
 
 def test_fractions_are_no_codes():
-    with pytest.raises(hm.InputError, match=r"samples: expected codes.*found 0\.5 in row 0"):
+    with pytest.raises(hm.InputError, match=r"samples: expected codes.*got 0\.5 in row 0"):
         means(np.full((2, 4), 0.5), CODES, states=3)

@@ -63,8 +63,8 @@ def pytest_collection_modifyitems(config, items):
     spare = set()
     for turn, (name, those) in enumerate(checks.items()):
         near = [item for item in those if name in TOGETHER.get(_estimator(item), ())] or those
-        kept = near[turn % len(near)]
-        spare |= {id(item) for item in those if item is not kept}
+        chosen = near[turn % len(near)]
+        spare |= {id(item) for item in those if item is not chosen}
     if not ALL:
         config.hook.pytest_deselected(items=[item for item in items if id(item) in spare])
         items[:] = [item for item in items if id(item) not in spare]

@@ -57,7 +57,8 @@ def test_it_takes_the_parameters_that_scikit_learns_learned(fitted):
 
 def test_one_pass_over_a_large_portion_learns():
     """scikit-learn divides the sum over ten chains by a thousand rows: every unit ends at one."""
-    theirs, ours = Theirs(16, random_state=0), BernoulliRBM(16, random_state=0)
+    theirs = Theirs(16, random_state=0)
+    ours = BernoulliRBM(16, random_state=0)
     for _ in range(100):
         theirs.partial_fit(BINARY)
     for _ in range(5):
@@ -104,17 +105,17 @@ def test_fit_then_partial_fit_goes_on():
 
 
 def test_scores_are_exact_and_name_their_method(fitted):
-    found = fitted.log_likelihood(BARS)
-    assert found.method == "exact, 256 states"
-    assert fitted.score(BARS) == found.value == hm.log_likelihood(fitted.rbm_, BARS).value
-    one, other = (fitted.score_samples(BARS) for _ in range(2))
-    np.testing.assert_array_equal(one, other)
+    likelihood = fitted.log_likelihood(BARS)
+    assert likelihood.method == "exact, 256 states"
+    assert fitted.score(BARS) == likelihood.value == hm.log_likelihood(fitted.rbm_, BARS).value
+    scores, again = (fitted.score_samples(BARS) for _ in range(2))
+    np.testing.assert_array_equal(scores, again)
     theirs = Theirs()
     vars(theirs).update({k: v for k, v in vars(fitted).items() if k in fitted_names(theirs)})
     theirs.random_state = np.random.RandomState(0)
     drawn = np.mean([theirs.score_samples(BARS) for _ in range(2_000)], axis=0)
     spread = np.std([theirs.score_samples(BARS) for _ in range(200)], axis=0) / np.sqrt(2_000)
-    assert (abs(drawn - one) / (spread + 1e-3)).max() < 5.1  # 32 rows at a level of 1e-5
+    assert (abs(drawn - scores) / (spread + 1e-3)).max() < 5.1  # 32 rows at a level of 1e-5
 
 
 def fitted_names(_):
@@ -143,9 +144,9 @@ def test_transformed_rows_and_back(fitted):
     np.testing.assert_allclose(v, fitted.rbm_.mean_v_from_h(jnp.asarray(h, jnp.float32)), atol=1e-5)
     np.testing.assert_array_equal(fitted.reconstruct(BARS), v)
     assert abs(v - BARS).mean() < 0.1
-    one = fitted.gibbs(BARS)
-    assert one.dtype == bool
-    assert one.shape == BARS.shape
+    states = fitted.gibbs(BARS)
+    assert states.dtype == bool
+    assert states.shape == BARS.shape
     assert fitted.gibbs(BARS, k=50).shape == BARS.shape
     with pytest.raises(hm.InputError, match="expected 8 columns"):
         fitted.inverse_transform(BARS)
@@ -154,8 +155,8 @@ def test_transformed_rows_and_back(fitted):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_results_have_the_precision_of_the_rows(fitted, dtype):
     rows = BARS.astype(dtype)
-    for found in (fitted.transform(rows), fitted.free_energy(rows), fitted.score_samples(rows)):
-        assert found.dtype == dtype
+    for result in (fitted.transform(rows), fitted.free_energy(rows), fitted.score_samples(rows)):
+        assert result.dtype == dtype
     double = -rows @ fitted.intercept_visible_ - np.logaddexp(
         0, rows @ fitted.components_.T + fitted.intercept_hidden_
     ).sum(1)
@@ -166,7 +167,8 @@ def test_results_have_the_precision_of_the_rows(fitted, dtype):
 @pytest.mark.parametrize("method", ["transform", "free_energy", "score_samples", "gibbs"])
 def test_sparse_rows_have_the_same_results(method):
     model = BernoulliRBM(8, n_iter=2, random_state=0)
-    dense, sparse = model.fit(BINARY), clone(model).fit(scipy.sparse.csr_array(BINARY))
+    dense = model.fit(BINARY)
+    sparse = clone(model).fit(scipy.sparse.csr_array(BINARY))
     np.testing.assert_array_equal(dense.components_, sparse.components_)
     answers = [
         getattr(dense, method)(BINARY),
@@ -244,10 +246,10 @@ def test_any_finite_number_is_used_linearly():
 @pytest.mark.parametrize(
     ("rows", "advice"),
     [
-        (255 * DIGITS[:40], r"found 0 to 255, .*; divide by 255, or scale"),
-        (np.round(90 * DIGITS[:40]), r"found 0 to 90, .*; divide by 255"),
-        (16 * DIGITS[:40], r"found 0 to 16, .*; divide by 16"),
-        (2 * DIGITS[:40] - 1, r"found -1 to 1, .*; scale the columns by sklearn.*MinMaxScaler, or"),
+        (255 * DIGITS[:40], r"got 0 to 255, .*; divide by 255, or scale"),
+        (np.round(90 * DIGITS[:40]), r"got 0 to 90, .*; divide by 255"),
+        (16 * DIGITS[:40], r"got 0 to 16, .*; divide by 16"),
+        (2 * DIGITS[:40] - 1, r"got -1 to 1, .*; scale the columns by sklearn.*MinMaxScaler, or"),
         (scipy.sparse.csr_matrix(255 * DIGITS[:40]), "divide by 255"),
     ],
 )
@@ -255,16 +257,16 @@ def test_values_outside_0_and_1_are_taken_with_a_warning_by_fit_and_by_scores(ro
     model = BernoulliRBM(3, n_iter=1, random_state=0)
     for use in (model.fit, model.score, model.score_samples):
         with pytest.warns(UserWarning, match=advice) as caught:
-            found = use(rows)
+            result = use(rows)
         assert len(caught) == 1
         assert caught[0].filename == __file__
-    assert np.isfinite(found).all()
+    assert np.isfinite(result).all()
     model.transform(rows)  # which no warning follows: it is called again and again
 
 
 def test_a_stream_is_warned_of_its_first_portion_alone():
     model = BernoulliRBM(3, random_state=0)
-    with pytest.warns(UserWarning, match="found 0 to 255"):
+    with pytest.warns(UserWarning, match="got 0 to 255"):
         model.partial_fit(255 * DIGITS[:40])
     model.partial_fit(255 * DIGITS[:40])
 

@@ -27,7 +27,8 @@ def test_digits_are_told_apart(fitted):
 
 def test_probabilities_are_exact():
     """Against p(v, y) enumerated over both layers."""
-    rows, y = hm.bars_and_stripes(3)[:14], np.arange(14) % 3
+    rows = hm.bars_and_stripes(3)[:14]
+    y = np.arange(14) % 3
     model = RBMClassifier(3, n_iter=0, random_state=0).fit(rows, y)
     model.rbm_ = random_rbm(model.rbm_.visible, model.rbm_.hidden, 0)
     every = np.concatenate([np.column_stack([rows, np.full(14, c)]) for c in range(3)])
@@ -109,7 +110,8 @@ def test_labels_of_one_class_have_nothing_to_learn():
 def test_a_row_with_a_gap_changes_no_answer_of_another_row():
     """Complete rows are exact, and the others take chains only where their own gaps need them."""
     rng = np.random.default_rng(0)
-    rows, y = (rng.random((12, 24)) < 0.5) * 1.0, np.arange(12) % 3
+    rows = (rng.random((12, 24)) < 0.5) * 1.0
+    y = np.arange(12) % 3
     model = RBMClassifier(20, n_iter=0, random_state=0).fit(rows, y)
     model.rbm_ = random_rbm(model.rbm_.visible, model.rbm_.hidden, 0)
     alone = model.predict_proba(rows)
@@ -119,6 +121,6 @@ def test_a_row_with_a_gap_changes_no_answer_of_another_row():
     much = little.copy()
     much[5, :20] = np.nan  # chains
     others = np.delete(np.arange(12), [3, 5])
-    found = model.predict_proba(much)
-    np.testing.assert_array_equal(found[others], alone[others])
-    np.testing.assert_allclose(found[3], of_little[3], atol=1e-5)
+    p = model.predict_proba(much)
+    np.testing.assert_array_equal(p[others], alone[others])
+    np.testing.assert_allclose(p[3], of_little[3], atol=1e-5)

@@ -39,10 +39,10 @@ def cycle(values, gaps=()):
 
 
 def zoned(zone):
-    made = pd.Series(pd.to_datetime(MOMENTS)).dt.tz_localize(
+    result = pd.Series(pd.to_datetime(MOMENTS)).dt.tz_localize(
         zone, nonexistent="shift_forward", ambiguous=True
     )
-    return list(made)
+    return list(result)
 
 
 ARROW = pd.ArrowDtype
@@ -141,9 +141,9 @@ PYARROW = {
 def in_pandas(gaps):
     rows = [f"row {i % 20}" for i in range(N)]  # labels occur twice
     columns = {**{name: (name, cells) for name, cells in PANDAS.items()}, **NAMED}
-    made = [pd.Series(cycle(cells, gaps), dtype=kind) for kind, cells in columns.values()]
-    made += [pd.Series(cycle(cells), dtype=kind) for kind, cells in COMPLETE.items()]
-    frame = pd.concat(made, axis=1, keys=range(100, 100 + len(made)))
+    frames = [pd.Series(cycle(cells, gaps), dtype=kind) for kind, cells in columns.values()]
+    frames += [pd.Series(cycle(cells), dtype=kind) for kind, cells in COMPLETE.items()]
+    frame = pd.concat(frames, axis=1, keys=range(100, 100 + len(frames)))
     return frame.set_axis(frame.columns.rename("which"), axis=1).set_axis(rows, axis=0)
 
 
@@ -189,16 +189,16 @@ def types_of(frame):
     return list(frame.dtypes)
 
 
-def check_container(made, frame, *, has_same_rows):
+def check_container(result, frame, *, has_same_rows):
     """Check that an answer is in the container of the question, with its names."""
-    assert type(made) is type(frame)
+    assert type(result) is type(frame)
     if isinstance(frame, pd.DataFrame):
-        assert made.columns.identical(frame.columns)
-        assert not has_same_rows or made.index.identical(frame.index)
+        assert result.columns.identical(frame.columns)
+        assert not has_same_rows or result.index.identical(frame.index)
     elif isinstance(frame, pl.DataFrame):
-        assert made.columns == frame.columns
+        assert result.columns == frame.columns
     else:
-        assert made.column_names == frame.column_names
+        assert result.column_names == frame.column_names
 
 
 class Answers:
@@ -211,7 +211,7 @@ class Answers:
         self.frame = frame
         self.filled = {"fit_transform": imputer.fit_transform(frame)}
         self.filled["draws"] = imputer.set_params(sample_posterior=True).transform(frame)
-        self.made = {
+        self.results = {
             "sample": density.fit(frame).sample(9, k=2),
             "reconstruct": density.reconstruct(frame),
             "classifier.sample": classifier.fit(frame, np.arange(N) % 2).sample(9, k=2),
@@ -225,15 +225,15 @@ def answers(request):
 
 def test_a_data_frame_comes_back_as_one_of_its_library_with_names_and_labels(answers):
     _, given = answers
-    for method, made in (given.filled | given.made).items():
+    for method, result in (given.filled | given.results).items():
         has_same_rows = "sample" not in method
-        check_container(made, given.frame, has_same_rows=has_same_rows)
+        check_container(result, given.frame, has_same_rows=has_same_rows)
 
 
 def test_each_column_of_a_data_frame_comes_back_in_its_type(answers):
     library, given = answers
-    for method, made in (given.filled | given.made).items():
-        kinds = zip(COLUMNS[library], types_of(given.frame), types_of(made), strict=True)
+    for method, result in (given.filled | given.results).items():
+        kinds = zip(COLUMNS[library], types_of(given.frame), types_of(result), strict=True)
         wrong = {name: (before, after) for name, before, after in kinds if before != after}
         assert not wrong, method
 
@@ -241,8 +241,8 @@ def test_each_column_of_a_data_frame_comes_back_in_its_type(answers):
 def test_all_gaps_are_filled_and_all_other_cells_stay(answers):
     library, given = answers
     before = columns_of(given.frame)
-    for made in given.filled.values():
-        for name, old, new in zip(COLUMNS[library], before, columns_of(made), strict=True):
+    for result in given.filled.values():
+        for name, old, new in zip(COLUMNS[library], before, columns_of(result), strict=True):
             assert (None in old) == (library != "pandas" or name not in COMPLETE), name
             assert None not in new, name
             known = [place for place, cell in enumerate(old) if cell is not None]
@@ -253,8 +253,8 @@ def test_all_gaps_are_filled_and_all_other_cells_stay(answers):
 def test_new_rows_have_cells_of_the_same_types_and_no_unknown_words(answers):
     library, given = answers
     before = columns_of(given.frame)
-    for method, made in given.made.items():
-        for name, old, new in zip(COLUMNS[library], before, columns_of(made), strict=True):
+    for method, result in given.results.items():
+        for name, old, new in zip(COLUMNS[library], before, columns_of(result), strict=True):
             assert None not in new, (method, name)
             assert {type(cell) for cell in new} <= {type(cell) for cell in old}, (method, name)
             if not isinstance(new[0], float | timedelta | time | date | Decimal):
@@ -267,10 +267,10 @@ def test_new_rows_without_known_cells_are_filled_in_the_types_of_fit(library):
     imputer = RBMImputer(2, n_iter=0, random_state=0, draws=2, sweeps=2).fit(frame)
     new = LIBRARIES[library](range(N))
     assert all(set(column) == {None} for column in columns_of(new)[: -len(COMPLETE)])
-    made = imputer.transform(new)
-    check_container(made, new, has_same_rows=True)
-    assert types_of(made) == types_of(frame)
-    assert not any(None in column for column in columns_of(made))
+    result = imputer.transform(new)
+    check_container(result, new, has_same_rows=True)
+    assert types_of(result) == types_of(frame)
+    assert not any(None in column for column in columns_of(result))
 
 
 ARRAYS = {
@@ -304,18 +304,16 @@ def test_an_array_comes_back_in_its_type(name, with_gaps):
     is_gap = np.array([[x is None or x != x for x in row] for row in array])
     imputer = RBMImputer(2, n_iter=0, random_state=0, draws=2, sweeps=2)
     density = RBM(2, n_iter=0, random_state=0).fit(array)
-    filled, drawn, means = (
-        imputer.fit_transform(array),
-        density.sample(9, k=2),
-        density.reconstruct(array),
-    )
+    filled = imputer.fit_transform(array)
+    drawn = density.sample(9, k=2)
+    means = density.reconstruct(array)
     assert filled.dtype == drawn.dtype == array.dtype
     assert means.dtype == (float if array.dtype.kind in "biu" else array.dtype)
     assert (filled[~is_gap] == array[~is_gap]).all()
-    for made in (filled, drawn, means):
-        assert not any(x is None or x != x for x in made.flat)
+    for result in (filled, drawn, means):
+        assert not any(x is None or x != x for x in result.flat)
         if dtype == "O":
-            assert {type(x) for x in made.flat} <= {type(x) for x in array[~is_gap]}
+            assert {type(x) for x in result.flat} <= {type(x) for x in array[~is_gap]}
     if values in (WORDS, YES, [0, 1]):
         assert set(drawn.flat) <= set(array[~is_gap])
 
@@ -346,32 +344,32 @@ def test_new_rows_have_the_categories_of_fit_and_their_own(declared, expected, o
     new = pd.DataFrame({"city": pd.Series(cells, dtype=own), "x": REAL[: len(cells)]})
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X: column 'city': not seen in fit")
-        made = small_imputer(train).transform(new)
-    assert made.city.dtype == pd.CategoricalDtype(expected, ordered=ordered)
-    assert made.city.notna().all()
-    assert made.city.tolist()[:1] == (declared[:1] or made.city.tolist()[:1])
+        result = small_imputer(train).transform(new)
+    assert result.city.dtype == pd.CategoricalDtype(expected, ordered=ordered)
+    assert result.city.notna().all()
+    assert result.city.tolist()[:1] == (declared[:1] or result.city.tolist()[:1])
     complete = new[new.city.notna()]
     if len(complete):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "X: column 'city': not seen in fit")
             again = small_imputer(train).transform(complete)
-        assert again.city.dtype == made.city.dtype  # whether a cell is missing or not
+        assert again.city.dtype == result.city.dtype  # whether a cell is missing or not
 
 
 def test_an_enum_of_polars_has_the_categories_of_fit_too():
     train = pl.DataFrame({"city": cycle(CITIES), "x": cycle(REAL)})
     train = train.cast({"city": pl.Enum(CITIES)})
     new = pl.DataFrame({"city": pl.Series(["rome", None], dtype=pl.Enum(["rome"])), "x": REAL[:2]})
-    made = small_imputer(train).transform(new)
-    assert made.schema["city"] == pl.Enum(CITIES)
-    assert made["city"].null_count() == 0
+    result = small_imputer(train).transform(new)
+    assert result.schema["city"] == pl.Enum(CITIES)
+    assert result["city"].null_count() == 0
 
 
 @pytest.mark.parametrize("count", [4, 60])
 def test_declared_codes_are_categories_however_many(count):
     codes = [7 * (i % count) for i in range(2 * count)]
-    some = [None if i % 5 == 0 else code for i, code in enumerate(codes)]
-    frame = pd.DataFrame({"code": pd.Categorical(some), "x": np.arange(2.0 * count) % 3})
+    with_gaps = [None if i % 5 == 0 else code for i, code in enumerate(codes)]
+    frame = pd.DataFrame({"code": pd.Categorical(with_gaps), "x": np.arange(2.0 * count) % 3})
     assert small_imputer(frame).transform(frame).code.notna().all()
     drawn = RBM(2, n_iter=0, random_state=0).fit(frame).sample(50, k=2)
     assert drawn.code.notna().all()
@@ -420,17 +418,19 @@ def test_columns_that_are_not_modelled_stay_as_they_are_with_a_warning():
         }
     )
     imputer = small_imputer(frame)
-    said = r"stay in columns that are not modelled: 'internal' \(always True, or empty\), 'note'"
-    with pytest.warns(UserWarning, match=said):
-        made = imputer.transform(frame)
+    message = r"stay in columns that are not modelled: 'internal' \(always True, or empty\), 'note'"
+    with pytest.warns(UserWarning, match=message):
+        result = imputer.transform(frame)
     for name in ("internal", "note", "nothing", "number"):
-        pd.testing.assert_series_equal(made[name], frame[name])
-    assert made.one.dtype == "Int64"
-    assert (made.one == 1).all()
-    told = small_imputer(frame, kinds=dict.fromkeys(["internal", "note", "nothing"], "left out"))
+        pd.testing.assert_series_equal(result[name], frame[name])
+    assert result.one.dtype == "Int64"
+    assert (result.one == 1).all()
+    excluding = small_imputer(
+        frame, kinds=dict.fromkeys(["internal", "note", "nothing"], "left out")
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        told.transform(frame)
+        excluding.transform(frame)
 
 
 def test_names_of_pandas_may_be_numbers_or_in_levels():
@@ -455,10 +455,10 @@ def test_columns_are_those_of_fit_by_their_places_where_scikit_learn_allows_it()
     frame = pd.DataFrame({"a": cycle(REAL, [1]), "b": cycle(REAL)})
     imputer = small_imputer(frame)
     with pytest.warns(UserWarning, match="does not have valid feature names"):
-        made = imputer.transform(frame.to_numpy())
-    np.testing.assert_array_equal(made, imputer.transform(frame).to_numpy())
+        result = imputer.transform(frame.to_numpy())
+    np.testing.assert_array_equal(result, imputer.transform(frame).to_numpy())
     numbered = frame.set_axis([0, 1], axis=1)
-    with pytest.raises(InputError, match="X: expected the columns of fit: 0, 1; found 1, 0;"):
+    with pytest.raises(InputError, match="X: expected the columns of fit: 0, 1; got 1, 0;"):
         small_imputer(numbered).transform(numbered[[1, 0]])
 
 
@@ -474,7 +474,7 @@ def test_columns_are_those_of_fit_by_their_places_where_scikit_learn_allows_it()
 )
 def test_a_data_frame_of_complete_numbers_comes_back_as_one(frame):
     density = RBM(2, n_iter=0, random_state=0).fit(frame)
-    for made in (density.sample(5, k=2), density.reconstruct(frame)):
-        assert type(made) is type(frame)
-        assert types_of(made) == types_of(frame)
-        assert not any(None in column for column in columns_of(made))
+    for result in (density.sample(5, k=2), density.reconstruct(frame)):
+        assert type(result) is type(frame)
+        assert types_of(result) == types_of(frame)
+        assert not any(None in column for column in columns_of(result))

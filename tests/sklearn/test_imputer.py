@@ -137,8 +137,8 @@ def test_times_of_a_zone_are_those_on_its_clock():
     naive = pl.DataFrame({"when": list(times.tz_localize(None))})
     zoned = naive.with_columns(pl.col("when").dt.replace_time_zone("Europe/Berlin"))
     for frame in (pd.DataFrame({"when": times}), zoned):
-        found = frame_of(frame)
-        assert str(found.columns[0].values[0])[:16] == "2024-03-01T00:30"
-        back = like(found, frame)
+        read = frame_of(frame)
+        assert str(read.columns[0].values[0])[:16] == "2024-03-01T00:30"
+        back = like(read, frame)
         assert back["when"].dtype == frame["when"].dtype
         assert list(back["when"]) == list(frame["when"])

@@ -67,9 +67,10 @@ def test_samples_look_like_the_rows(fitted):
     drawn = fitted.sample(2_000)
     assert set(np.unique(drawn[:, 0])) <= {1.0, 2.0, 5.0}
     for view in (lambda t: t[:, 1], lambda t: t[:, 2], lambda t: (t[:, 0] == 5) * (t[:, 1] - 2000)):
-        one, other = view(drawn), view(TABLE)
-        spread = np.sqrt(one.var() / len(one) + other.var() / len(other))
-        assert abs(one.mean() - other.mean()) < 4.5 * spread + 0.15 * other.std()
+        drawn_values = view(drawn)
+        values = view(TABLE)
+        spread = np.sqrt(drawn_values.var() / len(drawn_values) + values.var() / len(values))
+        assert abs(drawn_values.mean() - values.mean()) < 4.5 * spread + 0.15 * values.std()
     assert fitted.score(TABLE) > RBM(6, visible=SPEC, n_iter=0, random_state=0).fit(TABLE).score(
         TABLE
     )
@@ -134,7 +135,7 @@ def test_hidden_units_of_other_kinds():
         ({"visible": [("potts", ["hue"])]}, "pairs"),
         ({"visible": [("potts", [9])]}, "there are 4 columns"),
         ({"visible": [("potts", [True, False])]}, "a mask of 2 for 4 columns"),
-        ({"visible": "bernoulli"}, r"values in \[0, 1\]; found"),
+        ({"visible": "bernoulli"}, r"values in \[0, 1\]; got"),
         ({"hidden": "potts"}, "potts: expected a number of states"),
     ],
 )
@@ -155,7 +156,7 @@ def test_an_entry_outside_is_named_by_its_own_column():
     kinds = [("bernoulli", [0, 2]), ("gaussian", [1, 3])]
     table = np.column_stack([FLAG, YEAR, FLAG, YEAR])
     table[3, 2] = 9
-    with pytest.raises(hm.InputError, match=r"X: .*found 9 in row 3, column 2"):
+    with pytest.raises(hm.InputError, match=r"X: .*got 9 in row 3, column 2"):
         RBM(2, visible=kinds).partial_fit(table)
 
 
@@ -169,7 +170,7 @@ def test_categories_are_known_in_either_precision():
 def test_a_category_never_seen_is_named(fitted):
     other = TABLE.copy()
     other[7, 0] = 3
-    with pytest.raises(hm.InputError, match="one of 1, 2, 5; found 3 in row 7"):
+    with pytest.raises(hm.InputError, match="one of 1, 2, 5; got 3 in row 7"):
         fitted.transform(other)
 
 
@@ -180,14 +181,14 @@ def test_a_default_fit_on_few_rows_does_not_overfit(monkeypatch):
     others = (rng.random((2_000, 12)) < 0.5).astype(np.float64)
     default = RBM(20, learning_rate=0.3, batch_size=108, random_state=0).fit(X)
     assert "a penalty of" in default.message_
-    told = RBM(20, learning_rate=0.3, batch_size=108, n_iter=1_000, random_state=0).fit(X)
-    assert "penalty" not in told.message_
-    assert default.score(others) > told.score(others) + 0.1
+    unpenalised = RBM(20, learning_rate=0.3, batch_size=108, n_iter=1_000, random_state=0).fit(X)
+    assert "penalty" not in unpenalised.message_
+    assert default.score(others) > unpenalised.score(others) + 0.1
     same = RBM(20, learning_rate=0.3, batch_size=108, random_state=0).fit(X)
     np.testing.assert_array_equal(same.rbm_.weights, default.rbm_.weights)
     before = default.rbm_
     assert default.partial_fit(X).rbm_ is not before
-    assert default.score(others) > told.score(others)
+    assert default.score(others) > unpenalised.score(others)
 
 
 @pytest.mark.parametrize("fraction", [1.0, -0.1, "many", None])
@@ -216,7 +217,8 @@ def test_a_row_with_a_gap_changes_no_answer_of_another_row():
     model = RBM(20, n_iter=0, random_state=0).fit(rows)
     model.rbm_ = random_rbm(model.rbm_.visible, model.rbm_.hidden, 0)
     gaps = rows.copy()
-    gaps[3, 2], gaps[5, :20] = np.nan, np.nan
+    gaps[3, 2] = np.nan
+    gaps[5, :20] = np.nan
     others = np.delete(np.arange(12), [3, 5])
     for answer in (model.free_energy, model.transform):
         np.testing.assert_array_equal(answer(gaps)[others], answer(rows)[others])

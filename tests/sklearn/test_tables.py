@@ -72,8 +72,8 @@ def test_a_data_frame_with_words_and_gaps_is_learned_scored_and_sampled(table, f
     assert hidden.shape == (len(frame), 8)
     assert ((hidden >= 0) & (hidden <= 1)).all()
     scores = fitted.score_samples(frame)
-    found = fitted.log_likelihood(frame)
-    assert scores.mean() == pytest.approx(found.value, abs=1e-4)
+    likelihood = fitted.log_likelihood(frame)
+    assert scores.mean() == pytest.approx(likelihood.value, abs=1e-4)
     new = fitted.sample(50, k=20)
     assert list(new.columns) == list(frame.columns)
     assert set(new["sex"]) <= {"female", "male"}
@@ -97,17 +97,17 @@ def test_a_classifier_takes_words_and_gaps(table, classifier):
     whole, _ = people(missing=0.0)
     assert classifier.score(whole, table[1]) > 0.9
     assert classifier.score(*table) > 0.85
-    share = classifier.predict_proba(table[0])
-    np.testing.assert_allclose(share.sum(1), 1.0, rtol=1e-5)
+    p = classifier.predict_proba(table[0])
+    np.testing.assert_allclose(p.sum(1), 1.0, rtol=1e-5)
 
 
 def test_labels_of_incomplete_rows_are_those_of_the_enumerated_model(table, classifier):
     columns = classifier.columns_
     rows = columns.encode(columns.checked(classifier, table[0]))
     labelled = [np.column_stack([rows, np.full(len(rows), code)]) for code in range(2)]
-    energies = np.stack([hm.free_energies(classifier.rbm_, each) for each in labelled], axis=1)
-    share = np.exp(-energies - np.logaddexp.reduce(-energies, axis=1, keepdims=True))
-    np.testing.assert_allclose(classifier.predict_proba(table[0]), share, atol=1e-3)
+    energies = np.stack([hm.free_energies(classifier.rbm_, label) for label in labelled], axis=1)
+    p = np.exp(-energies - np.logaddexp.reduce(-energies, axis=1, keepdims=True))
+    np.testing.assert_allclose(classifier.predict_proba(table[0]), p, atol=1e-3)
 
 
 def test_arrays_with_gaps_are_tables_and_told_kinds_stay_units():
@@ -118,10 +118,10 @@ def test_arrays_with_gaps_are_tables_and_told_kinds_stay_units():
     new = model.sample(2_000, k=50)
     assert new.shape == (2_000, 3)
     assert np.corrcoef(new[:, 0], new[:, 1])[0, 1] > 0.8
-    told = RBM(4, visible="gaussian", n_iter=40, random_state=0).fit(X)
-    assert isinstance(told.rbm_.visible, hm.Gaussian)
-    assert np.isfinite(told.score(X))
-    spread = np.nanstd(told.sample(2_000, k=50), axis=0) / np.nanstd(X, axis=0)
+    gaussian = RBM(4, visible="gaussian", n_iter=40, random_state=0).fit(X)
+    assert isinstance(gaussian.rbm_.visible, hm.Gaussian)
+    assert np.isfinite(gaussian.score(X))
+    spread = np.nanstd(gaussian.sample(2_000, k=50), axis=0) / np.nanstd(X, axis=0)
     np.testing.assert_allclose(spread, 1.0, atol=0.25)
 
 
@@ -158,8 +158,8 @@ def test_scoring_needs_the_columns_of_fit(table, fitted):
         fitted.transform(frame.rename(columns={"age": "years"}))
     odd = frame.assign(sex="unknown")
     with pytest.warns(UserWarning, match="column 'sex': not seen in fit, and taken as missing"):
-        found = fitted.score_samples(odd)
-    np.testing.assert_allclose(found, fitted.score_samples(frame.assign(sex=None)), rtol=1e-4)
+        scores = fitted.score_samples(odd)
+    np.testing.assert_allclose(scores, fitted.score_samples(frame.assign(sex=None)), rtol=1e-4)
 
 
 @pytest.mark.parametrize("visible", ["tabel", {"age": "categry"}])

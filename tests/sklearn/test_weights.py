@@ -36,14 +36,14 @@ def estimators(seed, rows=REPEATED):
 
 def scores(name, rows, weights):
     """Return the exact log-likelihood of the repeated rows that each seed's model reaches."""
-    found = []
+    likelihoods = []
     for seed in range(SEEDS):
         model = estimators(seed, rows)[name].fit(rows, label(rows), sample_weight=weights)
         judged = REPEATED
         if name == "RBMClassifier":
             judged = np.column_stack([REPEATED, label(REPEATED)])
-        found.append(hm.log_likelihood(model.rbm_, judged).value)
-    return np.array(found)
+        likelihoods.append(hm.log_likelihood(model.rbm_, judged).value)
+    return np.array(likelihoods)
 
 
 # Models that still improve can be compared as well.
@@ -59,7 +59,8 @@ def test_a_weight_is_as_many_rows_in_distribution(name):
 
 
 def test_with_the_exact_gradient_they_are_the_same_model():
-    start, models = BernoulliRBM(3, n_iter=0, random_state=0).fit(ROWS).rbm_, []
+    start = BernoulliRBM(3, n_iter=0, random_state=0).fit(ROWS).rbm_
+    models = []
     for rows, weights in ((REPEATED, None), (ROWS, TIMES)):
         model = BernoulliRBM.from_harmonium(start, method="exact", batch_size=100, random_state=0)
         for _ in range(20):

@@ -11,10 +11,12 @@ MARGIN = 4.0  # standard errors between an estimate and its lower bound
 
 def relaxation_of(tau: float) -> float:
     """Return −2 / log λ of the mode with the integrated autocorrelation time τ."""
-    return 2.0 / float(np.log((tau + 1.0) / (tau - 1.0))) if tau > 1.0 else 0.0
+    if tau <= 1.0:
+        return 0.0
+    return 2.0 / float(np.log((tau + 1.0) / (tau - 1.0)))
 
 
-def certain_memory(x: np.ndarray) -> float:
+def relaxation_bound(x: np.ndarray) -> float:
     """Return a lower bound of the relaxation time, in draws, from (chains, draws) of an observable.
 
     The means of a chain over two successive blocks of m draws covary. For a mode that decays at
@@ -27,20 +29,24 @@ def certain_memory(x: np.ndarray) -> float:
     """
     y = np.geomspace(1e-3, 20.0, 400)
     slopes = np.expm1(-y) ** 2 / (2.0 * (y + np.expm1(-y)))  # falls from 1 to 0
-    best, m = 0.0, x.shape[1] // 2
+    bound = 0.0
+    m = x.shape[1] // 2
     while m:
         blocks = x[:, : x.shape[1] // m * m].reshape(len(x), -1, m).mean(-1)
         blocks = blocks - blocks.mean(0)
-        first, second = blocks[:, :-1], blocks[:, 1:]
-        ours, both = (first**2).sum(1), (first * second).sum(1)
-        if ours.sum() > 0:
-            slope = both.sum() / ours.sum()
-            error = np.sqrt(((both - slope * ours) ** 2).sum()) / ours.sum()
-            y_most = np.interp(slope - MARGIN * error, slopes[::-1], y[::-1], right=y[0])
-            if slope - MARGIN * error > slopes[-1]:
-                best = max(best, 2.0 * m / float(y_most))
+        first = blocks[:, :-1]
+        second = blocks[:, 1:]
+        squares = (first**2).sum(1)
+        products = (first * second).sum(1)
+        if squares.sum() > 0:
+            slope = products.sum() / squares.sum()
+            error = np.sqrt(((products - slope * squares) ** 2).sum()) / squares.sum()
+            least_slope = slope - MARGIN * error
+            if least_slope > slopes[-1]:
+                largest_y = np.interp(least_slope, slopes[::-1], y[::-1], right=y[0])
+                bound = max(bound, 2.0 * m / float(largest_y))
         m //= 2
-    return best
+    return bound
 
 
 def estimates(x: np.ndarray, every: int) -> Observable:
@@ -56,9 +62,11 @@ def estimates(x: np.ndarray, every: int) -> Observable:
     with np.errstate(all="ignore"):  # chains that do not move have no variance within
         sizes = [np.asarray(array_stats.ess(x, method=m, **axes)) for m in ("bulk", "mean")]
         rhats = [np.asarray(array_stats.rhat(x, method=m, **axes)) for m in ("rank", "split")]
-    ess, rhat = float(min(sizes)), float(max(rhats))
+    ess = float(min(sizes))
+    rhat = float(max(rhats))
+    if not np.isfinite(rhat):
+        rhat = np.inf
     covariance = array_stats.autocov(x, axis=1).mean(0)
     within = covariance[0] * x.shape[1] / (x.shape[1] - 1)
-    whole = covariance[0] + x.mean(1).var(ddof=1)
-    tau, rhat = every * x.size / ess, rhat if np.isfinite(rhat) else np.inf
-    return Observable(tau, ess, rhat, 1.0 - (within - covariance) / whole)
+    total = covariance[0] + x.mean(1).var(ddof=1)
+    return Observable(every * x.size / ess, ess, rhat, 1.0 - (within - covariance) / total)

@@ -11,8 +11,8 @@ class Observable(NamedTuple):
     """How fast chains mix in one scalar observable.
 
     Attributes:
-        tau: integrated autocorrelation time 1 + 2 Σ_t ρ(t), sweeps: the number of draws that are
-            worth one independent draw.
+        tau: integrated autocorrelation time 1 + 2 Σ_t ρ(t), in sweeps: the number of draws that
+            estimate a mean as precisely as one independent draw.
         ess: effective sample size of all chains, the smaller of those with and without ranks.
         rhat: split R̂, the larger of those with and without ranks; 1 where chains agree.
         autocorrelation: ρ at the lags of the `Mixing`. It includes the variance between chains, so
@@ -20,9 +20,9 @@ class Observable(NamedTuple):
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
-        >>> found = hm.mixing(rbm, key=jax.random.key(0), sweeps=1_024)
-        >>> seen = found.observables["free_energy"]
-        >>> seen.tau < 2, seen.ess > 10_000
+        >>> mixing = hm.mixing(rbm, key=jax.random.key(0), sweeps=1_024)
+        >>> observable = mixing.observables["free_energy"]
+        >>> observable.tau < 2, observable.ess > 10_000
         (True, True)
     """
 
@@ -51,8 +51,8 @@ class Mixing(NamedTuple):
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
-        >>> found = hm.mixing(rbm, key=jax.random.key(0), sweeps=1_024)
-        >>> found.chains, found.sweeps, found.rhat < 1.01
+        >>> mixing = hm.mixing(rbm, key=jax.random.key(0), sweeps=1_024)
+        >>> mixing.chains, mixing.sweeps, mixing.rhat < 1.01
         (64, 1024, True)
     """
 
@@ -74,7 +74,8 @@ class Mixing(NamedTuple):
     @property
     def rhat(self) -> float:
         """The largest R̂."""
-        return max((seen.rhat for seen in self.observables.values()), default=float("nan"))
+        rhats = (observable.rhat for observable in self.observables.values())
+        return max(rhats, default=float("nan"))
 
     @property
     def message(self) -> str:
@@ -82,15 +83,17 @@ class Mixing(NamedTuple):
         run = f"{self.chains} chains × {self.sweeps:,} {self.unit}"
         if not self.observables:
             return f"Not resolved: nothing moved in {run}."
-        sides = "chains from both starts agree" if self.met else "chains from the two starts differ"
+        starts = "chains from the two starts differ"
+        if self.met:
+            starts = "chains from both starts agree"
         details = (
-            f"slowest: {self.slowest}; R-hat {self.rhat:.3f}; {sides}, p = {self.two_sided:.2g}"
+            f"{run}; slowest: {self.slowest}; R-hat {self.rhat:.3f}; {starts},"
+            f" p = {self.two_sided:.2g}"
         )
+        time = f"{count(self.relaxation)} {self.unit}"
         if self.resolved:
-            time = f"{count(self.relaxation)} {self.unit}"
-            return f"The relaxation time is {time} ({run}; {details})."
-        least = f"the relaxation time is at least {count(self.relaxation)} {self.unit}"
-        return f"Not resolved: {least} ({run}; {details})."
+            return f"The relaxation time is {time} ({details})."
+        return f"Not resolved: the relaxation time is at least {time} ({details})."
 
     def __str__(self) -> str:
         """Return the message."""
@@ -99,4 +102,6 @@ class Mixing(NamedTuple):
 
 def count(number: float) -> str:
     """Format a number of sweeps with at least two digits: "3.2", "45", "1,200"."""
-    return f"{number:,.0f}" if number >= 10 else f"{number:.1f}"
+    if number >= 10:
+        return f"{number:,.0f}"
+    return f"{number:.1f}"

@@ -66,13 +66,14 @@ class EquilibriumReport(NamedTuple):
 
     def _repr_html_(self) -> str:
         """Return a table, as notebooks show it."""
-        words = {True: "yes", False: "no", None: "not known"}
+        answers = {True: "yes", False: "no", None: "not known"}
+        k = "none" if self.k is None else f"{self.k:,}"
         time = "not known" if self.relaxation is None else f"{count(self.relaxation)} sweeps"
         rows = {
-            "trained at equilibrium": words[self.at_equilibrium],
-            "sweeps in an update": "none" if self.k is None else f"{self.k:,}",
+            "trained at equilibrium": answers[self.at_equilibrium],
+            "sweeps in an update": k,
             "relaxation time": time,
-            "chains agree with the model": words[self.chains_agree],
+            "chains agree with the model": answers[self.chains_agree],
             "": self.message,
         }
         return table("equilibrium report", rows)
@@ -126,38 +127,40 @@ def equilibrium(
 
     Source: Decelle, Furtlehner & Seoane 2021.
     """
-    title, (sampler, k) = _named(method, rbm, state)
-    if sampler is None or k is None:
-        said = f"{title[0].upper()}{title[1:]}: no chains are run, so no chain can lag behind."
-        return EquilibriumReport(None, None, None, None, None, said, mixing)
-    key_mixing, key_chains = jax.random.split(checked_key(key))
-    if mixing is None:
-        mixing = measured(rbm, key=key_mixing, starts=data, sampler=sampler, **settings)
-    ratio = k / mixing.relaxation if mixing.relaxation > 0 else math.inf
-    reached = ratio >= 1.0
-    at_equilibrium = None if reached and not mixing.resolved else reached
-    agree, p, cloud = None, 1.0, None
-    if state is not None and isinstance(method, AbstractGradient):
-        cloud = method.status(rbm, state).chains
-    if cloud is not None:
-        agree, p = _agree_with_distribution(rbm, sampler, cloud, mixing, key=key_chains)
-    said = _on_k(title, ratio, at_equilibrium, agree, mixing, sampler.unit)
-    said += "" if cloud is None else _on_chains(agree, p, at_equilibrium)
-    return EquilibriumReport(k, mixing.relaxation, ratio, at_equilibrium, agree, said, mixing)
-
-
-def _named(
-    method: Any, rbm: RBM, state: Any
-) -> tuple[str, tuple[AbstractSampler, int] | tuple[None, None]]:
-    """Return a method's name in words, the sampler of its chains, and its k."""
+    cloud = None
     if isinstance(method, AbstractGradient):
-        return method.about.title, method.status(rbm, state).kernel or (None, None)
-    if isinstance(method, bool) or not isinstance(method, int | np.integer):
+        title = method.about.title
+        status = method.status(rbm, state)
+        kernel = status.kernel
+        if state is not None:
+            cloud = status.chains
+    elif isinstance(method, int | np.integer) and not isinstance(method, bool):
+        title = f"Training with k = {method}"
+        kernel = Gibbs(1), positive_integer(method, "method")
+    else:
         raise InputError(
             "method: expected a gradient method such as hm.Persistent(hm.Gibbs(1)), or the number"
             f" of sweeps in an update; got {method!r}."
         )
-    return f"Training with k = {method}", (Gibbs(1), positive_integer(method, "method"))
+    if kernel is None:
+        message = f"{title[0].upper()}{title[1:]}: no chains are run, so no chain can lag behind."
+        return EquilibriumReport(None, None, None, None, None, message, mixing)
+    sampler, k = kernel
+    key_mixing, key_chains = jax.random.split(checked_key(key))
+    if mixing is None:
+        mixing = measured(rbm, key=key_mixing, starts=data, sampler=sampler, **settings)
+    ratio = k / mixing.relaxation if mixing.relaxation > 0 else math.inf
+    at_equilibrium = ratio >= 1.0
+    if at_equilibrium and not mixing.resolved:
+        at_equilibrium = None
+    agree = None
+    if cloud is None:
+        message = _on_k(title, ratio, at_equilibrium, agree, mixing, sampler.unit)
+    else:
+        agree, p = _agree_with_distribution(rbm, sampler, cloud, mixing, key=key_chains)
+        message = _on_k(title, ratio, at_equilibrium, agree, mixing, sampler.unit)
+        message += _on_chains(agree, p, at_equilibrium)
+    return EquilibriumReport(k, mixing.relaxation, ratio, at_equilibrium, agree, message, mixing)
 
 
 def _agree_with_distribution(
@@ -168,21 +171,25 @@ def _agree_with_distribution(
     The reference is the same chains, and others from the model without its weights, ten relaxation
     times later. Where the relaxation time is not known, chains that still drift do not agree.
     """
-    there = np.flatnonzero(np.asarray(cloud.weights))
-    v = jnp.asarray(cloud.states)[there[:MOST_CHAINS]]
+    present = np.flatnonzero(np.asarray(cloud.weights))
+    v = jnp.asarray(cloud.states)[present[:MOST_CHAINS]]
     n = len(v)
     if mixing.resolved:
         sweeps = math.ceil(LENGTH_IN_RELAXATIONS * max(1.0, mixing.relaxation))
     else:  # as much work as the measurement took
         sweeps = max(1, mixing.sweeps * mixing.chains // (2 * n))
     now, later = _now_and_later(rbm, sampler, v, slow_directions(rbm), jnp.asarray(sweeps), key=key)
-    now, later = (np.asarray(x, np.float64) for x in (now, later))
-    theirs = later if mixing.resolved else later[:, :n]
-    centre = theirs.mean(1, keepdims=True)
-    p = same_distribution(*(np.concatenate([x, (x - centre) ** 2]) for x in (now, theirs)))
+    now = np.asarray(now, np.float64)
+    reference = np.asarray(later, np.float64)
+    if not mixing.resolved:  # the same chains alone
+        reference = reference[:, :n]
+    centre = reference.mean(1, keepdims=True)
+    p = same_distribution(*(np.concatenate([x, (x - centre) ** 2]) for x in (now, reference)))
     if p < LEVEL:
         return False, p
-    return (True if mixing.resolved else None), p
+    if not mixing.resolved:
+        return None, p
+    return True, p
 
 
 @eqx.filter_jit
@@ -198,9 +205,9 @@ def _now_and_later(
     """Return observables of chains now, and of these and as many new chains some steps later."""
     key_base, key_start, key_move = jax.random.split(key, 3)
     both = jnp.concatenate([v, Gibbs(1).init(rbm, len(v), key=key_base).v])
-    begun = sampler.start(rbm, both, key=key_start)
-    moved = sampler.cloud(sampler.run(rbm, begun, sweeps, key=key_move)).states
-    now, later = (observables(rbm, x, directions).values() for x in (v, moved))
+    start = sampler.start(rbm, both, key=key_start)
+    end = sampler.cloud(sampler.run(rbm, start, sweeps, key=key_move)).states
+    now, later = (observables(rbm, x, directions).values() for x in (v, end))
     return jnp.stack(list(now)), jnp.stack(list(later))
 
 
@@ -224,11 +231,13 @@ def _on_k(
             f"{title} ran {_times(ratio)} longer than the relaxation time ({time}):"
             " trained at equilibrium."
         )
-    shorter, least = f"{_times(1 / ratio)} shorter", "" if mixing.resolved else "at least "
-    said = f"{title} ran {least}{shorter} than the relaxation time ({least}{time})"
+    bound = "" if mixing.resolved else "at least "
+    comparison = (
+        f"{title} ran {bound}{_times(1 / ratio)} shorter than the relaxation time ({bound}{time})"
+    )
     if agree:
-        return f"{said}: k alone does not keep it at equilibrium."
-    return f"{said}: its gradient may be biased; the log-likelihood tells what that cost."
+        return f"{comparison}: k alone does not keep it at equilibrium."
+    return f"{comparison}: its gradient may be biased; the log-likelihood tells what that cost."
 
 
 def _on_chains(agree: bool | None, p: float, at_equilibrium: bool | None) -> str:
@@ -240,11 +249,13 @@ def _on_chains(agree: bool | None, p: float, at_equilibrium: bool | None) -> str
         )
     if not agree:
         return f" The run's own chains do not agree with this model's distribution (p = {p:.2g})."
-    said = f"agree with this model's distribution (p = {p:.2g})"
+    result = f"agree with this model's distribution (p = {p:.2g})"
     if at_equilibrium:
-        return f" The run's own chains {said}."
-    return f" Yet its own chains {said}: they kept up with it at the end of the run."
+        return f" The run's own chains {result}."
+    return f" Yet its own chains {result}: they kept up with it at the end of the run."
 
 
 def _times(ratio: float) -> str:
-    return "far" if ratio > 1e6 else f"{count(ratio)} times"
+    if ratio > 1e6:
+        return "far"
+    return f"{count(ratio)} times"

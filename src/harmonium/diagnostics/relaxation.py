@@ -20,7 +20,7 @@ from ..rbm import RBM, checked_rbm
 from ..samplers import AbstractSampler, Gibbs
 from ..sharding import clock
 from ..statistics import same_distribution
-from .autocorrelation import certain_memory, estimates, relaxation_of
+from .autocorrelation import estimates, relaxation_bound, relaxation_of
 from .base import Mixing
 from .chain_observables import names_watched, slow_directions, watch
 
@@ -32,7 +32,7 @@ LENGTH_IN_TAU = 50
 LARGEST_RHAT = 1.01
 LEVEL = 0.01  # of the test whether chains from both starts agree
 ROWS = 10_000
-FILLING_SWEEPS = 100  # of missing values, with the seen ones held
+IMPUTING_SWEEPS = 100  # of missing values, with the observed ones held
 
 
 def mixing(
@@ -55,7 +55,7 @@ def mixing(
 
     τ = 1 + 2 Σ_t ρ(t) is the integrated autocorrelation time. A sweep v → h → v has eigenvalues
     1 = λ₁ > λ₂ ≥ … ≥ 0, and no observable's τ exceeds that of the slowest mode,
-    (1 + λ₂)/(1 − λ₂). The relaxation time is that of a mode with the largest τ found,
+    (1 + λ₂)/(1 − λ₂). The relaxation time is that of a mode with the largest measured τ,
 
         relaxation = −2 / log λ,    λ = (τ − 1)/(τ + 1),
 
@@ -64,10 +64,10 @@ def mixing(
     within 4 %. If more sweeps than that are run between updates, chains no longer depend on the
     update before.
 
-    A mode that no chain from either start finds cannot be detected: both groups of chains then
-    agree on the distribution of what was found. A slow mode of little probability contributes a
-    small share to every observable, and `relaxation` may be smaller than the relaxation time of
-    that mode by this share.
+    A mode that no chain from either start visits cannot be detected: both groups of chains then
+    agree on the distribution of what they visited. A slow mode of little probability contributes a
+    small fraction to every observable, and `relaxation` may be smaller than the relaxation time of
+    that mode by this fraction.
 
     Args:
         rbm: the model.
@@ -82,7 +82,7 @@ def mixing(
             last model alone decorrelates whenever replicas take turns at it. Steps of replica
             exchange are not a positive kernel: the result is then the relaxation time of the
             slowest observable, and no bound.
-        seconds: time after which a run is not prolonged.
+        seconds: time after which a run is not extended.
         progress: called with the fraction of the limits used, from 0 to 1.
 
     Raises:
@@ -91,30 +91,35 @@ def mixing(
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
-        >>> found = hm.mixing(rbm, key=jax.random.key(0), sweeps=1_024)
-        >>> found.resolved, abs(found.relaxation - 0.72) < 0.1  # −2 / log(1/16)
+        >>> mixing = hm.mixing(rbm, key=jax.random.key(0), sweeps=1_024)
+        >>> mixing.resolved, abs(mixing.relaxation - 0.72) < 0.1  # −2 / log(1/16)
         (True, True)
 
     Source: Decelle, Furtlehner & Seoane 2021; Vehtari et al. 2021 (R̂, effective sizes); Sokal 1997.
     """
     if not seconds > 0:
         raise InputError(f"seconds: expected a positive number; got {seconds}.")
-    began, report = clock(), progress or (lambda part: None)
-    run, target = _Run(rbm, chains, starts, key, sampler=sampler), 0
+    start = clock()
+    run = _Run(rbm, chains, starts, key, sampler=sampler)
     sweeps = positive_integer(sweeps, "sweeps")
 
     def used() -> float:
-        return min(1.0, max(run.sweeps / sweeps, (clock() - began) / seconds))
+        return min(1.0, max(run.sweeps / sweeps, (clock() - start) / seconds))
 
+    def report(fraction: float) -> None:
+        if progress is not None:
+            progress(fraction)
+
+    target = 0
     while True:
         target = min(max(FIRST_SWEEPS, 2 * target), sweeps)
         while run.sweeps < target and (used() < 1.0 or not run.sweeps):
-            run.go_on(target)
+            run.extend(target)
             report(used())
-        found = _judged(run)
-        if found.resolved or used() == 1.0:
+        measured = _measured(run)
+        if measured.resolved or used() == 1.0:
             report(1.0)
-            return found
+            return measured
 
 
 def trace(
@@ -148,20 +153,19 @@ def trace(
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
-        >>> found = hm.trace(rbm, key=jax.random.key(0), sweeps=100, every=10)
-        >>> found["free_energy"].shape  # chains, draws
+        >>> trace = hm.trace(rbm, key=jax.random.key(0), sweeps=100, every=10)
+        >>> trace["free_energy"].shape  # chains, draws
         (64, 10)
     """
-    run = _Run(
-        rbm, chains, starts, key, positive_integer(every, "every"), thinned=False, sampler=sampler
-    )
+    every = positive_integer(every, "every")
+    run = _Run(rbm, chains, starts, key, every, thinned=False, sampler=sampler)
     sweeps = positive_integer(sweeps, "sweeps")
     while run.sweeps + run.every <= sweeps:
-        run.go_on(sweeps)
+        run.extend(sweeps)
     if not run.sweeps:
         raise InputError(f"every: expected at most the {sweeps} sweeps of a chain; got {every}.")
-    seen = run.seen()
-    return {name: seen[:, i].T for i, name in enumerate(run.names)}
+    records = run.records()
+    return {name: records[:, i].T for i, name in enumerate(run.names)}
 
 
 class _Run:
@@ -178,71 +182,74 @@ class _Run:
         thinned: bool = True,
         sampler: AbstractSampler | None = None,
     ):
-        _check(rbm, chains)
+        checked_rbm(rbm)
+        if positive_integer(chains, "chains") < FEWEST_CHAINS:
+            raise InputError(
+                f"chains: expected at least {FEWEST_CHAINS}, half per start; got {chains}."
+            )
         key_base, key_other, key_start, self.key = jax.random.split(checked_key(key), 4)
-        self.rbm, self.chains, self.every, self.thinned = rbm, chains, every, thinned
-        self.sampler, self.sweeps = Gibbs(1) if sampler is None else sampler, 0
+        self.rbm = rbm
+        self.chains = chains
+        self.every = every
+        self.thinned = thinned
+        self.sampler = Gibbs(1) if sampler is None else sampler
+        self.sweeps = 0
         self.directions = slow_directions(rbm)
-        other = _other_side(rbm, starts, chains - chains // 2, key=key_other)
+        others = _starts_of_second_half(rbm, starts, chains - chains // 2, key=key_other)
         keys = key_base, key_start
-        self.state: Any = _from_both_sides(rbm, self.sampler, other, chains // 2, keys=keys)
+        self.state: Any = _started(rbm, self.sampler, others, chains // 2, keys=keys)
         self.names = names_watched(self.sampler, self.state, self.directions)
         self.parts: list[np.ndarray] = []
 
-    def go_on(self, target: int) -> None:
+    def extend(self, target: int) -> None:
         """Run one stretch of sweeps, towards a total of `target`."""
-        records = min(RECORDS_PER_DISPATCH, max(1, (target - self.sweeps) // self.every))
-        self.state, seen = watch(
+        count = min(RECORDS_PER_DISPATCH, max(1, (target - self.sweeps) // self.every))
+        self.state, records = watch(
             self.rbm,
             self.sampler,
             self.directions,
             self.state,
             first=jnp.asarray(self.sweeps, jnp.int32),
             every=jnp.asarray(self.every, jnp.int32),
-            records=jnp.asarray(records, jnp.int32),
+            records=jnp.asarray(count, jnp.int32),
             room=RECORDS_PER_DISPATCH,
             key=self.key,
         )
-        self.parts.append(np.asarray(seen)[:records])
-        self.sweeps += records * self.every
+        self.parts.append(np.asarray(records)[:count])
+        self.sweeps += count * self.every
         if not np.isfinite(self.parts[-1]).all():
             raise NotFiniteError(
                 f"Chains of {self.rbm}: observables are not finite after {self.sweeps:,} sweeps;"
                 " the model diverged, or its Z is not finite (see hm.finite_z)."
             )
         if self.thinned and sum(map(len, self.parts)) >= MOST_RECORDS:
-            self.parts, self.every = [self.seen()[1::2]], 2 * self.every
+            self.parts = [self.records()[1::2]]
+            self.every = 2 * self.every
 
-    def seen(self) -> np.ndarray:
+    def records(self) -> np.ndarray:
         """Return all records, shape (draws, observables, chains)."""
         return np.concatenate(self.parts)
 
 
-def _check(rbm: Any, chains: Any) -> None:
-    checked_rbm(rbm)
-    if positive_integer(chains, "chains") < FEWEST_CHAINS:
-        raise InputError(
-            f"chains: expected at least {FEWEST_CHAINS}, half per start; got {chains}."
-        )
-
-
-def _other_side(rbm: RBM, starts: Any, n: int, *, key: PRNGKeyArray) -> Array:
+def _starts_of_second_half(rbm: RBM, starts: Any, n: int, *, key: PRNGKeyArray) -> Array:
     """Return n visible states from rows, or from the hidden layer without weights."""
     if starts is None:
         return _from_hidden(rbm, n, key=key)
     key_rows, key_order = jax.random.split(key)
-    rows = starts.some(ROWS).rows(key=key_rows) if isinstance(starts, Dataset) else starts
+    rows = starts
+    if isinstance(starts, Dataset):
+        rows = starts.some(ROWS).rows(key=key_rows)
     rows = rbm.visible.validate(rows, "starts", missing=True)
     order = np.asarray(jax.random.permutation(key_order, len(rows)))
     chosen = rows[np.resize(order, n)]
     if not np.isnan(chosen).any():
         return rbm.visible.encode(chosen)
-    return _filled(rbm, from_numpy(chosen), key=jax.random.fold_in(key, 1))
+    return _imputed(rbm, from_numpy(chosen), key=jax.random.fold_in(key, 1))
 
 
 @eqx.filter_jit
-def _filled(rbm: RBM, rows: Array, *, key: PRNGKeyArray) -> Array:
-    return completed(rbm, with_missing(rbm.visible, rows), FILLING_SWEEPS, key=key)
+def _imputed(rbm: RBM, rows: Array, *, key: PRNGKeyArray) -> Array:
+    return completed(rbm, with_missing(rbm.visible, rows), IMPUTING_SWEEPS, key=key)
 
 
 @eqx.filter_jit
@@ -251,48 +258,57 @@ def _from_hidden(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Array:
 
 
 @eqx.filter_jit
-def _from_both_sides(
+def _started(
     rbm: RBM,
     sampler: AbstractSampler,
-    other: Array,
+    others: Array,
     n: int,
     *,
     keys: tuple[PRNGKeyArray, PRNGKeyArray],
 ) -> Any:
     """Start n chains from the model without its weights, and more chains from other states."""
     base = Gibbs(1).init(rbm, n, key=keys[0]).v
-    return sampler.start(rbm, jnp.concatenate([base, other]), key=keys[1])
+    return sampler.start(rbm, jnp.concatenate([base, others]), key=keys[1])
 
 
-def _judged(run: _Run) -> Mixing:
+def _measured(run: _Run) -> Mixing:
     """Compute all results from the last three quarters of a run."""
-    seen = np.moveaxis(run.seen().astype(np.float64), 0, -1)  # observables, chains, draws
-    seen = seen[..., seen.shape[-1] // 4 :]
-    spread = np.ptp(seen, axis=(1, 2))
-    moving = spread > 1e-5 * (1.0 + abs(seen).max(axis=(1, 2)))
-    names = [name for name, moves in zip(run.names, moving, strict=True) if moves]
-    seen, draws, half = seen[moving], seen.shape[-1], run.chains // 2
-    p = same_distribution(*np.split(_time_means(seen), [half], axis=1))
-    found = {name: estimates(x, run.every) for name, x in zip(names, seen, strict=True)}
-    tau = max((each.tau for each in found.values()), default=np.inf)
-    rhat = max((each.rhat for each in found.values()), default=np.inf)
-    long_enough = draws * run.every >= LENGTH_IN_TAU * tau
-    resolved = bool(long_enough and rhat < LARGEST_RHAT and p >= LEVEL)
+    x = np.moveaxis(run.records().astype(np.float64), 0, -1)  # (observables, chains, draws)
+    x = x[..., x.shape[-1] // 4 :]
+    draws = x.shape[-1]
+    is_moving = np.ptp(x, axis=(1, 2)) > 1e-5 * (1.0 + abs(x).max(axis=(1, 2)))
+    names = [name for name, moves in zip(run.names, is_moving, strict=True) if moves]
+    x = x[is_moving]
+    first, second = np.split(_time_means(x), [run.chains // 2], axis=1)
+    p = same_distribution(first, second)
+    observables = {name: estimates(own, run.every) for name, own in zip(names, x, strict=True)}
+    tau = max((observable.tau for observable in observables.values()), default=np.inf)
+    rhat = max((observable.rhat for observable in observables.values()), default=np.inf)
+    is_long = draws * run.every >= LENGTH_IN_TAU * tau
+    resolved = bool(is_long and rhat < LARGEST_RHAT and p >= LEVEL)
     if resolved:
         relaxation = run.every * relaxation_of(tau / run.every)
     else:
-        bound = max((certain_memory(x) for x in seen), default=0.0)
+        bound = max((relaxation_bound(own) for own in x), default=0.0)
         relaxation = min(run.every * bound, float(run.sweeps))
-    shown = int(np.clip(5 * tau / run.every, 2, draws // 2)) if names else 0
-    found = {
-        name: x._replace(autocorrelation=x.autocorrelation[:shown]) for name, x in found.items()
-    }
-    lags = run.every * np.arange(shown)
-    agree, unit = p >= LEVEL, run.sampler.unit
-    return Mixing(relaxation, resolved, p, agree, found, lags, run.sweeps, run.chains, unit)
+    n_lags = int(np.clip(5 * tau / run.every, 2, draws // 2)) if names else 0
+    return Mixing(
+        relaxation=relaxation,
+        resolved=resolved,
+        two_sided=p,
+        met=p >= LEVEL,
+        observables={
+            name: observable._replace(autocorrelation=observable.autocorrelation[:n_lags])
+            for name, observable in observables.items()
+        },
+        lags=run.every * np.arange(n_lags),
+        sweeps=run.sweeps,
+        chains=run.chains,
+        unit=run.sampler.unit,
+    )
 
 
-def _time_means(seen: np.ndarray) -> np.ndarray:
+def _time_means(x: np.ndarray) -> np.ndarray:
     """Return each chain's means of the observables and of their squared deviations."""
-    deviations = seen - seen.mean(axis=(1, 2), keepdims=True)
-    return np.concatenate([seen.mean(-1), (deviations**2).mean(-1)])
+    deviations = x - x.mean(axis=(1, 2), keepdims=True)
+    return np.concatenate([x.mean(-1), (deviations**2).mean(-1)])

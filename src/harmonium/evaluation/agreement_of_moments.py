@@ -24,8 +24,8 @@ class MomentAgreement(NamedTuple):
         samples: the coefficient of samples and data; NaN where one side does not vary.
         slope: of the samples' moments on the data's, through the origin: below 1 if correlations
             are too weak.
-        others: the coefficient of other rows of data, as many as there are samples, and the data:
-            what a perfect sampler would have. None if there are no others.
+        others: the coefficient of other rows of data, as many as there are samples, and the data,
+            as a perfect sampler would have it. None if there are no others.
         count: how many moments were compared.
 
     Example:
@@ -65,29 +65,34 @@ def moment_agreement(
         >>> pairs.count, bool(pairs.samples > 0.9)  # 0 and 1, as 2 and 3, are equal in both
         (6, True)
     """
-    clouds = {"samples": checked_rows(samples, "samples"), "data": checked_rows(data, "data")}
+    sets = {"samples": checked_rows(samples, "samples"), "data": checked_rows(data, "data")}
     if others is not None:
-        rows = checked_rows(others, "others")  # drawn at random: a file may be sorted
-        chosen = np.random.default_rng(0).permutation(len(rows))[: len(clouds["samples"])]
-        clouds["others"] = rows[chosen]
-    columns = clouds["data"].shape[1]
+        rows = checked_rows(others, "others")
+        order = np.random.default_rng(0).permutation(len(rows))  # a file may be sorted
+        sets["others"] = rows[order[: len(sets["samples"])]]
+    columns = sets["data"].shape[1]
     variables = variables_of(states, columns)
-    for name, rows in clouds.items():
+    for name, rows in sets.items():
         if rows.shape[1] != columns:
             raise InputError(f"{name}: expected {columns} columns, as data; got {rows.shape[1]}.")
         check_codes(rows, name, variables)
-    values = {name: variables.of(rows) for name, rows in clouds.items()}
-    found = []
+    values = {name: variables.of(rows) for name, rows in sets.items()}
+    agreements = []
     for order, title in NAMES.items():
         if columns < order:
             continue
-        which = groups(variables, order, MOST_GROUPS)
-        moments = {
-            name: cumulants(each, np.full((1, len(each)), 1.0 / len(each)), which)[0]
-            for name, each in values.items()
-        }
-        x, y = moments["data"], moments["samples"]
+        groups_of_order = groups(variables, order, MOST_GROUPS)
+        x = _moments(values["data"], groups_of_order)
+        y = _moments(values["samples"], groups_of_order)
+        perfect = None
+        if others is not None:
+            perfect = pearson(x, _moments(values["others"], groups_of_order))
         slope = float(x @ y / (x @ x)) if x.any() else np.nan
-        perfect = pearson(x, moments["others"]) if others is not None else None
-        found.append(MomentAgreement(title, pearson(x, y), slope, perfect, len(which)))
-    return found
+        agreements.append(
+            MomentAgreement(title, pearson(x, y), slope, perfect, len(groups_of_order))
+        )
+    return agreements
+
+
+def _moments(values: np.ndarray, which: np.ndarray) -> np.ndarray:
+    return cumulants(values, np.full((1, len(values)), 1.0 / len(values)), which)[0]

@@ -8,10 +8,11 @@ import numpy as np
 
 FEWEST_ROWS = 20  # with fewer rows, the spread over the splits says little
 FAR = 3.0  # of 4,200 perfect samplers, for seven kinds of data, 0.2 % had any |z| above it
-NOTHING = 1e-12  # relative to a score: rounding errors
+ROUNDING = 1e-12  # relative to a score
 
+# Words for scores above and below that of a perfect sampler.
 _USUAL = ("worse than other rows of data", "nearer than other rows of data: copies?")
-_WORDS = {  # for scores above and below that of a perfect sampler
+_WORDS = {
     "AATS": ("can be told from data", "too near to data: copies?"),
     "AA truth": ("data nearer to data than to samples", "data nearer to samples than to data"),
     "AA syn": ("samples nearer to samples than to data", "samples nearer to data than to samples"),
@@ -55,11 +56,13 @@ class Score(NamedTuple):
 
         It is conservative: for perfect samplers its standard deviation is at most about 1.
         """
-        gap = self.value - self.perfect
-        if abs(gap) <= NOTHING * max(abs(self.value), abs(self.perfect)):
+        difference = self.value - self.perfect
+        if abs(difference) <= ROUNDING * max(abs(self.value), abs(self.perfect)):
             return 0.0
-        scale = float(np.hypot(self.error, self.spread))
-        return gap / scale if scale > NOTHING * abs(gap) else float(np.copysign(np.inf, gap))
+        error = float(np.hypot(self.error, self.spread))
+        if error <= ROUNDING * abs(difference):
+            return float(np.copysign(np.inf, difference))
+        return difference / error
 
     @property
     def is_as_data(self) -> bool:
@@ -99,8 +102,8 @@ class Quality(NamedTuple):
 
     Example:
         >>> data = np.random.default_rng(0).integers(0, 2, (400, 4))
-        >>> found = hm.sample_quality(data[:100], data[100:])
-        >>> len(found.scores), found.splits, found.privacy_loss  # no held-out rows were given
+        >>> quality = hm.sample_quality(data[:100], data[100:])
+        >>> len(quality.scores), quality.splits, quality.privacy_loss  # no held-out rows
         (8, 40, None)
     """
 

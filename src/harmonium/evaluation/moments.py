@@ -13,7 +13,7 @@ from ..checks import positive_integer
 from ..errors import InputError
 from ..layers import AbstractLayer
 
-AS_IT_IS = -1
+NUMERIC = -1  # the code of a numeric column
 MOST_LISTED = 150_000
 BLOCK = 128
 ROUNDING = 1e-13  # of the largest product of values
@@ -21,20 +21,21 @@ NO_VARIANCE = 1e-12  # of the largest variance: an axis with less has rounding e
 
 
 class Variables(NamedTuple):
-    """Variables to average: entry `column` of a row, or whether it equals `code` if `code` ≥ 0."""
+    """Variables to average: entry `column` of a row, or whether it equals `code` ≥ 0."""
 
     column: np.ndarray
     code: np.ndarray
 
     def of(self, rows: np.ndarray, which: Any = slice(None)) -> np.ndarray:
         """Return the values of the selected variables, shape (rows, which)."""
-        entries, codes = rows[:, self.column[which]], self.code[which]
-        return np.where(codes == AS_IT_IS, entries, entries == codes).astype(float)
+        entries = rows[:, self.column[which]]
+        codes = self.code[which]
+        return np.where(codes == NUMERIC, entries, entries == codes).astype(float)
 
     @property
     def metric(self) -> np.ndarray:
         """The weight of each variable in squared distances: two different codes are 1 apart."""
-        return np.where(self.code == AS_IT_IS, 1.0, 0.5)
+        return np.where(self.code == NUMERIC, 1.0, 0.5)
 
 
 def variables_of(states: Any, columns: int) -> Variables:
@@ -47,14 +48,16 @@ def variables_of(states: Any, columns: int) -> Variables:
     Raises:
         InputError: states are not whole numbers, or not one for each column.
     """
-    counts = [1 if states is None else states] * columns if np.ndim(states) == 0 else list(states)
+    if states is None:
+        states = 1
+    counts = [states] * columns if np.ndim(states) == 0 else list(states)
     if len(counts) != columns:
         raise InputError(
-            f"states: expected one number, or one for each of the {columns} columns; found"
-            f" {len(counts)}. Pass the number of states of each column."
+            f"states: expected one number, or one for each of the {columns} columns; got"
+            f" {len(counts)}; pass the number of states of each column."
         )
     counts = [positive_integer(count, "states") for count in counts]
-    codes = [np.arange(count) if count > 1 else [AS_IT_IS] for count in counts]
+    codes = [np.arange(count) if count > 1 else [NUMERIC] for count in counts]
     return Variables(np.repeat(np.arange(columns), counts), np.concatenate(codes))
 
 
@@ -68,15 +71,15 @@ def check_codes(rows: np.ndarray, name: str, variables: Variables) -> None:
     """Raise InputError unless columns of codes hold whole numbers in their range."""
     last = np.zeros(rows.shape[1], int)
     last[variables.column] = variables.code  # codes ascend, so the largest of a column stays
-    coded = last != AS_IT_IS
+    coded = last != NUMERIC
     entries = rows[:, coded]
     wrong = (entries < 0) | (entries > last[coded]) | (entries != np.floor(entries))
     if wrong.any():
         row, place = (int(i) for i in np.argwhere(wrong)[0])
         column = int(np.flatnonzero(coded)[place])
         raise InputError(
-            f"{name}: expected codes from 0 to {last[column]}; found {rows[row, column]} in row"
-            f" {row}, column {column}. Check `states`."
+            f"{name}: expected codes from 0 to {last[column]}; got {rows[row, column]} in row"
+            f" {row}, column {column}; check `states`."
         )
 
 
@@ -85,14 +88,16 @@ def groups(variables: Variables, order: int, most: int) -> np.ndarray:
 
     All groups, or a random choice of `most` of them, which is the same at every call.
     """
-    n, rng = len(variables.column), np.random.default_rng(0)
+    n = len(variables.column)
+    rng = np.random.default_rng(0)
     if math.comb(n, order) <= MOST_LISTED:
-        found = np.array(list(itertools.combinations(range(n), order)), int).reshape(-1, order)
+        candidates = np.array(list(itertools.combinations(range(n), order)), int)
+        candidates = candidates.reshape(-1, order)
     else:
-        found = np.unique(np.sort(rng.integers(n, size=(4 * most, order)), axis=1), axis=0)
-    owners = variables.column[found]  # ascending, as the groups are
-    found = found[(np.diff(owners, axis=1) > 0).all(axis=1)]
-    return rng.permutation(found)[:most]
+        candidates = np.unique(np.sort(rng.integers(n, size=(4 * most, order)), axis=1), axis=0)
+    columns = variables.column[candidates]  # ascending, as the groups are
+    are_different = (np.diff(columns, axis=1) > 0).all(axis=1)
+    return rng.permutation(candidates[are_different])[:most]
 
 
 def principal_axes(values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -113,17 +118,19 @@ def principal_axes(values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarr
 
     centred = values - values.mean(axis=0)
     n, columns = centred.shape
-    wide = columns > n
-    product = centred @ centred.T if wide else centred.T @ centred
+    is_wide = columns > n
+    product = centred @ centred.T if is_wide else centred.T @ centred  # the smaller of the two
     size = len(product)
-    found, axes = eigh(product, subset_by_index=[max(0, size - count), size - 1])
-    found, axes = found[::-1], axes[:, ::-1]
-    kept = found > NO_VARIANCE * max(float(found[0]), np.finfo(float).tiny)
-    found, axes = found[kept], axes[:, kept]
-    if wide:
-        axes = centred.T @ axes / np.sqrt(found)
-    largest = axes[np.abs(axes).argmax(axis=0), np.arange(len(found))]
-    return axes * np.sign(largest), found / n
+    eigenvalues, axes = eigh(product, subset_by_index=[max(0, size - count), size - 1])
+    eigenvalues = eigenvalues[::-1]
+    axes = axes[:, ::-1]
+    has_variance = eigenvalues > NO_VARIANCE * max(float(eigenvalues[0]), np.finfo(float).tiny)
+    eigenvalues = eigenvalues[has_variance]
+    axes = axes[:, has_variance]
+    if is_wide:
+        axes = centred.T @ axes / np.sqrt(eigenvalues)
+    largest = axes[np.abs(axes).argmax(axis=0), np.arange(len(eigenvalues))]
+    return axes * np.sign(largest), eigenvalues / n
 
 
 def pearson(x: np.ndarray, y: np.ndarray) -> float:
@@ -141,9 +148,9 @@ def squared_distances(values: np.ndarray, metric: np.ndarray) -> np.ndarray:
     """
     scaled = values * metric
     squares = (scaled * values).sum(axis=1)
-    found = squares[:, None] + squares - 2.0 * scaled @ values.T
-    np.fill_diagonal(found, 0.0)
-    return np.maximum(found, 0.0)
+    distances = squares[:, None] + squares - 2.0 * scaled @ values.T
+    np.fill_diagonal(distances, 0.0)
+    return np.maximum(distances, 0.0)
 
 
 def cumulants(values: np.ndarray, weights: np.ndarray, which: np.ndarray) -> np.ndarray:
@@ -162,12 +169,13 @@ def cumulants(values: np.ndarray, weights: np.ndarray, which: np.ndarray) -> np.
     """
     used, places = np.unique(which, return_inverse=True)
     columns = np.ascontiguousarray(values.T[used])
-    means, places = weights @ columns.T, places.reshape(which.shape)
+    means = weights @ columns.T
+    places = places.reshape(which.shape)
     blocks = (places[b : b + BLOCK].T for b in range(0, len(which), BLOCK))
-    parts = [means[:, :0], *(_of_block(columns, weights, means, members) for members in blocks)]
-    found = np.concatenate(parts, axis=1)
+    parts = [_of_block(columns, weights, means, members) for members in blocks]
+    values = np.concatenate([means[:, :0], *parts], axis=1)  # there may be no group
     rounding = ROUNDING * np.abs(columns).max(axis=1)[places].prod(axis=1)
-    return np.where(np.abs(found) > rounding, found, 0.0)
+    return np.where(np.abs(values) > rounding, values, 0.0)
 
 
 def _of_block(

@@ -40,26 +40,26 @@ def single_changes(rbm: RBM, row: Any) -> Float[np.ndarray, "units states"]:
         [[-0.693, 0.0], [-0.693, 0.0], [0.0, 0.693], [0.0, 0.0]]
     """
     values = values_of_units(checked_rbm(rbm).visible)
-    here = rbm.visible.validate(np.atleast_2d(row), "row")
-    if len(here) != 1:
-        raise InputError(f"row: expected one row; got {len(here)}.")
-    found = np.full(values.shape, np.nan)
+    rows = rbm.visible.validate(np.atleast_2d(row), "row")
+    if len(rows) != 1:
+        raise InputError(f"row: expected one row; got {len(rows)}.")
+    changes = np.full(values.shape, np.nan)
+    v = rbm.visible.encode(rows[0])
+    units = np.arange(len(values))
     for place, column in enumerate(values.T):
-        known = ~np.isnan(column)
-        others = np.repeat(here, len(column), axis=0).astype(float)
-        others[np.arange(len(column)), np.arange(len(column))] = np.where(known, column, here[0])
-        found[:, place] = np.where(known, _differences(rbm, here[0], others), np.nan)
-    return found
-
-
-def _differences(rbm: RBM, row: np.ndarray, others: np.ndarray) -> np.ndarray:
-    return np.asarray(_log_odds(rbm, rbm.visible.encode(row), rbm.visible.encode(others)))
+        is_value = ~np.isnan(column)
+        mutants = np.repeat(rows, len(units), axis=0).astype(float)
+        mutants[units, units] = np.where(is_value, column, rows[0])
+        log_odds = np.asarray(_log_odds(rbm, v, rbm.visible.encode(mutants)))
+        changes[:, place] = np.where(is_value, log_odds, np.nan)
+    return changes
 
 
 @eqx.filter_jit
 def _log_odds(rbm: RBM, v: Array, others: Array) -> Array:
     """Return F(v) − F(v′), summed unit by unit, so that nothing large is subtracted."""
-    visible, hidden = rbm.visible, rbm.hidden
-    dearer = visible.unit_energies(others) - visible.unit_energies(v)
-    gained = hidden.unit_cgfs(rbm.inputs_to_h(others)) - hidden.unit_cgfs(rbm.inputs_to_h(v))
-    return jnp.sum(gained, axis=-1) - jnp.sum(dearer, axis=-1)
+    visible = rbm.visible
+    hidden = rbm.hidden
+    energies = visible.unit_energies(others) - visible.unit_energies(v)
+    cgfs = hidden.unit_cgfs(rbm.inputs_to_h(others)) - hidden.unit_cgfs(rbm.inputs_to_h(v))
+    return jnp.sum(cgfs, axis=-1) - jnp.sum(energies, axis=-1)

@@ -40,7 +40,7 @@ def pseudo_log_likelihoods(rbm: RBM, rows: Any) -> np.ndarray:
     if rbm.visible.n_states is None:
         raise InputError(f"Pseudo-likelihood of {rbm.visible}: expected a discrete visible layer.")
     array = rbm.visible.validate(rows)
-    return in_parts(lambda some, _: _of_rows(rbm, some), array, PROPOSALS_AT_ONCE * rbm.widest)
+    return in_parts(lambda part, _: _of_rows(rbm, part), array, PROPOSALS_AT_ONCE * rbm.widest)
 
 
 @eqx.filter_jit

@@ -23,10 +23,10 @@ MOST_GROUPS = 2_000
 MOST_AXES = 20
 
 
-class _Found(NamedTuple):
+class _Splits(NamedTuple):
     """A score in each split: of the samples, of samples redrawn with replacement, and of B."""
 
-    ours: np.ndarray
+    samples: np.ndarray
     redrawn: np.ndarray
     fresh: np.ndarray
 
@@ -79,14 +79,14 @@ def sample_quality(
       leading principal axes of all compared rows, samples included, so that neither set is
       favoured. (This definition is harmonium's own; along the axes of the data alone, variance in
       other directions would be missed.)
-    - AA truth: the share of rows of A whose nearest neighbour is in A rather than in S. AA syn:
-      the share of rows of S whose nearest neighbour is in S. AATS: their mean. Where several rows
-      are equally near, as is common for discrete rows, each counts by its fraction. The row itself
-      is left out, and so is one partner row in the other set, so that a perfect sampler has 0.5 on
-      average.
+    - AA truth: the fraction of rows of A whose nearest neighbour is in A rather than in S. AA syn:
+      the fraction of rows of S whose nearest neighbour is in S. AATS: their mean. Where several
+      rows are equally near, as is common for discrete rows, each counts by its fraction. The row
+      itself is left out, and so is one partner row in the other set, so that a perfect sampler has
+      0.5 on average.
     - energy: 2⟨d(s, a)⟩ − ⟨d(s, s′)⟩ − ⟨d(a, a′)⟩ over different rows, which is unbiased.
-    - privacy loss: AATS of held-out rows minus AATS of A. Copies are found only among the compared
-      rows: for large data, `rows` of them are a small part.
+    - privacy loss: AATS of held-out rows minus AATS of A. Copies are detected only among the
+      compared rows: for large data, `rows` of them are a small part.
 
     The squared distance d² is the number of columns of codes that differ plus the squared Euclidean
     distance of the other columns; scale columns with different units first.
@@ -115,34 +115,24 @@ def sample_quality(
     Source: Yale et al. 2020 (AATS, privacy loss); Székely & Rizzo 2013 (energy distance); Decelle,
     Furtlehner & Seoane 2021 (several such scores side by side, for RBMs).
     """
-    theirs = checked_rows(data, "data")
-    held = theirs[:0] if held_out is None else checked_beside(held_out, "held_out", theirs)
-    parts = {
-        "samples": checked_beside(samples, "samples", theirs),
-        "data": theirs,
-        "held_out": held,
-    }
-    variables = variables_of(states, theirs.shape[1])
+    data = checked_rows(data, "data")
+    parts = {"samples": checked_beside(samples, "samples", data), "data": data}
+    parts["held_out"] = data[:0]
+    if held_out is not None:
+        parts["held_out"] = checked_beside(held_out, "held_out", data)
+    variables = variables_of(states, data.shape[1])
     for name, part in parts.items():
         check_codes(part, name, variables)
-    if len(theirs) < 2:
-        raise InputError("data: expected at least two rows, to be split; found 1. Pass more.")
-    rng = _generator(seed)
-    limits = positive_integer(rows, "rows"), _checked_splits(splits)
-    sets = _draw(list(parts.values()), variables, *limits, rng=rng)
-    return _scored(sets, variables, rng=rng)
-
-
-def _checked_splits(splits: Any) -> int:
-    if positive_integer(splits, "splits") < 2:
-        raise InputError("splits: expected at least 2, to measure the spread of scores; got 1.")
-    return int(splits)
-
-
-def _generator(seed: Any) -> np.random.Generator:
+    if len(data) < 2:
+        raise InputError("data: expected at least two rows, to be split; got 1.")
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InputError(f"seed: expected a whole number of at least 0; got {seed!r}.")
-    return np.random.default_rng(seed)
+    rows = positive_integer(rows, "rows")
+    if positive_integer(splits, "splits") < 2:
+        raise InputError("splits: expected at least 2, to measure the spread of scores; got 1.")
+    rng = np.random.default_rng(seed)
+    sets = _draw(list(parts.values()), variables, rows, splits, rng=rng)
+    return _quality(sets, variables, rng=rng)
 
 
 def _draw(
@@ -154,45 +144,55 @@ def _draw(
     rng: np.random.Generator,
 ) -> _Sets:
     """Draw the rows to compare, and assign them to the sets of each split."""
-    samples, data, held = parts
+    samples, data, held_out = parts
     k = min(len(samples), len(data) // 2, most)
-    sizes = k, min(len(data), 2 * most), min(len(held), k)
-    rows = [p[rng.choice(len(p), n, replace=False)] for p, n in zip(parts, sizes, strict=True)]
-    first = np.cumsum([0, *sizes])
-    orders = [
-        np.stack([start + rng.permutation(n) for _ in range(splits)])
-        for start, n in zip(first[:-1], sizes, strict=True)
+    sizes = k, min(len(data), 2 * most), min(len(held_out), k)
+    pool = [
+        part[rng.choice(len(part), size, replace=False)]
+        for part, size in zip(parts, sizes, strict=True)
     ]
-    values = variables.of(np.concatenate(rows))
+    samples, data, held_out = (
+        np.stack([start + rng.permutation(size) for _ in range(splits)])
+        for start, size in zip(np.cumsum([0, *sizes[:-1]]), sizes, strict=True)
+    )
+    values = variables.of(np.concatenate(pool))
     return _Sets(
         values=values - values[k],  # whole numbers stay whole, and constant columns become 0
         metric=variables.metric,
-        samples=orders[0],
-        data=orders[1][:, :k],
-        fresh=orders[1][:, k : 2 * k],
-        held_out=orders[2],
+        samples=samples,
+        data=data[:, :k],
+        fresh=data[:, k : 2 * k],
+        held_out=held_out,
     )
 
 
-def _scored(sets: _Sets, variables: Variables, *, rng: np.random.Generator) -> Quality:
+def _quality(sets: _Sets, variables: Variables, *, rng: np.random.Generator) -> Quality:
     """Compute all scores, those of samples and those of fresh rows."""
-    k, h = sets.data.shape[1], sets.held_out.shape[1]
-    weights, squares = _weights(sets, rng), squared_distances(sets.values, sets.metric)
+    k = sets.data.shape[1]
+    h = sets.held_out.shape[1]
+    weights = _weights(sets, rng)
+    squares = squared_distances(sets.values, sets.metric)
     compared = sets.values[: weights.shape[1]]
-    halves = [_accuracies(squares, sets.data, rows) for rows in (sets.samples, sets.fresh)]
-    pairs, triples = (groups(variables, order, MOST_GROUPS) for order in (2, 3))
+    accuracies = _accuracies(squares, sets.data, sets.samples)
+    fresh_accuracies = _accuracies(squares, sets.data, sets.fresh)
 
-    def moments(name: str, which: np.ndarray) -> Score:
+    def moments(name: str, order: int) -> Score | None:
+        which = groups(variables, order, MOST_GROUPS)
+        if not len(which):
+            return None
         return _score(name, _errors(compared, weights, which), k)
 
-    def accuracy(name: str, side: slice) -> Score:
-        ours, fresh = (found[:, side].mean(axis=1) for found in halves)
-        return _score(name, _Found(ours, ours, fresh), k)
+    def accuracy(name: str, halves: slice) -> Score:
+        samples = accuracies[:, halves].mean(axis=1)
+        fresh = fresh_accuracies[:, halves].mean(axis=1)
+        return _score(name, _Splits(samples, samples, fresh), k)
 
+    means = moments("means", 1)
+    assert means is not None  # there is a column
     return Quality(
-        means=moments("means", groups(variables, 1, MOST_GROUPS)),
-        covariances=moments("covariances", pairs) if len(pairs) else None,
-        triples=moments("three-point correlations", triples) if len(triples) else None,
+        means=means,
+        covariances=moments("covariances", 2),
+        triples=moments("three-point correlations", 3),
         spectrum=_score("spectrum", _spectra(compared, weights), k),
         aats=accuracy("AATS", slice(None)),
         aa_truth=accuracy("AA truth", slice(0, 1)),
@@ -203,10 +203,15 @@ def _scored(sets: _Sets, variables: Variables, *, rng: np.random.Generator) -> Q
     )
 
 
-def _score(name: str, found: _Found, rows: int) -> Score:
-    perfect, spread = found.fresh.mean().item(), found.fresh.std(ddof=1).item()
-    error = found.redrawn.std(ddof=1).item()
-    return Score(name, found.ours.mean().item(), error, perfect, spread, rows)
+def _score(name: str, splits: _Splits, rows: int) -> Score:
+    return Score(
+        name,
+        value=splits.samples.mean().item(),
+        error=splits.redrawn.std(ddof=1).item(),
+        perfect=splits.fresh.mean().item(),
+        spread=splits.fresh.std(ddof=1).item(),
+        rows=rows,
+    )
 
 
 def _weights(sets: _Sets, rng: np.random.Generator) -> np.ndarray:
@@ -219,80 +224,101 @@ def _weights(sets: _Sets, rng: np.random.Generator) -> np.ndarray:
     return weights
 
 
-def _parted(found: np.ndarray) -> list[np.ndarray]:
-    """Split an array along the groups of rows of `_weights`: S, each A, each B, each S redrawn."""
-    splits = len(found) // 3
-    return np.split(found, [1, 1 + splits, 1 + 2 * splits])
+class _ByWeights(NamedTuple):
+    """Parts of an array whose first axis is that of `_weights`."""
+
+    samples: np.ndarray
+    data: np.ndarray
+    fresh: np.ndarray
+    redrawn: np.ndarray
+
+
+def _by_weights(array: np.ndarray) -> _ByWeights:
+    splits = len(array) // 3
+    return _ByWeights(*np.split(array, [1, 1 + splits, 1 + 2 * splits]))
 
 
 def _root_mean_square(differences: np.ndarray) -> np.ndarray:
     return np.sqrt(np.square(differences).sum(axis=1) / max(1, differences.shape[1]))
 
 
-def _errors(values: np.ndarray, weights: np.ndarray, which: np.ndarray) -> _Found:
+def _errors(values: np.ndarray, weights: np.ndarray, which: np.ndarray) -> _Splits:
     """Return the root mean square errors of the cumulants of these groups."""
-    ours, data, fresh, redrawn = _parted(cumulants(values, weights, which))
-    return _Found(*(_root_mean_square(each - data) for each in (ours, redrawn, fresh)))
+    moments = _by_weights(cumulants(values, weights, which))
+    return _Splits(
+        _root_mean_square(moments.samples - moments.data),
+        _root_mean_square(moments.redrawn - moments.data),
+        _root_mean_square(moments.fresh - moments.data),
+    )
 
 
-def _spectra(values: np.ndarray, weights: np.ndarray) -> _Found:
+def _spectra(values: np.ndarray, weights: np.ndarray) -> _Splits:
     """Return the relative differences of variances along the leading axes of all rows compared."""
     axes, _ = principal_axes(values, MOST_AXES)
     projected = (values - values.mean(axis=0)) @ axes
     squares = np.arange(axes.shape[1])[:, None].repeat(2, axis=1)
-    ours, data, fresh, redrawn = _parted(cumulants(projected, weights, squares))
+    variances = _by_weights(cumulants(projected, weights, squares))
 
-    def difference(one: np.ndarray) -> np.ndarray:
-        total = one + data
-        return _root_mean_square((one - data) / np.where(total > 0.0, total, 1.0))
+    def difference(own: np.ndarray) -> np.ndarray:
+        total = own + variances.data
+        return _root_mean_square((own - variances.data) / np.where(total > 0.0, total, 1.0))
 
-    return _Found(*(difference(each) for each in (ours, redrawn, fresh)))
+    return _Splits(
+        difference(variances.samples),
+        difference(variances.redrawn),
+        difference(variances.fresh),
+    )
 
 
 def _accuracies(squares: np.ndarray, truths: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return AA truth and AA syn of each split, shape (splits, 2)."""
     squares = squares.astype(np.float32)  # only the order of distances matters
-    return np.stack([_halves(squares, t, o) for t, o in zip(truths, others, strict=True)])
+    return np.stack([_halves(squares, *pair) for pair in zip(truths, others, strict=True)])
 
 
 def _halves(squares: np.ndarray, truth: np.ndarray, syn: np.ndarray) -> np.ndarray:
-    """Return the mean share of rows of the same set among the nearest rows, for both sets.
+    """Return the mean fraction of rows of the same set among the nearest rows, for both sets.
 
     The diagonals are left out: the row itself in its own set, its partner in the other set.
     """
     across = squares[np.ix_(truth, syn)]
     np.fill_diagonal(across, np.inf)
-    found = []
-    for side, beyond in ((truth, across), (syn, across.T)):
-        own = squares[np.ix_(side, side)]
-        np.fill_diagonal(own, np.inf)
-        nearest = np.minimum(own.min(axis=1), beyond.min(axis=1))[:, None]
-        ours, theirs = (own == nearest).sum(axis=1), (beyond == nearest).sum(axis=1)
-        found.append((ours / (ours + theirs)).mean())
-    return np.array(found)
+    fractions = []
+    for rows, to_other in ((truth, across), (syn, across.T)):
+        to_own = squares[np.ix_(rows, rows)]
+        np.fill_diagonal(to_own, np.inf)
+        nearest = np.minimum(to_own.min(axis=1), to_other.min(axis=1))[:, None]
+        own = (to_own == nearest).sum(axis=1)
+        other = (to_other == nearest).sum(axis=1)
+        fractions.append((own / (own + other)).mean())
+    return np.array(fractions)
 
 
-def _privacy_losses(squares: np.ndarray, sets: _Sets) -> _Found:
+def _privacy_losses(squares: np.ndarray, sets: _Sets) -> _Splits:
     """Return AATS of held-out rows minus that of data, for as many rows as are held out."""
     h = sets.held_out.shape[1]
 
     def loss(rows: np.ndarray) -> np.ndarray:
-        near = _accuracies(squares, sets.data[:, :h], rows[:, :h])
-        return (_accuracies(squares, sets.held_out, rows[:, :h]) - near).mean(axis=1)
+        to_data = _accuracies(squares, sets.data[:, :h], rows[:, :h])
+        return (_accuracies(squares, sets.held_out, rows[:, :h]) - to_data).mean(axis=1)
 
-    ours = loss(sets.samples)
-    return _Found(ours, ours, loss(sets.fresh))
+    samples = loss(sets.samples)
+    return _Splits(samples, samples, loss(sets.fresh))
 
 
-def _energies(squares: np.ndarray, weights: np.ndarray, k: int) -> _Found:
+def _energies(squares: np.ndarray, weights: np.ndarray, k: int) -> _Splits:
     """Return the energy distances, over pairs of different rows (U-statistics)."""
     n = weights.shape[1]
-    reach = weights @ np.sqrt(squares[:n, :n])
-    within = (weights * reach).sum(axis=1) * k / max(1, k - 1)
-    _, to_data, _, _ = _parted(reach)
-    inside, parts = _parted(within), _parted(weights)
+    mean_distances = weights @ np.sqrt(squares[:n, :n])  # of each row to those of each weighting
+    within = _by_weights((weights * mean_distances).sum(axis=1) * k / max(1, k - 1))
+    to_data = _by_weights(mean_distances).data
+    by_set = _by_weights(weights)
 
-    def distance(which: int) -> np.ndarray:
-        return 2.0 * (parts[which] * to_data).sum(axis=1) - inside[which] - inside[1]
+    def distance(own_weights: np.ndarray, own_within: np.ndarray) -> np.ndarray:
+        return 2.0 * (own_weights * to_data).sum(axis=1) - own_within - within.data
 
-    return _Found(distance(0), distance(3), distance(2))
+    return _Splits(
+        distance(by_set.samples, within.samples),
+        distance(by_set.redrawn, within.redrawn),
+        distance(by_set.fresh, within.fresh),
+    )

@@ -35,7 +35,7 @@ def reconstruction_errors(rbm: RBM, rows: Any) -> np.ndarray:
     Source: Hinton 2010, section 5.
     """
     array = rbm.visible.validate(rows)
-    return in_parts(lambda some, _: _of_rows(rbm, some), array, rbm.widest)
+    return in_parts(lambda part, _: _of_rows(rbm, part), array, rbm.widest)
 
 
 @eqx.filter_jit

@@ -14,18 +14,17 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from .._numerics import from_numpy
 from ..checks import checked_key
 from ..data.parts import rows_at_once
-from ..missing import impute
+from ..missing import Imputation, impute
 from ..rbm import RBM
 from ..tables import Columns, RawColumn
 
 __all__ = ["CellScores", "ColumnScore", "cell_scores", "column_scores", "unexpected"]
 
-COMPLETIONS, SWEEPS = 8, 16  # of the other cells of a row, where some are missing
-STEPS_PER_SPREAD = 2.5  # points of a grid in one standard deviation given all other units
-BEYOND = 4.0  # standard deviations of a column, by which a grid is wider than the cells
+COMPLETIONS = 8  # of the other cells of a row, where some are missing
+SWEEPS = 16  # of the chains that draw them
+STEPS_PER_DEVIATION = 2.5  # points of a grid in one standard deviation given all other units
+MARGIN = 4.0  # standard deviations of a column, by which a grid is wider than the cells
 MOST_POINTS = 2**12
-
-
 COMPLETE = "Converged: no cell is missing beside one that is scored."
 
 
@@ -41,15 +40,9 @@ class CellScores(NamedTuple):
         message: a sentence that says so, or what is wrong.
 
     Example:
-        >>> from harmonium.tables import Frame, RawColumn, columns_of
-        >>> words = {"pet": ["cat", "dog", "dog"], "fur": ["long", "short", "short"]}
-        >>> frame = Frame(tuple(RawColumn(k, np.array(x, object)) for k, x in words.items()))
-        >>> columns = columns_of(frame)  # as hm.open_source("pets.csv").columns
-        >>> rbm = hm.RBM(columns.layer, hm.Bernoulli(1), np.log([[3.0], [3.0]]))
-        >>> codes = columns.encode(frame, "rows")
-        >>> found = hm.cell_scores(rbm, columns, codes, key=jax.random.key(0))
-        >>> found.log_p.shape, [guesses.tolist() for guesses in found.guesses]
-        ((3, 2), [['dog', 'dog', 'dog'], ['short', 'short', 'short']])
+        >>> scores = hm.CellScores(np.log([[0.25, 0.5]]), [np.array(["cat"]), np.array(["long"])])
+        >>> scores.converged, scores.message
+        (True, 'Converged: no cell is missing beside one that is scored.')
     """
 
     log_p: np.ndarray
@@ -68,21 +61,15 @@ class ColumnScore(NamedTuple):
         log_p: log p(cell | other cells), nats.
         stderr: its standard error.
         alone: log p(cell) of the column by itself, from the rows that the model learned from.
-        correct: the share of cells whose best guess is right, for states; else None.
-        commonest: the share that guessing the most frequent state gets right; else None.
+        correct: the fraction of cells whose best guess is right, for states; else None.
+        commonest: the fraction that guessing the most frequent state gets right; else None.
         error: the root of the mean squared error of the best guess, for numbers; else None.
         spread: the standard deviation of the cells; else None.
 
     Example:
-        >>> from harmonium.tables import Frame, RawColumn, columns_of
-        >>> words = {"pet": ["cat", "dog", "dog"], "fur": ["long", "short", "short"]}
-        >>> frame = Frame(tuple(RawColumn(k, np.array(x, object)) for k, x in words.items()))
-        >>> columns = columns_of(frame)  # as hm.open_source("pets.csv").columns
-        >>> rbm = hm.RBM(columns.layer, hm.Bernoulli(1), np.log([[3.0], [3.0]]))
-        >>> codes = columns.encode(frame, "rows")
-        >>> pet, fur = hm.column_scores(rbm, columns, codes, codes, key=jax.random.key(0))
-        >>> fur.name, fur.kind, fur.cells, round(fur.correct, 3), fur.error
-        ('fur', 'category', 3, 0.667, None)
+        >>> fur = hm.ColumnScore("fur", "category", 3, -0.59, 0.1, -0.64, 0.667, 0.667, None, None)
+        >>> fur.log_p > fur.alone, fur.correct > fur.commonest  # against the column by itself
+        (True, False)
     """
 
     name: str
@@ -116,7 +103,7 @@ def cell_scores(
         columns: what they mean.
         codes: rows as `columns.encode` returns them, NaN where a cell is missing.
         key: a JAX random key.
-        progress: is called with the part that is done, from 0 to 1.
+        progress: is called with the fraction that is done, from 0 to 1.
 
     Example:
         >>> from harmonium.tables import Frame, RawColumn, columns_of
@@ -125,33 +112,43 @@ def cell_scores(
         >>> columns = columns_of(frame)  # as hm.open_source("pets.csv").columns
         >>> rbm = hm.RBM(columns.layer, hm.Bernoulli(1), np.log([[3.0], [3.0]]))
         >>> codes = columns.encode(frame, "rows")
-        >>> found = hm.cell_scores(rbm, columns, codes, key=jax.random.key(0))
-        >>> print(found.log_p[:2].round(3))  # log 2/6 and log 10/14
+        >>> scores = hm.cell_scores(rbm, columns, codes, key=jax.random.key(0))
+        >>> print(scores.log_p[:2].round(3))  # log 2/6 and log 10/14
         [[-1.099 -1.099]
          [-0.336 -0.336]]
+        >>> [guesses.tolist() for guesses in scores.guesses]
+        [['dog', 'dog', 'dog'], ['short', 'short', 'short']]
     """
     rows = rbm.visible.validate(codes, "codes", missing=True).astype(np.float32)
-    key, found, guesses = checked_key(key), [], []
-    said = [(True, COMPLETE)]
+    key = checked_key(key)
+    log_p = np.full((len(rows), len(columns.modelled)), np.nan)
+    guesses = []
+    imputations: list[Imputation] = []
     for unit, column in enumerate(columns.modelled):
-        log_p = np.full(len(rows), np.nan)
         means = np.full((len(rows), column.states or 1), np.nan)
-        completed = _completed(rbm, rows, unit, jax.random.fold_in(key, unit), said)
-        for which, completions in completed:
-            given = rows[which, unit]
-            grid, log_measure = _values_of(rbm, rows[:, unit], unit, column.states)
-            each = [_log_shares(rbm, one, unit, given, grid, log_measure) for one in completions]
-            log_p[which] = np.logaddexp.reduce([cell for cell, _ in each]) - np.log(len(each))
-            share = np.exp(np.logaddexp.reduce([of_grid for _, of_grid in each])) / len(each)
-            means[which] = share if column.states else (share @ grid)[:, None]
-        density = _density(column, rows[:, unit])
-        found.append(log_p + density)
-        guesses.append(_guessed(column, means))
+        for group in _completed(rbm, rows, unit, jax.random.fold_in(key, unit)):
+            if group.imputation is not None:
+                imputations.append(group.imputation)
+            cells = rows[group.rows, unit]
+            values, log_step = _values_of(rbm, rows[:, unit], unit, column.states)
+            conditionals = [
+                _conditionals(rbm, completion, unit, cells, values)
+                for completion in group.completions
+            ]
+            n = len(conditionals)
+            log_p_of_cells = np.logaddexp.reduce([of_cells for of_cells, _ in conditionals])
+            log_p[group.rows, unit] = log_p_of_cells - log_step - np.log(n)
+            p = np.exp(np.logaddexp.reduce([of_values for _, of_values in conditionals])) / n
+            means[group.rows] = p if column.states else (p @ values)[:, None]
+        log_p[:, unit] += _log_density(column, rows[:, unit])
+        guesses.append(_best_guesses(column, means))
         if progress is not None:
             progress((unit + 1) / len(columns.modelled))
-    converged = all(sure for sure, _ in said)
-    message = next(text for sure, text in reversed(said) if sure == converged)
-    return CellScores(np.stack(found, axis=1), guesses, converged, message)
+    if not imputations:
+        return CellScores(log_p, guesses)
+    unconverged = [imputation for imputation in imputations if not imputation.converged]
+    last = (unconverged or imputations)[-1]
+    return CellScores(log_p, guesses, last.converged, last.message)
 
 
 def column_scores(
@@ -163,68 +160,82 @@ def column_scores(
         rbm: a model of the columns.
         columns: what they mean.
         codes: rows to predict, as `columns.encode` returns them.
-        learned: rows that the model learned from, which say what each column is like by itself.
+        learned: rows that the model learned from, by which columns are predicted by themselves.
         key: a JAX random key.
 
     Example:
         >>> from harmonium.tables import Frame, RawColumn, columns_of
-        >>> words = {"pet": ["cat", "dog", "dog"], "fur": ["long", "short", "short"]}
-        >>> frame = Frame(tuple(RawColumn(k, np.array(x, object)) for k, x in words.items()))
-        >>> columns = columns_of(frame)  # as hm.open_source("pets.csv").columns
+        >>> pet = np.array(["cat", "dog", "dog"], object)
+        >>> fur = np.array(["long", "short", "short"], object)
+        >>> frame = Frame((RawColumn("pet", pet), RawColumn("fur", fur)))
+        >>> columns = columns_of(frame)
         >>> rbm = hm.RBM(columns.layer, hm.Bernoulli(1), np.log([[3.0], [3.0]]))
         >>> codes = columns.encode(frame, "rows")
         >>> pet, fur = hm.column_scores(rbm, columns, codes, codes, key=jax.random.key(0))
-        >>> round(float(fur.log_p), 3), round(float(fur.alone), 3)  # given the pet, and alone
+        >>> round(float(fur.log_p), 3), round(float(fur.alone), 3)  # given the pet, and by itself
         (-0.591, -0.64)
     """
-    rows, others = np.asarray(codes, float), np.asarray(learned, float)
-    found, scores = cell_scores(rbm, columns, rows, key=key), []
+    rows = np.asarray(codes, float)
+    learned = np.asarray(learned, float)
+    scores = cell_scores(rbm, columns, rows, key=key)
+    by_name = {}
     for unit, column in enumerate(columns.modelled):
-        is_seen = ~np.isnan(rows[:, unit])
-        if not is_seen.any():
+        is_known = ~np.isnan(rows[:, unit])
+        if not is_known.any():
             continue
-        seen, log_p = rows[is_seen, unit], found.log_p[is_seen, unit]
-        density = _density(column, seen)
-        known = others[~np.isnan(others[:, unit]), unit]
-        alone = _log_p_alone(seen, known, column.states) + density
-        guess, cells = found.guesses[unit][is_seen], _cells(column, seen)
-        measures: dict[str, Any] = dict.fromkeys(("correct", "commonest", "error", "spread"))
+        own = rows[is_known, unit]
+        log_p = scores.log_p[is_known, unit]
+        learned_own = learned[~np.isnan(learned[:, unit]), unit]
+        alone = _log_p_alone(own, learned_own, column.states) + _log_density(column, own)
+        guesses = scores.guesses[unit][is_known]
+        cells = _cells(column, own)
+        correct = commonest = error = spread = None
         if cells.dtype.kind == "f":
-            measures["error"] = float(np.sqrt(np.mean((guess - cells) ** 2)))
-            measures["spread"] = float(cells.std())
+            error = float(np.sqrt(np.mean((guesses - cells) ** 2)))
+            spread = float(cells.std())
         if column.states:
-            measures["correct"] = float(np.mean(guess == cells))
-            values, counts = np.unique(known, return_counts=True)
-            measures["commonest"] = float(np.mean(seen == values[counts.argmax()]))
-        stderr = float(log_p.std() / np.sqrt(max(1, len(log_p) - 1)))
-        means = float(log_p.mean()), stderr, float(alone.mean())
-        scores.append(ColumnScore(column.name, column.kind, len(seen), *means, **measures))
-    order = [column.name for column in columns.parts]
-    return sorted(scores, key=lambda score: order.index(score.name))
+            correct = float(np.mean(guesses == cells))
+            values, counts = np.unique(learned_own, return_counts=True)
+            commonest = float(np.mean(own == values[counts.argmax()]))
+        by_name[column.name] = ColumnScore(
+            column.name,
+            column.kind,
+            cells=len(own),
+            log_p=float(log_p.mean()),
+            stderr=float(log_p.std() / np.sqrt(max(1, len(log_p) - 1))),
+            alone=float(alone.mean()),
+            correct=correct,
+            commonest=commonest,
+            error=error,
+            spread=spread,
+        )
+    return [by_name[part.name] for part in columns.parts if part.name in by_name]
 
 
-def _completed(
-    rbm: RBM, rows: np.ndarray, unit: int, key: Any, said: list[tuple[bool, str]]
-) -> list[tuple[np.ndarray, Any]]:
-    """Return which rows have the cell, and their completions: complete rows first, then others.
+class _Group(NamedTuple):
+    """Rows that have a cell, by their numbers, and their completions without it."""
 
-    What is to be said of the completions is appended to `said`.
-    """
-    seen, gaps = ~np.isnan(rows[:, unit]), np.isnan(np.delete(rows, unit, axis=1)).any(1)
-    found = []
-    for which in (np.flatnonzero(seen & ~gaps), np.flatnonzero(seen & gaps)):
-        if not len(which):
-            continue
-        some = rows[which]
-        completions = some[None]
-        if np.isnan(np.delete(some, unit, axis=1)).any():
-            without = some.copy()
-            without[:, unit] = np.nan
-            drawn = impute(rbm, without, key=key, draws=COMPLETIONS, sweeps=SWEEPS)
-            completions = drawn.draws.astype(np.float32)
-            said.append((drawn.converged, drawn.message))
-        found.append((which, completions))
-    return found
+    rows: np.ndarray
+    completions: np.ndarray
+    imputation: Imputation | None = None
+
+
+def _completed(rbm: RBM, rows: np.ndarray, unit: int, key: Any) -> list[_Group]:
+    """Return the rows with a cell of this unit: those without other gaps, then those with some."""
+    is_known = ~np.isnan(rows[:, unit])
+    has_gaps = np.isnan(np.delete(rows, unit, axis=1)).any(1)
+    groups = []
+    complete = np.flatnonzero(is_known & ~has_gaps)
+    if len(complete):
+        groups.append(_Group(complete, rows[complete][None]))
+    incomplete = np.flatnonzero(is_known & has_gaps)
+    if len(incomplete):
+        others = rows[incomplete]
+        others[:, unit] = np.nan
+        imputation = impute(rbm, others, key=key, draws=COMPLETIONS, sweeps=SWEEPS)
+        completions = imputation.draws.astype(np.float32)
+        groups.append(_Group(incomplete, completions, imputation))
+    return groups
 
 
 def _values_of(
@@ -234,48 +245,52 @@ def _values_of(
     if states is not None:
         return np.arange(states, dtype=np.float32), 0.0
     known = codes[~np.isnan(codes)]
-    width = max(float(known.std()), 1e-3)
-    low, high = known.min() - BEYOND * width, known.max() + BEYOND * width
-    fine = float(_least_spread(rbm, unit)) / STEPS_PER_SPREAD
-    count = int(np.clip(np.ceil((high - low) / fine), 64, MOST_POINTS))
-    grid = np.linspace(low, high, 1 << (count - 1).bit_length(), dtype=np.float32)
+    deviation = max(float(known.std()), 1e-3)
+    low = known.min() - MARGIN * deviation
+    high = known.max() + MARGIN * deviation
+    step = float(_conditional_deviation(rbm, unit)) / STEPS_PER_DEVIATION
+    count = int(np.clip(np.ceil((high - low) / step), 64, MOST_POINTS))
+    grid = np.linspace(low, high, _power_of_two(count), dtype=np.float32)
     return grid, float(np.log(grid[1] - grid[0]))
 
 
+def _power_of_two(count: int) -> int:
+    """Return the smallest power of two of at least a count, so that few sizes are compiled."""
+    return 1 << (count - 1).bit_length()
+
+
 @eqx.filter_jit
-def _least_spread(rbm: RBM, unit: int) -> Float[Array, ""]:
+def _conditional_deviation(rbm: RBM, unit: int) -> Float[Array, ""]:
     """Return the standard deviation of a real unit given all others."""
     visible = rbm.visible
     known = jnp.arange(visible.n_units) != unit
     values = visible.mean(visible.zero_inputs)
-    spread = visible.fold(visible.variance_given(visible.zero_inputs, known, values))
-    return jnp.sqrt(jnp.where(known, 0.0, spread).sum())
+    variances = visible.fold(visible.variance_given(visible.zero_inputs, known, values))
+    return jnp.sqrt(jnp.where(known, 0.0, variances).sum())
 
 
-def _log_shares(
-    rbm: RBM,
-    rows: np.ndarray,
-    unit: int,
-    cells: np.ndarray,
-    values: np.ndarray,
-    log_measure: float,
+def _conditionals(
+    rbm: RBM, rows: np.ndarray, unit: int, cells: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return log p of the cells, and of all values of the unit, given the other units."""
-    count = 1 << (len(values) - 1).bit_length()  # few sizes are compiled
+    """Return log p of the cells, and of all values of the unit, given the other units.
+
+    It is a ratio of free energies: of the row with the cell to the row with each of the values.
+    """
+    count = _power_of_two(len(values))
     padded = np.concatenate([values, np.repeat(values[-1:], count - len(values))])
-    size = min(rows_at_once((count + 1) * rbm.widest), 1 << (len(rows) - 1).bit_length())
+    size = min(rows_at_once((count + 1) * rbm.widest), _power_of_two(len(rows)))
     energies = []
     for first in range(0, len(rows), size):
-        some, own = rows[first : first + size], cells[first : first + size]
-        filled = np.concatenate([some, np.repeat(some[:1], size - len(some), axis=0)])
-        every = np.tile(padded, (size, 1))
-        every = np.concatenate([every, np.resize(own, size)[:, None]], axis=1)
-        given = (from_numpy(filled), from_numpy(every.astype(np.float32)))
-        energies.append(np.asarray(_energies(rbm, *given, jnp.asarray(unit)))[: len(some)])
-    found = -np.concatenate(energies).astype(float)
-    of_values, of_cells = found[:, : len(values)], found[:, -1]
+        part = rows[first : first + size]
+        own = np.resize(cells[first : first + size], size)
+        padded_part = np.concatenate([part, np.repeat(part[:1], size - len(part), axis=0)])
+        candidates = np.concatenate([np.tile(padded, (size, 1)), own[:, None]], axis=1)
+        arrays = from_numpy(padded_part), from_numpy(candidates.astype(np.float32))
+        energies.append(np.asarray(_energies(rbm, *arrays, jnp.asarray(unit)))[: len(part)])
+    log_weights = -np.concatenate(energies).astype(float)
+    of_values = log_weights[:, : len(values)]
     total = np.logaddexp.reduce(of_values, axis=1)
-    return of_cells - total - log_measure, of_values - total[:, None]
+    return log_weights[:, -1] - total, of_values - total[:, None]
 
 
 @eqx.filter_jit
@@ -284,8 +299,9 @@ def _energies(
 ) -> Float[Array, "n values"]:
     """Return F of each row with each value of one unit."""
     is_unit = jnp.arange(rows.shape[1]) == unit
-    every = jnp.where(is_unit, values[..., None], jnp.where(is_unit, 0.0, rows)[:, None])
-    return rbm.free_energy(rbm.visible.encode(every))
+    others = jnp.where(is_unit, 0.0, rows)
+    candidates = jnp.where(is_unit, values[..., None], others[:, None])
+    return rbm.free_energy(rbm.visible.encode(candidates))
 
 
 def _log_p_alone(cells: np.ndarray, known: np.ndarray, states: int | None) -> np.ndarray:
@@ -293,25 +309,26 @@ def _log_p_alone(cells: np.ndarray, known: np.ndarray, states: int | None) -> np
     if states is not None:
         counts = np.bincount(known.astype(int), minlength=states) + 1.0 / states
         return np.log(counts / counts.sum())[cells.astype(int)]
-    mean, spread = known.mean(), max(float(known.std()), 1e-6)
+    mean = known.mean()
+    spread = max(float(known.std()), 1e-6)
     return -0.5 * ((cells - mean) / spread) ** 2 - np.log(spread) - 0.5 * np.log(2.0 * np.pi)
 
 
 def _cells(column: Any, codes: np.ndarray) -> np.ndarray:
-    """Return what codes stand for, by one cell each: for numbers, the mean of those of a state."""
+    """Return the cell that each code stands for: for numbers, the mean of those of a state."""
     if column.states is None:
         return column.cells(codes, np.random.default_rng(0))
     return column.best(np.eye(column.states)[codes.astype(int)])
 
 
-def _density(column: Any, codes: np.ndarray) -> np.ndarray:
+def _log_density(column: Any, codes: np.ndarray) -> np.ndarray:
     """Return log p(cell | code) of cells that the codes may stand for."""
     filled = np.where(np.isnan(codes), 0.0, codes)
     cells = column.cells(filled, np.random.default_rng(0))
     return column.log_density(RawColumn(column.name, cells, column.form))
 
 
-def _guessed(column: Any, means: np.ndarray) -> np.ndarray:
+def _best_guesses(column: Any, means: np.ndarray) -> np.ndarray:
     """Return the best guesses; any cell where there is none."""
     fallback = np.zeros(means.shape[1])
     fallback[0] = float(column.states is not None)
@@ -319,7 +336,7 @@ def _guessed(column: Any, means: np.ndarray) -> np.ndarray:
 
 
 def unexpected(
-    found: CellScores, columns: Columns, count: int = 3
+    scores: CellScores, columns: Columns, count: int = 3
 ) -> list[list[tuple[str, float]]]:
     """Return for each row the columns whose cells are least expected, with their log p.
 
@@ -327,26 +344,25 @@ def unexpected(
     column's mean over all rows.
 
     Args:
-        found: the scores of all cells.
+        scores: the scores of all cells.
         columns: what the columns mean.
         count: how many columns to name at most.
 
     Example:
         >>> from harmonium.tables import Frame, RawColumn, columns_of
-        >>> words = {"pet": ["cat", "dog", "dog"], "fur": ["long", "short", "short"]}
-        >>> frame = Frame(tuple(RawColumn(k, np.array(x, object)) for k, x in words.items()))
-        >>> columns = columns_of(frame)  # as hm.open_source("pets.csv").columns
-        >>> rbm = hm.RBM(columns.layer, hm.Bernoulli(1), np.log([[3.0], [3.0]]))
-        >>> codes = columns.encode(frame, "rows")
-        >>> found = hm.cell_scores(rbm, columns, codes, key=jax.random.key(0))
-        >>> [sorted(name for name, _ in row) for row in hm.unexpected(found, columns)]
-        [['fur', 'pet'], [], []]
+        >>> pet, fur = np.array(["cat", "dog"], object), np.array(["long", "short"], object)
+        >>> frame = Frame((RawColumn("pet", pet), RawColumn("fur", fur)))
+        >>> columns = columns_of(frame)
+        >>> scores = hm.CellScores(np.log([[0.25, 0.5], [0.75, 0.5]]), guesses=[pet, fur])
+        >>> [[name for name, _ in row] for row in hm.unexpected(scores, columns)]
+        [['pet'], []]
     """
     names = [column.name for column in columns.modelled]
-    typical = np.nanmean(np.where(np.isnan(found.log_p).all(0), 0.0, found.log_p), axis=0)
-    below = np.nan_to_num(found.log_p - typical, nan=0.0)
-    order = np.argsort(below, axis=1)[:, :count]
+    log_p = scores.log_p
+    typical = np.nanmean(np.where(np.isnan(log_p).all(0), 0.0, log_p), axis=0)
+    surprise = np.nan_to_num(typical - log_p, nan=0.0)
+    order = np.argsort(-surprise, axis=1)[:, :count]
     return [
-        [(names[i], float(found.log_p[row, i])) for i in some if below[row, i] < 0]
-        for row, some in enumerate(order)
+        [(names[i], float(log_p[row, i])) for i in columns_of_row if surprise[row, i] > 0]
+        for row, columns_of_row in enumerate(order)
     ]

@@ -36,32 +36,34 @@ def tree_log_likelihood(train: Any, rows: Any, weights: Any = None) -> float:
 
     Source: Chow & Liu 1968.
     """
-    theirs = checked_rows(rows, "rows")
-    ours = checked_beside(train, "train", theirs)
-    codes, counts = _codes(np.concatenate([ours, theirs]))
-    learned, scored = codes[: len(ours)], codes[len(ours) :]
+    rows = checked_rows(rows, "rows")
+    train = checked_beside(train, "train", rows)
+    codes, counts = _codes(np.concatenate([train, rows]))
+    learned = codes[: len(train)]
+    scored = codes[len(train) :]
     first = np.cumsum([0, *counts[:-1]])
-    share = np.ones(len(learned)) if weights is None else np.asarray(weights, float)
-    n = float(share.sum())
+    row_weights = np.ones(len(learned)) if weights is None else np.asarray(weights, float)
+    n = float(row_weights.sum())
     one_hot = np.zeros((len(learned), sum(counts)), np.float32)
     np.put_along_axis(one_hot, learned + first, 1.0, axis=1)
-    pairs = (one_hot.T * share.astype(np.float32)) @ one_hot
+    pairs = (one_hot.T * row_weights.astype(np.float32)) @ one_hot
     size = np.repeat(np.asarray(counts, float), counts)
-    joint = (pairs + PSEUDO_COUNT / (size[:, None] * size)) / (n + PSEUDO_COUNT)
-    alone = (np.diag(pairs) + PSEUDO_COUNT / size) / (n + PSEUDO_COUNT)
-    gained = joint * np.log(joint / (alone[:, None] * alone))
-    information = np.add.reduceat(np.add.reduceat(gained, first, 0), first, 1)
-    order, parents = _tree(information)
-    found = np.log(alone[scored[:, order[0]] + first[order[0]]])
+    p_pairs = (pairs + PSEUDO_COUNT / (size[:, None] * size)) / (n + PSEUDO_COUNT)
+    p = (np.diag(pairs) + PSEUDO_COUNT / size) / (n + PSEUDO_COUNT)
+    terms = p_pairs * np.log(p_pairs / (p[:, None] * p))
+    mutual_information = np.add.reduceat(np.add.reduceat(terms, first, 0), first, 1)
+    order, parents = _maximum_spanning_tree(mutual_information)
+    root = order[0]
+    log_p = np.log(p[scored[:, root] + first[root]])
     for i in order[1:]:
         j = parents[i]
-        block = joint[first[j] : first[j] + counts[j], first[i] : first[i] + counts[i]]
-        given = np.log(block / block.sum(1, keepdims=True))
-        found = found + given[scored[:, j], scored[:, i]]
-    return float(found.mean())
+        joint = p_pairs[first[j] : first[j] + counts[j], first[i] : first[i] + counts[i]]
+        conditional = np.log(joint / joint.sum(1, keepdims=True))
+        log_p = log_p + conditional[scored[:, j], scored[:, i]]
+    return float(log_p.mean())
 
 
-def _tree(information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _maximum_spanning_tree(information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the units of the tree of most information, each after its parent, and the parents."""
     costs = information.max() + 1.0 - information
     np.fill_diagonal(costs, 0.0)
@@ -71,9 +73,11 @@ def _tree(information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _codes(rows: np.ndarray) -> tuple[np.ndarray, list[int]]:
     """Return the number of each column's value in each row, and each column's number of values."""
-    found = [np.unique(column, return_inverse=True) for column in rows.T]
-    counts = [len(values) for values, _ in found]
+    uniques = [np.unique(column, return_inverse=True) for column in rows.T]
+    counts = [len(values) for values, _ in uniques]
     if sum(counts) > MOST_VALUES or not np.isfinite(rows).all():
-        expected = f"discrete values, at most {MOST_VALUES:,} in all columns, none missing"
-        raise InputError(f"tree_log_likelihood: expected {expected}; got {sum(counts):,}.")
-    return np.stack([places for _, places in found], axis=1), counts
+        raise InputError(
+            f"tree_log_likelihood: expected discrete values, at most {MOST_VALUES:,} in all"
+            f" columns, none missing; got {sum(counts):,}."
+        )
+    return np.stack([codes for _, codes in uniques], axis=1), counts

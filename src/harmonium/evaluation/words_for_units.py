@@ -1,4 +1,4 @@
-"""Hidden units in words: what a table's columns are like where a unit is on."""
+"""Hidden units in words: how the distributions of a table's columns change where a unit is on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..tables.discrete import Discrete
 __all__ = ["UnitInWords", "hidden_in_words"]
 
 MOST_NAMED = 8  # states of numbers: of more, only whether the number is high or low is said
-LEAST_CHANGE = 0.1  # of a probability, or of half a standard deviation, that is worth a word
+LEAST_CHANGE = 0.1  # of a probability, or in half standard deviations, that is named
 
 
 class UnitInWords(NamedTuple):
@@ -34,8 +34,8 @@ class UnitInWords(NamedTuple):
         >>> pet, fur = np.array(["cat", "dog"], object), np.array(["long", "short"], object)
         >>> columns = columns_of(Frame((RawColumn("pet", pet), RawColumn("fur", fur))))
         >>> rbm = hm.RBM(columns.layer, hm.Bernoulli(1), [[3.0], [-2.0]])
-        >>> found = hm.hidden_in_words(rbm, columns)[0]
-        >>> found.unit, np.round(found.changes, 3).tolist()  # σ(3) − ½, ½ − σ(−2)
+        >>> unit = hm.hidden_in_words(rbm, columns)[0]
+        >>> unit.unit, np.round(unit.changes, 3).tolist()  # σ(3) − ½, ½ − σ(−2)
         (0, [0.453, 0.381])
     """
 
@@ -45,7 +45,7 @@ class UnitInWords(NamedTuple):
 
 
 def hidden_in_words(rbm: RBM, columns: Columns, most: int = 4) -> list[UnitInWords]:
-    """Return what each hidden unit says about the columns, the units with most to say first.
+    """Return how each hidden unit changes the columns, the units with the largest changes first.
 
     The visible means with the unit at its highest value are compared with those at its lowest, all
     other hidden units being at their means.
@@ -53,7 +53,7 @@ def hidden_in_words(rbm: RBM, columns: Columns, most: int = 4) -> list[UnitInWor
     Args:
         rbm: a model of the columns.
         columns: what they mean.
-        most: how many columns to name for a unit.
+        most: the largest number of columns to name for a unit.
 
     Example:
         >>> from harmonium.tables import Frame, RawColumn, columns_of
@@ -63,56 +63,71 @@ def hidden_in_words(rbm: RBM, columns: Columns, most: int = 4) -> list[UnitInWor
         >>> hm.hidden_in_words(rbm, columns)[0].words
         ['pet dog', 'fur long']
     """
-    off, on, spread = (np.asarray(each, float) for each in _means(rbm))
-    before, after = columns.pieces(off), columns.pieces(on)
-    scales = columns.pieces(np.broadcast_to(spread, off.shape))
-    phrases: list[list[tuple[float, str]]] = [[] for _ in range(len(off))]
-    for column, low, high, scale in zip(columns.modelled, before, after, scales, strict=True):
-        names = column.state_names()
-        for unit, moved in enumerate(high - low):
-            if column.states is None:
-                size = min(1.0, float(2.0 * abs(moved[0]) / scale[unit, 0]))
-                said = "high" if moved[0] > 0 else "low"
-            elif column.states > MOST_NAMED and column.kind == Discrete.kind:
-                size, said = _shift(column, low[unit], high[unit])
-            elif column.states == 2:
-                size, said = float(abs(moved[0])), names[int(moved[0] > 0)]
-            else:
-                size = float(abs(moved).sum() / 2.0)
-                risen = np.flatnonzero(moved > max(moved.max() / 2.0, 0.0))
-                said = " or ".join(names[state] for state in risen[:3])
-            phrases[unit].append((size, f"{column.name} {said}"))
-    found = []
-    for unit, each in enumerate(phrases):
-        chosen = [part for part in sorted(each, reverse=True)[:most] if part[0] >= LEAST_CHANGE]
-        found.append(UnitInWords(unit, [said for _, said in chosen], [size for size, _ in chosen]))
-    return sorted(found, key=lambda unit: -sum(unit.changes))
+    off, on, deviations = (np.asarray(array, float) for array in _means(rbm))
+    means_off = columns.pieces(off)
+    means_on = columns.pieces(on)
+    scales = columns.pieces(np.broadcast_to(deviations, off.shape))
+    changes: list[list[_Change]] = [[] for _ in range(len(off))]
+    for column, low, high, scale in zip(columns.modelled, means_off, means_on, scales, strict=True):
+        for unit in range(len(off)):
+            changes[unit].append(_change(column, low[unit], high[unit], scale[unit]))
+    units = []
+    for unit, of_unit in enumerate(changes):
+        named = [change for change in sorted(of_unit, reverse=True) if change.size >= LEAST_CHANGE]
+        words = [change.words for change in named[:most]]
+        units.append(UnitInWords(unit, words, [change.size for change in named[:most]]))
+    return sorted(units, key=lambda unit: -sum(unit.changes))
 
 
-def _shift(column: AbstractPart, low: np.ndarray, high: np.ndarray) -> tuple[float, str]:
-    """Return how far the mean of many numbers moves, in half standard deviations, and where to."""
-    values, usual = column.best(np.eye(len(low))), (low + high) / 2.0
-    spread = np.sqrt(max(usual @ values**2 - (usual @ values) ** 2, 0.0))
-    moved = float((high - low) @ values)
-    size = min(1.0, 2.0 * abs(moved) / float(spread)) if spread > 0 else 0.0
-    return size, "high" if moved > 0 else "low"
+class _Change(NamedTuple):
+    """How much a column changes where a unit is on, and how."""
+
+    size: float
+    words: str
+
+
+def _change(
+    column: AbstractPart, low: np.ndarray, high: np.ndarray, deviation: np.ndarray
+) -> _Change:
+    """Compare a column's means with a unit off, `low`, and on, `high`."""
+    difference = high - low
+    if column.states is None:
+        size = float(2.0 * abs(difference[0]) / deviation[0])
+        return _shift(column, float(difference[0]), size)
+    if column.states > MOST_NAMED and column.kind == Discrete.kind:
+        values = column.best(np.eye(len(low)))
+        p = (low + high) / 2.0
+        spread = float(np.sqrt(max(p @ values**2 - (p @ values) ** 2, 0.0)))
+        shift = float(difference @ values)
+        return _shift(column, shift, 2.0 * abs(shift) / spread if spread > 0 else 0.0)
+    names = column.state_names()
+    if column.states == 2:
+        return _Change(float(abs(difference[0])), f"{column.name} {names[int(difference[0] > 0)]}")
+    risen = np.flatnonzero(difference > max(difference.max() / 2.0, 0.0))
+    words = " or ".join(names[state] for state in risen[:3])
+    return _Change(float(abs(difference).sum() / 2.0), f"{column.name} {words}")
+
+
+def _shift(column: AbstractPart, shift: float, size: float) -> _Change:
+    direction = "high" if shift > 0 else "low"
+    return _Change(min(1.0, size), f"{column.name} {direction}")
 
 
 @eqx.filter_jit
 def _means(rbm: RBM) -> tuple[Array, Array, Array]:
     """Return the visible means with each hidden column at its lowest and highest value.
 
-    Also the visible standard deviations. An unbounded unit goes one standard deviation to each
-    side.
+    Also the visible standard deviations. The ends of an unbounded unit are one standard deviation
+    below and above its mean.
     """
-    hidden, visible = rbm.hidden, rbm.visible
-    usual = rbm.mean_h_from_v(visible.mean(visible.zero_inputs))
-    spread = jnp.sqrt(hidden.variance(hidden.zero_inputs))
+    hidden = rbm.hidden
+    visible = rbm.visible
+    mean = rbm.mean_h_from_v(visible.mean(visible.zero_inputs))
+    deviation = jnp.sqrt(hidden.variance(hidden.zero_inputs))
     low, high = (jnp.asarray(end, hidden.dtype) for end in hidden.support)
-    ends = (
-        jnp.where(jnp.isfinite(low), low, usual - spread),
-        jnp.where(jnp.isfinite(high), high, usual + spread),
-    )
+    low = jnp.where(jnp.isfinite(low), low, mean - deviation)
+    high = jnp.where(jnp.isfinite(high), high, mean + deviation)
     eye = jnp.eye(hidden.size, dtype=bool)
-    off, on = (rbm.mean_v_from_h(jnp.where(eye, end, usual)) for end in ends)
+    off = rbm.mean_v_from_h(jnp.where(eye, low, mean))
+    on = rbm.mean_v_from_h(jnp.where(eye, high, mean))
     return off, on, jnp.sqrt(visible.variance(visible.zero_inputs))

@@ -1,4 +1,4 @@
-"""Saving and loading models; the format is found by a file's first bytes and by its name."""
+"""Saving and loading models; a file's first bytes and its name decide its format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..errors import InputError, ModelFileError
 from ..rbm import RBM
 from .convert.base import checked_model, short
 from .formats import AbstractFormat, AnnealerModel, Archive, Native, RbmsHistory, StateDict
-from .formats.base import file_error, write_whole
+from .formats.base import write_whole
 from .formats.base_types import import_trusted
 
 __all__ = ["load", "save"]
@@ -62,10 +62,13 @@ def save(rbm: RBM, path: str | os.PathLike) -> None:
         (4, 3) (4,) (3,)
     """
     checked_model(rbm, "save")
-    file, source = Path(path), str(path)
+    file = Path(path)
+    source = str(path)
     if file.is_dir() or not file.absolute().parent.is_dir():
-        expected = "a file in a folder that exists"
-        raise InputError(f"{path}: expected {expected}; make the folder first, or name a file.")
+        raise InputError(
+            f"{path}: expected a file in a folder that exists; make the folder first, or name a"
+            " file."
+        )
     content = format_to_write(file).serialise(rbm, source)
     if jax.process_index() == 0:
         write_whole(file, content)
@@ -108,13 +111,17 @@ def load(path: str | os.PathLike, *, trust: Iterable[str] = ()) -> RBM:
         except InputError as error:
             raise ModelFileError(str(error)) from None
         if not file.is_file():
-            found = f"a folder without {MODEL}"
-            raise file_error(path, "a run folder", found, "name a run or a model")
+            raise ModelFileError(
+                f"{path}: expected a run folder; got a folder without {MODEL}; name a run or a"
+                " model."
+            )
     if not file.is_file():
-        *others, last = (known.title for known in FORMATS if known.is_read)
-        expected = f"a run folder, {', '.join(others)}, or {last}"
-        found = "no file of content" if file.exists() else "no such file"
-        raise file_error(path, expected, found, "check the path")
+        *titles, last = (known.title for known in FORMATS if known.is_read)
+        actual = "no file of content" if file.exists() else "no such file"
+        raise ModelFileError(
+            f"{path}: expected a run folder, {', '.join(titles)}, or {last}; got {actual};"
+            " check the path."
+        )
     try:
         return _format_of(file).read(file, part)
     except ModelFileError:
@@ -122,8 +129,10 @@ def load(path: str | os.PathLike, *, trust: Iterable[str] = ()) -> RBM:
     except InputError as error:
         raise ModelFileError(str(error)) from None
     except OSError as error:
-        found = f"{error.strerror or error}".lower()
-        raise file_error(path, "a readable file", found, "change its permissions") from None
+        reason = f"{error.strerror or error}".lower()
+        raise ModelFileError(
+            f"{path}: expected a readable file; got {reason}; change its permissions."
+        ) from None
 
 
 def holds_model(path: str | os.PathLike) -> bool:
@@ -143,9 +152,10 @@ def format_to_write(file: Path) -> AbstractFormat:
     """
     known = _by_suffix(file)
     if known is None:
-        expected = f"a name ending in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
-        advice = "the ending selects the format"
-        raise InputError(f"{file}: expected {expected}; found {short(file.name)}; {advice}.")
+        raise InputError(
+            f"{file}: expected a name ending in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]};"
+            f" got {short(file.name)}; the ending selects the format."
+        )
     return known
 
 
@@ -161,9 +171,10 @@ def _format_of(file: Path) -> AbstractFormat:
     by_content = [known for known in FORMATS if known.recognises(start)]
     if by_suffix is not None and (by_suffix in by_content or not by_content):
         return by_suffix
-    if not by_content:
-        _refuse_pickle(file, start)
-    return by_content[0] if by_content else FORMATS[0]
+    if by_content:
+        return by_content[0]
+    _refuse_pickle(file, start)
+    return FORMATS[0]
 
 
 def _refuse_pickle(file: Path, start: bytes) -> None:
@@ -173,13 +184,12 @@ def _refuse_pickle(file: Path, start: bytes) -> None:
     """
     if not _PICKLE.match(start) and file.suffix.lower() not in PICKLED:
         return
-    found = "a pickle, as joblib writes it, never loaded, since loading runs what it says"
-    advice = (
-        "if you trust it, load it yourself, pass a BernoulliRBM of scikit-learn to"
-        " harmonium.io.from_sklearn, or W and the biases to harmonium.io.from_arrays, and save the"
-        " model by harmonium.save"
+    raise ModelFileError(
+        f"{file}: expected a model file; got a pickle, as joblib writes it, never loaded, since"
+        " loading runs what it says; if you trust it, load it yourself, pass a BernoulliRBM of"
+        " scikit-learn to harmonium.io.from_sklearn, or W and the biases to"
+        " harmonium.io.from_arrays, and save the model by harmonium.save."
     )
-    raise file_error(file, "a model file", found, advice)
 
 
 def _file_and_part(path: Any) -> tuple[Path, str | None]:
@@ -189,4 +199,6 @@ def _file_and_part(path: Any) -> tuple[Path, str | None]:
         return Path(path), None
     file = Path(match["file"])
     known = _by_suffix(file)
-    return (file, match["part"]) if known is not None and known.part else (Path(path), None)
+    if known is None or known.part is None:
+        return Path(path), None
+    return file, match["part"]

@@ -26,10 +26,10 @@ def _backend_in_file() -> str:
         return "tensorflow"
 
 
-# Keras takes TensorFlow unless told otherwise, also where it is not installed, and writes that into
-# its file. JAX is always there, since harmonium needs it.
-_is_open = "keras" not in sys.modules and not os.environ.get("KERAS_BACKEND")
-if _is_open and _backend_in_file() == "tensorflow" and find_spec("tensorflow") is None:
+# By default Keras takes TensorFlow, also where it is not installed, and writes that into its file.
+# JAX is always installed, since harmonium needs it.
+_can_choose = "keras" not in sys.modules and not os.environ.get("KERAS_BACKEND")
+if _can_choose and _backend_in_file() == "tensorflow" and find_spec("tensorflow") is None:
     os.environ["KERAS_BACKEND"] = "jax"
 
 try:  # no import statement, so that types can be checked without Keras
@@ -44,7 +44,7 @@ except ImportError as error:
 
 if not hasattr(keras, "ops"):
     raise MissingDependencyError(
-        f"harmonium.keras needs Keras 3; found Keras {keras.__version__}; {_INSTALL}"
+        f"harmonium.keras: expected Keras 3; got Keras {keras.__version__}; {_INSTALL}."
     )
 
 ops: Any = keras.ops
@@ -58,7 +58,9 @@ def arithmetic_dtype(layer: Any) -> str:
     and a free energy is a sum of thousands of terms. A mixed policy sets the type that `call`
     returns.
     """
-    return "float64" if layer.variable_dtype == "float64" else "float32"
+    if layer.variable_dtype == "float64":
+        return "float64"
+    return "float32"
 
 
 def positive_integer(value: Any, what: str) -> int:

@@ -13,12 +13,12 @@ from .units import registry
 
 def from_harmonium(cls: type, model: Any, **options: Any) -> Any:
     """Make a Keras model with the parameters of a `harmonium.RBM`, exact to the bit in float32."""
-    for side in ("visible", "hidden", "weights"):
-        if not hasattr(model, side):
-            raise InputError(f"model: expected a harmonium.RBM; got {type(model).__name__}.")
-    units = {side: registry.like(getattr(model, side), side) for side in ("visible", "hidden")}
+    if not all(hasattr(model, name) for name in ("visible", "hidden", "weights")):
+        raise InputError(f"model: expected a harmonium.RBM; got {type(model).__name__}.")
+    visible = registry.like(model.visible, "visible")
+    hidden = registry.like(model.hidden, "hidden")
     n_visible, n_hidden = model.weights.shape
-    result = cls(n_hidden, **units, **options)
+    result = cls(n_hidden, visible=visible, hidden=hidden, **options)
     result.build((None, n_visible))
     result.kernel.assign(np.asarray(model.dense_weights))
     result.visible.take(model.visible)
@@ -33,7 +33,8 @@ def to_harmonium(model: Any) -> Any:
 
     if not model.built:
         raise InputError("rbm: expected a model of known width; call adapt(rows) or fit first.")
-    visible, hidden = model.visible.to_core(layers), model.hidden.to_core(layers)
+    visible = model.visible.to_core(layers)
+    hidden = model.hidden.to_core(layers)
     return RBM(visible, hidden, to_numpy(model.kernel))
 
 
@@ -50,7 +51,7 @@ def to_dense(model: Any) -> keras.layers.Dense:
         )
     dense = keras.layers.Dense(model.hidden.size, model.hidden.activation, dtype=model.dtype_policy)
     dense.build((None, model.visible.size))
-    dense.set_weights([to_numpy(x) for x in (model.kernel, model.hidden.bias)])
+    dense.set_weights([to_numpy(model.kernel), to_numpy(model.hidden.bias)])
     return dense
 
 
@@ -71,8 +72,9 @@ def export_saved_model(model: Any, path: Any, verbose: bool | None) -> None:
             " backends. Save the model, load it with KERAS_BACKEND=tensorflow and export it there,"
             ' or export it for PyTorch with format="torch".'
         )
-    rows, archive = signature(model), keras.export.ExportArchive()
+    rows = signature(model)
+    archive = keras.export.ExportArchive()
     archive.track_and_add_endpoint("serve", model, rows)
     archive.add_endpoint("free_energy", model.free_energy, rows)
     archive.add_endpoint("reconstruct", model.reconstruct, rows)
-    archive.write_out(str(path), verbose=True if verbose is None else verbose)
+    archive.write_out(str(path), verbose=verbose is None or verbose)

@@ -17,38 +17,46 @@ def free_energy_gap(model: Any, rows: Tensor, weights: Tensor | None, training: 
 
     Source: Hinton 2002 (CD-k); Younes 1989, Tieleman 2008 (PCD-k).
     """
-    method = {"cd": _contrastive_gap, "pcd": _persistent_gap}[model.method]
-    return method(model, rows, weights, training)
-
-
-def _contrastive_gap(model: Any, rows: Tensor, weights: Tensor | None, training: bool) -> Tensor:
-    """Return the gap between the rows and new chains that start at them, with the same weights."""
     seed = model.chain_seeds if training else model.monitor_seeds
+    if model.method == "cd":
+        return _contrastive_gap(model, rows, weights, seed)
+    if training:
+        return _persistent_gap(model, rows, weights, seed)
+    # One v drawn from the chains as they are is enough.
+    v = model.sample_v_from_h(ops.convert_to_tensor(model.chains), seed)
+    return _gap_to_chains(model, rows, weights, v, model.inputs_to_h(v))
+
+
+def _contrastive_gap(model: Any, rows: Tensor, weights: Tensor | None, seed: Any) -> Tensor:
+    """Return the gap between the rows and new chains that start at them, with the same weights."""
     inputs = model.inputs_to_h(rows)
     v = _visible_after(model, model.hidden.sample(inputs, seed), seed)
     change = model.free_energy_under(rows, inputs) - model.free_energy(v)
     return weighted_mean(change, weights)
 
 
-def _persistent_gap(model: Any, rows: Tensor, weights: Tensor | None, training: bool) -> Tensor:
-    """Return the gap between the rows and the persistent chains, which advance only in training."""
-    seed = model.chain_seeds if training else model.monitor_seeds
-    chains = ops.convert_to_tensor(model.chains)
-    # Outside training one v drawn from the chains as they are is enough.
-    v = _visible_after(model, chains, seed, model.k if training else 1)
+def _persistent_gap(model: Any, rows: Tensor, weights: Tensor | None, seed: Any) -> Tensor:
+    """Advance the persistent chains, and return the gap between the rows and them."""
+    v = _visible_after(model, ops.convert_to_tensor(model.chains), seed)
     inputs = model.inputs_to_h(v)
-    if training:
-        model.chains.assign(model.hidden.sample(inputs, seed))
-    of_chains = ops.mean(model.free_energy_under(v, inputs))
+    model.chains.assign(model.hidden.sample(inputs, seed))
+    return _gap_to_chains(model, rows, weights, v, inputs)
+
+
+def _gap_to_chains(
+    model: Any, rows: Tensor, weights: Tensor | None, v: Tensor, inputs: Tensor
+) -> Tensor:
+    """Return ⟨F⟩_rows − ⟨F⟩_v, with `inputs` = vW."""
+    mean_of_chains = ops.mean(model.free_energy_under(v, inputs))
     if weights is not None:  # no gradient without data
-        of_chains = of_chains * ops.cast(ops.sum(weights) > 0, of_chains.dtype)
-    return weighted_mean(model.free_energy(rows), weights) - of_chains
+        mean_of_chains = mean_of_chains * ops.cast(ops.sum(weights) > 0, mean_of_chains.dtype)
+    return weighted_mean(model.free_energy(rows), weights) - mean_of_chains
 
 
-def _visible_after(model: Any, h: Tensor, seed: Any, k: int | None = None) -> Tensor:
+def _visible_after(model: Any, h: Tensor, seed: Any) -> Tensor:
     """Return the k-th v of a chain h → v → h → … → v."""
     v = model.sample_v_from_h(h, seed)
-    for _ in range((model.k if k is None else k) - 1):
+    for _ in range(model.k - 1):
         v = model.sample_v_from_h(model.sample_h_from_v(v, seed), seed)
     return v
 

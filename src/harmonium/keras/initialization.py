@@ -21,23 +21,34 @@ def adapt(model: Any, data: Any) -> None:
     biases are shifted so that they cancel the input from the weights at the means of the other
     layer (Melchior, Fischer & Wiskott 2016).
     """
-    n, worth, total, squares = 0, 0.0, 0.0, 0.0
+    n = 0
+    total_weight = 0.0
+    sums = 0.0
+    squares = 0.0
     for rows, weights in batches(data):
         check_rows(model, rows, "data", n)
-        rows, weights = rows.astype(np.float64), weights.astype(np.float64)
-        n, worth = n + len(rows), worth + weights.sum()
-        total, squares = total + weights @ rows, squares + weights @ rows**2
-    if not n or not worth > 0:
+        rows = rows.astype(np.float64)
+        weights = weights.astype(np.float64)
+        n += len(rows)
+        total_weight += weights.sum()
+        sums = sums + weights @ rows
+        squares = squares + weights @ rows**2
+    if not n or not total_weight > 0:
         raise InputError("data: expected at least one row of positive weight; got none.")
-    mean = np.asarray(total / worth)
-    square = np.asarray(squares / worth)
+    mean = np.asarray(sums / total_weight)
+    square = np.asarray(squares / total_weight)
     off_scale(model, mean, square, "data")
     model.visible.fit_moments(n, mean, square)
     model.hidden.bias.assign(np.zeros(model.hidden.size))
     kernel = _numpy(model.kernel)
-    means = [_numpy(unit.mean(np.zeros(unit.size, kernel.dtype))) for unit in model.both_units]
-    model.visible.shift(-(kernel @ means[1]))
-    model.hidden.shift(-(means[0] @ kernel))
+    mean_v = _mean_without_inputs(model.visible, kernel.dtype)
+    mean_h = _mean_without_inputs(model.hidden, kernel.dtype)
+    model.visible.shift(-(kernel @ mean_h))
+    model.hidden.shift(-(mean_v @ kernel))
+
+
+def _mean_without_inputs(unit: Any, dtype: Any) -> np.ndarray:
+    return _numpy(unit.mean(np.zeros(unit.size, dtype)))
 
 
 def batches(data: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -55,8 +66,10 @@ def batches(data: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         for batch in data:
             parts = list(batch) if isinstance(batch, tuple | list) else [batch]
             rows = _numpy(parts[0])
-            given = parts[2] if len(parts) > 2 else None
-            yield rows, np.ones(len(rows)) if given is None else np.ravel(_numpy(given))
+            weights = np.ones(len(rows))
+            if len(parts) > 2 and parts[2] is not None:
+                weights = np.ravel(_numpy(parts[2]))
+            yield rows, weights
     else:
         raise InputError(f"data: expected an array or batches; got {type(data).__name__}.")
 
@@ -64,34 +77,38 @@ def batches(data: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 def check_rows(model: Any, rows: np.ndarray, name: str, first_row: int = 0) -> None:
     """Build the model if needed, and raise InputError unless the rows lie in its domain."""
     if rows.ndim != 2 or rows.dtype.kind not in "buif":
+        advice = "; flatten them first" if rows.ndim > 2 else ""
         raise InputError(
-            f"{name}: expected numbers, shape (rows, columns); got {rows.dtype}, shape {rows.shape}"
-            + (": flatten them first." if rows.ndim > 2 else ".")
+            f"{name}: expected numbers, shape (rows, columns); got {rows.dtype}, shape"
+            f" {rows.shape}{advice}."
         )
     if not model.built:
         model.build((None, rows.shape[1]))
     check_width(rows, model.visible.size, name)
-    finite = np.isfinite(rows)
-    wrong = model.visible.outside(rows) if finite.all() else ~finite
-    if wrong.any():
-        row = first_row + int(np.argwhere(wrong)[0][0])
-        expected = model.visible.domain() if finite.all() else "finite numbers"
-        is_cell = wrong.shape == rows.shape  # else it is a unit of several columns
-        value = f"{rows[wrong][0]:g}" if is_cell else "others"
-        advice = "; divide by 255, or threshold" if rows.max() > 1 and rows.max() <= 255 else ""
-        found = f"{value}, first in row {row}"
-        raise InputError(f"{name}: expected {expected}; got {found}{advice}.")
+    wrong = ~np.isfinite(rows)
+    expected = "finite numbers"
+    if not wrong.any():
+        wrong = model.visible.outside(rows)
+        expected = model.visible.domain()
+    if not wrong.any():
+        return
+    row = first_row + int(np.argwhere(wrong)[0][0])
+    value = "others"
+    if wrong.shape == rows.shape:  # else units have several columns
+        value = f"{rows[wrong][0]:g}"
+    advice = "; divide by 255, or threshold" if 1 < rows.max() <= 255 else ""
+    raise InputError(f"{name}: expected {expected}; got {value}, first in row {row}{advice}.")
 
 
 def check_input(model: Any, x: Any, name: str) -> None:
     """Check the rows of an array or a tensor, or of the first batch of a `tf.data.Dataset`."""
     if hasattr(x, "shape"):
-        checked = [_numpy(x)]
+        parts = [_numpy(x)]
     elif hasattr(x, "element_spec") and hasattr(x, "take"):
-        checked = [rows for rows, _ in batches(x.take(1))]
+        parts = [rows for rows, _ in batches(x.take(1))]
     else:
         return
-    for rows in checked:
+    for rows in parts:
         check_rows(model, rows, name)
         if name == "x" and model.visible.has_scale:
             # Without a float64 copy of all rows.
@@ -101,8 +118,12 @@ def check_input(model: Any, x: Any, name: str) -> None:
 
 def targets(x: Any, y: Any, weights: Any) -> Any:
     """Return y, or zeros if only sample weights are given, which Keras ignores without a y."""
-    return np.zeros((len(x), 1), np.float32) if y is None and weights is not None else y
+    if y is None and weights is not None:
+        return np.zeros((len(x), 1), np.float32)
+    return y
 
 
 def _numpy(x: Any) -> np.ndarray:
-    return x if isinstance(x, np.ndarray) else to_numpy(x)
+    if isinstance(x, np.ndarray):
+        return x
+    return to_numpy(x)

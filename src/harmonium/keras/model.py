@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..errors import InputError, input_error
+from ..errors import InputError
 from . import convert
 from .base import arithmetic_dtype, keras, ops, positive_integer
 from .units.base import Tensor, Unit
@@ -43,7 +43,8 @@ class BaseModel(keras.Model):
 
     def energy(self, v: Tensor, h: Tensor) -> Tensor:
         """Return E(v, h) = U_v(v) + U_h(h) − vᵀWh, in nats, one value for each row."""
-        v, h = self._states(v, "v", self.visible), self._states(h, "h", self.hidden)
+        v = self._states(v, "v", self.visible)
+        h = self._states(h, "h", self.hidden)
         interaction = ops.sum(ops.matmul(v, self.kernel) * h, axis=-1)
         return self.visible.energy(v) + self.hidden.energy(h) - interaction
 
@@ -107,12 +108,11 @@ class BaseModel(keras.Model):
             InputError: the older HDF5 format, which Keras cannot write for such a model.
         """
         if str(filepath).lower().endswith(HDF5):
-            expected, found = "a name that ends in .keras", f"{str(filepath)!r}"
-            advice = (
-                "Keras's older HDF5 format has no place for weights of the model itself; save as"
-                " .keras, or call save_weights with a name that ends in .weights.h5"
+            raise InputError(
+                f"filepath: expected a name that ends in .keras; got {str(filepath)!r}; Keras's"
+                " older HDF5 format has no place for weights of the model itself; save as .keras,"
+                " or call save_weights with a name that ends in .weights.h5."
             )
-            raise input_error("filepath", expected, found, advice)
         super().save(filepath, *args, **kwargs)
 
     def export(
@@ -144,14 +144,15 @@ class BaseModel(keras.Model):
             show(f" Of these, in the RBM itself: {', '.join(self._own_weights())}")
 
     def _own_weights(self) -> list[str]:
-        """Return each variable of the model itself in words."""
+        """Return descriptions of the variables of the model itself."""
         in_layers = {id(x) for layer in self.layers for x in layer.weights}
-        return [
-            f"{x.name} {' × '.join(map(str, x.shape))} = {math.prod(x.shape):,}"
-            + ("" if x.trainable else " (not trained)")
-            for x in self.weights
-            if id(x) not in in_layers and len(x.shape) == 2
-        ]
+        descriptions = []
+        for x in self.weights:
+            if id(x) not in in_layers and len(x.shape) == 2:
+                note = "" if x.trainable else " (not trained)"
+                shape = " × ".join(map(str, x.shape))
+                descriptions.append(f"{x.name} {shape} = {math.prod(x.shape):,}{note}")
+        return descriptions
 
     @property
     def both_units(self) -> tuple:
@@ -167,7 +168,9 @@ class BaseModel(keras.Model):
         return x
 
     def _seed(self, seed: Any = None) -> Any:
-        return self.monitor_seeds if seed is None else seed
+        if seed is None:
+            return self.monitor_seeds
+        return seed
 
 
 def check_width(x: Any, size: int, name: str) -> None:

@@ -77,14 +77,13 @@ class RBM(BaseModel):
         self.units = positive_integer(units, "units")
         self.k = positive_integer(k, "k")
         self.n_chains = positive_integer(chains, "chains")
-        self.method, self.seed = method, seed
+        self.method = method
+        self.seed = seed
         self.visible = registry.get(visible, "visible", self.dtype_policy)
         self.hidden = registry.get(hidden, "hidden", self.dtype_policy)
-        self.kernel_initializer = keras.initializers.get(
-            keras.initializers.RandomNormal(stddev=0.01, seed=seed)
-            if kernel_initializer is None
-            else kernel_initializer
-        )
+        if kernel_initializer is None:
+            kernel_initializer = keras.initializers.RandomNormal(stddev=0.01, seed=seed)
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
         # Methods called outside training draw from seeds of their own, so they do not change it.
         self.chain_seeds = keras.random.SeedGenerator(seed)
@@ -94,8 +93,10 @@ class RBM(BaseModel):
         self.monitor_seed_state = self.monitor_seeds.state
         self._watched: tuple[str, ...] = ()
         self._means = [keras.metrics.Mean(name=name) for name in monitors.NAMES]
-        self.penalty, self._has_penalty, self._is_told = Penalty(name="penalty"), False, True
-        self.is_told_of_scale = False  # whether a warning has been given
+        self.penalty = Penalty(name="penalty")
+        self._has_penalty = False
+        self._has_own_optimizer = True  # the user's
+        self.has_warned_of_scale = False
 
     def build(self, input_shape: Any) -> None:
         """Create the parameters for rows with as many columns as the last axis has."""
@@ -189,14 +190,17 @@ class RBM(BaseModel):
         self._watched = monitors.chosen(metrics, self)
         if steps_per_execution == "auto":
             steps_per_execution = 1 if keras.backend.backend() == "torch" else STEPS_PER_EXECUTION
-        self._is_told = optimizer is not None
-        optimizer = keras.optimizers.Adam(1e-3) if optimizer is None else optimizer
+        self._has_own_optimizer = optimizer is not None
+        if optimizer is None:
+            optimizer = keras.optimizers.Adam(1e-3)
         super().compile(optimizer, steps_per_execution=steps_per_execution, **kwargs)
 
     def get_compile_config(self) -> dict | None:
         """Return the arguments that `compile` was called with."""
         config = super().get_compile_config()
-        return config and {**config, "metrics": list(self._watched)}
+        if not config:
+            return config
+        return {**config, "metrics": list(self._watched)}
 
     def compile_from_config(self, config: dict) -> None:
         """Compile the model with a saved configuration."""
@@ -221,10 +225,10 @@ class RBM(BaseModel):
         Without `epochs`, and without an optimiser in `compile`, an array of rows is learned as by
         `harmonium.fit`: for at least 20 epochs and 10,000 updates, with a penalty on large entries
         of the kernel. If rows are held out (`validation_split` or `validation_data`), the penalty
-        follows their free-energy gap, `val_log_likelihood` is in the logs, and the model that they
-        like best is restored at the end. The history's `message` says what was chosen; it is
-        printed unless `verbose` is 0. With `epochs` or an optimiser, none of this happens. A data
-        set without `epochs` is visited once.
+        is adapted to their free-energy gap, `val_log_likelihood` is in the logs, and the model with
+        the highest held-out log-likelihood is restored at the end. The history's `message` says
+        what was chosen; it is printed unless `verbose` is 0. With `epochs` or an optimiser, none of
+        this happens. A data set without `epochs` is visited once.
 
         A run that diverges ends with the last model before that, and a `DivergenceWarning`. Further
         warnings say where continuous columns are not standardised, and where a callback monitors
@@ -237,18 +241,18 @@ class RBM(BaseModel):
         kwargs |= dict(zip(watching.OF_FIT, args, strict=False))
         start.check_input(self, x, "x")
         held_out = kwargs.get("validation_data")
-        some = held_out[0] if isinstance(held_out, tuple | list) else held_out
-        start.check_input(self, some, "validation_data")
+        held_out_rows = held_out[0] if isinstance(held_out, tuple | list) else held_out
+        start.check_input(self, held_out_rows, "validation_data")
         weights = kwargs.get("sample_weight")
         if isinstance(held_out, tuple) and len(held_out) == 3:
             kwargs["validation_data"] = (held_out[0], start.targets(*held_out), held_out[2])
         y = start.targets(x, y, weights)
-        own = None
-        if epochs is None and not self._is_told and hasattr(x, "shape"):
+        default_run = None
+        if epochs is None and not self._has_own_optimizer and hasattr(x, "shape"):
             split = split_of(x, weights, kwargs.get("validation_split"), held_out)
-            own = DefaultRun(self, split, batch_size or 32)
-        run = watching.Run(self, own, kwargs)
-        self._set_penalty(own is not None)
+            default_run = DefaultRun(self, split, batch_size or 32)
+        run = watching.Run(self, default_run, kwargs)
+        self._set_penalty(default_run is not None)
         try:
             history = super().fit(x, y, batch_size, run.epochs(epochs), **run.options)
         finally:
@@ -294,15 +298,19 @@ class RBM(BaseModel):
         if weights is not None:
             weights = ops.cast(ops.reshape(weights, (-1,)), rows.dtype)
         loss = gap.free_energy_gap(self, rows, weights, training)
-        self._look(rows, weights, loss, training)
+        self._update_metrics(rows, weights, loss, training)
         if training and self._has_penalty:
             loss = loss + self.penalty.of(self.kernel)
         return sum(self.losses, loss)
 
-    def _look(self, rows: Tensor, weights: Tensor | None, loss: Tensor, training: bool) -> None:
-        """Update the metrics."""
-        some = slice(monitors.ROWS_IN_TRAINING if training else None)
-        watched, weights = rows[some], None if weights is None else weights[some]
+    def _update_metrics(
+        self, rows: Tensor, weights: Tensor | None, loss: Tensor, training: bool
+    ) -> None:
+        watched = rows
+        if training:
+            watched = rows[: monitors.ROWS_IN_TRAINING]
+            if weights is not None:
+                weights = weights[: monitors.ROWS_IN_TRAINING]
         for mean in self._means:
             if mean.name not in self._watched:
                 continue
@@ -315,9 +323,11 @@ class RBM(BaseModel):
     @property
     def metrics(self) -> list:
         """The metrics that are shown: those of Keras, and those of harmonium that were chosen."""
-        hidden = [m for m in self._means if m.name not in self._watched]
-        hidden += [] if self._has_penalty else [self.penalty]
-        return [m for m in super().metrics if all(m is not each for each in hidden)]
+        hidden = [mean for mean in self._means if mean.name not in self._watched]
+        if not self._has_penalty:
+            hidden.append(self.penalty)
+        ids = {id(metric) for metric in hidden}
+        return [metric for metric in super().metrics if id(metric) not in ids]
 
     def pseudo_likelihood(self, v: Any) -> Tensor:
         """Return n log p(v_i | other units) for one random unit i of n in each row, in nats.

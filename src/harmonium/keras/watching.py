@@ -1,4 +1,4 @@
-"""What a run of Keras is watched for: divergence, its progress, and what callbacks monitor."""
+"""Callbacks of a run of Keras: divergence, the progress bar, and warnings of what is monitored."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ..errors import count_of, warn_user
 from .base import keras, ops, to_numpy
 
 GAPS = ("loss", "free_energy_gap")
-# No model near its data has a gap of a hundred nats for each unit; at a rate of 1,000 on 0/1 rows,
-# which leads nowhere, it is 120.
+# Nats for each unit. No model near its data has such a gap; at a learning rate of 1,000 on 0/1
+# rows, where the run diverges, it is 120.
 LARGEST_GAP = 100.0
-SECONDS_BETWEEN_COPIES = 1.0  # as parameters are looked at and copied on the host
+SECONDS_BETWEEN_COPIES = 1.0  # of the parameters to the host, where they are checked
 # Arguments of Keras's methods in their order, after those that ours name.
 OF_FIT = (
     "verbose",
@@ -47,29 +47,29 @@ class Divergence(keras.callbacks.Callback):
         self.message = ""
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Keep the model before the first epoch."""
+        """Copy the model before the first epoch."""
         from ..training.chunks import growth_limit  # imports the core, which takes a second
 
         self.limit = float(growth_limit(self._largest()))
-        self.kept = self.model.get_weights()
+        self.copied_weights = self.model.get_weights()
         self.epochs = 0
-        self.copied = time.perf_counter()
+        self.time_of_copy = time.perf_counter()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Stop if the loss is none of a model near its data; now and then look at parameters."""
+        """Stop if the loss is too large for a model near its data; check parameters at times."""
         loss = float((logs or {}).get("loss", 0.0))
         if not abs(loss) < LARGEST_GAP * self.model.visible.n_units:
             self._stop(f"the loss was {loss:.3g} in epoch {epoch + 1}")
-        elif time.perf_counter() - self.copied >= SECONDS_BETWEEN_COPIES:
-            self._look(epoch)
+        elif time.perf_counter() - self.time_of_copy >= SECONDS_BETWEEN_COPIES:
+            self._check(epoch)
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Look at the last parameters too; put back those that were kept if they diverged."""
-        self._look(None)
+        """Check the last parameters too; restore the copied ones if the run diverged."""
+        self._check(None)
         if self.message:
-            self.model.set_weights(self.kept)
+            self.model.set_weights(self.copied_weights)
 
-    def _look(self, epoch: int | None) -> None:
+    def _check(self, epoch: int | None) -> None:
         if self.message:
             return
         self._synchronise()
@@ -77,17 +77,18 @@ class Divergence(keras.callbacks.Callback):
         if not largest < self.limit:
             self._stop(f"a parameter had the size {largest:.3g}")
         elif epoch is not None:
-            self.kept = self.model.get_weights()
+            self.copied_weights = self.model.get_weights()
             self.epochs = epoch + 1
-            self.copied = time.perf_counter()
+            self.time_of_copy = time.perf_counter()
 
-    def _stop(self, what: str) -> None:
+    def _stop(self, reason: str) -> None:
         self._synchronise()
-        standardise = " and standardise the columns" if self.model.visible.has_scale else ""
-        kept = f"the model after epoch {self.epochs}" if self.epochs else "the model before the run"
+        moment = f"after epoch {self.epochs}" if self.epochs else "before the run"
+        advice = "Lower the learning rate"
+        if self.model.visible.has_scale:
+            advice += " and standardise the columns"
         self.message = (
-            f"diverged: {what}; {kept} is kept. Lower the learning rate{standardise}, and compile"
-            " again"
+            f"diverged: {reason}; the model {moment} is kept. {advice}, and compile again"
         )
         self.model.stop_training = True
 
@@ -97,7 +98,9 @@ class Divergence(keras.callbacks.Callback):
     def _largest(self) -> float:
         """Return the largest absolute parameter, or NaN if one is NaN."""
         sizes = [float(to_numpy(ops.max(ops.abs(x)))) for x in self.model.trainable_variables]
-        return math.nan if any(map(math.isnan, sizes)) else max(sizes, default=0.0)
+        if any(map(math.isnan, sizes)):
+            return math.nan
+        return max(sizes, default=0.0)
 
 
 class Bar(keras.callbacks.ProgbarLogger):
@@ -119,53 +122,60 @@ class Bar(keras.callbacks.ProgbarLogger):
         super().on_predict_batch_end(self._within(batch), logs)
 
     def _within(self, batch: int) -> int:
-        return batch if self.target is None else min(batch, self.target - 1)
+        if self.target is None:
+            return batch
+        return min(batch, self.target - 1)
 
 
 class Run:
-    """What a call of `fit` watches, and what it says before and after.
+    """The callbacks of a call of `fit`, and its messages before and after.
 
     Attributes:
         options: the arguments of `keras.Model.fit`, with our callbacks before the user's.
         message: what was chosen, in words.
     """
 
-    def __init__(self, model: Any, own: Any, options: dict):
+    def __init__(self, model: Any, default_run: Any, options: dict):
         """Make the callbacks.
 
         Args:
             model: the RBM, compiled.
-            own: the `DefaultRun` of a run that is not told how; None for other runs.
+            default_run: the `DefaultRun` of a run without epochs and optimiser; None for others.
             options: the arguments of `fit`.
         """
-        callbacks = options.get("callbacks")
-        self.own, self.message = own, ""
+        self.default_run = default_run
+        self.message = ""
         self.is_shown = options.get("verbose", "auto") != 0
         self.divergence = Divergence()
-        warn_of_monitors(model, listed(callbacks), own is not None and own.follows)
-        ours = [self.divergence] if own is None else [self.divergence, own]
-        self.options = with_bar(options | {"callbacks": [*ours, *listed(callbacks)]})
+        callbacks = _as_list(options.get("callbacks"))
+        own_callbacks: list = [self.divergence]
+        is_tracked = False
+        if default_run is not None:
+            own_callbacks.append(default_run)
+            is_tracked = default_run.follows
+        warn_of_monitors(model, callbacks, is_tracked)
+        self.options = with_bar(options | {"callbacks": [*own_callbacks, *callbacks]})
 
     def epochs(self, epochs: int | None) -> int:
-        """Return the epochs to make, and say how many if they were not given."""
+        """Return the number of epochs, and print it if it was not given."""
         if epochs is not None:
             return epochs
-        if self.own is None:
+        if self.default_run is None:
             self.message = "the rows were visited once, as in Keras: `epochs` was not given"
             return 1
-        count = count_of(self.own.per_epoch, "update")
-        self._say(
-            f"{self.own.epochs:,} epochs of {count}, since neither `epochs` nor an optimiser was"
-            " given"
+        count = count_of(self.default_run.per_epoch, "update")
+        self._print(
+            f"{self.default_run.epochs:,} epochs of {count}, since neither `epochs` nor an"
+            " optimiser was given"
         )
-        return self.own.epochs
+        return self.default_run.epochs
 
     def end(self) -> str:
-        """Say what was chosen, warn of a divergence, and return both in words."""
-        if self.own is not None:
-            self.message = self.own.message
+        """Print what was chosen, warn of a divergence, and return both messages."""
+        if self.default_run is not None:
+            self.message = self.default_run.message
         if self.message:
-            self._say(self.message)
+            self._print(self.message)
         if self.divergence.message:
             from ..training import DivergenceWarning
 
@@ -173,16 +183,17 @@ class Run:
             self.message = "; ".join(filter(None, [self.divergence.message, self.message]))
         return self.message
 
-    def _say(self, sentence: str) -> None:
+    def _print(self, sentence: str) -> None:
         if self.is_shown:
             print(f"harmonium: {sentence}.")
 
 
-def listed(callbacks: Any) -> list:
-    """Return callbacks as a list."""
+def _as_list(callbacks: Any) -> list:
     if callbacks is None:
         return []
-    return list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]
+    if isinstance(callbacks, list | tuple):
+        return list(callbacks)
+    return [callbacks]
 
 
 def with_bar(options: dict) -> dict:
@@ -191,29 +202,31 @@ def with_bar(options: dict) -> dict:
     # Within `fit`, Keras evaluates with a list of its own, whose bar stays silent.
     if options.get("verbose", "auto") == 0 or isinstance(callbacks, keras.callbacks.CallbackList):
         return options
-    every = listed(callbacks)
-    if any(isinstance(each, keras.callbacks.ProgbarLogger) for each in every):
+    callbacks = _as_list(callbacks)
+    if any(isinstance(callback, keras.callbacks.ProgbarLogger) for callback in callbacks):
         return options
-    return options | {"callbacks": [*every, Bar()]}
+    return options | {"callbacks": [*callbacks, Bar()]}
 
 
-def warn_of_monitors(model: Any, callbacks: list, is_followed: bool) -> None:
-    """Warn of callbacks that act on the free-energy gap, and name what means something.
+def warn_of_monitors(model: Any, callbacks: list, is_tracked: bool) -> None:
+    """Warn of callbacks that act on the free-energy gap, and name a metric that is meaningful.
 
     Args:
         model: the RBM, compiled.
         callbacks: the user's callbacks.
-        is_followed: whether the run has `val_log_likelihood` in its logs.
+        is_tracked: whether the run has `val_log_likelihood` in its logs.
     """
-    acting = [each for each in callbacks if _acts_on_gap(each)]
+    acting = [callback for callback in callbacks if _acts_on_gap(callback)]
     if not acting:
         return
-    names = " and ".join(dict.fromkeys(type(each).__name__ for each in acting))
+    names = " and ".join(dict.fromkeys(type(callback).__name__ for callback in acting))
     monitor = acting[0].monitor
     prefix = "val_" if monitor.startswith("val_") else ""
-    if is_followed:
-        advice = "monitor 'val_log_likelihood' with mode='max', or leave it out, since the best"
-        advice += " model is kept"
+    if is_tracked:
+        advice = (
+            "monitor 'val_log_likelihood' with mode='max', or leave it out, since the best model is"
+            " kept"
+        )
     elif model.visible.states_each is not None:
         advice = f"monitor '{prefix}pseudo_likelihood' with mode='max'"
     else:
@@ -236,16 +249,16 @@ def _acts_on_gap(callback: Any) -> bool:
 
 def off_scale(model: Any, mean: np.ndarray, square: np.ndarray, name: str) -> None:
     """Warn once of columns that are far from standardised, for units to which that matters."""
-    if not model.visible.has_scale or model.is_told_of_scale:
+    if not model.visible.has_scale or model.has_warned_of_scale:
         return
     deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
     column = model.visible.off_scale(mean, deviation)
     if column is None:
         return
-    model.is_told_of_scale = True
+    model.has_warned_of_scale = True
     warn_user(
         f"{name}: expected columns near mean 0 and standard deviation 1, at which learning rates"
-        f" for {type(model.visible).__name__} units are meant; found mean {mean[column]:.3g} and"
+        f" for {type(model.visible).__name__} units are meant; got mean {mean[column]:.3g} and"
         f" standard deviation {deviation[column]:.3g} in column {column}; subtract each column's"
         " mean and divide by its standard deviation (keras.layers.Normalization, or"
         " sklearn.preprocessing.StandardScaler)."

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from ..checks import checked_pair
 from ..errors import InputError
-from ..evaluation.moments import AS_IT_IS, Variables, check_codes, groups, pearson, variables_of
+from ..evaluation.moments import NUMERIC, Variables, check_codes, groups, pearson, variables_of
 from .base import BLUE, GREY, SMALL, evenly_spaced, label, new_figure
 
 MOST_PAIRS = 5_000
@@ -68,7 +68,7 @@ def means(samples: Any, data: Any, *, states: Any = None, weights: Any = None) -
     clouds = [_cloud(theirs, worth), _cloud(ours, np.ones(len(ours)))]
     figure = new_figure(8.4, 4.6, f"{len(ours):,} samples against {len(theirs):,} rows of data")
     left, right = figure.subplots(1, 2)
-    counted = bool((variables.code != AS_IT_IS).any())
+    counted = bool((variables.code != NUMERIC).any())
     what = "Means of units" + (", frequencies of states" if counted else "")
     _scatter(left, what, *(_means(cloud, variables) for cloud in clouds))
     drawn = f"Covariances of {len(pairs):,} pairs"

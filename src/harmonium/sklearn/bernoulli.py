@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import jax
@@ -26,8 +27,8 @@ from ..sampling import sample
 from ..training import Recipe, Report, TrainState
 from ..training.optimizers import averaged_model
 from .base import (
+    CHAINS,
     FLOATS,
-    MOVING,
     SAMPLING,
     SCORING,
     BaseRBM,
@@ -65,6 +66,7 @@ class AnyReals(AbstractBernoulli):
         return AnyReals(self.size, fitted.bias)
 
 
+@dataclass(eq=False, repr=False)
 class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     """Bernoulli restricted Boltzmann machine: features and the distribution of binary data.
 
@@ -134,30 +136,11 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     'exact, 4 states'
     """
 
-    def __init__(
-        self,
-        n_components: int = 256,
-        *,
-        learning_rate: float = 0.1,
-        batch_size: int = 10,
-        n_iter: int | None = 10,
-        verbose: int = 0,
-        random_state: Any = None,
-        method: Any = "pcd",
-        k: int = 1,
-        n_chains: int | None = None,
-        optimizer: Any = None,
-    ):
-        self.n_components = n_components
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.n_iter = n_iter
-        self.verbose = verbose
-        self.random_state = random_state
-        self.method = method
-        self.k = k
-        self.n_chains = n_chains
-        self.optimizer = optimizer
+    n_components: int = 256
+    _: KW_ONLY
+    learning_rate: float = 0.1
+    batch_size: int = 10
+    n_iter: int | None = 10
 
     # ------------------------------------------------------------------ learning
 
@@ -173,7 +156,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         sample_weight : array-like of shape (n_samples,), default=None
             The weight of each row.
         """
-        self._learning()  # raises before anything has changed
+        self._arguments()  # raises before anything has changed
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
         warn_outside(X)
         self.__dict__.pop("h_samples_", None)
@@ -189,7 +172,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         """
         first = not hasattr(self, "components_")
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=first)
-        if first:  # once for a stream, whose portions are alike
+        if first:  # once for a stream, since its portions are of one kind
             warn_outside(X)
 
         def begin(dataset: Dataset, key: Any) -> Model:
@@ -210,27 +193,28 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         self.intercept_visible_ = np.array(model.visible.bias, dtype)  # pyright: ignore
         self.intercept_hidden_ = np.array(model.hidden.bias, dtype)  # pyright: ignore
         self._n_features_out = self.components_.shape[0]
-        chains = getattr(self._state.gradient if self._state else None, "h", None)
+        gradient = self._state.gradient if self._state else None
+        chains = getattr(gradient, "h", None)  # of persistent chains alone
         if chains is not None:
             self.h_samples_ = np.array(chains, dtype)
         return self
 
     def _assigned(self, state: TrainState) -> bool:
-        kept = averaged_model(state.optimizer, state.rbm)
+        fitted = averaged_model(state.optimizer, state.rbm)
         pairs = (
-            (self.components_.T, kept.weights),
-            (self.intercept_visible_, kept.visible.bias),  # pyright: ignore
-            (self.intercept_hidden_, kept.hidden.bias),  # pyright: ignore
+            (self.components_.T, fitted.weights),
+            (self.intercept_visible_, fitted.visible.bias),  # pyright: ignore
+            (self.intercept_hidden_, fitted.hidden.bias),  # pyright: ignore
         )
-        return any((np.asarray(ours, b.dtype) != np.asarray(b)).any() for ours, b in pairs)
+        return any((np.asarray(own, x.dtype) != np.asarray(x)).any() for own, x in pairs)
 
     def _recipe(self, rate: float) -> Recipe:
         """Return plain ascent at a constant rate, as in scikit-learn."""
         return Recipe(rate=rate, centring=None, averaging=None, hold=1.0)
 
-    def _monitor(self, now: Report, dataset: Dataset) -> tuple[str, float]:
-        some = np.asarray(dataset.some(MONITORED_ROWS).rows())
-        return "pseudo-likelihood", float(pseudo_log_likelihoods(now.rbm, some).mean())
+    def _monitor(self, report: Report, dataset: Dataset) -> tuple[str, float]:
+        rows = np.asarray(dataset.some(MONITORED_ROWS).rows())
+        return "pseudo-likelihood", float(pseudo_log_likelihoods(report.rbm, rows).mean())
 
     # ------------------------------------------------------------------ the model
 
@@ -255,9 +239,10 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         InputError
             The model has layers other than Bernoulli.
         """
-        fitted = {k: v for k, v in vars(to_sklearn(rbm)).items() if k[-1] == "_"}
+        fitted = vars(to_sklearn(rbm))
         estimator = cls(n_components=rbm.hidden.size, **parameters)
-        vars(estimator).update(fitted, _n_features_out=rbm.hidden.size)
+        attributes = {name: value for name, value in fitted.items() if name.endswith("_")}
+        vars(estimator).update(attributes, _n_features_out=rbm.hidden.size)
         return estimator
 
     # ------------------------------------------------------------------ using the fitted model
@@ -267,14 +252,17 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return self._mean_hiddens(self._rows(X))
 
     def _mean_hiddens(self, v: Any) -> np.ndarray:
-        # by NumPy: this is a single product, for which its library is the fastest on a CPU
+        # By NumPy, and in place: this is a single product, for which its library is the fastest on
+        # a CPU.
         check_is_fitted(self)
-        found = v @ self.components_.T
-        found += self.intercept_hidden_
+        h = v @ self.components_.T
+        h += self.intercept_hidden_
         with np.errstate(over="ignore"):  # exp(1000) is ∞, and 1 / (1 + ∞) the right 0
-            np.exp(np.negative(found, out=found), out=found)
-        np.reciprocal(np.add(found, 1.0, out=found), out=found)
-        return found.astype(v.dtype if v.dtype in FLOATS else found.dtype, copy=False)
+            np.exp(np.negative(h, out=h), out=h)
+        np.reciprocal(np.add(h, 1.0, out=h), out=h)
+        if v.dtype in FLOATS:
+            return h.astype(v.dtype, copy=False)
+        return h
 
     def _sample_hiddens(self, v: Any, rng: np.random.RandomState) -> np.ndarray:
         p = self._mean_hiddens(v)
@@ -305,13 +293,14 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         if not hasattr(self, "random_state_"):
             self.random_state_ = check_random_state(self.random_state)
         rows = floats(v, accept_sparse="csr")
-        key, count = key_from(self.random_state_, MOVING), jnp.asarray(positive_integer(k, "k"))
+        key = key_from(self.random_state_, CHAINS)
+        count = jnp.asarray(positive_integer(k, "k"))
         model = self._model()
 
-        def move(some: jax.Array, part: int) -> jax.Array:
-            return sweeps(model, some, count, jax.random.fold_in(key, part))
+        def swept(part: jax.Array, number: int) -> jax.Array:
+            return sweeps(model, part, count, jax.random.fold_in(key, number))
 
-        return in_parts(move, rows, model.widest, np.float32) > 0.5
+        return in_parts(swept, rows, model.widest, np.float32) > 0.5
 
     def sample(self, n_samples: int = 1, *, k: int | None = None) -> np.ndarray:
         """Draw rows from the model, by k Gibbs sweeps or, if None, as `hm.sample` does."""
@@ -328,9 +317,11 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         warn_outside(X)
         with at_precision(X.dtype):
             model = in_dtype(self._model(), X.dtype)
-            parts = range(0, X.shape[0], 1024)
-            found = [pseudo_log_likelihoods(model, _dense(X[i : i + 1024])) for i in parts]
-        return np.concatenate(found)
+            scores = [
+                pseudo_log_likelihoods(model, _dense(X[first : first + 1024]))
+                for first in range(0, X.shape[0], 1024)
+            ]
+        return np.concatenate(scores)
 
     def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
         """Return the mean log-likelihood of the rows with its interval and its method.
@@ -340,7 +331,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
 
         Values outside [0, 1] are used linearly, with a warning: the number is then no probability.
         """
-        X, settings = self._rows(X), {"key": key_from(self.random_state, SCORING)} | settings
+        X = self._rows(X)
+        settings = {"key": key_from(self.random_state, SCORING)} | settings
         warn_outside(X)
         return log_likelihood(self._model(), Dataset(X, name="X"), **settings)
 
@@ -357,9 +349,11 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
 
     def _rowwise(self, function: Any, v: Any) -> np.ndarray:
         """Apply a function of rows; for a single row without a batch axis, return one value."""
-        v = v if hasattr(v, "toarray") else np.asarray(v)
-        found = self._apply(function, v[None] if v.ndim == 1 else v, v.dtype)
-        return found[0] if v.ndim == 1 else found
+        if not hasattr(v, "toarray"):
+            v = np.asarray(v)
+        if v.ndim == 1:
+            return self._apply(function, v[None], v.dtype)[0]
+        return self._apply(function, v, v.dtype)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -374,4 +368,6 @@ def _dense(rows: Any) -> np.ndarray:
 
 
 def _weights(sample_weight: Any) -> Any:
-    return None if sample_weight is None else np.asarray(sample_weight, float)
+    if sample_weight is None:
+        return None
+    return np.asarray(sample_weight, float)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import equinox as eqx
@@ -28,7 +29,7 @@ from ..rbm import RBM as Model
 from ..samplers import Gibbs
 from ..sampling import sample
 from ..training import Report
-from .base import MOVING, SAMPLING, BaseRBM, alike, checked_sweeps, key_from
+from .base import CHAINS, SAMPLING, BaseRBM, checked_sweeps, key_from, row_groups
 from .columns import hidden_layer
 from .rbm import COMPLETIONS, SWEEPS
 from .tables import columns_and_rows
@@ -36,11 +37,13 @@ from .tables import columns_and_rows
 WATCHED_ROWS = 500
 # On iris, wine, breast cancer and digits, runs of 10,000 updates gained 2 to 6 % of their label
 # log-probability in the second half, where the rate falls; runs that were too short 11 % and more.
-STILL_RISING, LEAST_RISE = 0.1, 0.005
-LEAST_GAIN = 0.01  # nats above the shares of the classes: nothing was learned
+RISING_FRACTION = 0.1
+LEAST_RISE = 0.005  # nats
+LEAST_GAIN = 0.01  # nats above the frequencies of the classes: else nothing was learned
 FEWEST_WATCHED = 10
 
 
+@dataclass(eq=False, repr=False)
 class RBMClassifier(ClassifierMixin, BaseRBM):
     """Classification by a restricted Boltzmann machine over a row and its label.
 
@@ -101,40 +104,15 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
     True
     """
 
-    def __init__(
-        self,
-        n_components: int = 100,
-        *,
-        visible: Any = "auto",
-        hidden: str = "bernoulli",
-        learning_rate: float = 0.05,
-        batch_size: int = 100,
-        n_iter: int | None = None,
-        verbose: int = 0,
-        random_state: Any = None,
-        method: Any = "pcd",
-        k: int = 1,
-        n_chains: int | None = None,
-        optimizer: Any = None,
-        generative_share: float = 0.1,
-    ):
-        self.n_components = n_components
-        self.visible = visible
-        self.hidden = hidden
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.n_iter = n_iter
-        self.verbose = verbose
-        self.random_state = random_state
-        self.method = method
-        self.k = k
-        self.n_chains = n_chains
-        self.optimizer = optimizer
-        self.generative_share = generative_share
+    n_components: int = 100
+    _: KW_ONLY
+    visible: Any = "auto"
+    hidden: str = "bernoulli"
+    generative_share: float = 0.1
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RBMClassifier:
         """Train on the rows of X and their labels y, each weighted by its sample_weight."""
-        self._learning()  # raises before anything has changed
+        self._arguments()  # raises before anything has changed
         if y is None:
             raise ValueError("RBMClassifier requires y to be passed, but the target y is None.")
         self.columns_, X = columns_and_rows(self, X, self.visible)
@@ -148,12 +126,11 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         rows = np.column_stack([self.columns_.encode(X), codes])
         self.rbm_ = self._learn(Mixed(self.columns_.layer, label), hidden, rows, sample_weight)
         curve = self.__dict__.pop("_curve", None)
-        reason = curve.reason if curve is not None and len(self.classes_) > 1 else ""
-        if reason:
+        if curve is not None and curve.reason and len(self.classes_) > 1:
             advice = "raise n_iter (None makes at least 10,000 updates) or learning_rate"
             if self.n_iter is None:
                 advice = "give a larger n_iter or learning_rate"
-            warn_user(f"{reason}: {advice}.", ConvergenceWarning)
+            warn_user(f"{curve.reason}: {advice}.", ConvergenceWarning)
         return self
 
     def _callbacks(self, dataset: Dataset) -> list[Callable[[Report], None]]:
@@ -168,31 +145,32 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         """
         check_is_fitted(self)
         X = self.columns_.checked(self, X)
-        rows, dtype = self.columns_.encode(X), self.columns_.dtype_of(X)
-        found = np.zeros((len(rows), len(self.classes_)), dtype)
-        whole, *others = alike(self.rbm_, np.column_stack([rows, np.zeros(len(rows))]), unseen=1)
-        if len(whole):
-            found[whole] = self._of_complete(rows[whole], dtype)
-        for which in others:
-            found[which] = self._of_incomplete(rows[which])
-        return found
+        rows = self.columns_.encode(X)
+        dtype = self.columns_.dtype_of(X)
+        log_p = np.zeros((len(rows), len(self.classes_)), dtype)
+        groups = row_groups(self.rbm_, np.column_stack([rows, np.zeros(len(rows))]), missing=1)
+        if len(groups.complete):
+            log_p[groups.complete] = self._of_complete(rows[groups.complete], dtype)
+        for group in groups.incomplete:
+            log_p[group] = self._of_incomplete(rows[group])
+        return log_p
 
     def _of_complete(self, rows: np.ndarray, dtype: Any) -> np.ndarray:
         """Return log p(label | row) exactly."""
         classes = len(self.classes_)
         size = rows_at_once(self.rbm_.hidden.size * classes)
         parts = [rows[first : first + size] for first in range(0, len(rows), size)]
-        found = np.concatenate([self._apply(_log_odds, part, dtype) for part in parts])
-        return log_softmax(found[:, :classes], axis=-1)
+        log_odds = np.concatenate([self._apply(_log_odds, part, dtype) for part in parts])
+        return log_softmax(log_odds[:, :classes], axis=-1)
 
     def _of_incomplete(self, rows: np.ndarray) -> np.ndarray:
         """Return the log of the mean of p(label | row) over completions."""
         classes = len(self.classes_)
         labelled = np.column_stack([rows, np.full(len(rows), np.nan)])
-        key = key_from(self.random_state, MOVING)
-        found = impute(self.rbm_, labelled, key=key, draws=COMPLETIONS, sweeps=SWEEPS)
-        share = found.mean[:, -max(2, classes) :][:, :classes].astype(float)
-        return np.log(share / share.sum(1, keepdims=True))
+        key = key_from(self.random_state, CHAINS)
+        imputation = impute(self.rbm_, labelled, key=key, draws=COMPLETIONS, sweeps=SWEEPS)
+        p = imputation.mean[:, -max(2, classes) :][:, :classes].astype(float)
+        return np.log(p / p.sum(1, keepdims=True))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return p(label | row), exactly, shape (n_samples, n_classes)."""
@@ -200,7 +178,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable label of each row."""
-        chosen = self.predict_proba(X).argmax(-1)
+        chosen = self.predict_proba(X).argmax(-1)  # raises if the model is not fitted
         return self.classes_[chosen]
 
     def sample(self, n_samples: int = 1, y: Any = None, *, k: int | None = None) -> Any:
@@ -227,9 +205,6 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
             return WeightedSum(Discriminative(), generative, shares=(1.0, self.generative_share))
         return super()._named(name)
 
-    def _model(self) -> Model:
-        return self.rbm_
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -237,17 +212,17 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
 
 
 class LabelCurve:
-    """A callback that sees whether a run was long enough for its labels.
+    """A callback that checks whether a run was long enough for its labels.
 
-    It needs log p(label | row) of some training rows at two points: half-way and at the end. What
-    the model knows at the start are the shares of the classes.
+    It scores log p(label | row) of some training rows at two points: half-way and at the end. At
+    the start, the model knows the frequencies of the classes.
     """
 
     def __init__(self, dataset: Dataset):
-        some = dataset.some(WATCHED_ROWS)
-        rows = np.asarray(some.rows())
+        watched = dataset.some(WATCHED_ROWS)
+        rows = np.asarray(watched.rows())
         complete = ~np.isnan(rows).any(1)
-        weights = np.ones(len(rows)) if some.weights is None else np.asarray(some.weights)
+        weights = np.ones(len(rows)) if watched.weights is None else np.asarray(watched.weights)
         self.weights = weights[complete]
         self.rows = rows[complete][:, :-1]
         self.labels = rows[complete][:, -1].astype(int)
@@ -275,28 +250,29 @@ class LabelCurve:
     def _score(self, rbm: Model) -> float:
         """Return the mean of log p(label | row)."""
         log_odds = np.asarray(_log_odds(rbm, jnp.asarray(self.rows)), np.float64)
-        each = log_softmax(log_odds, axis=-1)[np.arange(len(self.labels)), self.labels]
-        return float(np.average(each, weights=self.weights))
+        log_p = log_softmax(log_odds, axis=-1)[np.arange(len(self.labels)), self.labels]
+        return float(np.average(log_p, weights=self.weights))
 
     @property
     def reason(self) -> str:
         """Why the run was too short, in words; empty if nothing shows that it was."""
         if self.end is None:
             return ""
-        shares = np.bincount(self.labels, self.weights) / self.weights.sum()
-        without = float(np.sum(shares[shares > 0] * np.log(shares[shares > 0])))
-        gain = self.end - without
-        few = f"RBMClassifier: {self.updates:,} updates were too few"
+        p = np.bincount(self.labels, self.weights) / self.weights.sum()
+        p = p[p > 0]
+        baseline = float(np.sum(p * np.log(p)))
+        gain = self.end - baseline
+        verdict = f"RBMClassifier: {self.updates:,} updates were too few"
         if gain < LEAST_GAIN:
             return (
-                f"{few}, or the columns say nothing of the labels: the training labels have"
-                f" {self.end:.3f} nats each, and {without:.3f} by the shares of the classes alone"
+                f"{verdict}, or the columns say nothing of the labels: the training labels have"
+                f" {self.end:.3f} nats each, and {baseline:.3f} by the shares of the classes alone"
             )
         rise = 0.0 if self.half is None else self.end - self.half
-        if rise > max(LEAST_RISE, STILL_RISING * gain):
+        if rise > max(LEAST_RISE, RISING_FRACTION * gain):
             return (
-                f"{few}: the log-probability of the training labels still rose in the second half"
-                f" of the run, by {rise:.2f} of {gain:.2f} nats in all"
+                f"{verdict}: the log-probability of the training labels still rose in the second"
+                f" half of the run, by {rise:.2f} of {gain:.2f} nats in all"
             )
         return ""
 
@@ -306,6 +282,6 @@ def _log_odds(model: Model, rows: jax.Array) -> jax.Array:
     """Return −F(v, y) + U_v(v) for every label y; the product of v and W is computed only once."""
     features, label = model.visible.parts  # pyright: ignore
     inputs = product(features.encode(rows), model.weights[: features.size])
-    every = jnp.eye(label.size, dtype=inputs.dtype)
-    reached = inputs[:, None, :] + product(every, model.weights[features.size :])
-    return model.hidden.cgf(reached) - label.energy(every)
+    labels = jnp.eye(label.size, dtype=inputs.dtype)
+    inputs = inputs[:, None, :] + product(labels, model.weights[features.size :])
+    return model.hidden.cgf(inputs) - label.energy(labels)

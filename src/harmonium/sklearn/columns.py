@@ -24,7 +24,10 @@ def hidden_layer(kind: Any, size: int) -> AbstractLayer:
     Raises:
         InputError: an unknown name.
     """
-    name, states = kind if isinstance(kind, tuple) and len(kind) == 2 else (kind, None)
+    name = kind
+    states = None
+    if isinstance(kind, tuple) and len(kind) == 2:
+        name, states = kind
     return layer_named(name, "hidden").make(size, states)
 
 
@@ -37,7 +40,7 @@ class Part:
         columns: the indices of the columns in the table.
         offset, scale: each column has its offset subtracted and is then divided by its scale.
         categories: for columns of codes, the sorted values of each column; a code is an index.
-        groups: groups of 0/1 columns that say one thing, by their places among `columns`.
+        groups: groups of 0/1 columns that are one category each, by their places among `columns`.
     """
 
     kind: str
@@ -52,7 +55,9 @@ class Part:
         """A layer of this kind with one unit for each column."""
         if self.groups:
             return Exclusive(len(self.columns), self.groups)
-        states = max(2, len(self.categories[0])) if self.categories else None
+        states = None
+        if self.categories:
+            states = max(2, len(self.categories[0]))
         return layer_named(self.kind, "visible", "auto").make(len(self.columns), states)
 
     def encode(self, table: np.ndarray, name: str) -> np.ndarray:
@@ -69,9 +74,12 @@ class Part:
         wrong = self.layer.outside(cells) & ~np.isnan(cells)
         if wrong.any():
             row, unit = np.argwhere(wrong)[0]
-            place, domain = self.columns[unit], self.layer.domain(0)
-            found = f"found {table[row, place]:g} in row {row}, column {place}"
-            raise InputError(f"{name}: {domain}; {found} ({int(wrong.sum())} such entries).")
+            place = self.columns[unit]
+            domain = self.layer.domain(0)
+            raise InputError(
+                f"{name}: {domain}; got {table[row, place]:g} in row {row}, column {place}"
+                f" ({int(wrong.sum())} such entries)."
+            )
 
     def decode(self, rows: np.ndarray) -> np.ndarray:
         """Return columns of the table from rows in the library's coding."""
@@ -95,7 +103,7 @@ class Columns:
     Attributes:
         parts: columns of one kind each.
         count: how many columns there are.
-        container: what rows were in, as results are.
+        container: the container of the rows in `fit`, in which results are returned.
     """
 
     parts: tuple[Part, ...]
@@ -106,13 +114,15 @@ class Columns:
     def layer(self) -> AbstractLayer:
         """The layer without parameters: that of the only part, or a `Mixed` layer of all parts."""
         layers = [part.layer for part in self.parts]
-        return layers[0] if len(layers) == 1 else Mixed(*layers)
+        if len(layers) == 1:
+            return layers[0]
+        return Mixed(*layers)
 
     def checked(self, estimator: Any, X: Any) -> np.ndarray:
         """Return X, which must have the columns of `fit`, as an array of numbers."""
-        finite: Any = "allow-nan"
+        allow_nan: Any = "allow-nan"
         return np.asarray(
-            validate_data(estimator, X, reset=False, dtype=FLOATS, ensure_all_finite=finite)
+            validate_data(estimator, X, reset=False, dtype=FLOATS, ensure_all_finite=allow_nan)
         )
 
     def dtype_of(self, table: np.ndarray) -> Any:
@@ -120,7 +130,7 @@ class Columns:
         return table.dtype
 
     def log_density(self, table: np.ndarray) -> np.ndarray:
-        """Return log p(row) − log p(encoded row) = −Σ log scale, over the cells that are there."""
+        """Return log p(row) − log p(encoded row) = −Σ log scale, over the known cells."""
         scales = np.ones(self.count)
         for part in self.parts:
             scales[part.columns] = part.scale
@@ -136,21 +146,22 @@ class Columns:
 
     def decode(self, rows: np.ndarray) -> Any:
         """Return the table from rows in the library's coding."""
-        table = self._gathered(rows, [len(p.columns) for p in self.parts], Part.decode)
+        table = self._table(rows, [len(part.columns) for part in self.parts], Part.decode)
         return self.container.rows(frame_of_array(table, ()))
 
     def decode_means(self, means: np.ndarray) -> Any:
         """Return the table from mean states."""
-        table = self._gathered(means, [p.layer.size for p in self.parts], Part.decode_means)
+        widths = [part.layer.size for part in self.parts]
+        table = self._table(means, widths, Part.decode_means)
         return self.container.means(frame_of_array(table, ()))
 
-    def _gathered(
-        self, array: np.ndarray, widths: Sequence[int], read: Callable[[Part, np.ndarray], Any]
+    def _table(
+        self, array: np.ndarray, widths: Sequence[int], decode: Callable[[Part, np.ndarray], Any]
     ) -> np.ndarray:
         table = np.empty((len(array), self.count))
         pieces = np.split(array, np.cumsum(widths)[:-1], axis=1)
         for part, piece in zip(self.parts, pieces, strict=True):
-            table[:, part.columns] = read(part, piece)
+            table[:, part.columns] = decode(part, piece)
         return table
 
 
@@ -168,19 +179,20 @@ def read_columns(spec: Any, table: np.ndarray, names: Any = None) -> Columns:
     Raises:
         InputError: an unknown kind, or a column that no pair names or more than one pair names.
     """
-    if isinstance(spec, str):
-        kinds = [_kind_of(table[:, c]) if spec == "auto" else spec for c in range(table.shape[1])]
+    count = table.shape[1]
+    is_auto = isinstance(spec, str) and spec == "auto"
+    if is_auto:
+        kinds = [_kind_of(column) for column in table.T]
+    elif isinstance(spec, str):
+        kinds = [spec] * count
     else:
-        kinds = _kinds_by_pairs(spec, table.shape[1], names)
-    found = np.array(kinds)
-    parts = [
-        part
-        for kind in dict.fromkeys(kinds)
-        for part in _parts(kind, np.flatnonzero(found == kind), table)
-    ]
-    if isinstance(spec, str) and spec == "auto":
+        kinds = _kinds_by_pairs(spec, count, names)
+    parts = []
+    for kind in dict.fromkeys(kinds):
+        parts += _parts(kind, np.flatnonzero(np.array(kinds) == kind), table)
+    if is_auto:
         parts = [_with_groups(part, table) for part in parts]
-    return Columns(tuple(parts), table.shape[1])
+    return Columns(tuple(parts), count)
 
 
 def _with_groups(part: Part, table: np.ndarray) -> Part:
@@ -192,23 +204,25 @@ def _with_groups(part: Part, table: np.ndarray) -> Part:
 
 def _parts(kind: str, columns: np.ndarray, table: np.ndarray) -> list[Part]:
     """Return the parts of one kind: one, or for codes one for each number of categories."""
-    chosen, zeros, ones = table[:, columns], np.zeros(len(columns)), np.ones(len(columns))
+    cells = table[:, columns]
     row = layer_named(kind, "visible", "auto")
     if row.rows != "codes":
         layer = row.make(len(columns))
-        some = np.where(np.isnan(chosen).all(0), 0.0, chosen)  # a column without cells has no scale
-        # the spread of a constant column is rounding error, not a scale
-        constant = np.nanmax(some, 0) == np.nanmin(some, 0)
-        spread = np.where(constant | ~layer.is_rescalable, 1.0, np.nanstd(some, 0, dtype=float))
-        offset = np.where(layer.is_shiftable, np.nanmean(some, 0, dtype=float), 0.0)
-        return [Part(kind, columns, offset, spread)]
-    categories = [np.unique(column[~np.isnan(column)]) for column in chosen.T]
+        cells = np.where(np.isnan(cells).all(0), 0.0, cells)  # a column without cells has no scale
+        # The deviation of a constant column is rounding error, not a scale.
+        is_constant = np.nanmax(cells, 0) == np.nanmin(cells, 0)
+        deviation = np.nanstd(cells, 0, dtype=float)
+        scale = np.where(is_constant | ~layer.is_rescalable, 1.0, deviation)
+        offset = np.where(layer.is_shiftable, np.nanmean(cells, 0, dtype=float), 0.0)
+        return [Part(kind, columns, offset, scale)]
+    categories = [np.unique(column[~np.isnan(column)]) for column in cells.T]
     counts = np.array([len(values) for values in categories])
     parts = []
     for count in np.unique(counts):
-        here = np.flatnonzero(counts == count)
-        some = tuple(categories[i] for i in here)
-        parts.append(Part(kind, columns[here], zeros[here], ones[here], some))
+        places = np.flatnonzero(counts == count)
+        n = len(places)
+        values = tuple(categories[place] for place in places)
+        parts.append(Part(kind, columns[places], np.zeros(n), np.ones(n), values))
     return parts
 
 
@@ -218,15 +232,19 @@ def _kind_of(column: np.ndarray) -> str:
         return "gaussian"
     if np.isin(column, (-1, 1)).all() and (column < 0).any():
         return "ising"
-    return "bernoulli" if column.min() >= 0 and column.max() <= 1 else "gaussian"
+    if column.min() >= 0 and column.max() <= 1:
+        return "bernoulli"
+    return "gaussian"
 
 
 def _kinds_by_pairs(spec: Any, count: int, names: Any) -> list[str]:
     try:
         pairs = [(kind, places_of(columns, count, names)) for kind, columns in spec]
     except (TypeError, ValueError) as error:
-        expected = "a kind's name, 'auto', or a list of pairs (kind, columns)"
-        raise InputError(f"visible: expected {expected}; got {spec!r} ({error}).") from None
+        raise InputError(
+            "visible: expected a kind's name, 'auto', or a list of pairs (kind, columns); got"
+            f" {spec!r} ({error})."
+        ) from None
     kinds: list[str | None] = [None] * count
     for kind, places in pairs:
         for place in places:
@@ -247,13 +265,15 @@ def places_of(columns: Any, count: int, names: Any) -> list[int]:
     """
     if isinstance(columns, slice):
         return list(range(count))[columns]
-    listed = [columns] if isinstance(columns, int | str | np.integer) else list(columns)
-    if listed and all(isinstance(each, bool | np.bool_) for each in listed):
-        if len(listed) != count:
-            raise ValueError(f"a mask of {len(listed)} for {count} columns")
-        return [place for place, chosen in enumerate(listed) if chosen]
+    if isinstance(columns, int | str | np.integer):
+        columns = [columns]
+    selection = list(columns)
+    if selection and all(isinstance(entry, bool | np.bool_) for entry in selection):
+        if len(selection) != count:
+            raise ValueError(f"a mask of {len(selection)} for {count} columns")
+        return np.flatnonzero(selection).tolist()
     known = [] if names is None else list(names)
-    places = [known.index(each) if isinstance(each, str) else int(each) for each in listed]
+    places = [known.index(entry) if isinstance(entry, str) else int(entry) for entry in selection]
     if any(not -count <= place < count for place in places):
         raise ValueError(f"there are {count} columns")
     return [place % count for place in places]
@@ -267,8 +287,11 @@ def _codes(column: np.ndarray, values: np.ndarray, place: int, name: str) -> np.
     wrong = (values[np.minimum(codes, len(values) - 1)] != column) & ~missing
     if wrong.any():
         row = int(np.argmax(wrong))
+        known = ", ".join(f"{value:g}" for value in values[:10])
         raise InputError(
-            f"{name}: column {place} expected a category seen in fit, one of"
-            f" {', '.join(f'{v:g}' for v in values[:10])}; found {column[row]:g} in row {row}."
+            f"{name}: column {place} expected a category seen in fit, one of {known}; got"
+            f" {column[row]:g} in row {row}."
         )
-    return np.where(missing, np.nan, codes) if missing.any() else codes
+    if not missing.any():
+        return codes
+    return np.where(missing, np.nan, codes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,26 +12,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..checks import positive_integer
 from ..missing import impute
-from ..rbm import RBM as Model
 from ..tables import Columns, Frame, RawColumn
 from ..tables.containers import AbstractContainer
 from ..tables.unmodelled import LeftOut
 from .base import SAMPLING, key_from
 from .columns import hidden_layer
 from .holding_out import BaseHoldingOut
-from .tables import codes_of, columns_of_table, container_of, frame_checked, kinds_told
+from .tables import codes_of, columns_of_table, container_of, frame_checked, kinds_by_name
 
 SHOWN = 5  # columns in a warning
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RBMImputer(OneToOneFeatureMixin, TransformerMixin, BaseHoldingOut):
     """Fills in missing cells of a table by a restricted Boltzmann machine of its columns.
 
     A cell is filled given the seen cells of its row: a word with the most probable one, a number
     with its mean. Data frames of pandas, polars and others, and arrays of objects, may have words,
     booleans and dates, and come back with their own types and names. A column that is not modelled
-    keeps its missing cells, but one of a single number is filled with it. What each column is taken
-    for is in `columns_` (docs/tables.md).
+    keeps its missing cells, but one of a single number is filled with it. The inferred type of each
+    column is in `columns_` (docs/tables.md).
 
     Parameters
     ----------
@@ -80,56 +81,25 @@ validation_fraction
     True
     """
 
-    def __init__(
-        self,
-        n_components: int = 64,
-        *,
-        hidden: str = "bernoulli",
-        kinds: Any = None,
-        sample_posterior: bool = False,
-        add_indicator: bool = False,
-        draws: int = 20,
-        sweeps: int = 200,
-        learning_rate: float = 0.1,
-        batch_size: int = 100,
-        n_iter: int | None = None,
-        verbose: int = 0,
-        random_state: Any = None,
-        method: Any = "pcd",
-        k: int = 1,
-        n_chains: int | None = None,
-        optimizer: Any = None,
-        validation_fraction: float | str = "auto",
-    ):
-        self.n_components = n_components
-        self.hidden = hidden
-        self.kinds = kinds
-        self.sample_posterior = sample_posterior
-        self.add_indicator = add_indicator
-        self.draws = draws
-        self.sweeps = sweeps
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.n_iter = n_iter
-        self.verbose = verbose
-        self.random_state = random_state
-        self.method = method
-        self.k = k
-        self.n_chains = n_chains
-        self.optimizer = optimizer
-        self.validation_fraction = validation_fraction
+    hidden: str = "bernoulli"
+    kinds: Any = None
+    sample_posterior: bool = False
+    add_indicator: bool = False
+    draws: int = 20
+    sweeps: int = 200
+    learning_rate: float = 0.1
 
     def fit(self, X: Any, y: Any = None) -> RBMImputer:
         """Train on the rows of X; cells are missing where they are NaN or None."""
-        self._learning()  # raises before anything has changed
+        self._arguments()  # raises before anything has changed
         frame = frame_checked(self, X, reset=True)
         self._container = container_of(X)
-        kinds = kinds_told(self.kinds, frame.names, "kinds")
+        kinds = kinds_by_name(self.kinds, frame.names, "kinds")
         self.columns_: Columns = columns_of_table(frame, kinds)
         hidden = hidden_layer(self.hidden, positive_integer(self.n_components, "n_components"))
         rows = codes_of(self.columns_, frame)
         self.rbm_ = self._learn(self.columns_.layer, hidden, rows, None)
-        self._gaps: list[bool] = [bool(column.is_missing.any()) for column in frame.columns]
+        self._has_gaps: list[bool] = [bool(column.is_missing.any()) for column in frame.columns]
         return self
 
     def transform(self, X: Any) -> Any:
@@ -144,12 +114,13 @@ validation_fraction
         frame = frame_checked(self, X, reset=False, names=names)
         rows = codes_of(self.columns_, frame)
         draws = 1 if self.sample_posterior else positive_integer(self.draws, "draws")
-        key, sweeps = key_from(self.random_state, SAMPLING), positive_integer(self.sweeps, "sweeps")
-        found = impute(self.rbm_, rows, key=key, draws=draws, sweeps=sweeps)
+        key = key_from(self.random_state, SAMPLING)
+        sweeps = positive_integer(self.sweeps, "sweeps")
+        imputation = impute(self.rbm_, rows, key=key, draws=draws, sweeps=sweeps)
         if self.sample_posterior:
-            filled = self.columns_.completed(frame, found.draws[0], constants=True)
+            filled = self.columns_.completed(frame, imputation.draws[0], constants=True)
         else:
-            filled = self.columns_.filled(frame, found.mean, constants=True)
+            filled = self.columns_.filled(frame, imputation.mean, constants=True)
         self._warn_of_gaps(filled)
         if self.add_indicator:
             filled = Frame((*filled.columns, *self._indicators(frame)))
@@ -161,37 +132,42 @@ validation_fraction
         names: Any = super().get_feature_names_out(input_features)
         if not self.add_indicator:
             return names
-        missing = [f"missingindicator_{n}" for n, gap in zip(names, self._gaps, strict=True) if gap]
-        return np.concatenate([names, np.array(missing, object)])
+        indicators = [
+            f"missingindicator_{name}"
+            for name, has_gaps in zip(names, self._has_gaps, strict=True)
+            if has_gaps
+        ]
+        return np.concatenate([names, np.array(indicators, object)])
 
     def _indicators(self, frame: Frame) -> list[RawColumn]:
         """Return a column of 0 and 1 for each column that had missing cells in `fit`."""
         return [
             RawColumn(f"missingindicator_{column.name}", column.is_missing.astype(float))
-            for column, gap in zip(frame.columns, self._gaps, strict=True)
-            if gap
+            for column, has_gaps in zip(frame.columns, self._has_gaps, strict=True)
+            if has_gaps
         ]
 
     def _container_for(self, X: Any) -> AbstractContainer:
-        """Return what X is in, with the cells that `fit` saw if that was of the same kind."""
+        """Return the container of X, with the cells that `fit` saw if that was of the same kind."""
         own = container_of(X)
-        return self._container if type(self._container) is type(own) else own
+        if type(self._container) is type(own):
+            return self._container
+        return own
 
     def _warn_of_gaps(self, frame: Frame) -> None:
-        """Warn of columns that keep missing cells, unless they were told to be left out."""
-        told = {c.name for c in self.columns_.columns if c.summary == LeftOut.why}
+        """Warn of columns that keep missing cells, unless the user has left them out."""
+        excluded = {
+            column.name for column in self.columns_.columns if column.summary == LeftOut.why
+        }
         unfilled = self.columns_.unfilled(frame)
-        shown = [f"{name!r} ({why})" for name, why in unfilled.items() if name not in told]
+        shown = [f"{name!r} ({why})" for name, why in unfilled.items() if name not in excluded]
         if shown:
-            more = ", …" * (len(shown) > SHOWN)
+            more = ", …" if len(shown) > SHOWN else ""
             warnings.warn(
-                f"X: missing cells stay in columns that are not modelled: "
-                f"{', '.join(shown[:SHOWN])}{more}.",
+                "X: missing cells stay in columns that are not modelled:"
+                f" {', '.join(shown[:SHOWN])}{more}.",
                 stacklevel=3,
             )
-
-    def _model(self) -> Model:
-        return self.rbm_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,24 +18,26 @@ from ..missing import impute
 from ..rbm import RBM as Model
 from ..sampling import sample
 from .base import (
-    MOVING,
+    CHAINS,
     SAMPLING,
     SCORING,
-    alike,
     checked_sweeps,
     floats,
     free_energy,
     key_from,
     mean_h,
     mean_v,
+    row_groups,
 )
 from .columns import hidden_layer
 from .holding_out import BaseHoldingOut
 from .tables import columns_and_rows, floats_of
 
-COMPLETIONS, SWEEPS = 20, 100  # of a row with missing cells, for its hidden means
+COMPLETIONS = 20  # of a row with missing cells, for its hidden means
+SWEEPS = 100  # of the chains that draw them
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
     """Restricted Boltzmann machine with any two layers: features, density estimates and samples.
 
@@ -99,40 +102,12 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
     (3, 3)
     """
 
-    def __init__(
-        self,
-        n_components: int = 64,
-        *,
-        visible: Any = "auto",
-        hidden: str = "bernoulli",
-        learning_rate: float = 0.05,
-        batch_size: int = 100,
-        n_iter: int | None = None,
-        verbose: int = 0,
-        random_state: Any = None,
-        method: Any = "pcd",
-        k: int = 1,
-        n_chains: int | None = None,
-        optimizer: Any = None,
-        validation_fraction: float | str = "auto",
-    ):
-        self.n_components = n_components
-        self.visible = visible
-        self.hidden = hidden
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.n_iter = n_iter
-        self.verbose = verbose
-        self.random_state = random_state
-        self.method = method
-        self.k = k
-        self.n_chains = n_chains
-        self.optimizer = optimizer
-        self.validation_fraction = validation_fraction
+    visible: Any = "auto"
+    hidden: str = "bernoulli"
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RBM:
         """Train on the rows of X, each weighted by its sample_weight."""
-        self._learning()  # raises before anything has changed
+        self._arguments()  # raises before anything has changed
         self.columns_, X = columns_and_rows(self, X, self.visible)
         hidden = hidden_layer(self.hidden, positive_integer(self.n_components, "n_components"))
         rows = self.columns_.encode(X)
@@ -170,15 +145,18 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
         """
         kind = floats_of(X)
         X = self._checked(X)
-        rows, dtype = self.columns_.encode(X), self.columns_.dtype_of(X)
+        rows = self.columns_.encode(X)
+        dtype = self.columns_.dtype_of(X)
         h = np.zeros((len(rows), self.rbm_.hidden.size), kind)
-        whole, *others = alike(self.rbm_, rows)
-        if len(whole):
-            h[whole] = self._apply(mean_h, rows[whole], dtype)
-        key = key_from(self.random_state, MOVING)
-        for which in others:
-            found = impute(self.rbm_, rows[which], key=key, draws=COMPLETIONS, sweeps=SWEEPS)
-            h[which] = np.mean([self._apply(mean_h, draw, dtype) for draw in found.draws], axis=0)
+        groups = row_groups(self.rbm_, rows)
+        if len(groups.complete):
+            h[groups.complete] = self._apply(mean_h, rows[groups.complete], dtype)
+        key = key_from(self.random_state, CHAINS)
+        for group in groups.incomplete:
+            completions = impute(
+                self.rbm_, rows[group], key=key, draws=COMPLETIONS, sweeps=SWEEPS
+            ).draws
+            h[group] = np.mean([self._apply(mean_h, draw, dtype) for draw in completions], axis=0)
         return h
 
     def inverse_transform(self, X: Any) -> Any:
@@ -186,8 +164,10 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
         check_is_fitted(self)
         h = floats(X)
         if h.shape[1] != self.rbm_.hidden.size:
-            expected = f"{self.rbm_.hidden.size} columns, one for each hidden unit"
-            raise InputError(f"X: expected {expected}; got {h.shape[1]}.")
+            raise InputError(
+                f"X: expected {self.rbm_.hidden.size} columns, one for each hidden unit; got"
+                f" {h.shape[1]}."
+            )
         means = self._apply(mean_v, h, h.dtype)
         return self.columns_.decode_means(means)
 
@@ -207,15 +187,16 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
         For a row with missing cells, this is −log of the sum of e^(−F) over them.
         """
         X = self._checked(X)
-        rows, dtype = self.columns_.encode(X), self.columns_.dtype_of(X)
-        found = np.zeros(len(rows), dtype)
-        gaps = np.isnan(rows).any(1)
-        if not gaps.all():
-            found[~gaps] = self._apply(free_energy, rows[~gaps], dtype)
-        if gaps.any():
+        rows = self.columns_.encode(X)
+        dtype = self.columns_.dtype_of(X)
+        energies = np.zeros(len(rows), dtype)
+        has_gaps = np.isnan(rows).any(1)
+        if not has_gaps.all():
+            energies[~has_gaps] = self._apply(free_energy, rows[~has_gaps], dtype)
+        if has_gaps.any():
             key = key_from(self.random_state, SCORING)
-            found[gaps] = free_energies(self.rbm_, rows[gaps], key=key)
-        return found
+            energies[has_gaps] = free_energies(self.rbm_, rows[has_gaps], key=key)
+        return energies
 
     def sample(self, n_samples: int = 1, *, k: int | None = None) -> Any:
         """Draw rows from the model, by k Gibbs sweeps or, if None, as `hm.sample` does."""
@@ -240,8 +221,9 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the log-likelihood of each row, as scikit-learn's density estimators do."""
-        found, density = self.log_likelihood(X), self.columns_.log_density(self._checked(X))
-        return -self.free_energy(X) - found.log_z.value + density
+        log_z = self.log_likelihood(X).log_z
+        density = self.columns_.log_density(self._checked(X))
+        return -self.free_energy(X) - log_z.value + density
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-likelihood in nats per row; `log_likelihood(X)` has the method."""
@@ -250,9 +232,6 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
         return self.columns_.checked(self, X)
-
-    def _model(self) -> Model:
-        return self.rbm_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

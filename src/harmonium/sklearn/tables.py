@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from ..errors import InputError, input_error
+from ..errors import InputError
 from ..layers import AbstractLayer
 from ..layers.registry import layer_named
 from ..tables import Columns, Frame, columns_of
@@ -32,12 +32,14 @@ READ_AS_TABLE = "table"
 
 
 def container_of(X: Any) -> AbstractContainer:
-    """Return what rows are in: results are in the same."""
-    return FrameLike.of(X) if is_dataframe(X) else ArrayLike.of(np.asarray(X))
+    """Return the container of rows, in which results are returned."""
+    if is_dataframe(X):
+        return FrameLike.of(X)
+    return ArrayLike.of(np.asarray(X))
 
 
 def floats_of(X: Any) -> Any:
-    """Return the type of real numbers that belong to rows, whether or not a cell is missing."""
+    """Return the type of the real numbers of results: float32 for rows of float32 alone."""
     is_float32 = is_single(X) if is_dataframe(X) else getattr(X, "dtype", None) == np.float32
     return np.float32 if is_float32 else np.float64
 
@@ -49,8 +51,8 @@ def frame_checked(estimator: Any, X: Any, *, reset: bool, names: tuple[str, ...]
         estimator: the estimator.
         X: rows.
         reset: whether the estimator is fitted to them.
-        names: the columns in `fit`, by which those of X are called, as scikit-learn takes arrays in
-            place of data frames.
+        names: the names of the columns in `fit`, which those of X get: scikit-learn accepts arrays
+            in place of data frames.
 
     Raises:
         InputError: a data frame whose names are others, or in another order.
@@ -68,8 +70,12 @@ def frame_checked(estimator: Any, X: Any, *, reset: bool, names: tuple[str, ...]
     # scikit-learn compares names only if all of them are text
     has_names = is_dataframe(X) and names != _numbered(len(names))
     if has_names and frame.names != names:
-        expected, found = f"the columns of fit: {', '.join(names)}"[:200], ", ".join(frame.names)
-        raise input_error("X", expected, found[:200], "bring them in this order")
+        expected = ", ".join(names)
+        actual = ", ".join(frame.names)
+        raise InputError(
+            f"X: expected the columns of fit: {expected:.180}; got {actual:.200}; bring them in"
+            " this order."
+        )
     return frame.named(names)
 
 
@@ -80,11 +86,13 @@ def _numbered(count: int) -> tuple[str, ...]:
 
 def _is_of_objects(X: Any) -> bool:
     """Return whether X is an array of objects or words that can be cells of a table."""
-    array = np.asarray(X) if not hasattr(X, "tocsr") else np.zeros(0)
+    if hasattr(X, "tocsr"):  # a sparse matrix
+        return False
+    array = np.asarray(X)
     if array.ndim != 2 or array.dtype.kind not in "OUS":
         return False
     if array.dtype.kind == "O":
-        # scikit-learn refuses what is no cell in its own words
+        # scikit-learn refuses other objects, with a message of its own.
         return all(isinstance(cell, Hashable) for cell in array.flat)
     try:
         array.astype(float)
@@ -93,7 +101,7 @@ def _is_of_objects(X: Any) -> bool:
     return False
 
 
-def kinds_told(spec: Any, names: tuple[str, ...], argument: str) -> dict[str, str]:
+def kinds_by_name(spec: Any, names: tuple[str, ...], argument: str) -> dict[str, str]:
     """Return the kinds of columns by name.
 
     Args:
@@ -114,12 +122,14 @@ def kinds_told(spec: Any, names: tuple[str, ...], argument: str) -> dict[str, st
             for place in places_of(columns, len(names), names)
         }
     except (TypeError, ValueError) as error:
-        expected = "a mapping from names to kinds, or pairs (kind, columns)"
-        raise InputError(f"{argument}: expected {expected}; got {spec!r} ({error}).") from None
+        raise InputError(
+            f"{argument}: expected a mapping from names to kinds, or pairs (kind, columns); got"
+            f" {spec!r} ({error})."
+        ) from None
 
 
 def is_of_tables(spec: Any) -> bool:
-    """Return whether a specification of columns is one for `kinds_told`."""
+    """Return whether a specification of columns is one for `kinds_by_name`."""
     if isinstance(spec, str):
         return spec == READ_AS_TABLE
     try:
@@ -130,14 +140,16 @@ def is_of_tables(spec: Any) -> bool:
 
 
 def columns_of_table(frame: Frame, kinds: dict[str, str]) -> Columns:
-    """Return what the columns of a table are; words that it does not have will count as missing."""
+    """Return the types of a table's columns; words that it does not have will count as missing."""
     return columns_of(frame, kinds, "X", keep_counters=True).taking_unseen_as_missing()
 
 
 def codes_of(columns: Columns, frame: Frame) -> np.ndarray:
     """Return rows in the library's coding, NaN where a cell is missing; warn of unseen words."""
     for name, words in columns.unseen_in(frame).items():
-        shown = ", ".join(map(repr, words[:5])) + ", …" * (len(words) > 5)
+        shown = ", ".join(map(repr, words[:5]))
+        if len(words) > 5:
+            shown += ", …"
         warnings.warn(
             f"X: column {name!r}: not seen in fit, and taken as missing: {shown}.", stacklevel=2
         )
@@ -151,7 +163,7 @@ def _check_kinds(spec: Any) -> None:
     elif isinstance(spec, Mapping):
         kinds = list(spec.values())
     else:
-        return  # `read_columns` knows what is wrong with pairs
+        return  # `read_columns` checks pairs
     for kind in kinds:
         if kind not in KINDS:
             layer_named(kind, "visible", "auto", READ_AS_TABLE, *KINDS)
@@ -163,7 +175,7 @@ class TableColumns:
 
     Attributes:
         columns: what each column is.
-        container: what rows were in, as results are.
+        container: the container of the rows in `fit`, in which results are returned.
     """
 
     columns: Columns
@@ -201,7 +213,7 @@ class TableColumns:
 
 
 def columns_and_rows(estimator: Any, X: Any, spec: Any) -> tuple[Any, Any]:
-    """Return what the columns of X are, and X after scikit-learn's checks.
+    """Return the columns of X, and X after scikit-learn's checks.
 
     X is read as a table if `spec` says so, or if it is "auto" and X is a data frame with words,
     dates or booleans, or has missing cells.
@@ -214,13 +226,12 @@ def columns_and_rows(estimator: Any, X: Any, spec: Any) -> tuple[Any, Any]:
     Raises:
         InputError: columns that cannot be read so.
     """
-    told = is_of_tables(spec)
-    by_cells = isinstance(spec, str) and spec == "auto"
-    if told or (by_cells and _needs_a_table(X)):
+    is_auto = isinstance(spec, str) and spec == "auto"
+    if is_of_tables(spec) or (is_auto and _needs_a_table(X)):
         frame = frame_checked(estimator, X, reset=True)
-        kinds = kinds_told(None if isinstance(spec, str) else spec, frame.names, "visible")
+        kinds = kinds_by_name(None if isinstance(spec, str) else spec, frame.names, "visible")
         return TableColumns(columns_of_table(frame, kinds), container_of(X)), frame
-    if not by_cells:
+    if not is_auto:
         _check_kinds(spec)
     array: Any = validate_data(estimator, X, dtype=FLOATS, ensure_all_finite="allow-nan")  # pyright: ignore
     columns = read_columns(spec, array, getattr(estimator, "feature_names_in_", None))
@@ -231,7 +242,9 @@ def _needs_a_table(X: Any) -> bool:
     """Return whether X is not all numbers, or has a missing cell."""
     if is_dataframe(X):
         return not is_all_numbers(X)
-    array: Any = np.asarray(X) if not hasattr(X, "tocsr") else np.zeros(0)
+    if hasattr(X, "tocsr"):  # a sparse matrix
+        return False
+    array: Any = np.asarray(X)
     if _is_of_objects(array):
         numbers = frame_in_array(array, _numbered(array.shape[1])).with_gaps()
         return numbers is None or bool(np.isnan(numbers).any())

@@ -52,9 +52,9 @@ def test_the_model_that_held_out_rows_like_best_is_restored(given, capsys):
     assert len(shown) == 20  # 40 updates of two batches
     best = max(value for value in shown if np.isfinite(value))
     judged = others if given == "grey" else OTHERS.astype(int)
-    found = hm.log_likelihood(rbm.to_harmonium(), judged).value
-    assert found == pytest.approx(best, abs=1e-3)
-    assert found > shown[-1] + 0.1
+    likelihood = hm.log_likelihood(rbm.to_harmonium(), judged).value
+    assert likelihood == pytest.approx(best, abs=1e-3)
+    assert likelihood > shown[-1] + 0.1
     assert "the model is that of epoch" in history.message
     assert capsys.readouterr().out == ""
 
@@ -93,16 +93,16 @@ def test_without_held_out_rows_the_last_model_is_kept():
     assert set(history.history["penalty"]) == {np.float32(1 / 60)}
 
 
-@pytest.mark.parametrize("told", ["epochs", "optimizer"])
-def test_what_is_told_is_done(told):
+@pytest.mark.parametrize("argument", ["epochs", "optimizer"])
+def test_epochs_and_an_optimizer_that_are_given_are_used(argument):
     """The last model, without a penalty."""
-    optimizer = keras.optimizers.SGD(0.05) if told == "optimizer" else None
-    options = {"epochs": 3} if told == "epochs" else {}
+    optimizer = keras.optimizers.SGD(0.05) if argument == "optimizer" else None
+    options = {"epochs": 3} if argument == "epochs" else {}
     history = new(optimizer=optimizer).fit(NOISE, validation_data=(OTHERS,), verbose=0, **options)
     assert not {"penalty", "val_log_likelihood"} & set(history.history)
-    assert len(history.history["loss"]) == (3 if told == "epochs" else 1)
+    assert len(history.history["loss"]) == (3 if argument == "epochs" else 1)
     visited_once = "the rows were visited once, as in Keras: `epochs` was not given"
-    assert history.message == ("" if told == "epochs" else visited_once)
+    assert history.message == ("" if argument == "epochs" else visited_once)
 
 
 def test_weighted_rows_and_callbacks_of_the_user():

@@ -47,9 +47,9 @@ def test_one_update_is_the_cores_gradient(kinds, method, k, weighted, eagerly, m
     weights = np.random.default_rng(2).uniform(0.5, 2.0, 30).astype(np.float32)
     rbm = same_model(core, eagerly, method=method, k=k)
     model = jnp.asarray(as_numpy(next_model_states(rbm, rows)))
-    share = jnp.asarray(weights / weights.sum()) if weighted else jnp.full(30, 1 / 30)
-    data = hm.Cloud(jnp.asarray(rows), share)
-    model = hm.Cloud(model, share) if method == "cd" else hm.Cloud.uniform(model)
+    p = jnp.asarray(weights / weights.sum()) if weighted else jnp.full(30, 1 / 30)
+    data = hm.Cloud(jnp.asarray(rows), p)
+    model = hm.Cloud(model, p) if method == "cd" else hm.Cloud.uniform(model)
     gap, expected = jax.value_and_grad(free_energy_gap)(core, data, model)
 
     loss = rbm.train_on_batch(rows, sample_weight=weights if weighted else None)

@@ -17,9 +17,9 @@ CHAINS = 20_000
 SEEDS = 5
 
 
-def p_value(core, x, side):
-    """Return the χ² p-value of states against the enumerated distribution of one side."""
-    turned = core if side == "visible" else core.T
+def p_value(core, x, layer):
+    """Return the χ² p-value of states against the enumerated distribution of one layer."""
+    turned = core if layer == "visible" else core.T
     states = turned.visible.states(jnp.arange(turned.visible.n_states))
     p = np.asarray(jax.nn.softmax(-turned.free_energy(states)), float)
     counts = np.asarray((jnp.asarray(x)[:, None] == states[None]).all(-1).sum(0), float)
@@ -31,7 +31,7 @@ def p_value(core, x, side):
 
 
 def side_of(core):
-    """Return the name of a side whose states can be enumerated."""
+    """Return the name of a layer whose states can be enumerated."""
     return "visible" if core.visible.n_states is not None else "hidden"
 
 
@@ -54,9 +54,9 @@ def test_persistent_chains_keep_the_distribution(core, make_rows, as_numpy):
     rbm.chains.assign(rbm.sample_h_from_v(v))
     rbm.compile(keras.optimizers.SGD(0.0), metrics=(), run_eagerly=True)
     rbm.fit(v[:12], batch_size=4, verbose=0)
-    side = "hidden" if core.hidden.n_states is not None else "visible"
-    x = rbm.chains if side == "hidden" else rbm.sample_v_from_h(rbm.chains)
-    assert p_value(core, as_numpy(x), side) > LEVEL / 6
+    layer = "hidden" if core.hidden.n_states is not None else "visible"
+    x = rbm.chains if layer == "hidden" else rbm.sample_v_from_h(rbm.chains)
+    assert p_value(core, as_numpy(x), layer) > LEVEL / 6
 
 
 def test_the_law_detects_another_model(make_rows, as_numpy):
@@ -81,7 +81,7 @@ def test_learning_reaches_the_cores_likelihood():
     recipe = hm.Recipe(rate, centring=None, averaging=None, hold=1.0)
     rbm = hk.RBM.from_harmonium(start(0), seed=7, chains=chains)
     rbm.compile(keras.optimizers.SGD(rate), metrics=())
-    found = {"core": [], "keras": []}
+    likelihoods = {"core": [], "keras": []}
     for seed in range(SEEDS):
         fit = hm.fit(
             start(seed),
@@ -92,11 +92,11 @@ def test_learning_reaches_the_cores_likelihood():
             epochs=epochs,
             batch_size=batch,
         )
-        found["core"].append(hm.log_likelihood(fit.state.rbm, rows).value)
+        likelihoods["core"].append(hm.log_likelihood(fit.state.rbm, rows).value)
         fresh = hk.RBM.from_harmonium(start(50 + seed), seed=1000 * seed, chains=chains)
         rbm.set_weights(fresh.get_weights())  # one model, so that it is compiled once
         rbm.fit(rows, epochs=epochs, batch_size=batch, verbose=0)
-        found["keras"].append(hm.log_likelihood(rbm.to_harmonium(), rows).value)
+        likelihoods["keras"].append(hm.log_likelihood(rbm.to_harmonium(), rows).value)
     untrained = hm.log_likelihood(start(0), rows).value
-    assert min(found["keras"]) > untrained + 1.0, "nothing was learnt"
-    assert stats.ttest_ind(found["core"], found["keras"], equal_var=False).pvalue > LEVEL
+    assert min(likelihoods["keras"]) > untrained + 1.0, "nothing was learnt"
+    assert stats.ttest_ind(likelihoods["core"], likelihoods["keras"], equal_var=False).pvalue > LEVEL

@@ -50,8 +50,8 @@ def test_early_stopping_brings_the_best_model_back(rows, small, as_numpy):
     )
     history = rbm.fit(rows, epochs=3, validation_data=rows, callbacks=[stop], verbose=0).history
     best = max(history["val_reconstruction"])
-    found = rbm.evaluate(rows, verbose=0, return_dict=True)["reconstruction"]
-    assert found == pytest.approx(best, abs=1e-6)
+    error = rbm.evaluate(rows, verbose=0, return_dict=True)["reconstruction"]
+    assert error == pytest.approx(best, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "a name"])
@@ -181,8 +181,8 @@ def test_pseudo_likelihood_is_unbiased_for_the_sum_over_sites(kinds, make_rows, 
         for i in range(rbm.visible.n_units)
     ]
     assert all((sites == i).sum() == q - 1 for i in range(rbm.visible.n_units))
-    found = as_numpy(rbm.pseudo_likelihood(np.repeat(row, 400, 0)))
-    distance = np.abs(found[:, None] - np.asarray(expected)[None])
+    estimates = as_numpy(rbm.pseudo_likelihood(np.repeat(row, 400, 0)))
+    distance = np.abs(estimates[:, None] - np.asarray(expected)[None])
     assert distance.min(1).max() < 1e-4
     np.testing.assert_array_equal(np.unique(distance.argmin(1)), np.arange(len(expected)))
 

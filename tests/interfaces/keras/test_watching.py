@@ -20,7 +20,7 @@ BINARY = (RNG.random((200, 6)) < 0.4).astype(np.float32)
 
 def ours(caught):
     """Return the warnings without those of NumPy, of tensors' __array__."""
-    return [each for each in caught if "__array__" not in str(each.message)]
+    return [warning for warning in caught if "__array__" not in str(warning.message)]
 
 
 def gaussian(rows, optimizer=None):
@@ -88,7 +88,7 @@ def test_a_run_that_is_not_told_how_ends_with_a_model_that_is_finite(monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("rows", "found"),
+    ("rows", "message"),
     [
         (STANDARD + 5 * np.eye(6)[3], "mean 4.8.* and standard deviation 1.* in column 3"),
         (STANDARD * [1, 1, 1000, 1, 1, 1], "standard deviation .* in column 2"),
@@ -99,16 +99,16 @@ def test_a_run_that_is_not_told_how_ends_with_a_model_that_is_finite(monkeypatch
 )
 @pytest.mark.parametrize("call", ["adapt", "fit"])
 @pytest.mark.filterwarnings("ignore:diverged")  # as some of them do at once
-def test_columns_that_are_not_standardised_are_said_once(rows, found, call):
+def test_columns_that_are_not_standardised_are_said_once(rows, message, call):
     rows = rows.astype(np.float32)
     rbm = hk.RBM(3, seed=0, visible="gaussian", chains=10)
     rbm.compile(keras.optimizers.SGD(0.0))
     uses = [lambda: rbm.fit(rows, epochs=1, verbose=0)]
     if call == "adapt":
         uses = [lambda: rbm.adapt(rows), *uses]
-    with pytest.warns(UserWarning, match=f"{found}.*subtract each column's mean") as caught:
+    with pytest.warns(UserWarning, match=f"{message}.*subtract each column's mean") as caught:
         [use() for use in uses]
-    assert len([each for each in caught if "standard deviation" in str(each.message)]) == 1
+    assert len([warning for warning in caught if "standard deviation" in str(warning.message)]) == 1
 
 
 @pytest.mark.parametrize("rows", [STANDARD, abs(STANDARD) / 4, STANDARD * [1, 1, 1, 1, 1, 0]])
@@ -209,7 +209,7 @@ def test_the_older_format_is_refused_before_a_file_is_touched(name, tmp_path):
     path.write_text("mine")
     rbm = hk.RBM(3, seed=0, chains=10)
     rbm.build((None, 6))
-    with pytest.raises(hm.InputError, match=r"expected a name that ends in \.keras; found .*old"):
+    with pytest.raises(hm.InputError, match=r"expected a name that ends in \.keras; got .*old"):
         rbm.save(path)
     assert path.read_text() == "mine"
 

@@ -48,18 +48,20 @@ def test_the_energy_of_every_sample_is_the_models(rbm, vartype):
     model = to_dimod(rbm, vartype)
     v, h = all_states(rbm)
     assert (model.vartype.name, model.num_variables) == (vartype, 5)
-    found = model.energies(samples(v, h, vartype))
-    np.testing.assert_allclose(found, energies(rbm, v, h), atol=1e-12, rtol=0)
-    np.testing.assert_allclose(found, energy(rbm, v, h), atol=1e-5, rtol=0)
+    actual = model.energies(samples(v, h, vartype))
+    np.testing.assert_allclose(actual, energies(rbm, v, h), atol=1e-12, rtol=0)
+    np.testing.assert_allclose(actual, energy(rbm, v, h), atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("rbm", LARGER, ids=str)
 def test_the_energy_of_random_samples_is_the_models(rbm):
-    model, high = to_dimod(rbm), np.random.default_rng(0).integers(0, 2, (100, 50))
+    model = to_dimod(rbm)
+    high = np.random.default_rng(0).integers(0, 2, (100, 50))
     states = np.where(high == 1, 1.0, lowest(rbm))
-    v, h = states[:, :30], states[:, 30:]
-    found = model.energies(samples(v, h, model.vartype.name))
-    np.testing.assert_allclose(found, energies(rbm, v, h), atol=1e-11, rtol=0)
+    v = states[:, :30]
+    h = states[:, 30:]
+    actual = model.energies(samples(v, h, model.vartype.name))
+    np.testing.assert_allclose(actual, energies(rbm, v, h), atol=1e-11, rtol=0)
 
 
 def test_a_model_keeps_its_own_coding():
@@ -87,8 +89,8 @@ def test_the_qubo_matrix(rbm):
     v, h = all_states(rbm)
     x = recoded(np.hstack([v, h]), "BINARY")
     np.testing.assert_array_equal(matrix, np.triu(matrix))
-    found = np.einsum("ni,ij,nj->n", x, matrix, x) + offset
-    np.testing.assert_allclose(found, energies(rbm, v, h), atol=1e-12, rtol=0)
+    actual = np.einsum("ni,ij,nj->n", x, matrix, x) + offset
+    np.testing.assert_allclose(actual, energies(rbm, v, h), atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("rbm", TWO_VALUED, ids=str)
@@ -99,14 +101,15 @@ def test_the_couplings_and_fields_of_spins(rbm):
     np.testing.assert_array_equal(matrix, matrix.T)
     assert not matrix[:3, :3].any()
     assert not matrix[3:, 3:].any()
-    found = -0.5 * np.einsum("ni,ij,nj->n", s, matrix, s) - s @ field + offset
-    np.testing.assert_allclose(found, energies(rbm, v, h), atol=1e-12, rtol=0)
+    actual = -0.5 * np.einsum("ni,ij,nj->n", s, matrix, s) - s @ field + offset
+    np.testing.assert_allclose(actual, energies(rbm, v, h), atol=1e-12, rtol=0)
 
 
 def test_a_spin_obeys_its_input_as_p_bits_do():
     rbm = TWO_VALUED[1]
     matrix, field, _ = to_couplings(rbm)
-    v, h = np.array([1.0, -1, -1]), np.array([-1.0, 1])
+    v = np.array([1.0, -1, -1])
+    h = np.array([-1.0, 1])
     inputs = matrix @ np.concatenate([v, h]) + field
     np.testing.assert_allclose(
         np.tanh(inputs[3:]), rbm.mean_h_from_v(jnp.asarray(v, float)), atol=1e-6
@@ -121,7 +124,8 @@ def test_a_spin_obeys_its_input_as_p_bits_do():
 def test_a_model_in_the_other_coding_is_the_same_but_for_a_constant(rbm, rewrite, vartype):
     other, offset = rewrite(rbm)
     v, h = all_states(rbm)
-    x, y = recoded(v, vartype), recoded(h, vartype)
+    x = recoded(v, vartype)
+    y = recoded(h, vartype)
     np.testing.assert_allclose(energy(other, x, y) + offset, energy(rbm, v, h), atol=1e-5, rtol=0)
     np.testing.assert_allclose(
         free_energy(other, x) + offset, free_energy(rbm, v), atol=1e-5, rtol=0
@@ -132,11 +136,11 @@ def test_a_model_in_the_other_coding_is_the_same_but_for_a_constant(rbm, rewrite
 @pytest.mark.parametrize("convert", [to_dimod, to_qubo, to_couplings, to_bernoulli, to_ising])
 def test_units_of_more_than_two_values_are_refused(convert):
     for rbm in OTHERS[1:4]:
-        words = rf"{convert.__name__}: expected units that take two values.*; found .*save it as"
+        words = rf"{convert.__name__}: expected units that take two values.*; got .*save it as"
         with pytest.raises(hm.InputError, match=words):
             convert(rbm)
 
 
 def test_another_vartype_is_refused():
-    with pytest.raises(hm.InputError, match="expected vartype BINARY or SPIN; found 'INTEGER'"):
+    with pytest.raises(hm.InputError, match="expected vartype BINARY or SPIN; got 'INTEGER'"):
         to_dimod(TWO_VALUED[0], "INTEGER")

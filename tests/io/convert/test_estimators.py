@@ -47,12 +47,10 @@ def test_a_fitted_estimator_is_read():
 
 @pytest.mark.parametrize("theirs", [BernoulliRBM(), PCA(2).fit(ROWS), None], ids=repr)
 def test_other_objects_than_fitted_estimators_are_refused(theirs):
-    with pytest.raises(
-        hm.InputError, match=r"from_sklearn: expected a fitted .*; found .* without"
-    ):
+    with pytest.raises(hm.InputError, match=r"from_sklearn: expected a fitted .*; got .* without"):
         from_sklearn(theirs)
 
 
 def test_models_that_the_estimator_cannot_hold_are_refused():
-    with pytest.raises(hm.InputError, match=r"to_sklearn: expected Bernoulli .*; found RBM\(Potts"):
+    with pytest.raises(hm.InputError, match=r"to_sklearn: expected Bernoulli .*; got RBM\(Potts"):
         to_sklearn(POTTS)

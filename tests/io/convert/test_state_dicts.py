@@ -6,7 +6,8 @@ import pytest
 import harmonium as hm
 
 W = np.array([[2.0, -1.0], [0.5, 3.0]])
-A, B = np.array([0.1, -0.2]), np.array([0.3, 0.4])
+A = np.array([0.1, -0.2])
+B = np.array([0.3, 0.4])
 ROWS = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
 LONG = np.arange(6.0).reshape(2, 3)  # (visible, hidden)
 
@@ -40,7 +41,7 @@ def test_names_that_programs_of_both_orientations_write_are_not_guessed_at(names
 
 def test_the_nested_state_of_qucumber_is_hidden_by_visible():
     agrees(hm.io.from_torch({"rbm_am": QUCUMBER, "epoch": 3}), W.T)
-    with pytest.raises(hm.InputError, match=r"found a complex one, with rbm_ph; for p\(v\)"):
+    with pytest.raises(hm.InputError, match=r"got a complex one, with rbm_ph; for p\(v\)"):
         hm.io.from_torch({"rbm_am": QUCUMBER, "rbm_ph": QUCUMBER})
     density = {"weights_W": W, "weights_U": W, "visible_bias": A, "hidden_bias": B, "aux_bias": B}
     with pytest.raises(hm.InputError, match="QuCumber's density matrix"):
@@ -90,5 +91,5 @@ def test_a_tutorial_that_calls_the_hidden_bias_a_is_not_read_with_its_layers_exc
 
 
 def test_a_graph_of_spins_is_refused():
-    with pytest.raises(hm.InputError, match=r"found D-Wave's graph of spins"):
+    with pytest.raises(hm.InputError, match=r"got D-Wave's graph of spins"):
         hm.io.from_torch({"_linear": A, "_quadratic": B, "_edge_idx_i": A})

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from ...errors import input_error
+from ...errors import InputError
 from ...layers import AbstractLayer, Bernoulli, Ising
 from ...rbm import RBM
 from .base import KEEP_IT_NATIVE, checked_model, optional
@@ -151,7 +151,7 @@ def to_dimod(rbm: RBM, vartype: str | None = None, *, source: str = "to_dimod") 
         MissingDependencyError: dimod is not installed.
     """
     if vartype not in (None, *CODINGS):
-        raise input_error(source, "vartype BINARY or SPIN", repr(vartype), "choose one of them")
+        raise InputError(f"{source}: expected vartype BINARY or SPIN; got {vartype!r}.")
     terms = terms_of(rbm, source)
     if vartype is None:
         low = np.concatenate([terms.visible.low, terms.hidden.low])
@@ -190,8 +190,8 @@ def terms_of(rbm: Any, source: str) -> Terms:
         InputError: units that do not take exactly two values.
     """
     model = checked_model(rbm, source)
-    sides = (_two_valued(layer, model, source) for layer in (model.visible, model.hidden))
-    return Terms(model.dense_weights, *sides)
+    visible = _two_valued(model.visible, model, source)
+    return Terms(model.dense_weights, visible, _two_valued(model.hidden, model, source))
 
 
 def quadratic_of(terms: Terms, coding: str) -> Quadratic:
@@ -199,7 +199,8 @@ def quadratic_of(terms: Terms, coding: str) -> Quadratic:
     scale_v, shift_v = _recoding(terms.visible, coding)
     scale_h, shift_h = _recoding(terms.hidden, coding)
     weights = np.asarray(terms.weights, float)
-    (a, c_v), (b, c_h) = _field(terms.visible), _field(terms.hidden)
+    a, c_v = _field(terms.visible)
+    b, c_h = _field(terms.hidden)
     return Quadratic(
         scale_v[:, None] * weights * scale_h,
         scale_v * (a + weights @ shift_h),
@@ -210,18 +211,25 @@ def quadratic_of(terms: Terms, coding: str) -> Quadratic:
 
 def _two_valued(layer: AbstractLayer, rbm: RBM, source: str) -> TwoValued:
     if layer.n_states != 2**layer.size:
-        expected = "units that take two values, such as Bernoulli or Ising"
-        raise input_error(source, expected, f"{layer} in {rbm}", KEEP_IT_NATIVE)
+        raise InputError(
+            f"{source}: expected units that take two values, such as Bernoulli or Ising;"
+            f" got {layer} in {rbm}; {KEEP_IT_NATIVE}."
+        )
     low, high = layer.support
-    energies = (layer.unit_energies(jnp.asarray(x, layer.dtype)) for x in (low, high))
-    return TwoValued(low, high, *energies)
+    return TwoValued(
+        low,
+        high,
+        at_low=layer.unit_energies(jnp.asarray(low, layer.dtype)),
+        at_high=layer.unit_energies(jnp.asarray(high, layer.dtype)),
+    )
 
 
 def _recoding(units: TwoValued, coding: str) -> tuple[np.ndarray, np.ndarray]:
     """Return α and β of x ↦ αx + β, which maps the coding's two values to those of each unit."""
-    (zero, one), low, high = CODINGS[coding], np.asarray(units.low), np.asarray(units.high)
-    scale = (high - low) / (one - zero)
-    return scale, low - scale * zero
+    new_low, new_high = CODINGS[coding]
+    low = np.asarray(units.low)
+    scale = (np.asarray(units.high) - low) / (new_high - new_low)
+    return scale, low - scale * new_low
 
 
 def _field(units: TwoValued) -> tuple[np.ndarray, float]:

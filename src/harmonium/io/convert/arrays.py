@@ -37,5 +37,5 @@ def from_arrays(weights: Any, visible_bias: Any, hidden_bias: Any) -> RBM:
     Raises:
         InputError: entries that are not finite numbers, or shapes that do not match.
     """
-    found = Parameters(*(np.asarray(array) for array in (weights, visible_bias, hidden_bias)))
-    return model_of(found, "from_arrays", ("weights", "visible_bias", "hidden_bias"))
+    parameters = Parameters(np.asarray(weights), np.asarray(visible_bias), np.asarray(hidden_bias))
+    return model_of(parameters, "from_arrays", Parameters._fields)

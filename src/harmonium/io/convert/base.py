@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from ...errors import InputError, MissingDependencyError, input_error
+from ...errors import InputError, MissingDependencyError
 from ...layers import AbstractLayer, Bernoulli, Potts
 from ...layers.registry import row_of
 from ...rbm import RBM
@@ -18,7 +18,6 @@ from ...sharding import fetched
 
 KEEP_IT_NATIVE = "save it as .safetensors, which holds every model"
 PLAIN = {("bernoulli", "bernoulli"), ("potts", "bernoulli")}  # what W, a and b can describe
-SHAPES = "(visible, hidden), or (sites, states, hidden) for Potts sites"
 
 
 class Parameters(NamedTuple):
@@ -40,30 +39,16 @@ class Parameters(NamedTuple):
     hidden_bias: np.ndarray
 
 
-def kind_of(layer: AbstractLayer) -> str:
-    """Return the registered name of a layer's type, which tables of supported layers use."""
-    row = row_of(layer)
-    return row.name if row else str(layer)
-
-
 def checked_model(rbm: Any, source: str) -> RBM:
     """Return the model, or raise InputError unless it is a single RBM."""
     if not isinstance(rbm, RBM):
         raise InputError(f"{source}: expected a model, such as fit.rbm; got {type(rbm).__name__}.")
     if len(rbm.weights.shape) != 2:
-        found = f"several stacked, with weights of shape {rbm.weights.shape}"
-        raise input_error(source, "one model", found, "pass one of them")
+        raise InputError(
+            f"{source}: expected one model; got several stacked, with weights of shape"
+            f" {rbm.weights.shape}; pass one of them."
+        )
     return rbm
-
-
-def dense_weights(rbm: RBM) -> np.ndarray:
-    """Return W as a NumPy array of shape (visible, hidden)."""
-    return fetched(rbm.dense_weights)
-
-
-def bias_of(layer: AbstractLayer) -> np.ndarray:
-    """Return the bias of a layer whose type is known to have one."""
-    return np.asarray(layer.bias)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def parameters_of(rbm: RBM, source: str) -> Parameters:
@@ -72,43 +57,61 @@ def parameters_of(rbm: RBM, source: str) -> Parameters:
     Raises:
         InputError: other layers; W, a and b alone would not show the difference.
     """
-    visible, hidden = checked_model(rbm, source).visible, rbm.hidden
-    if (kind_of(visible), kind_of(hidden)) not in PLAIN:
-        expected = "Bernoulli or Potts visible and Bernoulli hidden units, all that it can hold"
-        raise input_error(source, expected, str(rbm), KEEP_IT_NATIVE)
-    weights, bias = dense_weights(rbm), bias_of(visible)
+    visible: Any = checked_model(rbm, source).visible
+    hidden: Any = rbm.hidden
+    if (_registered_name(visible), _registered_name(hidden)) not in PLAIN:
+        raise InputError(
+            f"{source}: expected Bernoulli or Potts visible and Bernoulli hidden units, all that it"
+            f" can hold; got {rbm}; {KEEP_IT_NATIVE}."
+        )
+    weights = fetched(rbm.dense_weights)
+    visible_bias = np.asarray(visible.bias)
     if visible.size != visible.n_units:
         sites = (visible.n_units, visible.size // visible.n_units)
-        weights, bias = weights.reshape(*sites, hidden.size), bias.reshape(sites)
-    return Parameters(weights, bias, bias_of(hidden))
+        weights = weights.reshape(*sites, hidden.size)
+        visible_bias = visible_bias.reshape(sites)
+    return Parameters(weights, visible_bias, np.asarray(hidden.bias))
 
 
-def model_of(found: Parameters, source: str, names: tuple[str, str, str] = ("W", "a", "b")) -> RBM:
+def _registered_name(layer: AbstractLayer) -> str | None:
+    row = row_of(layer)
+    return None if row is None else row.name
+
+
+def model_of(parameters: Parameters, source: str, names: tuple[str, ...] = ("W", "a", "b")) -> RBM:
     """Make a model from W, a and b.
 
     Args:
-        found: the arrays, not yet checked.
+        parameters: the arrays, not yet checked.
         source: where the arrays come from, for error messages: a path, or a function's name.
         names: the names of the three arrays in error messages.
 
     Raises:
         InputError: entries that are not finite numbers, or shapes that do not match.
     """
-    weights, a, b = (finite(array, name, source) for array, name in zip(found, names, strict=True))
-    b, is_potts = np.ravel(b), weights.ndim == 3
-    a = a if is_potts else np.ravel(a)
+    weights, a, b = (
+        finite(array, name, source) for array, name in zip(parameters, names, strict=True)
+    )
+    is_potts = weights.ndim == 3
+    if not is_potts:
+        a = np.ravel(a)
+    b = np.ravel(b)
     if weights.ndim not in (2, 3) or weights.shape != (*a.shape, *b.shape):
-        shapes = zip(names, (weights, a, b), strict=True)
-        shown = ", ".join(f"{name} {_shape(array)}" for name, array in shapes)
-        turned = weights.ndim == 2 and weights.T.shape == (*a.shape, *b.shape)
-        advice = f"transpose {names[0]}" if turned else "write arrays that fit together"
-        raise input_error(source, f"{names[0]} of shape {SHAPES}", shown, advice)
+        shapes = ", ".join(
+            f"{name} {_shape(array)}" for name, array in zip(names, (weights, a, b), strict=True)
+        )
+        advice = "write arrays that fit together"
+        if weights.ndim == 2 and weights.T.shape == (*a.shape, *b.shape):
+            advice = f"transpose {names[0]}"
+        raise InputError(
+            f"{source}: expected {names[0]} of shape (visible, hidden), or (sites, states, hidden)"
+            f" for Potts sites; got {shapes}; {advice}."
+        )
     try:
         visible = Potts(*a.shape, bias=a.ravel()) if is_potts else Bernoulli(len(a), a)
         return RBM(visible, Bernoulli(len(b), b), weights.reshape(-1, len(b)))
     except InputError as error:
-        advice = "write arrays that fit together"
-        raise input_error(source, "arrays of a model", f"that {clause(error)}", advice) from None
+        raise InputError(f"{source}: expected arrays of a model, but {error}") from None
 
 
 def finite(array: Any, name: str, source: str) -> np.ndarray:
@@ -119,15 +122,19 @@ def finite(array: Any, name: str, source: str) -> np.ndarray:
     """
     array = np.asarray(array)
     if array.dtype.kind not in "buif":
-        advice = "write an array of floating-point numbers"
-        raise input_error(source, f"real numbers in {name!r}", f"{array.dtype}", advice)
+        raise InputError(
+            f"{source}: expected real numbers in {name!r}; got {array.dtype};"
+            " write an array of floating-point numbers."
+        )
     with np.errstate(over="ignore"):
         converted = array.astype(jnp.result_type(float))
     bad = ~np.isfinite(converted)
     if bad.any():
         place = tuple(int(i) for i in np.argwhere(bad)[0])
-        found = f"{array[place]} at {place} ({int(bad.sum())} such)"
-        raise input_error(source, f"finite numbers in {name!r}", found, "train the model again")
+        raise InputError(
+            f"{source}: expected finite numbers in {name!r}; got {array[place]} at {place}"
+            f" ({int(bad.sum())} such); train the model again."
+        )
     return converted
 
 
@@ -145,28 +152,28 @@ def optional(module: str, what: str, extra: str = "") -> ModuleType:
     try:
         return import_module(module)
     except ImportError:
-        own = f"pip install 'harmonium[{extra}]', or " if extra else ""
-        found, advice = "none installed", f"install it with: {own}pip install {module}"
-        line = f"{what}: expected the package {module}; found {found}; {advice}."
-        raise MissingDependencyError(line) from None
+        command = f"pip install {module}"
+        if extra:
+            command = f"pip install 'harmonium[{extra}]', or {command}"
+        raise MissingDependencyError(
+            f"{what}: expected the package {module}; got none installed;"
+            f" install it with: {command}."
+        ) from None
 
 
 def listed(names: Iterable[Any]) -> str:
     """Return names from outside harmonium as one line of limited length."""
     shown = [short(name) for name in names]
+    if not shown:
+        return "none"
     more = f" and {len(shown) - 6:,} more" if len(shown) > 6 else ""
-    return ", ".join(shown[:6]) + more or "none"
+    return ", ".join(shown[:6]) + more
 
 
 def short(name: Any) -> str:
     """Return a value from outside as short text, without terminal control characters."""
-    text = repr(name[:60]) if isinstance(name, str) else repr(name)
+    text = repr(name[:60] if isinstance(name, str) else name)
     return text if len(text) <= 50 else f"{text[:47]}..."
-
-
-def clause(error: Exception) -> str:
-    """Return an error's message without its final period, for use inside another message."""
-    return str(error).rstrip(".")
 
 
 def _shape(array: np.ndarray) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import input_error
+from ...errors import InputError
 from ...rbm import RBM
 from .base import KEEP_IT_NATIVE, Parameters, model_of, parameters_of
 
@@ -26,8 +26,10 @@ def to_sklearn(rbm: RBM, **settings: Any) -> Any:
     """
     weights, visible_bias, hidden_bias = parameters_of(rbm, "to_sklearn")
     if weights.ndim != 2:
-        expected = "Bernoulli visible and hidden units, all that BernoulliRBM can hold"
-        raise input_error("to_sklearn", expected, str(rbm), KEEP_IT_NATIVE)
+        raise InputError(
+            "to_sklearn: expected Bernoulli visible and hidden units, all that BernoulliRBM can"
+            f" hold; got {rbm}; {KEEP_IT_NATIVE}."
+        )
     from sklearn.neural_network import BernoulliRBM  # takes a second, and imports pandas
 
     estimator: Any = BernoulliRBM(n_components=len(hidden_bias), **settings)
@@ -51,9 +53,12 @@ def from_sklearn(estimator: Any) -> RBM:
     """
     missing = [name for name in FITTED if not hasattr(estimator, name)]
     if missing:
-        expected = f"a fitted estimator with {', '.join(FITTED)}"
-        found = f"{type(estimator).__name__} without {' and '.join(missing)}"
-        raise input_error("from_sklearn", expected, found, "fit it first")
-    components, visible_bias, hidden_bias = (np.asarray(getattr(estimator, n)) for n in FITTED)
-    found = Parameters(components.T, visible_bias, hidden_bias)
-    return model_of(found, "from_sklearn", ("components_.T", *FITTED[1:]))
+        raise InputError(
+            f"from_sklearn: expected a fitted estimator with {', '.join(FITTED)}; got"
+            f" {type(estimator).__name__} without {' and '.join(missing)}; fit it first."
+        )
+    components, visible_bias, hidden_bias = (
+        np.asarray(getattr(estimator, name)) for name in FITTED
+    )
+    parameters = Parameters(components.T, visible_bias, hidden_bias)
+    return model_of(parameters, "from_sklearn", ("components_.T", *FITTED[1:]))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import input_error
+from ...errors import InputError
 from ...rbm import RBM
 from .base import Parameters, listed, model_of, optional, parameters_of, short
 
@@ -43,14 +43,23 @@ AS_OURS = {
 }
 WRAPPERS = ("state_dict", "model_state_dict", "model")  # keys of it in checkpoints
 # Keys of QuCumber's files (nn_states/neural_state.py, save): the RBMs of amplitude and of phase.
-AMPLITUDE, PHASE = "rbm_am", "rbm_ph"
+AMPLITUDE = "rbm_am"
+PHASE = "rbm_ph"
 UNREAD = {
     "weights_u": "QuCumber's density matrix, an RBM with a third layer",
     "_quadratic": "D-Wave's graph of spins (_linear, _quadratic)",
 }
 # PyTorch's own state dicts carry this attribute, which torch.save keeps; in ours it tells that W is
 # (visible, hidden), as names alone do not.
-METADATA, ORIENTATION = "_metadata", "harmonium: W is (visible, hidden)"
+METADATA = "_metadata"
+ORIENTATION = "harmonium: W is (visible, hidden)"
+
+
+class _Tensors(NamedTuple):
+    """Tensors by name, and whether W is (hidden, visible), None if they do not say so."""
+
+    by_name: dict[str, Any]
+    is_transposed: bool | None
 
 
 def to_torch(rbm: RBM, names: Sequence[str] = NAMES, *, source: str = "to_torch") -> dict[str, Any]:
@@ -68,8 +77,9 @@ def to_torch(rbm: RBM, names: Sequence[str] = NAMES, *, source: str = "to_torch"
         MissingDependencyError: torch is not installed.
     """
     if isinstance(names, str) or len(names) != 3 or len(set(names)) != 3:
-        expected, advice = "three names, for W, a and b", "pass three different names"
-        raise input_error(source, expected, short(names), advice)
+        raise InputError(
+            f"{source}: expected three different names, for W, a and b; got {short(names)}."
+        )
     parameters = parameters_of(rbm, source)
     torch = optional("torch", source)
     tensors = (torch.from_numpy(np.array(array, order="C")) for array in parameters)
@@ -105,78 +115,97 @@ def from_torch(
         >>> print(hm.io.from_torch(state, transposed=True))  # as QuCumber writes it
         RBM(Bernoulli(2) – Bernoulli(2))
     """
-    tensors, is_turned = _unwrapped(state_dict, source)
-    names = _chosen(tensors, source)
-    weights, a, b = (_array(tensors[name], name, source) for name in names)
+    tensors = _unwrapped(state_dict, source)
+    names = _names_of_parameters(tensors.by_name, source)
+    weights, a, b = (_array(tensors.by_name[name], name, source) for name in names)
     _check_biases(names, a, b, source)
     if weights.ndim == 2:
+        is_square = weights.shape == (a.size, b.size) == (b.size, a.size)
+        if transposed is None and not is_square:
+            transposed = weights.shape == (b.size, a.size)
         if transposed is None:
-            transposed = _is_transposed(weights.shape, a.size, b.size, names, is_turned, source)
-        weights = weights.T if transposed else weights
+            transposed = tensors.is_transposed
+        if transposed is None:
+            transposed = _is_transposed_by_names(names, weights.shape, source)
+        if transposed:
+            weights = weights.T
     return model_of(Parameters(weights, a, b), source, names)
 
 
-def _unwrapped(found: Any, source: str) -> tuple[dict[str, Any], bool | None]:
-    """Return the dict that holds the tensors, and whether W is known to be (hidden, visible)."""
+def _unwrapped(state_dict: Any, source: str) -> _Tensors:
+    """Return the tensors of a state dict, of a checkpoint around it, or of QuCumber's file."""
     for key in WRAPPERS:
-        if isinstance(found, Mapping) and isinstance(found.get(key), Mapping):
-            found = found[key]
+        if isinstance(state_dict, Mapping) and isinstance(state_dict.get(key), Mapping):
+            state_dict = state_dict[key]
             break
-    is_turned = None
-    if isinstance(found, Mapping) and isinstance(found.get(AMPLITUDE), Mapping):
-        if PHASE in found:
-            expected = f"QuCumber's positive wave function, with {AMPLITUDE} alone"
-            advice = f"for p(v) = |ψ|², without the phase, pass its {AMPLITUDE} and transposed=True"
-            raise input_error(source, expected, f"a complex one, with {PHASE}", advice)
-        found, is_turned = found[AMPLITUDE], True
-    if not isinstance(found, Mapping):
-        advice = "save module.state_dict()"
-        raise input_error(source, "a dict of tensors", type(found).__name__, advice)
-    metadata = getattr(found, METADATA, None)
-    ours = metadata.get("") if isinstance(metadata, Mapping) else None
-    if isinstance(ours, Mapping) and ORIENTATION in ours:
-        is_turned = False
-    return {name: value for name, value in found.items() if isinstance(name, str)}, is_turned
+    is_transposed = None
+    if isinstance(state_dict, Mapping) and isinstance(state_dict.get(AMPLITUDE), Mapping):
+        if PHASE in state_dict:
+            raise InputError(
+                f"{source}: expected QuCumber's positive wave function, with {AMPLITUDE} alone;"
+                f" got a complex one, with {PHASE}; for p(v) = |ψ|², without the phase, pass its"
+                f" {AMPLITUDE} and transposed=True."
+            )
+        state_dict = state_dict[AMPLITUDE]
+        is_transposed = True
+    if not isinstance(state_dict, Mapping):
+        raise InputError(
+            f"{source}: expected a dict of tensors; got {type(state_dict).__name__};"
+            " save module.state_dict()."
+        )
+    metadata = getattr(state_dict, METADATA, None)
+    own_metadata = metadata.get("") if isinstance(metadata, Mapping) else None
+    if isinstance(own_metadata, Mapping) and ORIENTATION in own_metadata:
+        is_transposed = False
+    by_name = {name: value for name, value in state_dict.items() if isinstance(name, str)}
+    return _Tensors(by_name, is_transposed)
 
 
-def _chosen(tensors: dict[str, Any], source: str) -> tuple[str, str, str]:
+def _names_of_parameters(tensors: dict[str, Any], source: str) -> tuple[str, str, str]:
     """Return the names of W, a and b; there must be exactly one W and one pair of biases."""
-    weights = [name for alias in WEIGHTS for name in _called(alias, tensors)]
-    pairs = [
+    weights = {name for alias in WEIGHTS for name in _matches(alias, tensors)}
+    pairs = {
         (a, b)
-        for pair in BIASES
-        for a in _called(pair[0], tensors)
-        for b in _called(pair[1], tensors)
-    ]
-    if len(set(weights)) == 1 and len(set(pairs)) == 1:
-        return weights[0], *pairs[0]
+        for alias_of_a, alias_of_b in BIASES
+        for a in _matches(alias_of_a, tensors)
+        for b in _matches(alias_of_b, tensors)
+    }
+    if len(weights) == 1 and len(pairs) == 1:
+        return weights.pop(), *pairs.pop()
     for name in tensors:
-        what = UNREAD.get(name.lower().rpartition(".")[2])
-        if what is not None:
-            advice = "make the model by harmonium.RBM with its layers and W"
-            raise input_error(source, "an RBM of three tensors, W and two biases", what, advice)
-    expected = (
-        f"one W ({', '.join(WEIGHTS)}) and one pair of biases ({NAMES[1]} and {NAMES[2]}, ...)"
+        description = UNREAD.get(_last_part(name).lower())
+        if description is not None:
+            raise InputError(
+                f"{source}: expected an RBM of three tensors, W and two biases; got {description};"
+                " make the model by harmonium.RBM with its layers and W."
+            )
+    raise InputError(
+        f"{source}: expected one W ({', '.join(WEIGHTS)}) and one pair of biases"
+        f" ({NAMES[1]} and {NAMES[2]}, ...); got the tensors {listed(tensors)};"
+        " rename its tensors weights, visible_bias and hidden_bias."
     )
-    advice = "rename its tensors weights, visible_bias and hidden_bias"
-    raise input_error(source, expected, f"the tensors {listed(tensors)}", advice)
 
 
-def _called(alias: str, tensors: dict[str, Any]) -> list[str]:
+def _matches(alias: str, tensors: dict[str, Any]) -> list[str]:
     """Return the names that match an alias, whatever their prefix, underscore and capitals."""
-    wanted = alias.lower()
-    return [name for name in tensors if name.lower().rpartition(".")[2].lstrip("_") == wanted]
+    return [name for name in tensors if _last_part(name).lower().lstrip("_") == alias.lower()]
+
+
+def _last_part(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def _check_biases(names: tuple[str, str, str], a: np.ndarray, b: np.ndarray, source: str) -> None:
-    """Refuse single-letter biases that are rows: who writes them so calls the hidden one a."""
-    is_ab = tuple(name.rpartition(".")[2] for name in names[1:]) == BIASES[-2]
+    """Refuse biases `a` and `b` that are rows: programs with these call the hidden bias a."""
+    is_ab = (_last_part(names[1]), _last_part(names[2])) == ("a", "b")
     if is_ab and a.ndim == b.ndim == 2 and len(a) == len(b) == 1:
         # A tutorial that many have copied: W (hidden, visible), a (1, hidden), b (1, visible). Its
         # shapes fit a model with its layers exchanged.
-        found = f"rows {short(names[1])} {a.shape} and {short(names[2])} {b.shape}"
-        advice = "rename them visible_bias and hidden_bias, as some programs call the hidden bias a"
-        raise input_error(source, "biases of one axis", found, advice)
+        raise InputError(
+            f"{source}: expected biases of one axis; got rows {short(names[1])} {a.shape} and"
+            f" {short(names[2])} {b.shape}; rename them visible_bias and hidden_bias, as some"
+            " programs call the hidden bias a."
+        )
 
 
 def _array(tensor: Any, name: str, source: str) -> np.ndarray:
@@ -188,27 +217,24 @@ def _array(tensor: Any, name: str, source: str) -> np.ndarray:
             return tensor.detach().cpu().double().numpy()
         return np.asarray(tensor)
     except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
-        found = f"one of another kind ({short(str(error))})"
-        advice = "write dense tensors of real numbers"
-        raise input_error(source, f"a dense real tensor {short(name)}", found, advice) from None
+        raise InputError(
+            f"{source}: expected a dense real tensor {short(name)}; got one of another kind"
+            f" ({short(str(error))}); write dense tensors of real numbers."
+        ) from None
 
 
-def _is_transposed(
-    shape: tuple[int, ...],
-    n_visible: int,
-    n_hidden: int,
-    names: tuple[str, str, str],
-    is_turned: bool | None,
-    source: str,
+def _is_transposed_by_names(
+    names: tuple[str, str, str], shape: tuple[int, ...], source: str
 ) -> bool:
-    """Return whether W is (hidden, visible), by the sizes of the biases, else by who wrote it."""
-    if n_visible != n_hidden or shape != (n_visible, n_hidden):
-        return shape == (n_hidden, n_visible)
-    if is_turned is not None:
-        return is_turned
-    if tuple(name.rpartition(".")[2] for name in names) in AS_OURS:
+    """Return False for names under which W is known to be (visible, hidden).
+
+    Raises:
+        InputError: other names.
+    """
+    if tuple(map(_last_part, names)) in AS_OURS:
         return False
-    expected = f"a {short(names[0])} whose sides differ, or names that say which side is which"
-    advice = "give transposed=True or False to harmonium.io.from_torch: True if W is"
-    advice += " (hidden, visible), as QuCumber writes it"
-    raise input_error(source, expected, f"a square one of shape {shape}", advice)
+    raise InputError(
+        f"{source}: expected a {short(names[0])} whose sides differ, or names that say which side"
+        f" is which; got a square one of shape {shape}; give transposed=True or False to"
+        " harmonium.io.from_torch: True if W is (hidden, visible), as QuCumber writes it."
+    )

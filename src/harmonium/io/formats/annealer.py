@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from ...errors import ModelFileError
 from ...rbm import RBM
 from ..convert.annealers import to_dimod
-from .base import AbstractFormat, file_error
+from .base import AbstractFormat
 
 
 class AnnealerModel(AbstractFormat):
@@ -23,8 +24,10 @@ class AnnealerModel(AbstractFormat):
 
     def read(self, path: Path, part: str | None = None) -> RBM:
         """Raise an error: a quadratic model does not say in general which variables are visible."""
-        advice = "save the model as .safetensors too, and read that"
-        raise file_error(path, "a format that is read", "a .json, which is only written", advice)
+        raise ModelFileError(
+            f"{path}: expected a format that is read; got a .json, which is only written;"
+            " save the model as .safetensors too, and read that."
+        )
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
         """Return the model as JSON, with enough digits to restore every coefficient exactly."""

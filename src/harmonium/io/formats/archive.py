@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from ..._files import read_npz
+from ...errors import ModelFileError
 from ...rbm import RBM
 from ..convert.base import Parameters, model_of, parameters_of
-from .base import COPY_AGAIN, AbstractFormat, file_error, first_member
+from .base import COPY_AGAIN, AbstractFormat, first_member
 
 NAMES = ("W", "a", "b")
 EXPECTED = "an .npz archive of arrays"
@@ -39,14 +40,17 @@ class Archive(AbstractFormat):
         """Read W, a and b; a W with three axes makes Potts visible units."""
         arrays = read_npz(path, str(path), EXPECTED, NAMES)
         if any(array.dtype.hasobject for array in arrays.values()):
-            found = "pickled Python objects, never loaded"
-            raise file_error(path, EXPECTED, found, COPY_AGAIN)
+            raise ModelFileError(
+                f"{path}: expected {EXPECTED}; got pickled Python objects, never loaded;"
+                f" {COPY_AGAIN}."
+            )
         missing = [name for name in NAMES if name not in arrays]
         if missing:
-            expected = "W (visible, hidden), a (visible bias) and b (hidden bias)"
-            found = f"no {' and no '.join(missing)}"
-            raise file_error(path, expected, found, "rename its arrays")
-        return model_of(Parameters(*(arrays[name] for name in NAMES)), str(path))
+            raise ModelFileError(
+                f"{path}: expected W (visible, hidden), a (visible bias) and b (hidden bias);"
+                f" got no {' and no '.join(missing)}; rename its arrays."
+            )
+        return model_of(Parameters(arrays["W"], arrays["a"], arrays["b"]), str(path))
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
         """Return an archive of W, a and b."""

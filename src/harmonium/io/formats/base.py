@@ -9,9 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from ...errors import ModelFileError, printable
 from ...rbm import RBM
 
 COPY_AGAIN = "copy it again, or write it with harmonium.save"
@@ -87,12 +86,6 @@ class AbstractFormat(ABC):
         return self.is_read
 
 
-def file_error(path: Any, expected: str, found: Any, advice: str) -> ModelFileError:
-    """Return the one-line error "PATH: expected ...; found ...; ADVICE."."""
-    line = f"{path}: expected {expected}; found {found}; {advice}."
-    return ModelFileError(printable(" ".join(line.split())))
-
-
 def write_whole(path: str | os.PathLike, content: bytes) -> None:
     """Write a file through a temporary one, so that a crash leaves the old content intact."""
     target = Path(path)
@@ -141,7 +134,7 @@ def _written_beside(target: Path, name: str, content: bytes) -> Iterator[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names of a folder's files on the disk, as far as the system can do that."""
+    """Flush the names of a folder's files to the disk, as far as the system can do that."""
     with suppress(OSError):  # Windows opens no folders, and some file systems sync none
         opened = os.open(folder, os.O_RDONLY)
         try:
@@ -152,5 +145,7 @@ def sync_folder(folder: Path) -> None:
 
 def first_member(start: bytes) -> bytes:
     """Return the name of a zip archive's first member from its first bytes; else nothing."""
+    if start[:4] != b"PK\x03\x04":
+        return b""
     length = int.from_bytes(start[26:28], "little")
-    return start[30 : 30 + length] if start[:4] == b"PK\x03\x04" else b""
+    return start[30 : 30 + length]

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ... import layers, weights
-from ...errors import input_error
+from ...errors import InputError, ModelFileError
 from ...layers import AbstractLayer
 from ...weights import AbstractWeights
 from ..convert.base import short
-from .base import COPY_AGAIN, file_error
+from .base import COPY_AGAIN
 
 HOMES = (layers, weights)
 KINDS = (AbstractLayer, AbstractWeights)
@@ -27,11 +27,13 @@ def name_of_type(kind: type, source: str) -> str:
     """
     if any(getattr(home, kind.__name__, None) is kind for home in HOMES):
         return kind.__name__
-    module, name = kind.__module__, kind.__qualname__
+    module = kind.__module__
+    name = kind.__qualname__
     if "<" in name or module == "__main__" or getattr(sys.modules.get(module), name, None) is None:
-        expected = "layers and weights of types that can be imported"
-        advice = "move the class to the top of a module of its own and import it from there"
-        raise input_error(source, expected, f"{name} of {module}", advice)
+        raise InputError(
+            f"{source}: expected layers and weights of types that can be imported; got {name} of"
+            f" {module}; move the class to the top of a module of its own and import it from there."
+        )
     return f"{module}:{name}"
 
 
@@ -44,22 +46,26 @@ def type_named(name: Any, path: Path) -> Any:
         ModelFileError: no module that is imported has such a type.
     """
     module, colon, qualified = str(name).partition(":")
+    kind: Any = None
+    # Looked up by `vars`: a module may have a __getattr__, which getattr would run.
     if not colon:
-        homes = [vars(home) for home in HOMES]
-        kind = next((home[module] for home in homes if module in home), None)
+        kind = vars(layers).get(module) or vars(weights).get(module)
         advice = "install a newer harmonium"
     elif module in sys.modules:
-        # Not getattr: a module may have a __getattr__, which would run.
         kind = vars(sys.modules[module]).get(qualified)
         advice = f"define it in {short(module)}, which is imported"
+    elif all(part.isidentifier() for part in module.split(".")):
+        advice = (
+            f"if you trust {module}, import it first, or call hm.load(..., trust=[{module!r}]),"
+            f" or add --trust {module}"
+        )
     else:
-        kind, advice = None, COPY_AGAIN
-        if all(part.isidentifier() for part in module.split(".")):
-            advice = f"if you trust {module}, import it first, or call"
-            advice += f" hm.load(..., trust=[{module!r}]), or add --trust {module}"
+        advice = COPY_AGAIN
     if not (isinstance(kind, type) and issubclass(kind, KINDS)):
-        expected = "layers of modules that are imported"
-        raise file_error(path, expected, f"the type {short(name)}", advice)
+        raise ModelFileError(
+            f"{path}: expected layers of modules that are imported; got the type {short(name)};"
+            f" {advice}."
+        )
     return kind
 
 
@@ -73,13 +79,13 @@ def import_trusted(modules: Iterable[str], what: str) -> None:
     Raises:
         InputError: one is no name of a module, or cannot be imported.
     """
-    names = [modules] if isinstance(modules, str) else list(modules)
-    for name in names:
+    for name in [modules] if isinstance(modules, str) else modules:
         try:
             import_module(name)
         except Exception as error:  # whatever a module raises while it is imported
-            expected = "names of modules that can be imported"
             reason = next(iter(str(error).splitlines()), "")
-            found = f"{short(name)} ({type(error).__name__}: {reason})"
-            advice = "put the module where Python finds it, as by PYTHONPATH=FOLDER"
-            raise input_error(what, expected, found, advice) from None
+            raise InputError(
+                f"{what}: expected names of modules that can be imported; got {short(name)}"
+                f" ({type(error).__name__}: {reason}); put the module where Python finds it, as by"
+                " PYTHONPATH=FOLDER."
+            ) from None

@@ -18,20 +18,18 @@ from safetensors.numpy import save as save_tensors
 
 from ..._files import bytes_of, parsed_json, parser_errors
 from ..._numerics import from_numpy
-from ...errors import InputError, ModelFileError, input_error
+from ...errors import InputError, ModelFileError
 from ...rbm import RBM
 from ...sharding import fetched
-from ..convert.base import checked_model, clause, finite, listed, short
-from .base import COPY_AGAIN, AbstractFormat, file_error, write_whole
-from .base_fields import wrong_field, wrong_number
+from ..convert.base import checked_model, finite, listed, short
+from .base import COPY_AGAIN, AbstractFormat, write_whole
+from .base_fields import check_field, check_numbers
 from .base_types import KINDS, name_of_type, type_named
 
 FORMAT = "harmonium"
 VERSION = 1
 CHECKSUM = "sha256"
 EXPECTED = "a model file that harmonium wrote"
-NUMBERS = "sizes that fit the arrays, and finite numbers"
-PARTS = ("visible", "hidden", "weights")
 
 
 class Native(AbstractFormat):
@@ -51,24 +49,27 @@ class Native(AbstractFormat):
     def read(self, path: Path, part: str | None = None) -> RBM:
         """Read a model with layers of harmonium's, and of modules that are imported."""
         tensors, header = _read(path)
+        for name in ("visible", "hidden", "weights"):
+            check_numbers(header.get(name), name, _entries(tensors), str(path), COPY_AGAIN)
         try:
             with parser_errors(path, "a description of a model", COPY_AGAIN):  # or of anything
-                model = _Described(header, tensors, path)
-                visible = model.rebuilt(header["visible"])
-                hidden = model.rebuilt(header["hidden"])
+                builder = _Builder(tensors, path)
+                visible = builder.built(header["visible"])
+                hidden = builder.built(header["hidden"])
                 weights = header.get("weights", {"tensor": "weights"})  # for old files
-                return RBM(visible, hidden, model.rebuilt(weights))
+                return RBM(visible, hidden, builder.built(weights))
         except ModelFileError:
             raise
-        except InputError as error:
-            found = f"that {clause(error)}"
-            raise file_error(path, "arrays that fit together", found, COPY_AGAIN) from None
+        except InputError as error:  # of a layer's or the model's own checks
+            reason = str(error).rstrip(".")
+            raise ModelFileError(
+                f"{path}: expected arrays that fit together, but {reason}; {COPY_AGAIN}."
+            ) from None
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
         """Return the content of a file with this model."""
         header, tensors = described(checked_model(rbm, source), source)
-        header = {"format": FORMAT, "version": VERSION} | header
-        return _serialised(tensors, header)
+        return _serialised(tensors, {"format": FORMAT, "version": VERSION} | header)
 
 
 def described(rbm: RBM, source: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -79,11 +80,10 @@ def described(rbm: RBM, source: str) -> tuple[dict[str, Any], dict[str, np.ndarr
     """
     tensors: dict[str, np.ndarray] = {}
     parts = {"visible": rbm.visible, "hidden": rbm.hidden, "weights": rbm.weights}
-    header = {name: _describe(part, name, tensors, source) for name, part in parts.items()}
-    for name, part in header.items():
-        wrong = wrong_number(part, name, _entries(tensors))
-        if wrong is not None:  # which could not be read again
-            raise input_error(source, NUMBERS, wrong, "store such a number as an array")
+    header = {name: _description(part, name, tensors, source) for name, part in parts.items()}
+    for name, description in header.items():  # others could not be read again
+        advice = "store such a number as an array"
+        check_numbers(description, name, _entries(tensors), source, advice)
     return header, tensors
 
 
@@ -102,16 +102,18 @@ def load_tree(path: str | os.PathLike, like: Any) -> Any:
     """
     tensors, _ = _read(Path(path))
 
-    def find(place: Any, leaf: Any) -> Any:
+    def tensor_for(place: Any, leaf: Any) -> Any:
         name = jax.tree_util.keystr(place)
-        found = tensors.get(name)
-        if found is None or found.shape != jnp.shape(leaf) or found.dtype != leaf.dtype:
-            expected = f"an array {name} of {leaf.dtype}, shape {jnp.shape(leaf)}"
-            other = "none" if found is None else f"{found.dtype}, shape {found.shape}"
-            raise file_error(path, expected, other, "it belongs to a run with other options")
-        return from_numpy(found)
+        tensor = tensors.get(name)
+        if tensor is not None and (tensor.shape, tensor.dtype) == (jnp.shape(leaf), leaf.dtype):
+            return from_numpy(tensor)
+        actual = "none" if tensor is None else f"{tensor.dtype}, shape {tensor.shape}"
+        raise ModelFileError(
+            f"{path}: expected an array {name} of {leaf.dtype}, shape {jnp.shape(leaf)};"
+            f" got {actual}; it belongs to a run with other options."
+        )
 
-    return jax.tree_util.tree_map_with_path(find, like)
+    return jax.tree_util.tree_map_with_path(tensor_for, like)
 
 
 def read_header(path: str | os.PathLike) -> dict[str, Any]:
@@ -124,13 +126,12 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
 
 
 def _entries(tensors: dict[str, np.ndarray]) -> int:
-    """Return the number of entries of all arrays."""
     return sum(array.size for array in tensors.values())
 
 
 def _serialised(tensors: dict[str, np.ndarray], header: dict[str, Any]) -> bytes:
-    # not np.ascontiguousarray, which turns a scalar into an array with one axis
-    arrays = {k: np.asarray(fetched(v), order="C") for k, v in tensors.items()}
+    # Not np.ascontiguousarray, which turns a scalar into an array with one axis.
+    arrays = {name: np.asarray(fetched(array), order="C") for name, array in tensors.items()}
     header = header | {CHECKSUM: _checksum(arrays, header)}
     # One entry: safetensors writes several in any order, and equal models have equal files.
     return save_tensors(arrays, {FORMAT: json.dumps(header)})
@@ -138,74 +139,77 @@ def _serialised(tensors: dict[str, np.ndarray], header: dict[str, Any]) -> bytes
 
 def _checksum(tensors: dict[str, np.ndarray], header: dict[str, Any]) -> str:
     """Return a hash of all that a file holds, so that a flipped bit is noticed."""
-    found = hashlib.sha256(json.dumps(header).encode())
+    checksum = hashlib.sha256(json.dumps(header).encode())
     for name in sorted(tensors):
         array = tensors[name]
-        found.update(f"{name} {array.dtype} {array.shape}".encode())
-        found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    return found.hexdigest()
+        checksum.update(f"{name} {array.dtype} {array.shape}".encode())
+        checksum.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return checksum.hexdigest()
 
 
-def _describe(value: Any, place: str, tensors: dict[str, np.ndarray], source: str) -> Any:
+def _description(value: Any, place: str, tensors: dict[str, np.ndarray], source: str) -> Any:
     """Describe layers and weights by type and fields; arrays in them by the name of a tensor."""
     if isinstance(value, KINDS):
         fields = {
-            name: _describe(field, f"{place}.{name}", tensors, source)
+            name: _description(field, f"{place}.{name}", tensors, source)
             for name, field in value.to_fields().items()
         }
         return {"type": name_of_type(type(value), source), "fields": fields}
     if isinstance(value, tuple | list):
-        return [_describe(v, f"{place}.{i}", tensors, source) for i, v in enumerate(value)]
+        return [_description(v, f"{place}.{i}", tensors, source) for i, v in enumerate(value)]
     if isinstance(value, np.ndarray) or eqx.is_array(value):
         tensors[place] = fetched(value)
         return {"tensor": place}
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    expected = "fields that are layers, arrays, numbers, text, or tuples of these"
-    raise input_error(source, expected, f"{short(value)} at {place}", "change the layer's field")
+    raise InputError(
+        f"{source}: expected fields that are layers, arrays, numbers, text, or tuples of these;"
+        f" got {short(value)} at {place}; change the layer's field."
+    )
 
 
-class _Described:
-    """A model file's arrays, from which layers and weights are built as its header says.
+class _Builder:
+    """Builds layers and weights from a model file's arrays, as its header describes them.
 
-    Each array is used once, and whole numbers are bounded by the number of their entries, so that
-    what is built takes no more memory than the file.
+    Each array is used once, and `check_numbers` bounds sizes by the number of entries, so that what
+    is built takes no more memory than the file.
     """
 
-    def __init__(self, header: dict[str, Any], tensors: dict[str, np.ndarray], path: Path):
-        self.tensors, self.path = dict(tensors), path
-        for name in PARTS:
-            wrong = wrong_number(header.get(name), name, _entries(tensors))
-            if wrong is not None:
-                raise file_error(path, NUMBERS, wrong, COPY_AGAIN)
+    def __init__(self, tensors: dict[str, np.ndarray], path: Path):
+        self.tensors = dict(tensors)
+        self.path = path
 
-    def rebuilt(self, described: Any) -> Any:
-        """Return layers, weights, or one of their fields from a description."""
-        if isinstance(described, list):
-            return tuple(self.rebuilt(item) for item in described)
-        if not isinstance(described, dict):
-            return described
-        if "tensor" in described:
-            return self.array(described["tensor"])
-        kind, fields = type_named(described.get("type"), self.path), described["fields"]
+    def built(self, description: Any) -> Any:
+        """Return layers, weights, or one of their fields."""
+        if isinstance(description, list):
+            return tuple(self.built(item) for item in description)
+        if not isinstance(description, dict):
+            return description
+        if "tensor" in description:
+            return self.array(description["tensor"])
+        kind = type_named(description.get("type"), self.path)
+        fields = description["fields"]
         names = {field.name for field in dataclasses.fields(kind)}
         if set(fields) != names:
-            expected = f"fields {', '.join(sorted(names))}"
-            raise file_error(self.path, expected, listed(sorted(fields)), COPY_AGAIN)
+            raise ModelFileError(
+                f"{self.path}: expected fields {', '.join(sorted(names))};"
+                f" got {listed(sorted(fields))}; {COPY_AGAIN}."
+            )
         for name, value in fields.items():
-            wrong = wrong_field(kind, name, value)
-            if wrong is not None:
-                expected = f"arrays and sizes that fit together in {kind.__name__}"
-                raise file_error(self.path, expected, f"{wrong} as its {name}", COPY_AGAIN)
-        return kind.from_fields(**{name: self.rebuilt(value) for name, value in fields.items()})
+            check_field(kind, name, value, self.path)
+        return kind.from_fields(**{name: self.built(value) for name, value in fields.items()})
 
     def array(self, name: Any) -> Any:
         """Return a parameter array in JAX's current default precision, checked to be finite."""
         array = self.tensors.pop(name, None)
         if array is None:
-            expected, found = f"an array {short(name)} of its own", listed(sorted(self.tensors))
-            raise file_error(self.path, expected, f"{found} left", COPY_AGAIN)
-        return from_numpy(array if array.dtype == bool else finite(array, name, str(self.path)))
+            raise ModelFileError(
+                f"{self.path}: expected an array {short(name)} of its own;"
+                f" got {listed(sorted(self.tensors))} left; {COPY_AGAIN}."
+            )
+        if array.dtype != bool:
+            array = finite(array, name, str(self.path))
+        return from_numpy(array)
 
 
 def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -220,14 +224,19 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     except InputError as error:
         raise ModelFileError(str(error)) from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        advice = "convert its arrays to an .npz with W, a and b"
-        raise file_error(path, EXPECTED, "a safetensors file of another kind", advice)
+        raise ModelFileError(
+            f"{path}: expected {EXPECTED}; got a safetensors file of another kind; convert its"
+            " arrays to an .npz with W, a and b."
+        )
     if header.get("version") != VERSION:
-        found = f"version {short(header.get('version'))}"
-        raise file_error(path, f"format version {VERSION}", found, "install a newer harmonium")
-    known = header.pop(CHECKSUM, None)  # files of earlier versions have none
-    if known is not None and known != _checksum(tensors, header):
-        raise file_error(
-            path, EXPECTED, "one that has changed since: its checksum differs", COPY_AGAIN
+        raise ModelFileError(
+            f"{path}: expected format version {VERSION}; got version"
+            f" {short(header.get('version'))}; install a newer harmonium."
+        )
+    checksum = header.pop(CHECKSUM, None)  # files of earlier versions have none
+    if checksum is not None and checksum != _checksum(tensors, header):
+        raise ModelFileError(
+            f"{path}: expected {EXPECTED}; got one that has changed since: its checksum differs;"
+            f" {COPY_AGAIN}."
         )
     return tensors, header

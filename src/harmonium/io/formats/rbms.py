@@ -25,13 +25,14 @@ from typing import Any
 import numpy as np
 
 from ..._files import check_unpacked_size, parser_errors
+from ...errors import ModelFileError
 from ...rbm import RBM
 from ..convert.base import Parameters, listed, model_of, optional, parameters_of, short
-from .base import COPY_AGAIN, AbstractFormat, file_error
+from .base import COPY_AGAIN, AbstractFormat
 
 EXPECTED = "an HDF5 file of the rbms package"
 FIELDS = ("weight_matrix", "vbias", "hbias")
-AXES = {"BBRBM": 2, "PBRBM": 3}  # model types, and how many axes W has
+MODEL_TYPES = {2: "BBRBM", 3: "PBRBM"}  # by the number of axes of W
 SETTINGS = ("num_chains", "batch_size", "gibbs_steps", "seed")
 RATES = ("learning_rate", "train_size", "L1", "L2")
 LARGEST_HEAP = 2**20  # bytes of a heap of texts; HDF5 makes them of 2^12
@@ -53,24 +54,23 @@ class RbmsHistory(AbstractFormat):
         """Read the last update, or the one that `part` names, `update_100` or `100`."""
         h5py = optional("h5py", str(path))
         with parser_errors(path, EXPECTED), h5py.File(path, "r") as file:
-            group = _update(h5py, file, path, part)
-            parameters = _parameters(h5py, group, path)
-            _check_type(h5py, file, parameters, path)
+            reader = _Reader(h5py, path)
+            parameters = reader.parameters(reader.update(file, part))
+            reader.check_model_type(file, np.ndim(parameters.weights))
         return model_of(parameters, str(path), FIELDS)
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
-        """Return a file with one update, no chains, and settings of 0, as they are not known."""
+        """Return a file with one update, no chains, and settings of 0, since they are unknown."""
         arrays = parameters_of(rbm, source)
         h5py = optional("h5py", source)
         content = io.BytesIO()
         with h5py.File(content, "w") as file:
-            kind = next(name for name, axes in AXES.items() if axes == arrays.weights.ndim)
             n_visible = len(arrays.visible_bias)
             settings = {"num_visibles": n_visible, "num_hiddens": len(arrays.hidden_bias)}
             settings |= dict.fromkeys(SETTINGS, 0) | dict.fromkeys(RATES, 0.0)
             for name, value in settings.items():
                 file[f"hyperparameters/{name}"] = value
-            file["model_type"] = kind
+            file["model_type"] = MODEL_TYPES[arrays.weights.ndim]
             file["parallel_chains"] = np.zeros((0, n_visible), np.float32)
             for name, array in zip(FIELDS, arrays, strict=True):
                 file[f"update_1/params/{name}"] = array
@@ -79,105 +79,138 @@ class RbmsHistory(AbstractFormat):
         return content.getvalue()
 
 
-def _update(h5py: Any, file: Any, path: Path, part: str | None) -> Any:
-    """Return the group of an update: the one named by `part`, or the last."""
-    names = [name for name in file if isinstance(name, str)]  # bytes if not UTF-8
-    saved = {int(m[1]): name for name in names if (m := _UPDATE.fullmatch(name))}
-    if not saved:
-        found, advice = f"the entries {listed(names)}", "name a file that rbms wrote in training"
-        raise file_error(path, f"{EXPECTED}, with groups update_1, ...", found, advice)
-    if part is None:
-        return _own(h5py, file, saved[max(saved)], path, h5py.Group)
-    asked = _UPDATE.fullmatch(part if part.startswith("update_") else f"update_{part}")
-    if asked is None or int(asked[1]) not in saved:
-        held = listed(saved[number] for number in sorted(saved))
-        advice = f"choose one of these, such as {path.name}:{saved[max(saved)]}"
-        raise file_error(f"{path}:{part}", "an update that the file holds", held, advice)
-    return _own(h5py, file, saved[int(asked[1])], path, h5py.Group)
+class _Reader:
+    """Reads groups and arrays that are in the file itself, and refuses all others."""
 
+    def __init__(self, h5py: Any, path: Path):
+        self.h5py = h5py
+        self.path = path
 
-def _own(h5py: Any, group: Any, name: str, path: Path, kind: Any) -> Any:
-    """Return an entry stored in this file itself, checked to be a group or an array as expected."""
-    link = group.get(name, getlink=True)
-    what = "a group" if kind is h5py.Group else "an array"
-    where = f"{group.name.rstrip('/')}/{name}"
-    if link is None:
-        raise file_error(path, f"{what} {where}", listed(group), "name a file that rbms wrote")
-    if not isinstance(link, h5py.HardLink):
-        found = f"a {type(link).__name__} at {where}, never followed"
-        raise file_error(path, f"{what} in the file itself", found, COPY_AGAIN)
-    entry = group[name]
-    if not isinstance(entry, kind):
-        found = f"a {type(entry).__name__} at {where}"
-        raise file_error(path, f"{what} {where}", found, COPY_AGAIN)
-    return entry
+    def update(self, file: Any, part: str | None) -> Any:
+        """Return the group of the update that `part` names, or of the last one."""
+        names = [name for name in file if isinstance(name, str)]  # bytes if not UTF-8
+        matches = [match for name in names if (match := _UPDATE.fullmatch(name))]
+        saved = {int(match[1]): match[0] for match in sorted(matches, key=lambda m: int(m[1]))}
+        if not saved:
+            raise ModelFileError(
+                f"{self.path}: expected {EXPECTED}, with groups update_1, ...; got the entries"
+                f" {listed(names)}; name a file that rbms wrote in training."
+            )
+        last = saved[max(saved)]
+        if part is None:
+            return self.group(file, last)
+        match = _UPDATE.fullmatch(part if part.startswith("update_") else f"update_{part}")
+        if match is None or int(match[1]) not in saved:
+            raise ModelFileError(
+                f"{self.path}:{part}: expected an update that the file holds; got"
+                f" {listed(saved.values())}; choose one of these, such as"
+                f" {self.path.name}:{last}."
+            )
+        return self.group(file, saved[int(match[1])])
 
+    def parameters(self, update: Any) -> Parameters:
+        """Return W, a and b of an update; older rbms files have no group `params` around them."""
+        group = update
+        if update.get("params", getlink=True) is not None:
+            group = self.group(update, "params")
+        arrays = [self.array(group, name) for name in FIELDS]
+        for array in arrays:
+            if array.dtype.kind not in "buif" or array.shape is None:
+                content = "nothing" if array.shape is None else array.dtype
+                raise ModelFileError(
+                    f"{self.path}: expected real numbers; got {content} in {array.name};"
+                    f" {COPY_AGAIN}."
+                )
+        chunks = [math.prod(array.chunks or ()) * array.dtype.itemsize for array in arrays]
+        size = sum(array.size * array.dtype.itemsize for array in arrays) + max(chunks)
+        check_unpacked_size(self.path, self.path.stat().st_size, size, COPY_AGAIN)
+        return Parameters(*(array[()] for array in arrays))
 
-def _parameters(h5py: Any, update: Any, path: Path) -> Parameters:
-    """Read W, a and b of an update; older rbms files have no group `params` around them."""
-    group = update
-    if update.get("params", getlink=True) is not None:
-        group = _own(h5py, update, "params", path, h5py.Group)
-    arrays = [_own(h5py, group, name, path, h5py.Dataset) for name in FIELDS]
-    for array in arrays:
-        if array.dtype.kind not in "buif" or array.shape is None:
-            found = f"{array.dtype if array.shape is not None else 'nothing'} in {array.name}"
-            raise file_error(path, "real numbers", found, COPY_AGAIN)
-        _refuse_elsewhere(array, path)
-    chunks = [math.prod(array.chunks or ()) * array.dtype.itemsize for array in arrays]
-    declared = sum(array.size * array.dtype.itemsize for array in arrays) + max(chunks)
-    check_unpacked_size(path, path.stat().st_size, declared, COPY_AGAIN)
-    return Parameters(*(array[()] for array in arrays))
+    def check_model_type(self, file: Any, axes: int) -> None:
+        """Refuse a model whose `model_type` is unknown or does not match the axes of W."""
+        data = self.array(file, "model_type")
+        if data.shape != () or self.h5py.check_string_dtype(data.dtype) is None:
+            raise ModelFileError(
+                f"{self.path}: expected a text model_type; got {data.dtype} {data.shape};"
+                f" {COPY_AGAIN}."
+            )
+        model_type = self.text(file, data)
+        if MODEL_TYPES.get(axes) != model_type:
+            raise ModelFileError(
+                f"{self.path}: expected model_type BBRBM with a weight_matrix of 2 axes, or PBRBM"
+                f" with one of 3; got {short(model_type)} with {axes}; export it from the package"
+                " that wrote it."
+            )
 
+    def group(self, parent: Any, name: str) -> Any:
+        """Return a group of the file itself."""
+        return self._entry(parent, name, self.h5py.Group, "a group")
 
-def _refuse_elsewhere(data: Any, path: Path) -> None:
-    """Refuse data that is stored in other files or packed by a filter."""
-    if data.is_virtual or data.external:
-        found = f"{data.name}, kept in other files, never opened"
-        raise file_error(path, "data in the file itself", found, COPY_AGAIN)
-    if data.id.get_create_plist().get_nfilters():
-        advice = "unpack it with: h5repack -f NONE OLD NEW"
-        raise file_error(path, "data as rbms writes it", f"{data.name}, packed by a filter", advice)
+    def array(self, parent: Any, name: str) -> Any:
+        """Return an array of the file itself, not yet read, which no filter has packed."""
+        array = self._entry(parent, name, self.h5py.Dataset, "an array")
+        if array.is_virtual or array.external:
+            raise ModelFileError(
+                f"{self.path}: expected data in the file itself; got {array.name}, kept in other"
+                f" files, never opened; {COPY_AGAIN}."
+            )
+        if array.id.get_create_plist().get_nfilters():
+            raise ModelFileError(
+                f"{self.path}: expected data as rbms writes it; got {array.name}, packed by a"
+                " filter; unpack it with: h5repack -f NONE OLD NEW."
+            )
+        return array
 
+    def _entry(self, parent: Any, name: str, kind: type, title: str) -> Any:
+        link = parent.get(name, getlink=True)
+        place = f"{parent.name.rstrip('/')}/{name}"
+        if link is None:
+            raise ModelFileError(
+                f"{self.path}: expected {title} {place}; got {listed(parent)};"
+                " name a file that rbms wrote."
+            )
+        if not isinstance(link, self.h5py.HardLink):
+            raise ModelFileError(
+                f"{self.path}: expected {title} in the file itself; got a {type(link).__name__} at"
+                f" {place}, never followed; {COPY_AGAIN}."
+            )
+        entry = parent[name]
+        if not isinstance(entry, kind):
+            raise ModelFileError(
+                f"{self.path}: expected {title} {place}; got a {type(entry).__name__} at {place};"
+                f" {COPY_AGAIN}."
+            )
+        return entry
 
-def _text(h5py: Any, file: Any, data: Any, path: Path) -> str:
-    """Return a text of any length, which is an object in a heap of texts (a global heap).
+    def text(self, file: Any, data: Any) -> str:
+        """Return a text, which is an object in a heap of texts if its length is not fixed.
 
-    HDF5 (2.0.0) never ends at a heap with objects without a size, so the heap is read here. The
-    array itself holds the text's length, the place of its heap, and its number there. A heap is
-    "GCOL", the version, its size, and objects: number, uses, size, and as many bytes, rounded to
-    eight (HDF5 File Format Specification, section III.E).
-    """
-    if h5py.check_string_dtype(data.dtype).length is not None:
-        return data[()].decode("utf-8", "replace")
-    place = data.id.get_offset()
-    if place is None or file.userblock_size:
-        found = "one that is kept otherwise"
-        raise file_error(path, "a text as rbms writes it", found, COPY_AGAIN)
-    with path.open("rb") as raw:
-        raw.seek(place)
-        length, heap, wanted = struct.unpack("<IQI", raw.read(16))
-        raw.seek(heap)
-        sign, size = struct.unpack("<8sQ", raw.read(16))
-        if sign != b"GCOL\1\0\0\0" or size > LARGEST_HEAP:
-            raise ValueError("no heap of texts")
-        left = raw.read(size - 16) if size > 16 else b""
-    while len(left) >= 16:
-        number, size = struct.unpack("<H6xQ", left[:16])
-        if number == wanted:
-            return left[16 : 16 + min(length, size)].decode("utf-8", "replace")
-        left = left[16 + -(-size // 8) * 8 :] if number else b""  # 0 is what is free, at the end
-    raise ValueError("a text that is not in its heap")
-
-
-def _check_type(h5py: Any, file: Any, parameters: Parameters, path: Path) -> None:
-    """Refuse a model whose `model_type` is unknown or does not match the axes of W."""
-    kind = _own(h5py, file, "model_type", path, h5py.Dataset)
-    if kind.shape != () or h5py.check_string_dtype(kind.dtype) is None:
-        raise file_error(path, "a text model_type", f"{kind.dtype} {kind.shape}", COPY_AGAIN)
-    _refuse_elsewhere(kind, path)
-    name = _text(h5py, file, kind, path)
-    if AXES.get(name) != np.ndim(parameters.weights):
-        expected = "model_type BBRBM with a weight_matrix of 2 axes, or PBRBM with one of 3"
-        found = f"{short(name)} with {np.ndim(parameters.weights)}"
-        raise file_error(path, expected, found, "export it from the package that wrote it")
+        HDF5 (2.0.0) loops for ever on a heap that has objects without a size, so the heap is read
+        here (HDF5 File Format Specification, section III.E). The array holds the text's length, the
+        place of its heap, and its number there. A heap is "GCOL", the version, its size, and
+        objects: number, uses, size, and as many bytes, rounded up to eight.
+        """
+        if self.h5py.check_string_dtype(data.dtype).length is not None:
+            return data[()].decode("utf-8", "replace")
+        place = data.id.get_offset()
+        if place is None or file.userblock_size:
+            raise ModelFileError(
+                f"{self.path}: expected a text as rbms writes it; got one that is kept otherwise;"
+                f" {COPY_AGAIN}."
+            )
+        with self.path.open("rb") as raw:
+            raw.seek(place)
+            length, heap, number = struct.unpack("<IQI", raw.read(16))
+            raw.seek(heap)
+            signature, heap_size = struct.unpack("<8sQ", raw.read(16))
+            if signature != b"GCOL\1\0\0\0" or not 16 <= heap_size <= LARGEST_HEAP:
+                raise ValueError("no heap of texts")
+            objects = raw.read(heap_size - 16)
+        while len(objects) >= 16:
+            object_number, size = struct.unpack("<H6xQ", objects[:16])
+            if object_number == number:
+                return objects[16 : 16 + min(length, size)].decode("utf-8", "replace")
+            if object_number == 0:  # the free space at the end
+                break
+            objects = objects[16 + 8 * math.ceil(size / 8) :]
+        raise ValueError("a text that is not in its heap")

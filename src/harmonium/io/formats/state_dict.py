@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ..._files import check_unpacked_size, parser_errors
+from ...errors import ModelFileError
 from ...rbm import RBM
 from ..convert.base import optional, short
 from ..convert.pytorch import from_torch, to_torch
-from .base import COPY_AGAIN, AbstractFormat, file_error, first_member
+from .base import COPY_AGAIN, AbstractFormat, first_member
 
 EXPECTED = "a .pt that torch.save wrote, holding tensors alone"
 AS_NOW = "save module.state_dict() with the torch.save of PyTorch 1.6 or newer"
@@ -36,13 +37,15 @@ class StateDict(AbstractFormat):
         torch = optional("torch", str(path))
         with parser_errors(path, EXPECTED):
             _check_archive(path)
-            found = torch.load(path, map_location="cpu", weights_only=True)
-            check_unpacked_size(path, path.stat().st_size, _declared(torch, found), COPY_AGAIN)
-        return from_torch(found, source=str(path))
+            state = torch.load(path, map_location="cpu", weights_only=True)
+            size = _largest_tensor(torch, state)
+            check_unpacked_size(path, path.stat().st_size, size, COPY_AGAIN)
+        return from_torch(state, source=str(path))
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
         """Return the content of a file with the tensors that `to_torch` makes."""
-        tensors, content = to_torch(rbm, source=source), io.BytesIO()
+        tensors = to_torch(rbm, source=source)
+        content = io.BytesIO()
         optional("torch", source).save(tensors, content)
         return content.getvalue()
 
@@ -50,27 +53,34 @@ class StateDict(AbstractFormat):
 def _check_archive(path: Path) -> None:
     """Refuse files other than zip archives of uncompressed tensors, before torch reads them."""
     if not zipfile.is_zipfile(path):
-        raise file_error(path, EXPECTED, "no zip archive", AS_NOW)
+        raise ModelFileError(f"{path}: expected {EXPECTED}; got no zip archive; {AS_NOW}.")
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         unpacked = sum(member.file_size for member in members)
         check_unpacked_size(path, path.stat().st_size, unpacked, COPY_AGAIN)
         if any(member.filename.endswith("/constants.pkl") for member in members):
-            raise file_error(path, EXPECTED, "a TorchScript program, never loaded", AS_NOW)
+            raise ModelFileError(
+                f"{path}: expected {EXPECTED}; got a TorchScript program, never loaded; {AS_NOW}."
+            )
         if any(member.compress_type != zipfile.ZIP_STORED for member in members):
-            found = "compressed members, which torch never writes"
-            raise file_error(path, EXPECTED, found, COPY_AGAIN)
+            raise ModelFileError(
+                f"{path}: expected {EXPECTED}; got compressed members, which torch never writes;"
+                f" {COPY_AGAIN}."
+            )
         if damaged := archive.testzip():  # torch itself does not check
-            raise file_error(path, EXPECTED, f"a damaged member {short(damaged)}", COPY_AGAIN)
+            raise ModelFileError(
+                f"{path}: expected {EXPECTED}; got a damaged member {short(damaged)}; {COPY_AGAIN}."
+            )
 
 
-def _declared(torch: Any, found: Any, depth: int = 3) -> int:
+def _largest_tensor(torch: Any, state: Any, depth: int = 3) -> int:
     """Return the size in bytes of the largest tensor as float64.
 
     A stride of 0 repeats one number any number of times, so a small file can declare a huge tensor.
     """
-    if isinstance(found, torch.Tensor):
-        return 8 * found.numel()
-    if isinstance(found, Mapping) and depth:
-        return max((_declared(torch, value, depth - 1) for value in found.values()), default=0)
+    if isinstance(state, torch.Tensor):
+        return 8 * state.numel()
+    if isinstance(state, Mapping) and depth:
+        sizes = (_largest_tensor(torch, value, depth - 1) for value in state.values())
+        return max(sizes, default=0)
     return 0

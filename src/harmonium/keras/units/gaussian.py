@@ -13,7 +13,9 @@ from .base import Tensor, Unit
 SMALLEST_PRECISION = 1e-6
 LOG_2PI = math.log(2.0 * math.pi)
 # Plain ascent at 0.05 diverges on columns of mean 5; grey levels in [0, 1] are learned as they are.
-LARGEST_MEAN, LARGEST_DEVIATION, SMALLEST_DEVIATION = 2.0, 3.0, 0.1
+LARGEST_MEAN = 2.0
+LARGEST_DEVIATION = 3.0
+SMALLEST_DEVIATION = 0.1
 
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
@@ -83,7 +85,9 @@ class Gaussian(Unit):
     def fit_moments(self, n: float, mean: np.ndarray, square: np.ndarray) -> None:
         """Set mean and variance to those of n rows and one more row of average variance."""
         variance = np.maximum(square - mean**2, 0.0)
-        typical = variance.mean() if variance.mean() > 0 else 1.0
+        typical = variance.mean()
+        if not typical > 0:
+            typical = 1.0
         precision = (n + 1.0) / (n * variance + typical)
         self.bias.assign(mean * precision)
         self.precision.assign(precision)
@@ -101,7 +105,9 @@ class Gaussian(Unit):
         varying = deviation[deviation > 0.0]
         if len(varying) and np.median(varying) < SMALLEST_DEVIATION and excess.max() <= 1.0:
             return int(np.argmin(np.where(deviation > 0.0, deviation, np.inf)))
-        return int(np.argmax(excess)) if excess.max() > 1.0 else None
+        if excess.max() > 1.0:
+            return int(np.argmax(excess))
+        return None
 
     def domain(self) -> str:
         """Return in words the values that a unit takes."""
@@ -109,8 +115,7 @@ class Gaussian(Unit):
 
     def to_core(self, layers: Any) -> Any:
         """Return `harmonium.layers.Gaussian`."""
-        bias, precision = (to_numpy(x) for x in (self.bias, self.precision))
-        return layers.Gaussian(self.size, bias, precision)
+        return layers.Gaussian(self.size, to_numpy(self.bias), to_numpy(self.precision))
 
     def take(self, layer: Any) -> None:
         """Copy the bias and the precision."""

@@ -106,10 +106,10 @@ class Potts(Unit):
         q = self.columns_each
         site = self.random_unit(x, seed)
         codes = ops.cast(ops.argmax(self._by_site(x), axis=-1), site.dtype)
-        here = value_at(codes, site)
-        one = ops.ones_like(here, dtype=x.dtype)
-        for turn in range(1, q):
-            yield [(site * q + here, -one), (site * q + (here + turn) % q, one)]
+        state = value_at(codes, site)
+        ones = ops.ones_like(state, dtype=x.dtype)
+        for step in range(1, q):
+            yield [(site * q + state, -ones), (site * q + (state + step) % q, ones)]
 
     def to_core(self, layers: Any) -> Any:
         """Return `harmonium.layers.Potts`."""

@@ -16,7 +16,7 @@ KINDS = (Bernoulli, Ising, Gaussian, Potts)
 _NAMES = {kind.registered: kind for kind in KINDS if kind is not Potts}  # made without arguments
 
 
-def get(identifier: Any, side: str, dtype: Any) -> Unit:
+def get(identifier: Any, name: str, dtype: Any) -> Unit:
     """Return the units that a name, a configuration or a layer of units stands for.
 
     Raises:
@@ -27,20 +27,20 @@ def get(identifier: Any, side: str, dtype: Any) -> Unit:
     if isinstance(identifier, dict):
         return keras.saving.deserialize_keras_object(identifier)
     if identifier not in _NAMES:
-        expected = ", ".join(map(repr, _NAMES))
         raise InputError(
-            f"{side}: expected {expected}, or units such as Potts(21); got {identifier!r}."
+            f"{name}: expected {', '.join(map(repr, _NAMES))}, or units such as Potts(21);"
+            f" got {identifier!r}."
         )
-    return _NAMES[identifier](name=side, dtype=dtype)
+    return _NAMES[identifier](name=name, dtype=dtype)
 
 
 def config_of(unit: Unit) -> dict:
     """Return a configuration from which `get` makes the same units, not built yet."""
     config = keras.saving.serialize_keras_object(unit)
-    return {name: value for name, value in config.items() if name != "build_config"}
+    return {key: value for key, value in config.items() if key != "build_config"}
 
 
-def like(layer: Any, side: str) -> Unit:
+def like(layer: Any, name: str) -> Unit:
     """Return unbuilt units of the same type as a layer of `harmonium.layers`.
 
     Raises:
@@ -53,4 +53,4 @@ def like(layer: Any, side: str) -> Unit:
         if row is not None and kind.registered == row.name:
             return kind.like(layer)
     known = ", ".join(kind.__name__ for kind in KINDS)
-    raise InputError(f"{side}: expected one of {known}; got {layer}.")
+    raise InputError(f"{name}: expected one of {known}; got {layer}.")

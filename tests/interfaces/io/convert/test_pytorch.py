@@ -64,8 +64,8 @@ def test_a_module_loads_a_state_dict_under_its_own_names():
     module.load_state_dict(state | {"W": state["W"].T})
     v = np.random.default_rng(0).integers(0, 2, (50, 5)).astype(np.float32)
     with torch.no_grad():
-        found = module.free_energy(torch.from_numpy(v)).numpy()
-    np.testing.assert_allclose(found, free_energy(BERNOULLI, v), atol=1e-5, rtol=0)
+        actual = module.free_energy(torch.from_numpy(v)).numpy()
+    np.testing.assert_allclose(actual, free_energy(BERNOULLI, v), atol=1e-5, rtol=0)
     with pytest.raises(hm.InputError, match="expected three names"):
         to_torch(BERNOULLI, ("W", "a"))
 
@@ -126,8 +126,8 @@ NO_MODELS = [
     ({"W": W, "a": A, "b": B, "c": B}, "expected one W .* and one pair of biases"),
     ({"W": W, "weight": W, "a": A, "b": B}, "expected one W"),
     ({"x.W": W, "y.W": W, "a": A, "b": B}, "expected one W"),
-    ({"fc.weight": W, "fc.bias": A}, r"found the tensors 'fc.weight', 'fc.bias'; rename"),
-    ({}, "found the tensors none"),
+    ({"fc.weight": W, "fc.bias": A}, r"got the tensors 'fc.weight', 'fc.bias'; rename"),
+    ({}, "got the tensors none"),
     ({"W": W, "a": A, "b": A}, "W of shape"),
     ({"W": W * float("nan"), "a": A, "b": B}, "finite numbers in 'W'"),
     ({"W": W + 0j, "a": A, "b": B}, "a dense real tensor 'W'"),
@@ -135,8 +135,8 @@ NO_MODELS = [
     ({"W": W.to("meta"), "a": A, "b": B}, "a dense real tensor 'W'"),
     ({"W": "text", "a": A, "b": B}, "real numbers in 'W'"),
     ({"W": {"W": W}, "a": A, "b": B}, "real numbers in 'W'"),
-    ([W, A, B], "a dict of tensors; found list"),
-    (W, "a dict of tensors; found Tensor"),
+    ([W, A, B], "a dict of tensors; got list"),
+    (W, "a dict of tensors; got Tensor"),
 ]
 
 
@@ -150,7 +150,7 @@ def test_tensors_that_make_no_model_are_refused(state, words):
 
 @pytest.mark.parametrize("rbm", OTHERS, ids=str)
 def test_layers_that_three_tensors_cannot_describe_are_refused(rbm):
-    with pytest.raises(hm.InputError, match=r"m.pt: expected Bernoulli or Potts .*; found RBM"):
+    with pytest.raises(hm.InputError, match=r"m.pt: expected Bernoulli or Potts .*; got RBM"):
         hm.save(rbm, "m.pt")
 
 
@@ -160,13 +160,13 @@ def test_layers_that_three_tensors_cannot_describe_are_refused(rbm):
 def test_pickles_are_refused_and_nothing_runs():
     trap = Trap(Path("written"))
     torch.save({"W": W, "a": A, "b": B, "more": trap}, "m.pt")
-    assert "found a truncated or damaged one (" in refusal("m.pt")
+    assert "a truncated or damaged one (" in refusal("m.pt")
     torch.save(Module(), "m.pt")
-    assert "found a truncated or damaged one (" in refusal("m.pt")
+    assert "a truncated or damaged one (" in refusal("m.pt")
     Path("m.pt").write_bytes(pickle.dumps(trap))
-    assert "found no zip archive; save module.state_dict()" in refusal("m.pt")
+    assert "got no zip archive; save module.state_dict()" in refusal("m.pt")
     torch.save({"W": W, "a": A, "b": trap}, "m.pt", _use_new_zipfile_serialization=False)
-    assert "found no zip archive" in refusal("m.pt")
+    assert "got no zip archive" in refusal("m.pt")
     assert not Path("written").exists()
 
 
@@ -204,7 +204,7 @@ def test_a_damaged_tensor_is_refused():
     place = content.index(np.asarray(BERNOULLI.weights).tobytes())
     damaged = content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
     Path("m.pt").write_bytes(damaged)
-    assert "found a damaged member" in refusal("m.pt")
+    assert "got a damaged member" in refusal("m.pt")
 
 
 def test_a_file_cut_short_anywhere_is_refused():
