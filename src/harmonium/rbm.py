@@ -15,6 +15,7 @@ from ._numerics import from_numpy, product, shapes_of
 from .checks import as_array, described
 from .errors import InputError
 from .layers import AbstractLayer, Bernoulli
+from .layers.capabilities import lengths_of, takes_lengths, with_lengths
 from .parameters import map_parameters
 from .sharding import with_rows_spread
 from .weights import AbstractWeights
@@ -167,20 +168,17 @@ class RBM(eqx.Module):
         """Return v after one sweep of block Gibbs sampling, v → h → v."""
         key_h, key_v = jax.random.split(key)
         h = self.sample_h_from_v(v, key=key_h)
-        return self.with_totals_of(v).sample_v_from_h(h, key=key_v)
+        return self.with_lengths_of(v).sample_v_from_h(h, key=key_v)
 
-    def with_totals_of(self, v: Num[Array, "*batch _"]) -> RBM:
-        """Return the model that takes as given what these states say, such as their lengths.
-
-        For most layers that is nothing, and the model itself.
-        """
-        if not self.visible.n_totals:
+    def with_lengths_of(self, v: Num[Array, "*batch _"]) -> RBM:
+        """Return the model of documents as long as these; the model itself where rows have none."""
+        if not takes_lengths(self.visible):
             return self
-        return self.with_totals(self.visible.totals(self.visible.as_states(v, "v")))
+        return self.with_lengths(lengths_of(self.visible, self.visible.as_states(v, "v")))
 
-    def with_totals(self, totals: Float[Array, "*batch totals"]) -> RBM:
-        """Return the model that takes these totals of rows as given."""
-        return RBM(self.visible.with_totals(totals), self.hidden, self.weights)
+    def with_lengths(self, lengths: Float[Array, "*batch"]) -> RBM:
+        """Return the model of documents of these lengths: one length, or one for each row."""
+        return RBM(with_lengths(self.visible, lengths), self.hidden, self.weights)
 
     @property
     def dense_weights(self) -> Array:

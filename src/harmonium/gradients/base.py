@@ -73,8 +73,8 @@ class About(NamedTuple):
             `Rounded` weights can take their place.
         takes_missing: whether a batch may have missing values, NaN; if not, `fit` wraps the method
             in `Marginal`.
-        keeps_totals: whether the model cloud has the totals of the rows, such as their lengths,
-            where the model takes them as given.
+        keeps_lengths: whether the model cloud has the lengths of the rows, where the model takes
+            these as given.
         data_share: the factor of ∇⟨F⟩_data in the gradient: 1 where two clouds are compared.
         rate: function that returns the default learning rate for an RBM.
 
@@ -89,7 +89,7 @@ class About(NamedTuple):
     follows_likelihood: bool = True
     multiplies_states: bool = False
     takes_missing: bool = False
-    keeps_totals: bool = False
+    keeps_lengths: bool = False
     data_share: float = 1.0
     rate: Callable[[RBM], float] = usual_rate
 

@@ -37,7 +37,7 @@ class Contrastive(AbstractGradient):
     @property
     def about(self) -> About:
         """The properties of CD-k."""
-        return About.for_sampler(self.sampler, "CD", keeps_totals=self.sampler.keeps_totals)
+        return About.for_sampler(self.sampler, "CD", keeps_lengths=self.sampler.keeps_lengths)
 
     def status(self, rbm: RBM, state: Any) -> Status:
         """Return the sampler that moves the chains; no chains are kept."""

@@ -64,7 +64,7 @@ class WeightedSum(AbstractGradient):
             abs(sum(self.shares) - 1.0) < 1e-6 and all(a.follows_likelihood for a in each),
             all(a.multiplies_states for a in each),
             all(a.takes_missing for a in each),
-            all(a.keeps_totals for a in each),
+            all(a.keeps_lengths for a in each),
             sum(s * a.data_share for a, s in pairs),
         )
 

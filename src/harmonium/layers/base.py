@@ -260,19 +260,6 @@ class AbstractLayer(eqx.Module):
         mean = functools.partial(self.mean_given, known=known, values=values)
         return derivatives_of_means(mean, inputs, self.blocks, self.spread)
 
-    @property
-    def n_totals(self) -> int:
-        """How many numbers a row brings with it that the model takes as given; usually none."""
-        return 0
-
-    def totals(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch totals"]:
-        """Return what the model takes as given of states, such as a document's length."""
-        return jnp.zeros((*x.shape[:-1], 0), x.dtype)
-
-    def with_totals(self, totals: Float[Array, "*batch totals"]) -> "AbstractLayer":
-        """Return the layer of states that have these totals, one for each row."""
-        return self
-
     def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Sum the columns of each unit."""
         return x

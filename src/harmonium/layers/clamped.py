@@ -53,19 +53,6 @@ class AbstractPartial(AbstractLayer):
         """Repeat each unit's entry over its columns."""
         return self.layer.spread(x)
 
-    @property
-    def n_totals(self) -> int:
-        """The number of totals of the wrapped layer."""
-        return self.layer.n_totals
-
-    def totals(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch totals"]:
-        """Return the totals of states of the wrapped layer."""
-        return self.layer.totals(x)
-
-    def with_totals(self, totals: Float[Array, "*batch totals"]) -> "AbstractPartial":
-        """Give the wrapped layer these totals."""
-        return eqx.tree_at(lambda partial: partial.layer, self, self.layer.with_totals(totals))
-
     def shift(self, delta: Float[Array, "*batch columns"]) -> "AbstractPartial":
         """Shift the wrapped layer."""
         return eqx.tree_at(lambda partial: partial.layer, self, self.layer.shift(delta))

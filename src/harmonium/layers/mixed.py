@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
 from ..errors import InputError
 from .base import AbstractLayer
+from .capabilities import takes_lengths
 
 
 class Mixed(AbstractLayer):
@@ -36,6 +37,14 @@ class Mixed(AbstractLayer):
         wrong = [part for part in parts if not isinstance(part, AbstractLayer)]
         if not parts or wrong:
             raise InputError(f"Mixed: expected one or more layers; got {parts!r}.")
+        # Chains of such a layer keep the lengths of their rows. Beside other columns, every product
+        # and every sum over rows would have to know which of them the length belongs to.
+        documents = [part for part in parts if takes_lengths(part)]
+        if documents:
+            raise InputError(
+                f"Mixed: {documents[0]} takes the length of a row as given, so it cannot stand"
+                " beside other layers; a model of documents has it as its only visible layer."
+            )
         self.parts = tuple(parts)
 
     @classmethod
@@ -96,23 +105,6 @@ class Mixed(AbstractLayer):
     def spread(self, x: Array) -> Array:
         """Repeat each unit's entry over its columns."""
         return self._joined(lambda part, piece: part.spread(piece), self._units(x))
-
-    @property
-    def n_totals(self) -> int:
-        """The totals of all parts."""
-        return sum(part.n_totals for part in self.parts)
-
-    def totals(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch totals"]:
-        """Return the totals of all parts."""
-        return self._joined(lambda part, piece: part.totals(piece), self._columns(x))
-
-    def with_totals(self, totals: Float[Array, "*batch totals"]) -> "Mixed":
-        """Give every part its totals."""
-        ends = np.cumsum([part.n_totals for part in self.parts])
-        each = zip(self.parts, ends, strict=True)
-        return Mixed(
-            *(part.with_totals(totals[..., end - part.n_totals : end]) for part, end in each)
-        )
 
     def sample(
         self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray

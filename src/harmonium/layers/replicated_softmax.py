@@ -14,15 +14,15 @@ from .._numerics import chosen_counts
 from ..checks import positive_integer
 from ..errors import InputError
 from ..parameters import data_field
-from .base import AbstractLayer
 from .base_arrays import parameter, weighted_mean
+from .capabilities import AbstractDocuments
 from .registry import register_layer
 
 MOST_WORDS = 2**24  # float32 counts no further, and drawing takes a step for each few words
 
 
 @register_layer("replicated_softmax", rows="reals")
-class ReplicatedSoftmax(AbstractLayer):
+class ReplicatedSoftmax(AbstractDocuments):
     r"""Counts x_k of K words in a document of D words: D draws from one softmax.
 
         U(x) = −log(D! / Π_k x_k!) − b·x,      Γ(I) = D log Σ_k e^(I_k + b_k),      Σ_k x_k = D
@@ -46,7 +46,7 @@ class ReplicatedSoftmax(AbstractLayer):
         size: K, the number of words.
         bias: b, the log frequencies of words up to a constant, shape (size,), in nats.
         length: D where no row says it: of samples and of `hm.log_z`. `hm.initialize` sets it to the
-            rounded mean length of the rows. With `with_totals`, one for each row.
+            rounded mean length of the rows. With `with_lengths`, one for each row.
 
     Example:
         >>> layer = hm.ReplicatedSoftmax(4, length=8)
@@ -82,18 +82,13 @@ class ReplicatedSoftmax(AbstractLayer):
         """All units are one block: their sum is the length."""
         return np.zeros(self.size, int)
 
-    @property
-    def n_totals(self) -> int:
-        """1: the length."""
-        return 1
+    def lengths(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch"]:
+        """Return the sum of the counts of each document."""
+        return x.sum(-1)
 
-    def totals(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch totals"]:
-        """Return the length of each document, the sum of its counts."""
-        return x.sum(-1, keepdims=True)
-
-    def with_totals(self, totals: Float[Array, "*batch totals"]) -> "ReplicatedSoftmax":
+    def with_lengths(self, lengths: Float[Array, "*batch"]) -> "ReplicatedSoftmax":
         """Return the layer of documents of these lengths."""
-        return eqx.tree_at(lambda layer: layer.length, self, totals[..., 0])
+        return eqx.tree_at(lambda layer: layer.length, self, lengths)
 
     def log_arrangements(self, x: Any) -> Float[Array, "*batch"]:
         """Return log(D! / Π_k x_k!), the orders in which the words of a document may stand."""

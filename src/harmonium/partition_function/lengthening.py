@@ -8,6 +8,7 @@ lengths. One annealing run finds all of their log Z.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ from ..statistics import (
     resampled,
 )
 from .agreement import MET, MOST_LOST, TAIL
-from .base import LogZ
+from .base import AbstractLogZ, LogZ
 from .bridge import bennett
 from .schedule import AnnealingSchedule, swept
 
@@ -41,30 +42,45 @@ PILOT_STEPS, FIRST_STEPS = 2, 4  # mean steps between two knots
 
 
 class Lengthening(AbstractPath):
-    """From a model of empty rows to one of rows with these totals, seen from the hidden side.
+    """From a model of empty rows to one of rows of this length, seen from the hidden side.
 
     Attributes:
         rbm: the model of the longest rows; the path's models are transposed.
     """
 
     rbm: RBM
-    longest: Float[Array, " totals"]
+    longest: Float[Array, ""]
 
     def at(self, t: Float[Array, ""] | float) -> RBM:
-        """Return the transposed model of rows with t times the totals."""
-        return self.rbm.with_totals(t * self.longest).T
+        """Return the transposed model of rows of t times the length."""
+        return self.rbm.with_lengths(t * self.longest).T
 
     def ending_at(self, rbm: RBM) -> Lengthening:
         """Return the path to another model."""
         return Lengthening(rbm, self.longest)
 
 
+class AbstractAlongLengths(AbstractLogZ):
+    """A method that can find log Z of all lengths of documents in one run."""
+
+    @abstractmethod
+    def is_along_lengths(self, rbm: RBM) -> bool:
+        """Return whether it can do so for this model, with its settings."""
+
+    @abstractmethod
+    def along_lengths(
+        self,
+        rbm: RBM,
+        lengths: Float[np.ndarray, " lengths"],
+        key: Any,
+        progress: Callable[[float], Any],
+    ) -> list[LogZ]:
+        """Return log Z of the model of each of these lengths, which rise."""
+
+
 def is_independent_when_empty(rbm: RBM) -> bool:
-    """Return whether rows with a total of 0 say nothing of the hidden units."""
-    visible = rbm.visible
-    if visible.n_totals != 1:
-        return False
-    empty = visible.with_totals(jnp.zeros(1, visible.dtype))
+    """Return whether rows of length 0 say nothing of the hidden units."""
+    empty = rbm.with_lengths(jnp.zeros((), rbm.visible.dtype)).visible
     return not bool(np.asarray(empty.variance(empty.zero_inputs)).any())
 
 
@@ -144,7 +160,7 @@ class _Run:
     """The runs of a search: a pilot that spaces the steps, then rounds with more of them."""
 
     def __init__(self, rbm: RBM, lengths: np.ndarray, members: int, *, key: PRNGKeyArray):
-        longest = from_numpy(np.asarray(lengths[-1:], rbm.visible.dtype))
+        longest = from_numpy(np.asarray(lengths[-1], rbm.visible.dtype))
         self.path = Lengthening(rbm, longest)
         even = np.linspace(0.0, lengths[-1], KNOTS + 1)
         self.knots = np.unique(np.append(even, lengths)) / lengths[-1]

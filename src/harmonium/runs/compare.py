@@ -13,9 +13,10 @@ from ..data import Dataset
 from ..errors import count_of, input_error
 from ..io.formats.base import write_whole
 from ..io.storage import load
+from ..layers.capabilities import takes_lengths
 from ..likelihood import Automatic, free_energies
 from ..partition_function.annealed import Annealed
-from ..partition_function.by_totals import log_z_of_rows, totals_of
+from ..partition_function.by_length import lengths_of_rows, log_z_of_rows
 from ..rbm import RBM
 from ..report import page_of
 from ..statistics import effective_size
@@ -167,13 +168,13 @@ def _log_z_apart(rbm: RBM, rows: np.ndarray, weights: Any) -> np.ndarray:
     It is 0 for models with one log Z. Where documents differ in length, the summary has only the
     mean of their log Z.
     """
-    if not rbm.visible.n_totals:
+    if not takes_lengths(rbm.visible):
         return np.zeros(len(rows))
     share = None if weights is None else np.asarray(weights, float)
     way = Automatic(Annealed(seconds=SECONDS))
     key = key_of(EVALUATION_SEED)
-    found = log_z_of_rows(rbm, totals_of(rbm, rows), share, way, key=key)
-    return found.each - found.mean.value
+    found = log_z_of_rows(rbm, lengths_of_rows(rbm, rows), share, way, key=key)
+    return found.of_row - found.mean.value
 
 
 def _beside(one: _Scored, best: _Scored) -> Compared:

@@ -57,7 +57,7 @@ from .records import (
     reconstruction_record,
     record,
 )
-from .sampling import SECONDS, Drawn, draw, sweeps_for, with_totals_like
+from .sampling import SECONDS, Drawn, draw, sweeps_for, with_lengths_like
 from .score import finite_score, log_z_record, score_record, without_hidden_units
 from .target import Target, is_run, target_of
 
@@ -252,7 +252,7 @@ def _drawn(target: Target, mixing: Any, stages: EvaluationProgress) -> Any:
         if target.name is None:
             raise NotMeasuredError(NO_ROWS)
         sweeps = sweeps_for(None if isinstance(mixing, Unknown) else mixing)
-        rbm = with_totals_like(target.rbm, partial(target.rows, target.name))
+        rbm = with_lengths_like(target.rbm, partial(target.rows, target.name))
         return draw(rbm, sweeps, progress, key=target.key_of(3))
 
     return stages.attempt("samples", compute, SECONDS)

@@ -15,6 +15,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 from .._numerics import from_numpy
 from ..diagnostics.base import Mixing
+from ..layers.capabilities import takes_lengths
 from ..path import path_to
 from ..rbm import RBM
 from ..samplers.gibbs import after_sweeps
@@ -61,24 +62,24 @@ def sweeps_for(mixing: Mixing | None) -> int:
     return max(DEFAULT_SWEEPS, math.ceil(LENGTH_IN_RELAXATIONS * relaxation))
 
 
-def with_totals_like(rbm: RBM, rows: Callable[[int], np.ndarray]) -> RBM:
-    """Return the model of chains that have the totals of rows, such as their lengths, if any.
+def with_lengths_like(rbm: RBM, rows: Callable[[int], np.ndarray]) -> RBM:
+    """Return the model of chains that have the lengths of rows, if the model takes them as given.
 
     Args:
         rbm: the model.
         rows: returns at most so many rows in the user's coding.
     """
-    if not rbm.visible.n_totals:
+    if not takes_lengths(rbm.visible):
         return rbm
     some = rows(SAMPLES)
     some = some[np.arange(SAMPLES) * len(some) // SAMPLES]
-    return rbm.with_totals_of(rbm.visible.encode(from_numpy(np.asarray(some))))
+    return rbm.with_lengths_of(rbm.visible.encode(from_numpy(np.asarray(some))))
 
 
 def draw(rbm: RBM, wanted: int, progress: ReportProgress, *, key: PRNGKeyArray) -> Drawn:
     """Draw samples, by a population of chains that is annealed for 500 sweeps or half of the time.
 
-    Chains with totals of their own, such as lengths, are no population: each keeps its own.
+    Chains with lengths of their own are no population: each keeps its own.
 
     Raises:
         NotMeasuredError: the draws overflow.
@@ -109,13 +110,13 @@ def draw(rbm: RBM, wanted: int, progress: ReportProgress, *, key: PRNGKeyArray) 
     message = f"Converged: {worth}." if converged else f"Not converged: {worth}, or these differ."
     # Relatives are neighbours, so the samples are shuffled.
     order = np.random.default_rng(0).permutation(len(rows))
-    order = np.arange(len(rows)) if rbm.visible.n_totals else order
+    order = np.arange(len(rows)) if takes_lengths(rbm.visible) else order
     return Drawn(rows[order], sweeps, wanted, converged, message)
 
 
 @eqx.filter_jit
 def _started(rbm: RBM, *, key: PRNGKeyArray) -> Population:
-    rows, chains = (SAMPLES, 1) if rbm.visible.n_totals else (1, SAMPLES)
+    rows, chains = (SAMPLES, 1) if takes_lengths(rbm.visible) else (1, SAMPLES)
     groups, _ = whole_groups(chains)
     return begun_population(path_to(rbm), rows, groups, chains // groups, key=key)
 

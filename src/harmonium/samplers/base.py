@@ -135,8 +135,8 @@ class AbstractSampler(eqx.Module):
         return False
 
     @property
-    def keeps_totals(self) -> bool:
-        """Whether each chain keeps what the model takes as given of it, such as a length."""
+    def keeps_lengths(self) -> bool:
+        """Whether each chain keeps its length where the model takes lengths as given."""
         return False
 
     def init(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> Any:

@@ -69,8 +69,8 @@ class Gibbs(AbstractSampler):
         return self.sweeps
 
     @property
-    def keeps_totals(self) -> bool:
-        """Whether each chain keeps the totals of its first state: True."""
+    def keeps_lengths(self) -> bool:
+        """Whether each chain keeps the length of its first state: True."""
         return True
 
     def start(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> GibbsState:
@@ -85,7 +85,7 @@ class Gibbs(AbstractSampler):
 
         def sweep(i: Array | int, state: GibbsState) -> GibbsState:
             key_v, key_h = keys[i]
-            v = rbm.with_totals_of(state.v).sample_v_from_h(state.h, key=key_v)
+            v = rbm.with_lengths_of(state.v).sample_v_from_h(state.h, key=key_v)
             return GibbsState(v, rbm.sample_h_from_v(v, key=key_h))
 
         # With a loop of one turn, XLA would not see the products that are shared with the gradient.

@@ -318,7 +318,7 @@ def mean_v(model: Model, h: jax.Array) -> jax.Array:
 def mean_v_again(model: Model, rows: jax.Array) -> jax.Array:
     """Return ⟨v⟩ given the hidden means of the rows."""
     v = model.visible.encode(rows)
-    return model.with_totals_of(v).mean_v_from_h(model.mean_h_from_v(v))
+    return model.with_lengths_of(v).mean_v_from_h(model.mean_h_from_v(v))
 
 
 @eqx.filter_jit

@@ -13,6 +13,7 @@ import jax
 from jaxtyping import PRNGKeyArray
 
 from ..data import Dataset
+from ..layers.capabilities import takes_lengths
 from ..likelihood import is_exact_cheap
 from ..partition_function.finite import finite_z
 from ..rbm import RBM
@@ -56,7 +57,7 @@ class Recorder:
         self.updates = [per_epoch * epoch for epoch in recorded]
         self.follows_gap = held_out is not None
         # Where log Z differs from row to row there is no single one to follow.
-        self.tracks = track and len(recorded) > 1 and not plan.layer.n_totals
+        self.tracks = track and len(recorded) > 1 and not takes_lengths(plan.layer)
         self.plan, self.uses_folds = plan, held_out is None and is_for(plan)
         self.tracker: Tracker | None = None
         self.choices: dict[int, Choice] = {}
@@ -152,7 +153,11 @@ class Recorder:
             rbm: the model that was `kept`.
         """
         # Where log Z differs from row to row, or does not exist, no model has one worth.
-        if int(state.updates) < FEWEST_UPDATES or self.plan.layer.n_totals or not finite_z(rbm):
+        if (
+            int(state.updates) < FEWEST_UPDATES
+            or takes_lengths(self.plan.layer)
+            or not finite_z(rbm)
+        ):
             return ""
         if is_exact_cheap(rbm, EXACT_WORK):
             return reason_against(rbm, self.monitors, known_exactly(rbm))
