@@ -27,6 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import harmonium as hm
+from harmonium.layers.capabilities import projected
 from harmonium.missing.both_ways import energies_of_rows
 from harmonium.partition_function.annealed import Annealed
 
@@ -54,7 +55,7 @@ def random_model(visible, hidden, rng: np.random.Generator, strength: float) -> 
     def moved(leaf):
         return leaf + jnp.asarray(rng.uniform(-0.7, 0.7, leaf.shape), leaf.dtype)
 
-    visible, hidden = (jax.tree.map(moved, layer).project() for layer in (visible, hidden))
+    visible, hidden = (projected(jax.tree.map(moved, layer)) for layer in (visible, hidden))
     scale = strength / np.sqrt(max(visible.size, hidden.size))
     weights = scale * 4 * rng.standard_normal((visible.size, hidden.size))
     if rng.uniform() < 0.3:  # one strong common mode, which mixes slowest

@@ -101,7 +101,7 @@ class Timed:
                 0.01 * np.random.default_rng(0).standard_normal((visible, hidden), np.float32),
             )
             rbm, sampler = hm.rounded(rbm) if precision == "bfloat16" else rbm, hm.Gibbs(1)
-            chains_ = sampler.init(rbm, chains, key=jax.random.key(0))
+            chains_ = sampler.init_independent(rbm, chains, key=jax.random.key(0))
             go = jax.jit(lambda s, n: sampler.run(rbm, s, n, key=jax.random.key(1)))
             self.kept[name] = (go, chains_)
         go, chains_ = self.kept[name]

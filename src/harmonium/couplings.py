@@ -25,6 +25,7 @@ from .data import Dataset
 from .data.parts import in_parts
 from .errors import InputError, input_error
 from .layers import AbstractLayer
+from .layers.capabilities import has_independent_units
 from .rbm import RBM, checked_rbm
 
 __all__ = ["Couplings", "contact_scores", "effective_couplings"]
@@ -108,7 +109,7 @@ def effective_couplings(
     if order not in (1, 2, 3):
         raise input_error("order", "1, 2 or 3 units a term", f"{order!r}", "give one of them")
     states = values_of_units(visible)
-    if not rbm.hidden.has_independent_units:
+    if not has_independent_units(rbm.hidden):
         expected = "hidden units that are independent given v"
         raise input_error(f"{rbm}", expected, f"{rbm.hidden}", "use Bernoulli or DReLU units")
     terms = _terms(units, order, visible.n_units)
@@ -181,13 +182,13 @@ def values_of_units(layer: AbstractLayer) -> Float[np.ndarray, "units most"]:
         InputError: units that depend on one another, are not discrete, or have values that are no
             whole numbers.
     """
-    if layer.n_states is None or not layer.has_independent_units:
+    if layer.n_states is None or not has_independent_units(layer):
         expected = "independent visible units of a few values, such as Bernoulli, Ising or Potts"
         raise input_error("rbm", expected, f"{layer}", "use a model of such units")
     kept: list[list[int]] = [[] for _ in range(layer.n_units)]
     wanted, value = math.log(layer.n_states) - 1e-6, LOWEST_VALUE
     while sum(math.log(max(len(some), 1)) for some in kept) < wanted and value < MOST_VALUES:
-        inside = ~layer.outside(np.full((1, layer.n_units), float(value)))[0]
+        inside = ~layer.coding.outside(np.full((1, layer.n_units), float(value)))[0]
         for unit in np.flatnonzero(inside):
             kept[unit].append(value)
         value += 1

@@ -15,6 +15,7 @@ from .checks import checked_key, positive_integer
 from .data.stream import rows_to_train_on
 from .errors import InputError
 from .layers import AbstractLayer
+from .layers.capabilities import along, correlated, whitening
 from .rbm import RBM
 from .weights import MaskedWeights
 from .weights.masked import Pattern
@@ -180,21 +181,22 @@ def _sharing_covariance(
     eight random and orthogonal directions w, one for a hidden unit each, the layer keeps the
     variance 1 − s, and the hidden unit adds (1 − s)² |w|² Var h = s.
     """
-    columns, dtype = visible.correlated, visible.dtype
+    columns, dtype = correlated(visible), visible.dtype
     if not len(columns):
         return visible, weights
     kept, dimension = 1.0 - SHARE_OF_HIDDEN, len(columns)
     count = min(hidden.size, dimension, MOST_SHARING)
     chosen = orthogonal_basis(jax.random.normal(key, (dimension, dimension), dtype))[:, :count]
-    basis, along = visible.whitening, product(chosen, chosen.T)
+    basis = whitening(visible)
+    projection = product(chosen, chosen.T)
     unwhitening = inverse(basis)
-    mean = product(along, product(unwhitening, visible.mean(visible.zero_inputs)[columns]))
-    wider = jnp.eye(dimension, dtype=dtype) + (kept**-0.5 - 1.0) * along
-    visible = visible.along(product(basis, product(wider, unwhitening)))
+    mean = product(projection, product(unwhitening, visible.mean(visible.zero_inputs)[columns]))
+    wider = jnp.eye(dimension, dtype=dtype) + (kept**-0.5 - 1.0) * projection
+    visible = along(visible, product(basis, product(wider, unwhitening)))
     to_mean = product(unwhitening.T, mean) * (1.0 - kept**0.5) / kept
     visible = visible.shift(visible.zero_inputs.at[columns].set(to_mean))
     directions = jnp.pad(chosen, ((0, 0), (0, hidden.size - count)))
-    low, high = hidden.support
+    low, high = hidden.coding.support
     # the variance of real hidden units grows with their coupling, that of bounded ones does not
     power = np.where(np.isfinite(low) & np.isfinite(high), 2.0, 1.0).astype(dtype)
     squares = SHARE_OF_HIDDEN / (kept**power * hidden.variance(hidden.zero_inputs))

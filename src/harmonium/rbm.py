@@ -15,11 +15,12 @@ from ._numerics import from_numpy, product, shapes_of
 from .checks import as_array, described
 from .errors import InputError
 from .layers import AbstractLayer, Bernoulli
-from .layers.capabilities import lengths_of, takes_lengths, with_lengths
+from .layers.capabilities import lengths_of, projected, takes_lengths, with_lengths
 from .parameters import map_parameters
 from .sharding import with_rows_spread
 from .weights import AbstractWeights
-from .weights.base import dense, is_plain, projected
+from .weights.base import dense, is_plain
+from .weights.base import projected as projected_weights
 
 __all__ = ["RBM"]
 
@@ -78,8 +79,8 @@ class RBM(eqx.Module):
             if not isinstance(layer, AbstractLayer):
                 raise InputError(f"{name}: expected a layer such as Bernoulli(10); got {layer!r}.")
         if not (is_plain(self.weights) or isinstance(self.weights, AbstractWeights)):
-            found = type(self.weights).__name__
-            raise InputError(f"weights: expected an array or AbstractWeights; got {found}.")
+            kind = type(self.weights).__name__
+            raise InputError(f"weights: expected an array or AbstractWeights; got {kind}.")
         expected = (self.visible.size, self.hidden.size)
         if tuple(jnp.shape(self.weights)) != expected:
             raise InputError(
@@ -126,7 +127,8 @@ class RBM(eqx.Module):
 
     def energy(self, v: Num[Array, "*#batch _"], h: Num[Array, "*#batch _"]) -> Float[Array, ...]:
         """Return E(v, h) = U_v(v) + U_h(h) − vᵀ W h, in nats; batch axes are broadcast."""
-        v, h = self.visible.as_states(v, "v"), self.hidden.as_states(h, "h")
+        v = self.visible.as_states(v, "v")
+        h = self.hidden.as_states(h, "h")
         return self.visible.energy(v) + self.hidden.energy(h) - (self.inputs_to_h(v) * h).sum(-1)
 
     def free_energy(self, v: Num[Array, "*batch _"]) -> Float[Array, "*batch"]:
@@ -192,7 +194,7 @@ class RBM(eqx.Module):
 
     def project(self) -> RBM:
         """Move parameters that an optimiser's step took out of the domain back into it."""
-        return RBM(self.visible.project(), self.hidden.project(), projected(self.weights))
+        return RBM(projected(self.visible), projected(self.hidden), projected_weights(self.weights))
 
     def __str__(self) -> str:
         """Return the layers, for messages."""
@@ -200,7 +202,8 @@ class RBM(eqx.Module):
 
     def _repr_html_(self) -> str:
         """Return a table of the layers and the size of W, as notebooks show it."""
-        rows, columns = self.visible.size, self.hidden.size
+        rows = self.visible.size
+        columns = self.hidden.size
         parts = {"visible": self.visible, "hidden": self.hidden}
         return table("RBM", parts | {"weights": f"{rows:,} × {columns:,}"})
 

@@ -213,5 +213,5 @@ def _draw(
     if sampler is None:
         begun = annealed_draws(path_to(rbm), n, steps // 2, key=key_init)
         return after_sweeps(rbm, begun.v, steps - steps // 2, key=key_step)
-    state = sampler.init(rbm, n, key=key_init)
-    return sampler.cloud(sampler.run(rbm, state, steps, key=key_step)).states
+    state = sampler.init_independent(rbm, n, key=key_init)
+    return sampler.positions(sampler.run(rbm, state, steps, key=key_step))

@@ -10,6 +10,7 @@ from ._threefry import key_of
 from .checks import positive_integer
 from .errors import InputError
 from .layers import AbstractLayer, Mixed
+from .layers.capabilities import alternatives, blocks_of
 from .parameters import map_parameters
 from .rbm import RBM, checked_rbm
 
@@ -69,8 +70,8 @@ def _largest_rest(layer: AbstractLayer) -> float:
         return max(map(_largest_rest, layer.parts))
     without = map_parameters(jnp.zeros_like, layer)
     energies = np.asarray(without.unit_energies(_looked_at(layer)))
-    by_block = np.zeros((len(energies), int(layer.blocks.max()) + 1))
-    np.add.at(by_block.T, layer.blocks, energies.T)
+    by_block = np.zeros((len(energies), int(blocks_of(layer).max()) + 1))
+    np.add.at(by_block.T, blocks_of(layer), energies.T)
     return float(np.abs(by_block).max())
 
 
@@ -78,7 +79,7 @@ def _looked_at(layer: AbstractLayer) -> Float[Array, "several columns"]:
     """Return states in which each unit takes all of its states, or many numbers."""
     if layer.n_states is not None:
         one = layer.sample_without_inputs((), key=key_of(0))
-        return jnp.concatenate([one[None], layer.alternatives(one)])
-    low, high = layer.support
+        return jnp.concatenate([one[None], alternatives(layer, one)])
+    low, high = layer.coding.support
     numbers = np.array([*NUMBERS, *(-number for number in NUMBERS)])[:, None]
     return jnp.asarray(np.clip(numbers, low, high), layer.dtype)

@@ -12,7 +12,8 @@ from jaxtyping import Array, Float, Integer
 
 from ._numerics import product
 from .layers import AbstractLayer
-from .layers.base_arrays import places_in
+from .layers.arrays import places_in
+from .layers.capabilities import blocks_of, proposals_from
 from .rbm import RBM
 
 PROPOSALS_AT_ONCE = 4
@@ -47,7 +48,7 @@ def neighbours_of(
         of: the units of interest; all of them if None.
     """
     visible, hidden, inputs = rbm.visible, rbm.hidden, rbm.inputs_to_h(v)
-    columns, changes = visible.proposals(v)
+    columns, changes = proposals_from(visible, v)
     units = units_of_proposals(visible, columns)
     weights = rbm.dense_weights
     if of is not None:
@@ -88,7 +89,7 @@ def _energies_of_proposals(
     Each proposal by itself would cost as much as all units together: for a wide row, the square of
     its width in total.
     """
-    blocks, inverse = np.unique(visible.blocks, return_inverse=True)
+    blocks, inverse = np.unique(blocks_of(visible), return_inverse=True)
     before, added = visible.unit_energies(v), jnp.zeros((len(units), v.shape[0]), v.dtype)
     turn = places_in(inverse[units])
     for one in range(turn.max() + 1):

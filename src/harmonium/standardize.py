@@ -12,6 +12,7 @@ from ._threefry import key_of
 from .data.stream import rows_to_train_on
 from .errors import InputError
 from .layers import AbstractLayer
+from .layers.capabilities import is_rescalable, is_shiftable, rescaled
 from .rbm import RBM
 from .weights.base import over_rows
 
@@ -102,7 +103,7 @@ def standardization(visible: AbstractLayer, data: Any, weights: Any = None) -> S
         ([0.0, 12.0], [1.0, 2.0])
     """
     dataset = rows_to_train_on(data, weights).checked_for(visible)
-    if not (visible.is_rescalable | visible.is_shiftable).any():
+    if not (is_rescalable(visible) | is_shiftable(visible)).any():
         return Standardization(np.zeros(visible.n_units), np.ones(visible.n_units))
     dataset = dataset.in_memory if dataset.is_whole else dataset.some(ROWS_OF_A_STREAM)
     rows = dataset.rows(key=key_of(0)).astype(np.float64)
@@ -112,8 +113,8 @@ def standardization(visible: AbstractLayer, data: Any, weights: Any = None) -> S
     mean = shares @ np.where(seen, rows, 0.0) / total
     spread = np.sqrt(shares @ np.where(seen, (rows - mean) ** 2, 0.0) / total)
     varies = spread > SMALLEST_SPREAD * abs(mean)
-    scale = np.where(visible.is_rescalable & varies, spread, 1.0)
-    return Standardization(np.where(visible.is_shiftable, mean, 0.0), scale)
+    scale = np.where(is_rescalable(visible) & varies, spread, 1.0)
+    return Standardization(np.where(is_shiftable(visible), mean, 0.0), scale)
 
 
 def rewritten(rbm: RBM, scale: np.ndarray, offset: np.ndarray) -> RBM:
@@ -126,7 +127,7 @@ def rewritten(rbm: RBM, scale: np.ndarray, offset: np.ndarray) -> RBM:
     if np.shape(scale) != (units,) or np.shape(offset) != (units,):
         expected = f"one for each of the {units} units of {rbm.visible}"
         raise InputError(f"Standardization: expected scales {expected}; got {np.shape(scale)}.")
-    visible = rbm.visible.rescaled(scale, offset)
+    visible = rescaled(rbm.visible, scale, offset)
     along, origin = (rbm.visible.spread(jnp.asarray(x, rbm.visible.dtype)) for x in (scale, offset))
     inverse = 1.0 / along
     hidden = rbm.hidden.shift(-product(origin * inverse, rbm.weights))

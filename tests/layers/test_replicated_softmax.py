@@ -148,7 +148,7 @@ def test_chains_keep_the_lengths_of_their_rows():
     rbm = random_rbm(hm.ReplicatedSoftmax(4), hm.Bernoulli(3), 1)
     v = jnp.array([[1.0, 0, 0, 0], [5.0, 0, 2, 0], [0, 0, 0, 0]])
     for sampler in (hm.Gibbs(1), hm.Gibbs(3)):
-        state = sampler.start(rbm, v, key=jax.random.key(0))
+        state = sampler.init(rbm, v, key=jax.random.key(0))
         moved, _ = sampler.step(rbm, state, key=jax.random.key(1))
         np.testing.assert_array_equal(moved.v.sum(1), v.sum(1))
     swept = rbm.gibbs_sweep(v, key=jax.random.key(2))

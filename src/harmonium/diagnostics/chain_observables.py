@@ -103,7 +103,7 @@ def names_of(directions: Directions) -> list[str]:
 
 def names_watched(sampler: AbstractSampler, state: Any, directions: Directions) -> list[str]:
     """Return the names of the observables that `watch` records, in order."""
-    names, is_single = names_of(directions), len(sampler.clouds(state)) == 1
+    names, is_single = names_of(directions), len(sampler.replicas(state)) == 1
     return names if is_single else [*names, *(f"column_{name}" for name in names)]
 
 
@@ -156,6 +156,6 @@ def watch(
 def _seen(
     rbm: RBM, sampler: AbstractSampler, directions: Directions, state: Any
 ) -> Float[Array, "observables n"]:
-    states = jnp.stack([cloud.states for cloud in sampler.clouds(state)])
+    states = sampler.replicas(state)
     each = jnp.stack(list(observables(rbm, states, directions).values()), axis=1)
     return each[-1] if len(each) == 1 else jnp.concatenate([each[-1], each.mean(0)])

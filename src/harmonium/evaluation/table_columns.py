@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from .._numerics import from_numpy
 from ..checks import checked_key
 from ..data.parts import rows_at_once
+from ..layers.capabilities import variance_given
 from ..missing import impute
 from ..rbm import RBM
 from ..tables import Columns, RawColumn
@@ -248,7 +249,7 @@ def _least_spread(rbm: RBM, unit: int) -> Float[Array, ""]:
     visible = rbm.visible
     known = jnp.arange(visible.n_units) != unit
     values = visible.mean(visible.zero_inputs)
-    spread = visible.fold(visible.variance_given(visible.zero_inputs, known, values))
+    spread = visible.fold(variance_given(visible, visible.zero_inputs, known, values))
     return jnp.sqrt(jnp.where(known, 0.0, spread).sum())
 
 

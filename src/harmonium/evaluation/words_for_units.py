@@ -108,7 +108,7 @@ def _means(rbm: RBM) -> tuple[Array, Array, Array]:
     hidden, visible = rbm.hidden, rbm.visible
     usual = rbm.mean_h_from_v(visible.mean(visible.zero_inputs))
     spread = jnp.sqrt(hidden.variance(hidden.zero_inputs))
-    low, high = (jnp.asarray(end, hidden.dtype) for end in hidden.support)
+    low, high = (jnp.asarray(end, hidden.dtype) for end in hidden.coding.support)
     ends = (
         jnp.where(jnp.isfinite(low), low, usual - spread),
         jnp.where(jnp.isfinite(high), high, usual + spread),

@@ -8,7 +8,7 @@ from jaxtyping import PRNGKeyArray
 
 from ..checks import positive_integer
 from ..layers import AbstractLayer
-from ..layers.capabilities import lengths_of, takes_lengths
+from ..layers.capabilities import has_independent_units, lengths_of, takes_lengths
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
 from ..statistics import resampled
@@ -79,20 +79,22 @@ class Persistent(AbstractGradient):
 
     def status(self, rbm: RBM, state: Any) -> Status:
         """Return the chains and their sampler."""
-        chains = None if state is None else self.sampler.cloud(state)
+        chains = None if state is None else Cloud.uniform(self.sampler.positions(state))
         return Status(chains, self.sampler.base_kernel)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
         """Start the chains from the model without its weights, with the lengths of rows if any."""
         rows = resampled(jnp.abs(batch.weights), self.chains, 0.5)
-        return self.sampler.init(rbm.with_lengths_of(batch.states[rows]), self.chains, key=key)
+        rbm = rbm.with_lengths_of(batch.states[rows])
+        return self.sampler.init_independent(rbm, self.chains, key=key)
 
     def estimate(
         self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray
     ) -> tuple[RBM, Any, PhaseInfo]:
         """Move the chains by one step and return the gradient of the free-energy gap."""
         state, _ = self.sampler.step(rbm, state, key=key)
-        chains = with_mean_length(rbm.visible, self.sampler.cloud(state), batch)
+        model = Cloud.uniform(self.sampler.positions(state))
+        chains = with_mean_length(rbm.visible, model, batch)
         grads, info = cloud_gradient(rbm, batch, chains)
         return grads, state, info
 
@@ -117,6 +119,6 @@ def with_mean_length(layer: AbstractLayer, model: Cloud, data: Cloud) -> Cloud:
 
 def _of_0_and_1(layer: AbstractLayer) -> bool:
     """Return whether all columns are 0 or 1, and units do not depend on one another."""
-    low, high = layer.support
-    is_discrete = layer.n_states is not None and layer.has_independent_units
+    low, high = layer.coding.support
+    is_discrete = layer.n_states is not None and has_independent_units(layer)
     return is_discrete and not low.any() and bool((high == 1).all())

@@ -50,7 +50,8 @@ class WeightedSum(AbstractGradient):
         if len(given) != len(methods) or not are_numbers:
             expected = f"{len(methods)} positive numbers, one for each method"
             raise InputError(f"WeightedSum shares: expected {expected}; got {shares!r}.")
-        self.methods, self.shares = methods, tuple(float(share) for share in given)
+        self.methods = methods
+        self.shares = tuple(float(share) for share in given)
 
     @property
     def about(self) -> About:

@@ -37,8 +37,11 @@ from .base import AbstractLogZ, LogZ
 from .bridge import bennett
 from .schedule import AnnealingSchedule, swept
 
-GROUPS, KNOTS = 16, 64
-PILOT_STEPS, FIRST_STEPS = 2, 4  # mean steps between two knots
+GROUPS = 16
+KNOTS = 64
+# mean steps between two knots
+PILOT_STEPS = 2
+FIRST_STEPS = 4
 
 
 class Lengthening(AbstractPath):
@@ -133,7 +136,8 @@ def log_z_of_lengths(
             progress(1.0)
             return found
         if doubles:
-            total, kept = 2 * total, []
+            total = 2 * total
+            kept = []
         progress(min(0.9, 1.0 - left / seconds))
 
 
@@ -165,7 +169,9 @@ class _Run:
         even = np.linspace(0.0, lengths[-1], KNOTS + 1)
         self.knots = np.unique(np.append(even, lengths)) / lengths[-1]
         self.places = np.searchsorted(self.knots, lengths / lengths[-1])
-        self.members, self.key, self.used = members, key, 0
+        self.members = members
+        self.key = key
+        self.used = 0
         self.began = clock()
         self.offset = float(rbm.hidden.cgf(rbm.hidden.zero_inputs))
 
@@ -188,7 +194,8 @@ class _Run:
 
     def _through(self, v: Array, steps: np.ndarray, sign: int) -> tuple[Array, np.ndarray]:
         """Anneal through all segments in one direction; return log weights in rising order."""
-        key, gains = self._next_key(), []
+        key = self._next_key()
+        gains = []
         order = range(len(steps))[::sign]
         for s in order:
             ends = self.knots[s : s + 2][::sign].astype(v.dtype)
@@ -224,7 +231,8 @@ class _Run:
         upwards = np.cumsum(ratios, axis=0)[self.places - 1]  # whole, then without each group
         ups = np.cumsum(log_mean_exp(forward, axis=2), axis=0)[self.places - 1]
         downs = log_mean_exp(reverse, axis=2)
-        whole, parts = downs.sum(0), np.cumsum(downs[::-1], axis=0)[::-1]
+        whole = downs.sum(0)
+        parts = np.cumsum(downs[::-1], axis=0)[::-1]
         parts = np.concatenate([parts, np.zeros((1, count))])[self.places]
         return [
             self._answer(*each, whole, kept, tolerance)
@@ -250,9 +258,11 @@ class _Run:
             kept: the rounds.
             tolerance: nats.
         """
-        n, value = len(up), float(values[0])
+        n = len(up)
+        value = float(values[0])
         half = from_left_out(value, values[1:]).half_width
-        lower, upper = float(log_mean_exp(up)), float(log_mean_exp(part) - log_mean_exp(whole))
+        lower = float(log_mean_exp(up))
+        upper = float(log_mean_exp(part) - log_mean_exp(whole))
         ess = min(float(effective_size(relative_weights(w))) for w in (up, whole - part))
         tests = {
             f"forward and reverse estimates differ by {upper - lower:.2f} nats": (
@@ -267,7 +277,8 @@ class _Run:
             high = float(log_mean_exp(part)) - lower_mean_bound(whole, TAIL)
             ends += [lower, upper, lower_mean_bound(up, TAIL), high]
         low, value, high = (self.offset + x for x in (min(ends), value, max(ends)))
-        chains, steps = n * self.members, kept[-1].steps
+        chains = n * self.members
+        steps = kept[-1].steps
         return LogZ(
             value=value,
             low=low,

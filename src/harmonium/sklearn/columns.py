@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 from ..data.groups import column_groups
 from ..errors import InputError
 from ..layers import AbstractLayer, Exclusive, Mixed
+from ..layers.capabilities import is_rescalable, is_shiftable
 from ..layers.registry import layer_named
 from ..tables.arrays import ArrayLike
 from ..tables.base_container import AbstractContainer
@@ -67,10 +68,10 @@ class Part:
     def _check(self, table: np.ndarray, name: str) -> None:
         """Raise InputError for the first entry outside the domain, with its column in the table."""
         cells = table[:, self.columns]
-        wrong = self.layer.outside(cells) & ~np.isnan(cells)
+        wrong = self.layer.coding.outside(cells) & ~np.isnan(cells)
         if wrong.any():
             row, unit = np.argwhere(wrong)[0]
-            place, domain = self.columns[unit], self.layer.domain(0)
+            place, domain = self.columns[unit], self.layer.coding.describe(0)
             found = f"found {table[row, place]:g} in row {row}, column {place}"
             raise InputError(f"{name}: {domain}; {found} ({int(wrong.sum())} such entries).")
 
@@ -200,8 +201,8 @@ def _parts(kind: str, columns: np.ndarray, table: np.ndarray) -> list[Part]:
         some = np.where(np.isnan(chosen).all(0), 0.0, chosen)  # a column without cells has no scale
         # the spread of a constant column is rounding error, not a scale
         constant = np.nanmax(some, 0) == np.nanmin(some, 0)
-        spread = np.where(constant | ~layer.is_rescalable, 1.0, np.nanstd(some, 0, dtype=float))
-        offset = np.where(layer.is_shiftable, np.nanmean(some, 0, dtype=float), 0.0)
+        spread = np.where(constant | ~is_rescalable(layer), 1.0, np.nanstd(some, 0, dtype=float))
+        offset = np.where(is_shiftable(layer), np.nanmean(some, 0, dtype=float), 0.0)
         return [Part(kind, columns, offset, spread)]
     categories = [np.unique(column[~np.isnan(column)]) for column in chosen.T]
     counts = np.array([len(values) for values in categories])

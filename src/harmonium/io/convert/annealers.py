@@ -212,7 +212,7 @@ def _two_valued(layer: AbstractLayer, rbm: RBM, source: str) -> TwoValued:
     if layer.n_states != 2**layer.size:
         expected = "units that take two values, such as Bernoulli or Ising"
         raise input_error(source, expected, f"{layer} in {rbm}", KEEP_IT_NATIVE)
-    low, high = layer.support
+    low, high = layer.coding.support
     energies = (layer.unit_energies(jnp.asarray(x, layer.dtype)) for x in (low, high))
     return TwoValued(low, high, *energies)
 
