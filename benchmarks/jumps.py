@@ -82,7 +82,7 @@ def watched(rbm: hm.RBM, sampler, state, steps: int, axis, key) -> tuple[np.ndar
     def go(rbm, state, first, key):
         def step(state, i):
             state, _ = sampler.step(rbm, state, key=jax.random.fold_in(key, first + i))
-            return state, sampler.cloud(state).states @ axis
+            return state, sampler.positions(state) @ axis
 
         return jax.lax.scan(step, state, jnp.arange(500))
 
@@ -90,7 +90,7 @@ def watched(rbm: hm.RBM, sampler, state, steps: int, axis, key) -> tuple[np.ndar
     for first in range(0, steps, 500):
         state, along = go(rbm, state, jnp.asarray(first), key)
         positions.append(np.asarray(along))
-    return np.concatenate(positions), np.asarray(sampler.cloud(state).states)
+    return np.concatenate(positions), np.asarray(sampler.positions(state))
 
 
 def jumps(along: np.ndarray) -> np.ndarray:
@@ -160,9 +160,9 @@ def main() -> None:
     traces = {}
     gibbs = hm.Gibbs(1)
     for name, sampler, state in (
-        ("PTT", ladder, ladder.start(rbm, jnp.asarray(start), key=keys[1])),
-        ("PTT from noise", ladder, ladder.init(rbm, COLUMNS, key=keys[1])),
-        ("Gibbs", gibbs, gibbs.start(rbm, jnp.asarray(chains), key=keys[1])),
+        ("PTT", ladder, ladder.init(rbm, jnp.asarray(start), key=keys[1])),
+        ("PTT from noise", ladder, ladder.init_independent(rbm, COLUMNS, key=keys[1])),
+        ("Gibbs", gibbs, gibbs.init(rbm, jnp.asarray(chains), key=keys[1])),
     ):
         steps = (args.steps, jnp.asarray(axis), keys[2])
         (along, last), seconds = timed(watched, rbm, sampler, state, *steps)

@@ -58,7 +58,7 @@ def conditional_log_z(rbm, base, seen, v, chains, steps, key):
     keys = jax.random.split(key, 4)
     model = given_seen(rbm, seen)
     held = eqx.tree_at(lambda layer: layer.layer, model.visible, base)
-    path = hm.Heating(held, rbm.hidden.neutral(), model)
+    path = hm.Heating(held, rbm.hidden.base(), model)
     shape = (chains, *seen.shape)
     zeros = jnp.zeros(shape[:2])
     forward = Annealing(held.sample_without_inputs(shape[:2], key=keys[0]), zeros)

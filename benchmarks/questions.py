@@ -98,7 +98,7 @@ def exchanged(rbm: hm.RBM, row: jax.Array, steps: int, key) -> jax.Array:
         chains, _ = ladder.step(seen, chains, key=jax.random.fold_in(key_move, i))
         return chains, total + jnp.where(i >= steps // 4, chains.v[-1], 0.0)
 
-    start = ladder.init(seen, REPLICAS, key=key_start)
+    start = ladder.init_independent(seen, REPLICAS, key=key_start)
     total = jax.lax.fori_loop(0, steps, step, (start, jnp.zeros_like(start.v[-1])))[1]
     return total / (steps - steps // 4)
 

@@ -106,7 +106,7 @@ def sweeps_of(visible: int, hidden: int, chains: int, precision: str) -> tuple[C
     if precision == "bfloat16":
         rbm = hm.rounded(rbm)
     sampler = hm.Gibbs(1)
-    states = sampler.init(rbm, chains, key=jax.random.key(0))
+    states = sampler.init_independent(rbm, chains, key=jax.random.key(0))
     return jax.jit(lambda s, n: sampler.run(rbm, s, n, key=jax.random.key(1))), states
 
 

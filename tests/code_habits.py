@@ -15,9 +15,22 @@ from pathlib import Path
 PEERS = ("optax", "equinox")
 
 # Names that say nothing of what they hold. The field has a noun for each.
-VAGUE_NAMES = frozenset(
-    "found one each some told kept way made begun reach worth side share anew".split()
-)
+VAGUE_NAMES = {
+    "anew",
+    "begun",
+    "each",
+    "found",
+    "kept",
+    "made",
+    "one",
+    "reach",
+    "share",
+    "side",
+    "some",
+    "told",
+    "way",
+    "worth",
+}
 
 
 def docstring_lines(tree: ast.AST) -> set[int]:

@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 
 import harmonium as hm
+from harmonium.layers.capabilities import projected
 from harmonium.parameters import map_parameters
 from harmonium.partition_function.enumerated import enumerable
 
@@ -60,7 +61,7 @@ def randomised(layer, key, scale=0.7):
     ]
     # What is data, such as a length, stays.
     moved = jax.tree.unflatten(structure, moved)
-    return map_parameters(lambda _, new: new, layer, moved).project()
+    return projected(map_parameters(lambda _, new: new, layer, moved))
 
 
 def random_rbm(visible, hidden, seed, coupling=0.8) -> hm.RBM:

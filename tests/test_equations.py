@@ -356,14 +356,14 @@ class Jump(hm.AbstractSampler):
 
     reached: jax.Array
 
-    def start(self, rbm, v, *, key):
+    def init(self, rbm, v, *, key):
         return v
 
     def step(self, rbm, state, *, key):
         return self.reached, None
 
-    def cloud(self, state):
-        return hm.Cloud.uniform(state)
+    def positions(self, state):
+        return state
 
 
 def test_contrastive_is_equation_30(world):

@@ -6,7 +6,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.missing.marginal import Limits
-from harmonium.samplers import AbstractSampler, Cloud
+from harmonium.samplers import AbstractSampler
 
 
 class Counting(AbstractSampler):
@@ -18,14 +18,14 @@ class Counting(AbstractSampler):
     def sweeps_per_step(self):
         return self.sweeps
 
-    def start(self, rbm, v, *, key):
+    def init(self, rbm, v, *, key):
         return jnp.zeros_like(v)
 
     def step(self, rbm, state, *, key):
         return state + 1, None
 
-    def cloud(self, state):
-        return Cloud.uniform(state)
+    def positions(self, state):
+        return state
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from .data import Dataset
 from .data.parts import in_parts
 from .errors import InputError
 from .layers import AbstractLayer
+from .layers.capabilities import has_independent_units
 from .rbm import RBM, checked_rbm
 
 __all__ = ["Couplings", "contact_scores", "effective_couplings"]
@@ -110,7 +111,7 @@ def effective_couplings(
     if order not in (1, 2, 3):
         raise InputError(f"order: expected 1, 2 or 3 units a term; got {order!r}.")
     states = values_of_units(visible)
-    if not rbm.hidden.has_independent_units:
+    if not has_independent_units(rbm.hidden):
         raise InputError(
             f"{rbm}: expected hidden units that are independent given v; got {rbm.hidden};"
             " use Bernoulli or DReLU units."
@@ -190,7 +191,7 @@ def values_of_units(layer: AbstractLayer) -> Float[np.ndarray, "units most"]:
         InputError: units that depend on one another, are not discrete, or have values that are no
             whole numbers.
     """
-    if layer.n_states is None or not layer.has_independent_units:
+    if layer.n_states is None or not has_independent_units(layer):
         raise InputError(
             "rbm: expected independent visible units of a few values, such as Bernoulli, Ising or"
             f" Potts; got {layer}."
@@ -200,7 +201,7 @@ def values_of_units(layer: AbstractLayer) -> Float[np.ndarray, "units most"]:
     log_states = math.log(layer.n_states) - 1e-6
     value = LOWEST_VALUE
     while value < MOST_VALUES and sum(math.log(max(len(own), 1)) for own in values) < log_states:
-        inside = ~layer.outside(np.full((1, layer.n_units), float(value)))[0]
+        inside = ~layer.coding.outside(np.full((1, layer.n_units), float(value)))[0]
         for unit in np.flatnonzero(inside):
             values[unit].append(value)
         value += 1

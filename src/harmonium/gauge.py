@@ -21,6 +21,7 @@ from .data import Dataset
 from .data.parts import in_parts
 from .errors import InputError
 from .layers import AbstractLayer
+from .layers.capabilities import proposals_from
 from .rbm import RBM, checked_rbm
 from .single_site import units_of_proposals
 from .standardize import rewritten
@@ -117,7 +118,7 @@ def zero_sum(rbm: RBM) -> RBM:
 
 def _sites(layer: AbstractLayer) -> np.ndarray:
     """Return which units have columns whose sum is the same in every state, as a mask."""
-    columns, changes = layer.proposals(layer.sample_without_inputs((), key=key_of(0)))
+    columns, changes = proposals_from(layer, layer.sample_without_inputs((), key=key_of(0)))
     mask = np.zeros(layer.n_units, bool)
     if len(columns):
         units = units_of_proposals(layer, columns)

@@ -15,6 +15,7 @@ from .checks import checked_key, positive_integer
 from .data.stream import rows_to_train_on
 from .errors import InputError
 from .layers import AbstractLayer
+from .layers.capabilities import along, correlated, whitening
 from .rbm import RBM
 from .weights import MaskedWeights
 from .weights.masked import Pattern
@@ -184,7 +185,7 @@ def _with_hidden_covariance(
     each hidden unit, the layer keeps the variance 1 − s, and the hidden unit adds
     (1 − s)² |w|² Var h = s.
     """
-    columns = visible.correlated
+    columns = correlated(visible)
     dtype = visible.dtype
     if not len(columns):
         return visible, weights
@@ -194,15 +195,15 @@ def _with_hidden_covariance(
     normals = jax.random.normal(key, (dimension, dimension), dtype)
     directions = orthogonal_basis(normals)[:, :count]
     projection = product(directions, directions.T)
-    whitening = visible.whitening
-    unwhitening = inverse(whitening)
+    basis = whitening(visible)
+    unwhitening = inverse(basis)
     mean = product(projection, product(unwhitening, visible.mean(visible.zero_inputs)[columns]))
     widening = jnp.eye(dimension, dtype=dtype) + (visible_fraction**-0.5 - 1.0) * projection
-    visible = visible.along(product(whitening, product(widening, unwhitening)))
+    visible = along(visible, product(basis, product(widening, unwhitening)))
     # The narrower layer has a mean of its own along the directions; this shift restores the old.
     shift = product(unwhitening.T, mean) * (1.0 - visible_fraction**0.5) / visible_fraction
     visible = visible.shift(visible.zero_inputs.at[columns].set(shift))
-    low, high = hidden.support
+    low, high = hidden.coding.support
     # The variance of real hidden units grows with their coupling, that of bounded ones does not.
     power = np.where(np.isfinite(low) & np.isfinite(high), 2.0, 1.0).astype(dtype)
     variance = hidden.variance(hidden.zero_inputs)

@@ -17,16 +17,17 @@ from .checks import as_array, checked_key
 from .data import Dataset
 from .data.parts import parts_of
 from .errors import InputError, warn_user
+from .layers.capabilities import takes_lengths
 from .missing.both_ways import SECONDS
 from .missing.marginal import completed, with_missing
 from .missing.rows import RowEnergies, energies_of_seen
 from .partition_function.annealed import MOST_STARTS, Annealed
 from .partition_function.base import AbstractLogZ, LogZ, convergence_word, warning_of
-from .partition_function.by_totals import (
-    check_same_totals,
-    check_totals_known,
+from .partition_function.by_length import (
+    check_lengths_known,
+    check_one_length,
+    lengths_of_rows,
     log_z_of_rows,
-    totals_of,
 )
 from .partition_function.closed_form import ClosedForm, has_closed_form
 from .partition_function.enumerated import LARGEST_LOG2_STATES, Enumerated, enumerable
@@ -162,7 +163,8 @@ class Automatic(AbstractLogZ):
 
     otherwise: AbstractLogZ | None = field(default_factory=Annealed)
 
-    def _chosen(self, rbm: RBM) -> AbstractLogZ:
+    def for_model(self, rbm: RBM) -> AbstractLogZ:
+        """Return the method for this model: a closed form, an enumeration or `otherwise`."""
         if has_closed_form(rbm):
             return ClosedForm()
         if self.otherwise is None or is_exact_cheap(rbm):
@@ -171,21 +173,15 @@ class Automatic(AbstractLogZ):
 
     def is_estimate(self, rbm: RBM) -> bool:
         """Return whether log Z is neither cheap to enumerate nor has a closed form."""
-        return self._chosen(rbm).is_estimate(rbm)
+        return self.for_model(rbm).is_estimate(rbm)
 
     def with_rows(self, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> AbstractLogZ:
         """Return the chosen method, which uses the rows if it is an estimate that can."""
-        return self._chosen(rbm).with_rows(rbm, dataset, key=key)
+        return self.for_model(rbm).with_rows(rbm, dataset, key=key)
 
     def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
         """Return log Z by the chosen method."""
-        return self._chosen(rbm).compute(rbm, key, progress)
-
-    def compute_each(
-        self, rbm: RBM, totals: np.ndarray, key: Any, progress: Callable[[float], Any]
-    ) -> list[LogZ]:
-        """Return log Z given each of these totals by the chosen method."""
-        return self._chosen(rbm).compute_each(rbm, totals, key, progress)
+        return self.for_model(rbm).compute(rbm, key, progress)
 
 
 WAYS: dict[str, Callable[..., AbstractLogZ]] = {
@@ -277,26 +273,29 @@ def log_likelihood(
     way = _way(rbm, method, settings)
     keys = (None, None, None) if key is None else tuple(jax.random.split(checked_key(key), 3))
     dataset = Dataset.of(data).checked_for(rbm.visible)
-    found, totals, note = [], [], ""
+    found, lengths, note = [], [], ""
+    has_lengths = takes_lengths(rbm.visible)
     seconds, began = float(settings.get("seconds") or SECONDS), clock()
     for i, part in enumerate(dataset.parts(key=keys[0])):
         key_part = None if keys[0] is None else jax.random.fold_in(keys[0], i)
         left = seconds - (clock() - began)
         found.append(_free_energies(rbm, part, key_part, left))
-        totals.append(totals_of(rbm, part))
+        if has_lengths:
+            lengths.append(lengths_of_rows(rbm, part))
         note = note or _note(rbm, part)
     of_seen = RowEnergies(*(np.concatenate(each) for each in zip(*found, strict=True)))
     energies = of_seen.value
     if dataset.log_density is not None:
         energies = energies - np.asarray(dataset.log_density)
     weights = None if dataset.weights is None else np.asarray(dataset.weights)
-    given = np.concatenate(totals)
-    if log_z is not None:
-        check_same_totals(given)
-    if log_z is None and rbm.visible.n_totals:
+    if log_z is not None and has_lengths:
+        check_one_length(np.concatenate(lengths))
+    if log_z is None and has_lengths:
         check_finite(rbm, way)
-        of_rows = log_z_of_rows(rbm, given, weights, way, key=keys[2], progress=progress)
-        log_z, energies = of_rows.mean, energies + of_rows.each - of_rows.mean.value
+        of_length = np.concatenate(lengths)
+        of_rows = log_z_of_rows(rbm, of_length, weights, way, key=keys[2], progress=progress)
+        log_z = of_rows.mean
+        energies = energies + of_rows.of_row - of_rows.mean.value
     elif log_z is None:
         if keys[1] is not None and way.is_estimate(rbm):
             way = way.with_rows(rbm, _without_gaps(rbm, dataset, keys[1]), key=keys[1])
@@ -397,7 +396,7 @@ def free_energies(rbm: RBM, rows: Any, *, key: PRNGKeyArray | None = None) -> np
 
 def _free_energies(rbm: RBM, rows: np.ndarray, key: Any, seconds: float = SECONDS) -> RowEnergies:
     """Return F of rows that lie in the domain."""
-    check_totals_known(rbm, int(np.isnan(rows).sum(1).max()))
+    check_lengths_known(rbm, int(np.isnan(rows).sum(1).max()))
     return energies_of_seen(rbm, rows, key=key, seconds=seconds)
 
 

@@ -122,7 +122,7 @@ class Heating(AbstractPath):
     @classmethod
     def from_neutral(cls, rbm: RBM) -> Heating:
         """Return the path from the neutral model: a temperature ladder in the strict sense."""
-        return cls(rbm.visible.neutral(), rbm.hidden.neutral(), rbm)
+        return cls(rbm.visible.base(), rbm.hidden.base(), rbm)
 
     def at(self, t: Float[Array, ""] | float) -> RBM:
         """Return the average of the layers with the weights t·W."""

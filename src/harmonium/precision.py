@@ -156,7 +156,8 @@ def precision_timing(rbm: RBM, rows: int) -> Timing:
         >>> found.float32 > 0, found.bfloat16 > 0
         (True, True)
     """
-    rbm, rows = checked_rbm(rbm), positive_integer(rows, "rows")
+    rbm = checked_rbm(rbm)
+    rows = positive_integer(rows, "rows")
     rows = min(rows, max(FEWEST_ROWS, LARGEST // (rbm.visible.size * rbm.hidden.size)))
     layers = " ".join(f"{type(x).__module__}.{x}" for x in (rbm.visible, rbm.hidden))
     case = f"{device_name()}; JAX {jax.__version__}; {rows} rows; {layers}"
@@ -186,7 +187,9 @@ def _measured(rbm: RBM, rows: int) -> Timing:
     best = [float("inf"), float("inf")]
     for _ in range(REPEATS):
         for i, model in enumerate(models):
-            calls, began = 0, clock()  # which is the same in several processes
+            # which is the same in several processes
+            calls = 0
+            began = clock()
             while (spent := clock() - began) < SECONDS or not calls:
                 jax.block_until_ready(_work(model, v, key=key))
                 calls += 1

@@ -15,10 +15,12 @@ from ._numerics import from_numpy, product, shapes_of
 from .checks import as_array, described
 from .errors import InputError
 from .layers import AbstractLayer, Bernoulli
+from .layers.capabilities import lengths_of, projected, takes_lengths, with_lengths
 from .parameters import map_parameters
 from .sharding import with_rows_spread
 from .weights import AbstractWeights
-from .weights.base import dense, is_plain, projected
+from .weights.base import dense, is_plain
+from .weights.base import projected as projected_weights
 
 __all__ = ["RBM"]
 
@@ -77,8 +79,8 @@ class RBM(eqx.Module):
             if not isinstance(layer, AbstractLayer):
                 raise InputError(f"{name}: expected a layer such as Bernoulli(10); got {layer!r}.")
         if not (is_plain(self.weights) or isinstance(self.weights, AbstractWeights)):
-            found = type(self.weights).__name__
-            raise InputError(f"weights: expected an array or AbstractWeights; got {found}.")
+            kind = type(self.weights).__name__
+            raise InputError(f"weights: expected an array or AbstractWeights; got {kind}.")
         expected = (self.visible.size, self.hidden.size)
         if tuple(jnp.shape(self.weights)) != expected:
             raise InputError(
@@ -125,7 +127,8 @@ class RBM(eqx.Module):
 
     def energy(self, v: Num[Array, "*#batch _"], h: Num[Array, "*#batch _"]) -> Float[Array, ...]:
         """Return E(v, h) = U_v(v) + U_h(h) − vᵀ W h, in nats; batch axes are broadcast."""
-        v, h = self.visible.as_states(v, "v"), self.hidden.as_states(h, "h")
+        v = self.visible.as_states(v, "v")
+        h = self.hidden.as_states(h, "h")
         return self.visible.energy(v) + self.hidden.energy(h) - (self.inputs_to_h(v) * h).sum(-1)
 
     def free_energy(self, v: Num[Array, "*batch _"]) -> Float[Array, "*batch"]:
@@ -167,20 +170,17 @@ class RBM(eqx.Module):
         """Return v after one sweep of block Gibbs sampling, v → h → v."""
         key_h, key_v = jax.random.split(key)
         h = self.sample_h_from_v(v, key=key_h)
-        return self.with_totals_of(v).sample_v_from_h(h, key=key_v)
+        return self.with_lengths_of(v).sample_v_from_h(h, key=key_v)
 
-    def with_totals_of(self, v: Num[Array, "*batch _"]) -> RBM:
-        """Return the model that takes as given what these states say, such as their lengths.
-
-        For most layers that is nothing, and the model itself.
-        """
-        if not self.visible.n_totals:
+    def with_lengths_of(self, v: Num[Array, "*batch _"]) -> RBM:
+        """Return the model of documents as long as these; the model itself where rows have none."""
+        if not takes_lengths(self.visible):
             return self
-        return self.with_totals(self.visible.totals(self.visible.as_states(v, "v")))
+        return self.with_lengths(lengths_of(self.visible, self.visible.as_states(v, "v")))
 
-    def with_totals(self, totals: Float[Array, "*batch totals"]) -> RBM:
-        """Return the model that takes these totals of rows as given."""
-        return RBM(self.visible.with_totals(totals), self.hidden, self.weights)
+    def with_lengths(self, lengths: Float[Array, "*batch"]) -> RBM:
+        """Return the model of documents of these lengths: one length, or one for each row."""
+        return RBM(with_lengths(self.visible, lengths), self.hidden, self.weights)
 
     @property
     def dense_weights(self) -> Array:
@@ -194,7 +194,7 @@ class RBM(eqx.Module):
 
     def project(self) -> RBM:
         """Move parameters that an optimiser's step took out of the domain back into it."""
-        return RBM(self.visible.project(), self.hidden.project(), projected(self.weights))
+        return RBM(projected(self.visible), projected(self.hidden), projected_weights(self.weights))
 
     def __str__(self) -> str:
         """Return the layers, for messages."""
@@ -202,7 +202,8 @@ class RBM(eqx.Module):
 
     def _repr_html_(self) -> str:
         """Return a table of the layers and the size of W, as notebooks show it."""
-        rows, columns = self.visible.size, self.hidden.size
+        rows = self.visible.size
+        columns = self.hidden.size
         parts = {"visible": self.visible, "hidden": self.hidden}
         return table("RBM", parts | {"weights": f"{rows:,} × {columns:,}"})
 

@@ -16,6 +16,7 @@ from .checks import as_array, checked_key, positive_integer
 from .data.parts import ENTRIES_AT_ONCE
 from .errors import InputError, NotConvergedWarning, warn_user
 from .layers import Clamped
+from .layers.capabilities import takes_lengths
 from .missing.completing import FEWEST_CHAINS, complete
 from .missing.marginal import check_finite_given, given_seen, with_missing
 from .path import path_to
@@ -120,7 +121,7 @@ def drawn_rows(
         rows = _checked(rbm, rows)
         check_finite_given(rbm, rows)
     is_single = given is not None or not _has_rows(rbm)
-    if sampler is None and is_single and not rbm.visible.n_totals:
+    if sampler is None and is_single and not takes_lengths(rbm.visible):
         return _completed(rbm, rows, count, steps, key=key)
     if given is not None:
         rows = np.repeat(rows, count, axis=0)
@@ -212,5 +213,5 @@ def _draw(
     if sampler is None:
         begun = annealed_draws(path_to(rbm), n, steps // 2, key=key_init)
         return after_sweeps(rbm, begun.v, steps - steps // 2, key=key_step)
-    state = sampler.init(rbm, n, key=key_init)
-    return sampler.cloud(sampler.run(rbm, state, steps, key=key_step)).states
+    state = sampler.init_independent(rbm, n, key=key_init)
+    return sampler.positions(sampler.run(rbm, state, steps, key=key_step))

@@ -10,6 +10,7 @@ from ._threefry import key_of
 from .checks import positive_integer
 from .errors import InputError
 from .layers import AbstractLayer, Mixed
+from .layers.capabilities import alternatives, blocks_of, proposals_from
 from .parameters import map_parameters
 from .rbm import RBM, checked_rbm
 
@@ -65,8 +66,8 @@ def _largest_rest(layer: AbstractLayer) -> float:
     """
     without = map_parameters(jnp.zeros_like, layer)
     energies = np.asarray(without.unit_energies(_probing_states(layer)))
-    by_block = np.zeros((len(energies), int(layer.blocks.max()) + 1))
-    np.add.at(by_block.T, layer.blocks, energies.T)
+    by_block = np.zeros((len(energies), int(blocks_of(layer).max()) + 1))
+    np.add.at(by_block.T, blocks_of(layer), energies.T)
     return float(np.abs(by_block).max())
 
 
@@ -76,9 +77,9 @@ def _probing_states(layer: AbstractLayer) -> Float[Array, "states columns"]:
     A layer's own draws would not do: of counts, most may be 0 or 1, where log x! is 0.
     """
     start = layer.sample_without_inputs((), key=key_of(0))
-    columns, _ = layer.proposals(start)
+    columns, _ = proposals_from(layer, start)
     is_discrete = np.isin(np.arange(layer.size), columns)
-    low, high = layer.support
+    low, high = layer.coding.support
     probes = np.array([*PROBES, *(-probe for probe in PROBES)])[:, None]
     numbers = jnp.asarray(np.clip(probes, low, high), layer.dtype)
-    return jnp.concatenate([layer.alternatives(start), jnp.where(is_discrete, start, numbers)])
+    return jnp.concatenate([alternatives(layer, start), jnp.where(is_discrete, start, numbers)])

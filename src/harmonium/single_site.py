@@ -12,7 +12,8 @@ from jaxtyping import Array, Float, Integer
 
 from ._numerics import product
 from .layers import AbstractLayer
-from .layers.base_arrays import places_in
+from .layers.arrays import places_in
+from .layers.capabilities import blocks_of, proposals_from
 from .rbm import RBM
 
 PROPOSALS_AT_ONCE = 4
@@ -49,7 +50,7 @@ def neighbours_of(
     visible = rbm.visible
     hidden = rbm.hidden
     inputs = rbm.inputs_to_h(v)
-    columns, changes = visible.proposals(v)
+    columns, changes = proposals_from(visible, v)
     changed_units = units_of_proposals(visible, columns)
     weights = rbm.dense_weights
     if units is not None:
@@ -94,7 +95,7 @@ def _energies_of_proposals(
     Computed one at a time, each proposal would cost as much as all units together: for a wide row,
     the square of its width in total.
     """
-    blocks, block_of_unit = np.unique(visible.blocks, return_inverse=True)
+    blocks, block_of_unit = np.unique(blocks_of(visible), return_inverse=True)
     old = visible.unit_energies(v)
     differences = jnp.zeros((len(units), v.shape[0]), v.dtype)
     rounds = places_in(block_of_unit[units])  # proposals of a round are of different blocks

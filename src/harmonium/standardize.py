@@ -12,6 +12,7 @@ from ._threefry import key_of
 from .data.stream import rows_to_train_on
 from .errors import InputError
 from .layers import AbstractLayer
+from .layers.capabilities import is_rescalable, is_shiftable, rescaled
 from .rbm import RBM
 from .weights.base import over_rows
 
@@ -104,7 +105,7 @@ def standardization(visible: AbstractLayer, data: Any, weights: Any = None) -> S
         ([0.0, 12.0], [1.0, 2.0])
     """
     dataset = rows_to_train_on(data, weights).checked_for(visible)
-    if not (visible.is_rescalable | visible.is_shiftable).any():
+    if not (is_rescalable(visible) | is_shiftable(visible)).any():
         return Standardization(np.zeros(visible.n_units), np.ones(visible.n_units))
     dataset = dataset.in_memory if dataset.is_whole else dataset.some(ROWS_OF_A_STREAM)
     rows = dataset.rows(key=key_of(0)).astype(np.float64)
@@ -115,8 +116,8 @@ def standardization(visible: AbstractLayer, data: Any, weights: Any = None) -> S
     variance = row_weights @ np.where(is_observed, (rows - mean) ** 2, 0.0) / total
     deviation = np.sqrt(variance)
     varies = deviation > SMALLEST_SPREAD * abs(mean)
-    scale = np.where(visible.is_rescalable & varies, deviation, 1.0)
-    return Standardization(np.where(visible.is_shiftable, mean, 0.0), scale)
+    scale = np.where(is_rescalable(visible) & varies, deviation, 1.0)
+    return Standardization(np.where(is_shiftable(visible), mean, 0.0), scale)
 
 
 def rewritten(rbm: RBM, scale: np.ndarray, offset: np.ndarray) -> RBM:
@@ -130,7 +131,7 @@ def rewritten(rbm: RBM, scale: np.ndarray, offset: np.ndarray) -> RBM:
         expected = f"one for each of the {units} units of {rbm.visible}"
         raise InputError(f"Standardization: expected scales {expected}; got {np.shape(scale)}.")
     old = rbm.visible
-    visible = old.rescaled(scale, offset)
+    visible = rescaled(old, scale, offset)
     inverse = 1.0 / old.spread(jnp.asarray(scale, old.dtype))
     origin = old.spread(jnp.asarray(offset, old.dtype))
     hidden = rbm.hidden.shift(-product(origin * inverse, rbm.weights))

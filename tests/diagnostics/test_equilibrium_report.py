@@ -86,18 +86,18 @@ def test_chains_that_agree_with_the_distribution_and_chains_that_do_not(seed):
     exact = relaxation(SLOW)
     method = hm.Persistent(hm.Gibbs(1), chains=400)
     key = jax.random.key(seed)
-    there = method.sampler.start(QUICK, exact_states(QUICK, 400, key), key=key)
+    there = method.sampler.init(QUICK, exact_states(QUICK, 400, key), key=key)
     report = hm.equilibrium(QUICK, method, key=key, state=there)
     assert report.mixing.resolved
     assert report.at_equilibrium is False
     assert float(report.message.split("(p = ")[1].split(")")[0]) > LEVEL
-    away = method.sampler.init(QUICK, 400, key=key)
+    away = method.sampler.init_independent(QUICK, 400, key=key)
     lagging = hm.equilibrium(QUICK, method, key=key, state=away, mixing=report.mixing)
     assert lagging.chains_agree is False
     assert "do not agree with this model's distribution" in lagging.message
     # Where the relaxation time cannot be measured, equilibrium is unknown, unless the chains drift.
     assert exact > 1_000
-    there = method.sampler.start(SLOW, exact_states(SLOW, 400, key), key=key)
+    there = method.sampler.init(SLOW, exact_states(SLOW, 400, key), key=key)
     report = hm.equilibrium(SLOW, method, key=key, state=there, sweeps=1_000)
     assert not report.mixing.resolved
     assert report.chains_agree is None
@@ -120,7 +120,7 @@ def test_k_against_a_bound():
 def test_persistence_may_keep_up():
     method = hm.Persistent(hm.Gibbs(1), chains=400)
     key = jax.random.key(3)
-    there = method.sampler.start(QUICK, exact_states(QUICK, 400, key), key=key)
+    there = method.sampler.init(QUICK, exact_states(QUICK, 400, key), key=key)
     report = hm.equilibrium(QUICK, method, key=key, state=there)
     assert report.at_equilibrium is False
     assert report.chains_agree

@@ -36,7 +36,6 @@ def every_kind() -> hm.RBM:
         hm.Potts(1, states=3),
         hm.Categorical(2, [2, 3]),
         hm.Exclusive(3, [(0, 1)]),
-        hm.ReplicatedSoftmax(3, length=5),
         hm.MultivariateGaussian(2),
         hm.Clamped(layer=hm.Bernoulli(3), known=BITS, values=BITS.astype(np.float32)),
         hm.Masked(layer=hm.DReLU(3), present=BITS),

@@ -275,7 +275,7 @@ def test_counts_have_a_limit_in_python_too(layer):
 def test_many_trials_cost_little():
     rbm = hm.RBM(hm.Binomial(3, total=2**16 - 1), hm.Bernoulli(2), np.zeros((3, 2)))
     assert rbm.visible.n_states == 2**48
-    assert rbm.visible.support[1].tolist() == [2**16 - 1] * 3
+    assert rbm.visible.coding.support[1].tolist() == [2**16 - 1] * 3
     columns, changes = jax.eval_shape(rbm.visible.proposals, np.zeros((1, 3), np.float32))
     assert changes.shape == (1, 3 * (2**16 - 1), 1)
     assert columns.shape == (3 * (2**16 - 1), 1)

@@ -9,6 +9,15 @@ from scipy import stats
 
 import harmonium as hm
 from harmonium.layers import AbstractLayer
+from harmonium.layers.capabilities import (
+    AbstractBlocked,
+    alternatives,
+    has_independent_units,
+    is_rescalable,
+    is_shiftable,
+    projected,
+    rescaled,
+)
 from registry import ALL, LAYERS, LEVEL, SEEDS, identify, randomised
 
 CASES = [(layer, seed) for layer in LAYERS for seed in SEEDS]
@@ -49,7 +58,7 @@ def test_cgf_is_the_log_sum_over_states(layer, seed):
 
 def is_of_real_numbers(layer):
     """Return whether each unit is one real number, independent of the others."""
-    if not layer.has_independent_units or layer.n_units != layer.size:
+    if not has_independent_units(layer) or layer.n_units != layer.size:
         return False
     halves = jnp.asarray(np.full((1, layer.size), 0.5, np.float32))
     return np.array_equal(layer.decode(halves), halves)  # whole numbers are rounded
@@ -61,7 +70,7 @@ def is_of_real_numbers(layer):
 def test_cgf_is_the_log_integral(layer, seed):
     """The integral is taken by the trapezium rule over the support, or the part with any weight."""
     layer, inputs, _ = drawn(layer, seed)
-    low, high = (np.clip(end, -40.0, 40.0).astype(np.float32) for end in layer.support)
+    low, high = (np.clip(end, -40.0, 40.0).astype(np.float32) for end in layer.coding.support)
     grid = jnp.linspace(low, high, 20_001)
     ends = jnp.ones((len(grid), 1)).at[jnp.array([0, -1])].set(0.5)
     logs = jax.nn.logsumexp(inputs * grid - layer.unit_energies(grid), axis=0, b=ends)
@@ -71,11 +80,12 @@ def test_cgf_is_the_log_integral(layer, seed):
 
 @eqx.filter_jit
 def derivatives(layer, inputs):
-    """Return derivatives of the cumulant generating function, by JAX and by the base class."""
+    """Return derivatives of the cumulant generating function, by JAX and by the base classes."""
+    of_blocks = AbstractBlocked if isinstance(layer, AbstractBlocked) else AbstractLayer
     return {
         "hessian": jnp.diag(jax.hessian(layer.cgf)(inputs)),
         "mean": AbstractLayer.mean(layer, inputs),
-        "variance": AbstractLayer.variance(layer, inputs),
+        "variance": of_blocks.variance(layer, inputs),
     }
 
 
@@ -184,9 +194,9 @@ def test_alternatives_are_the_states_one_unit_away(layer, seed):
     codes = layer.decode(states)
     for i in {0, layer.n_states // 2, layer.n_states - 1}:
         away = (codes != codes[i]).sum(-1) == 1
-        found = np.unique(np.asarray(layer.alternatives(states[i])), axis=0)
+        found = np.unique(np.asarray(alternatives(layer, states[i])), axis=0)
         np.testing.assert_array_equal(found, np.unique(np.asarray(states[away]), axis=0))
-        assert layer.alternatives(states[i]).shape[0] == away.sum()
+        assert alternatives(layer, states[i]).shape[0] == away.sum()
 
 
 @over_layers
@@ -234,7 +244,7 @@ def test_a_missing_unit_leaves_the_sums_of_the_others_as_they_are(layer, seed):
 @over_layers
 def test_projecting_changes_nothing_inside_the_domain(layer, seed):
     layer, _, _ = drawn(layer, seed)
-    again = layer.project()
+    again = projected(layer)
     assert all(map(np.array_equal, jax.tree.leaves(layer), jax.tree.leaves(again)))
 
 
@@ -242,17 +252,17 @@ def test_projecting_changes_nothing_inside_the_domain(layer, seed):
 def test_a_rescaled_layer_is_that_of_the_rescaled_units(layer, seed):
     """U′(s·x + m) = U(x) up to a constant; units that cannot be rescaled or shifted say so."""
     layer, inputs, key = drawn(layer, seed)
-    scale = np.where(layer.is_rescalable, 2.5, 1.0)
-    offset = np.where(layer.is_shiftable, -1.3, 0.0)
+    scale = np.where(is_rescalable(layer), 2.5, 1.0)
+    offset = np.where(is_shiftable(layer), -1.3, 0.0)
     x = layer.sample(jnp.broadcast_to(inputs, (50, layer.size)), key=key)
     moved = layer.spread(jnp.asarray(scale)) * x + layer.spread(jnp.asarray(offset))
-    gaps = layer.rescaled(scale, offset).energy(moved) - layer.energy(x)
+    gaps = rescaled(layer, scale, offset).energy(moved) - layer.energy(x)
     np.testing.assert_allclose(gaps, gaps[0], atol=2e-5)
     ones, zeros = np.ones(layer.n_units), np.zeros(layer.n_units)
     for able, what, asked in (
-        (layer.is_rescalable, "rescaled", (2.5 * ones, zeros)),
-        (layer.is_shiftable, "shifted", (ones, zeros - 1.3)),
+        (is_rescalable(layer), "rescaled", (2.5 * ones, zeros)),
+        (is_shiftable(layer), "shifted", (ones, zeros - 1.3)),
     ):
         if not able.all():
             with pytest.raises(hm.InputError, match=f"cannot be {what}"):
-                layer.rescaled(*asked)
+                rescaled(layer, *asked)

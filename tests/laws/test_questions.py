@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import harmonium as hm
+from harmonium.layers.capabilities import curvature
 from harmonium.tables import Columns, Frame, RawColumn, columns_of
 from registry import ALL, LAYERS, LEVEL, SEEDS, identify, random_rbm
 
@@ -103,7 +104,7 @@ def scores(answer, columns, cells, p):
 
 
 # With normal columns beside it, a unit whose energy grows more slowly than x² has no finite Z.
-CURVED = [layer for layer in LAYERS if bool((layer.curvature > 0).all())]
+CURVED = [layer for layer in LAYERS if bool((curvature(layer) > 0).all())]
 
 
 @pytest.mark.parametrize(("n", "hidden"), list(enumerate(CURVED)), ids=identify)

@@ -17,6 +17,7 @@ import pytest
 from scipy import stats
 
 import harmonium as hm
+from harmonium.parameters import map_parameters
 from harmonium.partition_function.enumerated import enumerable
 from registry import ALL, LEVEL, covered, exact_states, examples, identify, random_rbm
 
@@ -65,15 +66,31 @@ def moved(sampler, rbm, v, key):
 
     def stretch(state, ends):
         state = jax.lax.fori_loop(*ends, step, state)
-        return state, [cloud.states for cloud in sampler.clouds(state)]
+        return state, list(sampler.replicas(state))
 
     ends = jnp.asarray([(0, *MOVES[:-1]), MOVES]).T
-    return jax.lax.scan(stretch, sampler.start_each(rbm, v, key=key_start), ends)[1]
+    if isinstance(sampler, hm.ReplicaExchange):
+        start = sampler.init_each(v)
+    else:
+        start = sampler.init(rbm, v[-1], key=key_start)
+    return jax.lax.scan(stretch, start, ends)[1]
+
+
+def power_of(rbm, copies):
+    """Return the model of p(v)^copies: it has the hidden layer `copies` times."""
+    visible = map_parameters(lambda leaf: copies * leaf, rbm.visible)
+    weights = jnp.concatenate([rbm.dense_weights] * copies, axis=1)
+    return hm.RBM(visible, hm.Mixed(*[rbm.hidden] * copies), weights)
 
 
 @eqx.filter_jit
 def models_of(sampler, rbm):
-    return sampler.models(rbm)
+    """Return the models whose product distribution a step leaves unchanged; the last: `rbm`."""
+    if isinstance(sampler, hm.ReplicaExchange):
+        return sampler.models(rbm)
+    if isinstance(sampler, hm.Tempered):
+        return [power_of(rbm, round(sampler.beta))]
+    return [rbm]
 
 
 def exact_starts(models, key):

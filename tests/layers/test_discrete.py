@@ -10,7 +10,8 @@ import pytest
 
 import harmonium as hm
 from harmonium.layers import AbstractDiscrete
-from harmonium.layers.base_arrays import weighted_mean
+from harmonium.layers.arrays import weighted_mean
+from harmonium.layers.capabilities import is_rescalable
 
 
 class Ternary(AbstractDiscrete):
@@ -49,5 +50,5 @@ def test_rows_are_the_values():
         layer.validate([[0, 2]])
     assert layer.decode(jnp.array([1.0, -1.0])).dtype == np.int8
     assert layer.is_exact_in_bfloat16
-    assert not layer.is_rescalable.any()
-    np.testing.assert_array_equal(layer.support, [[-1, -1], [1, 1]])
+    assert not is_rescalable(layer).any()
+    np.testing.assert_array_equal(layer.coding.support, [[-1, -1], [1, 1]])

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 import harmonium as hm
+from harmonium.partition_function.by_length import log_z_by_length
 from registry import LEVEL, random_rbm
 
 EXAMPLES = [hm.ReplicatedSoftmax(3, length=4)]
@@ -22,7 +23,7 @@ def test_probabilities_of_all_documents_of_a_length_add_up_to_one():
     rbm = random_rbm(hm.ReplicatedSoftmax(3), hm.Bernoulli(2), 0)
     for length in (0, 1, 4):
         x = documents(3, length)
-        given = rbm.with_totals_of(x[0])
+        given = rbm.with_lengths_of(x[0])
         total = jax.nn.logsumexp(-given.free_energy(x))
         np.testing.assert_allclose(total, hm.log_z(given).value, rtol=1e-5, atol=1e-5)
 
@@ -77,7 +78,7 @@ def test_held_counts_leave_the_rest_of_the_length_to_the_other_words():
 def test_the_log_likelihood_takes_each_rows_own_length():
     rbm = random_rbm(hm.ReplicatedSoftmax(3, length=2), hm.Bernoulli(2), 3)
     rows = jnp.concatenate([documents(3, 1), documents(3, 3)])
-    each = [-rbm.free_energy(x) - hm.log_z(rbm.with_totals_of(x)).value for x in rows]
+    each = [-rbm.free_energy(x) - hm.log_z(rbm.with_lengths_of(x)).value for x in rows]
     found = hm.log_likelihood(rbm, rows)
     np.testing.assert_allclose(found.value, np.mean(each), rtol=1e-5)
     np.testing.assert_allclose(found.stderr_rows, np.std(each) / np.sqrt(len(each) - 1), rtol=1e-4)
@@ -101,9 +102,9 @@ def test_log_z_of_all_lengths_comes_from_one_annealing_run(seed):
     The number of steps is fixed, so that the test takes as long everywhere.
     """
     rbm = random_rbm(hm.ReplicatedSoftmax(30), hm.Bernoulli(8), seed)
-    totals = np.array([[0.0], [1.0], [2.0], [3.0], [7.0], [20.0], [41.0], [60.0]])
-    exact = hm.Enumerated().estimate_each(rbm, totals)
-    found = hm.Annealed(steps=1_000).estimate_each(rbm, totals, key=jax.random.key(seed))
+    lengths = np.array([0.0, 1.0, 2.0, 3.0, 7.0, 20.0, 41.0, 60.0])
+    exact = log_z_by_length(rbm, lengths, hm.Enumerated())
+    found = log_z_by_length(rbm, lengths, hm.Annealed(steps=1_000), key=jax.random.key(seed))
     assert exact[0].value == pytest.approx(found[0].value, abs=1e-5)
     for one, truth in zip(found[1:], exact[1:], strict=True):
         assert one.method.startswith("annealed along the length")
@@ -113,10 +114,10 @@ def test_log_z_of_all_lengths_comes_from_one_annealing_run(seed):
 def test_an_unfinished_run_along_the_length_says_so():
     """Strong couplings, few steps: the intervals are wide, and hold."""
     rbm = random_rbm(hm.ReplicatedSoftmax(20), hm.Bernoulli(12), 0, coupling=3.0)
-    totals = np.array([[5.0], [50.0]])
-    exact = hm.Enumerated().estimate_each(rbm, totals)
-    way = hm.Annealed(chains=64, steps=128)
-    found = way.estimate_each(rbm, totals, key=jax.random.key(0))
+    lengths = np.array([5.0, 50.0])
+    exact = log_z_by_length(rbm, lengths, hm.Enumerated())
+    method = hm.Annealed(chains=64, steps=128)
+    found = log_z_by_length(rbm, lengths, method, key=jax.random.key(0))
     assert not found[-1].converged
     assert "Not converged" in found[-1].message
     for one, truth in zip(found, exact, strict=True):
@@ -129,7 +130,7 @@ def test_between_whole_lengths_models_change_steadily():
     inputs = jnp.array([0.4, 1.0, -2.0])
 
     def at(length):
-        return layer.with_totals(jnp.array([length]))
+        return layer.with_lengths(jnp.array(length))
 
     for below, above in ((2.0 - 1e-4, 2.0), (2.0, 2.0 + 1e-4), (0.0, 1e-4)):
         np.testing.assert_allclose(at(below).cgf(inputs), at(above).cgf(inputs), atol=2e-3)
@@ -147,12 +148,12 @@ def test_chains_keep_the_lengths_of_their_rows():
     rbm = random_rbm(hm.ReplicatedSoftmax(4), hm.Bernoulli(3), 1)
     v = jnp.array([[1.0, 0, 0, 0], [5.0, 0, 2, 0], [0, 0, 0, 0]])
     for sampler in (hm.Gibbs(1), hm.Gibbs(3)):
-        state = sampler.start(rbm, v, key=jax.random.key(0))
+        state = sampler.init(rbm, v, key=jax.random.key(0))
         moved, _ = sampler.step(rbm, state, key=jax.random.key(1))
         np.testing.assert_array_equal(moved.v.sum(1), v.sum(1))
     swept = rbm.gibbs_sweep(v, key=jax.random.key(2))
     np.testing.assert_array_equal(swept.sum(1), v.sum(1))
-    drawn = hm.sample(rbm.with_totals_of(v), 3, key=jax.random.key(3), steps=5)
+    drawn = hm.sample(rbm.with_lengths_of(v), 3, key=jax.random.key(3), steps=5)
     np.testing.assert_array_equal(drawn.sum(1), v.sum(1))
 
 
@@ -177,32 +178,26 @@ def test_documents_of_several_lengths_are_learned(gradient):
 
 
 def test_chains_count_so_that_their_mean_length_is_that_of_the_batch():
-    from harmonium.gradients.persistent import with_mean_totals
+    from harmonium.gradients.persistent import with_mean_length
     from harmonium.samplers import Cloud
 
     layer = hm.ReplicatedSoftmax(2)
     chains = Cloud.uniform(jnp.array([[1.0, 2.0], [4.0, 0.0], [3.0, 6.0], [0.0, 1.0]]))
     data = Cloud(jnp.array([[2.0, 1.0], [5.0, 4.0]]), jnp.array([0.7, 0.3]))
-    found = with_mean_totals(layer, chains, data)
+    found = with_mean_length(layer, chains, data)
     np.testing.assert_allclose(found.weights.sum(), 1.0, rtol=1e-5)
-    mean = found.mean_of(layer.totals(found.states))
-    np.testing.assert_allclose(mean, data.mean_of(layer.totals(data.states)), rtol=1e-4)
+    mean = found.mean_of(layer.lengths(found.states))
+    np.testing.assert_allclose(mean, data.mean_of(layer.lengths(data.states)), rtol=1e-4)
     same = Cloud.uniform(jnp.array([[1.0, 2.0], [3.0, 0.0]]))  # one length: nothing to weight by
-    weights = with_mean_totals(layer, same, Cloud.uniform(same.states)).weights
+    weights = with_mean_length(layer, same, Cloud.uniform(same.states)).weights
     np.testing.assert_allclose(weights, 0.5, rtol=1e-5)
     plain = hm.Bernoulli(2)
-    assert with_mean_totals(plain, chains, data) is chains
+    assert with_mean_length(plain, chains, data) is chains
 
 
-def test_words_beside_other_columns():
-    visible = hm.Mixed(hm.Bernoulli(2), hm.ReplicatedSoftmax(3), hm.Potts(1, states=2))
-    rbm = random_rbm(visible, hm.Bernoulli(2), 5)
-    rows = np.array([[1, 0, 2, 0, 1, 1], [0, 1, 0, 0, 7, 0]], float)
-    states = rbm.visible.encode(rows)
-    np.testing.assert_array_equal(rbm.visible.totals(states), [[3.0], [7.0]])
-    swept = rbm.visible.decode(rbm.gibbs_sweep(states, key=jax.random.key(0)))
-    np.testing.assert_array_equal(swept[:, 2:5].sum(1), [3, 7])
-    assert np.isfinite(hm.log_likelihood(rbm, rows).value)
+def test_words_beside_other_columns_are_refused():
+    with pytest.raises(hm.InputError, match=r"ReplicatedSoftmax\(3\) takes the length .* beside"):
+        hm.Mixed(hm.Bernoulli(2), hm.ReplicatedSoftmax(3))
 
 
 def test_what_cannot_be_done_with_lengths_is_refused():
@@ -212,7 +207,7 @@ def test_what_cannot_be_done_with_lengths_is_refused():
         hm.fit(rbm, rows, key=jax.random.key(0), gradient="auto", epochs=1)
     with pytest.raises(hm.InputError, match="rows of several lengths have a log Z each"):
         hm.log_likelihood(rbm, rows, log_z=hm.log_z(rbm))
-    same = hm.log_likelihood(rbm, rows[:1], log_z=hm.log_z(rbm.with_totals_of(jnp.array(rows[0]))))
+    same = hm.log_likelihood(rbm, rows[:1], log_z=hm.log_z(rbm.with_lengths_of(jnp.array(rows[0]))))
     assert same.value == pytest.approx(hm.log_likelihood(rbm, rows[:1]).value, rel=1e-5)
     missing = np.array([[1.0, np.nan, 2], [0, 1, 0]])
     for call in (hm.fit, hm.log_likelihood):

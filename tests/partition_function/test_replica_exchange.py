@@ -52,7 +52,7 @@ def gains_of(rbm, sampler, n, key):
     models = sampler.models(rbm)
     keys = jax.random.split(key, len(models))
     v = jnp.stack([exact_states(m, n, k) for m, k in zip(models, keys, strict=True)])
-    info = sampler.step(rbm, sampler.start_each(rbm, v, key=key), key=key)[1]
+    info = sampler.step(rbm, sampler.init_each(v), key=key)[1]
     return v, info.up, info.down
 
 
@@ -112,7 +112,7 @@ def test_arguments_are_checked(two_modes):
     with pytest.raises(hm.InputError, match="acceptance: expected a number between"):
         hm.adapted_ladder(two_modes, key=KEY, acceptance=1.5)
     sampler = hm.ReplicaExchange(times=4)
-    state = hm.ReplicaExchange(times=3).init(two_modes, 8, key=KEY)
+    state = hm.ReplicaExchange(times=3).init_independent(two_modes, 8, key=KEY)
     with pytest.raises(hm.InputError, match="replicas of 4 models"):
         hm.carried_log_z(two_modes, sampler, state, key=KEY)
     for method in ("tempered", "exact"):

@@ -16,10 +16,10 @@ def test_chains_leave_modes_that_no_sweep_leaves():
     rbm = hm.RBM.from_arrays(3.0 * np.ones((16, 4)), -6.0 * np.ones(16), -24.0 * np.ones(4))
     shares = []
     for sampler, steps in ((hm.Gibbs(100), 5), (hm.AnnealedClusters(steps=50, size=8), 5)):
-        state = sampler.start(rbm, jnp.ones((400, 16)), key=KEY)
+        state = sampler.init(rbm, jnp.ones((400, 16)), key=KEY)
         for i in range(steps):
             state, info = eqx.filter_jit(sampler.step)(rbm, state, key=jax.random.key(i))
-        shares.append(float(sampler.cloud(state).states.mean()))
+        shares.append(float(sampler.positions(state).mean()))
     assert shares[0] > 0.99
     assert abs(shares[1] - 0.5) < 0.1
     assert 0.5 < float(info.moved) <= 1

@@ -15,6 +15,6 @@ def test_sweeps_are_checked(sweeps):
 def test_the_step_reports_how_far_it_went():
     rbm = hm.initialize(hm.Bernoulli(5), hm.Bernoulli(3), key=jax.random.key(0))
     sampler = hm.Gibbs(2)
-    state = sampler.init(rbm, 200, key=jax.random.key(1))
+    state = sampler.init_independent(rbm, 200, key=jax.random.key(1))
     _, info = sampler.step(rbm, state, key=jax.random.key(2))
     assert 0.4 < float(info.moved) < 0.6  # nearly independent fair coins

@@ -45,7 +45,7 @@ def test_gains_are_differences_of_each_models_own_free_energies():
 
     @eqx.filter_jit
     def looked(sampler):
-        state = sampler.init(rbm, 7, key=jax.random.key(0))
+        state = sampler.init_independent(rbm, 7, key=jax.random.key(0))
         _, info = sampler.step(rbm, state, key=jax.random.key(1))
         return info, [[m.free_energy(v) for v in state.v] for m in sampler.models(rbm)]
 
@@ -63,7 +63,7 @@ def test_even_and_odd_pairs_take_turns_and_round_trips_are_counted():
     """Equal models accept every swap, so replicas move straight up and down the ladder."""
     rbm = hm.RBM(hm.Bernoulli(3), hm.Bernoulli(2), jnp.zeros((3, 2)))
     sampler, key = hm.ReplicaExchange(times=4), jax.random.key(0)
-    state = sampler.init(rbm, 2, key=key)
+    state = sampler.init_independent(rbm, 2, key=key)
     step = jax.jit(lambda state: sampler.step(rbm, state, key=key)[0])
     trips = []
     for _ in range(24):

@@ -22,7 +22,7 @@ def test_its_distribution_is_that_of_the_power_of_p(beta):
     sampler = hm.Tempered(beta, sweeps=5)
     key_start, key_move = jax.random.split(KEY)
     v = states[jax.random.categorical(key_start, jnp.log(target), shape=(n,))]
-    state, info = eqx.filter_jit(sampler.step)(rbm, sampler.start(rbm, v, key=KEY), key=key_move)
+    state, info = eqx.filter_jit(sampler.step)(rbm, sampler.init(rbm, v, key=KEY), key=key_move)
     counts = (state.v[:, None] == states).all(-1).sum(0)
     expected = np.asarray(target, float)
     assert stats.chisquare(counts, n * expected / expected.sum()).pvalue > LEVEL
@@ -44,5 +44,3 @@ def test_arguments_are_checked():
         hm.Tempered(-1.0)
     with pytest.raises(hm.InputError, match="Tempered sweeps"):
         hm.Tempered(1.0, sweeps=0)
-    with pytest.raises(hm.InputError, match="no model has"):
-        hm.Tempered(1.5).models(random_rbm(hm.Bernoulli(2), hm.Bernoulli(2), 0))

@@ -137,7 +137,7 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
         for first in range(0, len(self), size):
             rows = np.asarray(self.values(first, first + size))
             visible.validate(rows, name, before + first, missing=self.missing > 0)
-            if self.stored.is_binary and not visible.outside(bits).any():
+            if self.stored.is_binary and not visible.coding.outside(bits).any():
                 break  # every row is made of zeros and ones, and both lie in the domain
         return self._with(meaning=replace(self.meaning, fits=visible.form))
 

@@ -109,7 +109,7 @@ def names_of(directions: Directions) -> list[str]:
 def names_watched(sampler: AbstractSampler, state: Any, directions: Directions) -> list[str]:
     """Return the names of the observables that `watch` records, in order."""
     names = names_of(directions)
-    if len(sampler.clouds(state)) == 1:
+    if len(sampler.replicas(state)) == 1:
         return names
     return [*names, *(f"column_{name}" for name in names)]
 
@@ -166,7 +166,7 @@ def watch(
 def _recorded(
     rbm: RBM, sampler: AbstractSampler, directions: Directions, state: Any
 ) -> Float[Array, "observables n"]:
-    states = jnp.stack([cloud.states for cloud in sampler.clouds(state)])
+    states = sampler.replicas(state)
     values = jnp.stack(list(observables(rbm, states, directions).values()), axis=1)
     if len(values) == 1:  # a single model
         return values[-1]

@@ -204,9 +204,9 @@ def _now_and_later(
 ) -> tuple[Array, Array]:
     """Return observables of chains now, and of these and as many new chains some steps later."""
     key_base, key_start, key_move = jax.random.split(key, 3)
-    both = jnp.concatenate([v, Gibbs(1).init(rbm, len(v), key=key_base).v])
-    start = sampler.start(rbm, both, key=key_start)
-    end = sampler.cloud(sampler.run(rbm, start, sweeps, key=key_move)).states
+    both = jnp.concatenate([v, Gibbs(1).init_independent(rbm, len(v), key=key_base).v])
+    start = sampler.init(rbm, both, key=key_start)
+    end = sampler.positions(sampler.run(rbm, start, sweeps, key=key_move))
     now, later = (observables(rbm, x, directions).values() for x in (v, end))
     return jnp.stack(list(now)), jnp.stack(list(later))
 

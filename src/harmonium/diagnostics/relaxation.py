@@ -254,7 +254,7 @@ def _imputed(rbm: RBM, rows: Array, *, key: PRNGKeyArray) -> Array:
 
 @eqx.filter_jit
 def _from_hidden(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Array:
-    return Gibbs(1).init(rbm.T, n, key=key).h
+    return Gibbs(1).init_independent(rbm.T, n, key=key).h
 
 
 @eqx.filter_jit
@@ -267,8 +267,8 @@ def _started(
     keys: tuple[PRNGKeyArray, PRNGKeyArray],
 ) -> Any:
     """Start n chains from the model without its weights, and more chains from other states."""
-    base = Gibbs(1).init(rbm, n, key=keys[0]).v
-    return sampler.start(rbm, jnp.concatenate([base, others]), key=keys[1])
+    base = Gibbs(1).init_independent(rbm, n, key=keys[0]).v
+    return sampler.init(rbm, jnp.concatenate([base, others]), key=keys[1])
 
 
 def _measured(run: _Run) -> Mixing:

@@ -126,7 +126,7 @@ def ask(
             imputations.append(impute(rbm, row, key=key_draw, draws=chains, sweeps=sweeps))
             return imputations[-1].draws[:, 0]
 
-        codes, frame = columns.draw(told, draw, chains, seed=seed)
+        codes, frame = columns.draw(conditions, draw, chains, seed=seed)
         # Chains of a family count as one draw, also among those that lie in the ranges.
         fraction = min(float(np.mean([_effective_fraction(own) for own in imputations])), 1.0)
         estimates = [

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from .._numerics import from_numpy
 from ..checks import checked_key
 from ..data.parts import rows_at_once
+from ..layers.capabilities import variance_given
 from ..missing import Imputation, impute
 from ..rbm import RBM
 from ..tables import Columns, RawColumn
@@ -265,7 +266,7 @@ def _conditional_deviation(rbm: RBM, unit: int) -> Float[Array, ""]:
     visible = rbm.visible
     known = jnp.arange(visible.n_units) != unit
     values = visible.mean(visible.zero_inputs)
-    variances = visible.fold(visible.variance_given(visible.zero_inputs, known, values))
+    variances = visible.fold(variance_given(visible, visible.zero_inputs, known, values))
     return jnp.sqrt(jnp.where(known, 0.0, variances).sum())
 
 

@@ -124,7 +124,7 @@ def _means(rbm: RBM) -> tuple[Array, Array, Array]:
     visible = rbm.visible
     mean = rbm.mean_h_from_v(visible.mean(visible.zero_inputs))
     deviation = jnp.sqrt(hidden.variance(hidden.zero_inputs))
-    low, high = (jnp.asarray(end, hidden.dtype) for end in hidden.support)
+    low, high = (jnp.asarray(end, hidden.dtype) for end in hidden.coding.support)
     low = jnp.where(jnp.isfinite(low), low, mean - deviation)
     high = jnp.where(jnp.isfinite(high), high, mean + deviation)
     eye = jnp.eye(hidden.size, dtype=bool)

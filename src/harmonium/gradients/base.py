@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..errors import InputError
 from ..layers import AbstractLayer
+from ..layers.capabilities import correlated
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
 from ..sharding import summed_over_rows
@@ -42,6 +43,9 @@ class PhaseInfo(NamedTuple):
     gap: Float[Array, ""]
 
 
+Estimate = tuple[RBM, Any, PhaseInfo]  # the gradient, the new state, what is reported
+
+
 def usual_rate(rbm: RBM) -> float:
     """Return 0.1, or less where units of both layers vary widely: 0.1 · min(1, 4 / (s_v s_h)).
 
@@ -57,10 +61,12 @@ def usual_rate(rbm: RBM) -> float:
 @eqx.filter_jit
 def _spread(layer: AbstractLayer) -> Float[Array, ""]:
     variance = layer.variance(layer.zero_inputs)
-    variance = variance.at[..., layer.correlated].set(1.0)  # they are whitened
+    variance = variance.at[..., correlated(layer)].set(1.0)  # they are whitened
     return jnp.maximum(1.0, 4.0 * variance.mean())
 
 
+# A value, not attributes of the method: a method around another one replaces some of the properties
+# and passes the others on. Of attributes, each such method would have to name all.
 class About(NamedTuple):
     """The properties of a gradient method; a method that wraps another one replaces some of them.
 
@@ -73,8 +79,8 @@ class About(NamedTuple):
             `Rounded` weights can take their place.
         takes_missing: whether a batch may have missing values, NaN; if not, `fit` wraps the method
             in `Marginal`.
-        keeps_totals: whether the model cloud has the totals of the rows, such as their lengths,
-            where the model takes them as given.
+        keeps_lengths: whether the model cloud has the lengths of the rows, where the model takes
+            these as given.
         data_share: the factor of ∇⟨F⟩_data in the gradient: 1 where two clouds are compared.
         rate: function that returns the default learning rate for an RBM.
 
@@ -89,7 +95,7 @@ class About(NamedTuple):
     follows_likelihood: bool = True
     multiplies_states: bool = False
     takes_missing: bool = False
-    keeps_totals: bool = False
+    keeps_lengths: bool = False
     data_share: float = 1.0
     rate: Callable[[RBM], float] = usual_rate
 
@@ -134,30 +140,27 @@ class AbstractGradient(eqx.Module):
     ```python
     >>> import jax
     >>> from harmonium.gradients import AbstractGradient, cloud_gradient
-    >>> from harmonium.samplers import AbstractSampler
+    >>> from harmonium.samplers import AbstractSampler, Cloud
     >>> class Restarted(AbstractGradient):
     ...     sampler: AbstractSampler
     ...     chains: int
-    ...     def init(self, rbm, batch, *, key):
-    ...         return ()
     ...     def estimate(self, rbm, batch, state, *, key):
     ...         start, move = jax.random.split(key)
-    ...         chains = self.sampler.init(rbm, self.chains, key=start)
+    ...         chains = self.sampler.init_independent(rbm, self.chains, key=start)
     ...         chains, _ = self.sampler.step(rbm, chains, key=move)
-    ...         grads, info = cloud_gradient(rbm, batch, self.sampler.cloud(chains))
+    ...         model = Cloud.uniform(self.sampler.positions(chains))
+    ...         grads, info = cloud_gradient(rbm, batch, model)
     ...         return grads, state, info
 
     ```
     """
 
-    @abstractmethod
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
-        """Return the method's state before the first update."""
+        """Return the method's state before the first update: an empty one if nothing is carried."""
+        return ()
 
     @abstractmethod
-    def estimate(
-        self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray
-    ) -> tuple[RBM, Any, PhaseInfo]:
+    def estimate(self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray) -> Estimate:
         """Return (gradient of −log likelihood, new state, info)."""
 
     @property
@@ -235,9 +238,9 @@ def contrasted(
 ) -> tuple[RBM, PhaseInfo]:
     """Return the gradient whose model cloud is the batch after one sampler step, same weights."""
     key_start, key_step = jax.random.split(key)
-    chains: Any = sampler.start(rbm, batch.states, key=key_start)
+    chains: Any = sampler.init(rbm, batch.states, key=key_start)
     chains, _ = sampler.step(rbm, chains, key=key_step)
-    return cloud_gradient(rbm, batch, Cloud(sampler.cloud(chains).states, batch.weights))
+    return cloud_gradient(rbm, batch, Cloud(sampler.positions(chains), batch.weights))
 
 
 def phase_info(rbm: RBM, data: Cloud, gap: Float[Array, ""]) -> PhaseInfo:

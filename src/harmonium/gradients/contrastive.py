@@ -6,7 +6,7 @@ from jaxtyping import PRNGKeyArray
 
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
-from .base import About, AbstractGradient, PhaseInfo, Status, check_sampler, contrasted
+from .base import About, AbstractGradient, Estimate, Status, check_sampler, contrasted
 
 
 class Contrastive(AbstractGradient):
@@ -37,19 +37,13 @@ class Contrastive(AbstractGradient):
     @property
     def about(self) -> About:
         """The properties of CD-k."""
-        return About.for_sampler(self.sampler, "CD", keeps_totals=self.sampler.keeps_totals)
+        return About.for_sampler(self.sampler, "CD", keeps_lengths=self.sampler.keeps_lengths)
 
     def status(self, rbm: RBM, state: Any) -> Status:
         """Return the sampler that moves the chains; no chains are kept."""
         return Status(kernel=self.sampler.base_kernel)
 
-    def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
-        """Return an empty state."""
-        return ()
-
-    def estimate(
-        self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray
-    ) -> tuple[RBM, tuple[()], PhaseInfo]:
+    def estimate(self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray) -> Estimate:
         """Run the chains from the batch and return the gradient of the free-energy gap."""
         grads, info = contrasted(rbm, batch, self.sampler, key=key)
         return grads, state, info

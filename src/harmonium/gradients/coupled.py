@@ -89,7 +89,8 @@ class Coupled(AbstractGradient):
         """Run pairs of chains until all have met, and return the gradient."""
         key_rows, key_ahead, key_meet = jax.random.split(key, 3)
         starts = self._starts(batch, key=key_rows)
-        v, weights = starts.states, starts.weights
+        v = starts.states
+        weights = starts.weights
         ahead = rbm.gibbs_sweep(v, key=key_ahead)
         pairs = Pairs(ahead, v, (ahead == v).all(-1), jnp.ones(len(v), jnp.int32))
         sums, times = _until_met(rbm, pairs, weights, self.sweeps, key=key_meet)
@@ -153,7 +154,9 @@ def _until_met(
         states = jnp.concatenate([pairs.ahead, pairs.behind])
         return t + 1, pairs, weights, sums.plus(rbm, states, jnp.concatenate([apart, -apart]))
 
-    times, where, t = pairs.times, jnp.arange(len(weights)), jnp.asarray(k, jnp.int32)
+    times = pairs.times
+    where = jnp.arange(len(weights))
+    t = jnp.asarray(k, jnp.int32)
     for width, below in _widths(len(weights)):
         first = jnp.argsort(pairs.met)[:width]  # the pairs that have not met: sorting is stable
         pairs, weights, where = jax.tree.map(lambda x: x[first], (pairs, weights, where))  # noqa: B023
@@ -203,10 +206,13 @@ def drawn_together(
     Source: Thorisson 2000; Jacob, O'Leary & Atchadé 2020; Qiu, Zhang & Wang 2020 (common random
     numbers).
     """
-    n, fields, signs = len(inputs), (inputs, others), (1.0, -1.0)
+    n = len(inputs)
+    fields = (inputs, others)
+    signs = (1.0, -1.0)
     slots = jnp.arange(max(n, FEWEST_DRAWS))
     key_x, key_u, key_rest = jax.random.split(key, 3)
-    gap, offset = others - inputs, layer.cgf(inputs) - layer.cgf(others)
+    gap = others - inputs
+    offset = layer.cgf(inputs) - layer.cgf(others)
 
     def refused(states: Array, rows: Array, sign: float, *, key: PRNGKeyArray) -> Array:
         log_ratio = (gap[rows] * states).sum(-1) + offset[rows]  # log q/p
@@ -220,7 +226,8 @@ def drawn_together(
         turn, pair, waiting = carry
         key_states, key_u = jax.random.split(jax.random.fold_in(key_rest, turn))
         rows = _in_turn(waiting[0] | waiting[1], slots)
-        reached, left = [], []
+        reached = []
+        left = []
         for field, sign, old, waits in zip(fields, signs, pair, waiting, strict=True):
             drawn = layer.sample(field[rows], key=key_states)
             first = _first_of_each(refused(drawn, rows, sign, key=key_u), rows, n)

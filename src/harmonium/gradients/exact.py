@@ -9,7 +9,7 @@ from ..errors import InputError
 from ..partition_function.enumerated import chunk_of_states, chunk_plan, enumerable, partial_log_z
 from ..rbm import RBM
 from ..samplers import Cloud
-from .base import About, AbstractGradient, PhaseInfo, mean_free_energy, phase_info
+from .base import About, AbstractGradient, Estimate, mean_free_energy, phase_info
 
 LARGEST_LOG2_STATES = 24
 
@@ -44,9 +44,7 @@ class Exact(AbstractGradient):
             )
         return ()
 
-    def estimate(
-        self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray
-    ) -> tuple[RBM, tuple[()], PhaseInfo]:
+    def estimate(self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray) -> Estimate:
         """Return the gradient; the key is not used."""
         data_energy, data_grads = eqx.filter_value_and_grad(mean_free_energy)(rbm, batch)
         log_z, model_grads = _model_side(rbm)

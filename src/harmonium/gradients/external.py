@@ -202,7 +202,8 @@ class External(AbstractGradient):
         self, rbm: RBM, batch: Cloud, state: ExternalState, *, key: PRNGKeyArray
     ) -> tuple[RBM, ExternalState, PhaseInfo]:
         """Call the sampler, weight its states to β = 1, and return the gradient."""
-        room, size = self.other.room(rbm.visible.size), rbm.visible.size
+        room = self.other.room(rbm.visible.size)
+        size = rbm.visible.size
         shapes = ((room, size), (room,), (), (), (), ())
         types = _types(rbm.visible.dtype)
         like = Draws(*map(jax.ShapeDtypeStruct, shapes, types))
@@ -217,8 +218,11 @@ class External(AbstractGradient):
 
     def _drawn(self, terms: Terms, beta: Any, information: Any, seed: Any) -> Draws:
         """Send the model and return what comes back; this runs outside of the compiled program."""
-        other, dtype = self.other, np.asarray(terms.weights).dtype
-        model, now, known = quadratic_of(terms, "SPIN"), float(beta), float(information)
+        other = self.other
+        dtype = np.asarray(terms.weights).dtype
+        model = quadratic_of(terms, "SPIN")
+        now = float(beta)
+        known = float(information)
         if not all(np.isfinite(part).all() for part in model):  # the run has diverged: it will say
             shape = (other.room(len(model.visible_bias)), len(model.visible_bias))
             return _arrays(
@@ -240,8 +244,9 @@ class External(AbstractGradient):
 
     def _weighted(self, rbm: RBM, drawn: Draws) -> tuple[Cloud, Float[Array, ""]]:
         """Return the model cloud at β = 1, and the effective fraction of the draws."""
-        low, high = rbm.visible.support
-        v, counts = low + (high - low) * drawn.is_high, drawn.counts
+        low, high = rbm.visible.coding.support
+        v = low + (high - low) * drawn.is_high
+        counts = drawn.counts
         one = jnp.ones((), v.dtype)
         if self.weighting == "boltzmann":
             shares = jax.nn.softmax(-rbm.free_energy(v), where=counts != 0)

@@ -11,7 +11,7 @@ from ..checks import positive_integer
 from ..errors import InputError
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
-from .base import About, AbstractGradient, PhaseInfo, Status, check_sampler, cloud_gradient
+from .base import About, AbstractGradient, Estimate, Status, check_sampler, cloud_gradient
 
 
 class FastState(NamedTuple):
@@ -72,20 +72,19 @@ class FastPersistent(AbstractGradient):
 
     def status(self, rbm: RBM, state: Any) -> Status:
         """Return the chains and their sampler."""
-        chains = None if state is None else self.sampler.cloud(state.chains)
+        chains = None if state is None else Cloud.uniform(self.sampler.positions(state.chains))
         return Status(chains, self.sampler.base_kernel)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> FastState:
         """Start the chains from the model without its weights."""
-        chains = self.sampler.init(rbm, self.chains, key=key)
+        chains = self.sampler.init_independent(rbm, self.chains, key=key)
         return FastState(chains, jax.tree.map(jnp.zeros_like, rbm))
 
-    def estimate(
-        self, rbm: RBM, batch: Cloud, state: FastState, *, key: PRNGKeyArray
-    ) -> tuple[RBM, FastState, PhaseInfo]:
+    def estimate(self, rbm: RBM, batch: Cloud, state: FastState, *, key: PRNGKeyArray) -> Estimate:
         """Move the chains under θ + θ_fast, and return the gradient for θ."""
         ahead = jax.tree.map(jnp.add, rbm, state.fast).project()
         chains, _ = self.sampler.step(ahead, state.chains, key=key)
-        grads, info = cloud_gradient(rbm, batch, self.sampler.cloud(chains))
+        model = Cloud.uniform(self.sampler.positions(chains))
+        grads, info = cloud_gradient(rbm, batch, model)
         fast = jax.tree.map(lambda f, g: self.decay * f - self.rate * g, state.fast, grads)
         return grads, FastState(chains, fast), info

@@ -99,7 +99,8 @@ class Jarzynski(AbstractGradient):
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> JarzynskiState:
         """Draw the chains from the model without its weights, whose log Z is known."""
         v = rbm.visible.sample_without_inputs((self.chains,), key=key)
-        energies, none = rbm.uncoupled.free_energy(v), jnp.zeros(self.chains, v.dtype)
+        energies = rbm.uncoupled.free_energy(v)
+        none = jnp.zeros(self.chains, v.dtype)
         log_z = Heating(rbm.visible, rbm.hidden, rbm).log_z_of_base
         return JarzynskiState(v, energies, none, log_z, jnp.zeros((), jnp.int32))
 
@@ -116,9 +117,9 @@ class Jarzynski(AbstractGradient):
             lambda state: state,
             state,
         )
-        chains: Any = self.sampler.start(rbm, state.v, key=key_start)
+        chains: Any = self.sampler.init(rbm, state.v, key=key_start)
         chains, _ = self.sampler.step(rbm, chains, key=key_move)
-        v = self.sampler.cloud(chains).states
+        v = self.sampler.positions(chains)
         state = state._replace(v=v, energies=rbm.free_energy(v))
         grads, info = cloud_gradient(rbm, batch, _cloud(state))
         return grads, state, info

@@ -13,6 +13,7 @@ from .._numerics import product
 from ..checks import positive_integer
 from ..errors import InputError
 from ..layers import AbstractLayer
+from ..layers.capabilities import has_independent_units
 from ..rbm import RBM
 from ..samplers import Cloud
 from .base import About, AbstractGradient, PhaseInfo, mean_free_energy, phase_info
@@ -86,7 +87,7 @@ class MeanField(AbstractGradient):
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> MeanFieldState:
         """Start near samples of the model without its weights."""
         for layer in (rbm.visible, rbm.hidden):
-            is_simple = layer.has_independent_units and layer.n_units == layer.size
+            is_simple = has_independent_units(layer) and layer.n_units == layer.size
             if self.order == 2 and not is_simple:
                 raise InputError(
                     f"TAP of {rbm}: expected independent columns; those of {layer} are not."

@@ -107,7 +107,8 @@ class Marginal(AbstractGradient):
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> MarginalState:
         """Start the inner method, and the completions of all rows."""
         key_fill, key_inner, key_kept = jax.random.split(key, 3)
-        kept, summed = None, self._summed(rbm, batch.states)
+        kept = None
+        summed = self._summed(rbm, batch.states)
         if self.rows and summed is None:
             kept = rbm.visible.sample_without_inputs((self.rows,), key=key_kept)
             kept = kept.astype(batch.states.dtype)

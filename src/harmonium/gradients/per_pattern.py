@@ -11,7 +11,7 @@ from ..layers import Masked
 from ..missing.marginal import missing_units
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
-from .base import About, AbstractGradient, PhaseInfo, Status, check_sampler, contrasted
+from .base import About, AbstractGradient, Estimate, Status, check_sampler, contrasted
 
 
 class PerPattern(AbstractGradient):
@@ -61,13 +61,7 @@ class PerPattern(AbstractGradient):
         """Return the sampler that moves the chains."""
         return Status(kernel=self.sampler.base_kernel)
 
-    def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
-        """Return an empty state."""
-        return ()
-
-    def estimate(
-        self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray
-    ) -> tuple[RBM, tuple[()], PhaseInfo]:
+    def estimate(self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray) -> Estimate:
         """Run the chains from the batch, each in its row's pattern, and return the gradient."""
         present = ~missing_units(rbm.visible, batch.states)
         data = Cloud(jnp.nan_to_num(batch.states), batch.weights)

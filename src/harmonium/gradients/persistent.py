@@ -6,9 +6,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
-from .._linalg import inverse_factor
 from ..checks import positive_integer
 from ..layers import AbstractLayer
+from ..layers.capabilities import has_independent_units, lengths_of, takes_lengths
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
 from ..statistics import resampled
@@ -60,7 +60,7 @@ class Persistent(AbstractGradient):
     def about(self) -> About:
         """The properties of PCD-k, or of PCD with another sampler, and its default rate."""
         kernel, _ = self.sampler.base_kernel
-        can = {"rate": self.usual_rate, "keeps_totals": self.sampler.keeps_totals}
+        can = {"rate": self.usual_rate, "keeps_lengths": self.sampler.keeps_lengths}
         about = About.for_sampler(self.sampler, "PCD", **can)
         by_sweeps = kernel.unit == "sweeps"
         return about if by_sweeps else about._replace(title=f"PCD by {kernel.unit}")
@@ -80,45 +80,46 @@ class Persistent(AbstractGradient):
 
     def status(self, rbm: RBM, state: Any) -> Status:
         """Return the chains and their sampler."""
-        chains = None if state is None else self.sampler.cloud(state)
+        chains = None if state is None else Cloud.uniform(self.sampler.positions(state))
         return Status(chains, self.sampler.base_kernel)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
-        """Start the chains from the model without its weights, with the totals of rows if any."""
+        """Start the chains from the model without its weights, with the lengths of rows if any."""
         rows = resampled(jnp.abs(batch.weights), self.chains, 0.5)
-        return self.sampler.init(rbm.with_totals_of(batch.states[rows]), self.chains, key=key)
+        rbm = rbm.with_lengths_of(batch.states[rows])
+        return self.sampler.init_independent(rbm, self.chains, key=key)
 
     def estimate(
         self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray
     ) -> tuple[RBM, Any, PhaseInfo]:
         """Move the chains by one step and return the gradient of the free-energy gap."""
         state, _ = self.sampler.step(rbm, state, key=key)
-        chains = with_mean_totals(rbm.visible, self.sampler.cloud(state), batch)
+        model = Cloud.uniform(self.sampler.positions(state))
+        chains = with_mean_length(rbm.visible, model, batch)
         grads, info = cloud_gradient(rbm, batch, chains)
         return grads, state, info
 
 
-def with_mean_totals(layer: AbstractLayer, model: Cloud, data: Cloud) -> Cloud:
-    """Return chains weighted so that their mean totals, such as lengths, are those of the data.
+def with_mean_length(layer: AbstractLayer, model: Cloud, data: Cloud) -> Cloud:
+    """Return chains weighted so that their mean length is that of the data.
 
-    The weights are 1/C plus a linear function of a chain's totals. So neither the lengths that the
-    chains happen to have nor those of a batch move the parameters. Layers without totals need none.
+    The weights are 1/C plus a linear function of a chain's length. So neither the lengths that the
+    chains happen to have nor those of a batch move the parameters. Other layers need no weights.
     """
-    if not layer.n_totals:
+    if not takes_lengths(layer):
         return model
-    totals = layer.totals(model.states)
-    centred = totals - totals.mean(0)
-    deficit = data.mean_of(layer.totals(data.states)) - totals.mean(0)
-    covariance = centred.T @ centred / len(centred)
-    # Chains that all have one total leave no slope to find: the ridge makes it 0.
-    ridge = jnp.finfo(covariance.dtype).eps * (1.0 + jnp.trace(covariance))
-    factor = inverse_factor(covariance + ridge * jnp.eye(layer.n_totals))
-    slope = factor.T @ (factor @ deficit)
-    return model._replace(weights=model.weights * (1.0 + centred @ slope))
+    lengths = lengths_of(layer, model.states)
+    centred = lengths - lengths.mean()
+    deficit = data.mean_of(lengths_of(layer, data.states)) - lengths.mean()
+    variance = centred @ centred / len(centred)
+    # Chains that all have one length leave no slope to find: the ridge makes it 0.
+    ridge = jnp.finfo(variance.dtype).eps * (1.0 + variance)
+    slope = deficit / (variance + ridge)
+    return model._replace(weights=model.weights * (1.0 + centred * slope))
 
 
 def _of_0_and_1(layer: AbstractLayer) -> bool:
     """Return whether all columns are 0 or 1, and units do not depend on one another."""
-    low, high = layer.support
-    is_discrete = layer.n_states is not None and layer.has_independent_units
+    low, high = layer.coding.support
+    is_discrete = layer.n_states is not None and has_independent_units(layer)
     return is_discrete and not low.any() and bool((high == 1).all())

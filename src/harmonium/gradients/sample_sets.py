@@ -16,7 +16,10 @@ from scipy.special import expit
 from ..errors import InputError, count_of, input_error
 from ..io.convert.annealers import Quadratic, bqm_of, labels_of
 
-STEP, LEAST, MOST = 8.0, 1e-2, 1e2  # largest factor of β in an update; bounds of β
+# largest factor of β in an update; bounds of β
+STEP = 8.0
+LEAST = 1e-2
+MOST = 1e2
 MEMORY = 0.9  # what an update counts in the next one
 ROUNDING = 1e-6  # coefficients this much beyond a range are not called clipped
 
@@ -54,7 +57,9 @@ class OtherSampler:
             expected = "an object with a method sample(bqm), such as dimod.ExactSolver()"
             advice = "pass a dimod sampler, or write one"
             raise input_error("External sampler", expected, repr(sampler), advice)
-        self.sampler, self.name, self.reads = sampler, type(sampler).__name__, reads
+        self.sampler = sampler
+        self.name = type(sampler).__name__
+        self.reads = reads
         self.source = f"External with {self.name}"
         self.parameters = _checked_parameters(parameters)
         ranges = _ranges_of(sampler) if ranges is None else ranges
@@ -79,8 +84,10 @@ class OtherSampler:
         options = {name: value for name, value in own.items() if _takes(self.sampler, name)}
         try:
             found = self.sampler.sample(bqm, **options | self.parameters)
-            record, names = found.record, list(found.variables)
-            rows, counts = np.asarray(record.sample), np.asarray(record.num_occurrences)
+            record = found.record
+            names = list(found.variables)
+            rows = np.asarray(record.sample)
+            counts = np.asarray(record.num_occurrences)
             energies = np.asarray(record.energy, float)
         except Exception as error:
             advice = "correct the sampler or its parameters"
@@ -90,7 +97,8 @@ class OtherSampler:
     def _checked(
         self, model: Quadratic, names: list, rows: Any, counts: Any, energies: Any
     ) -> States:
-        labels, advice = labels_of(*model.weights.shape), "correct the sampler"
+        labels = labels_of(*model.weights.shape)
+        advice = "correct the sampler"
         if not len(rows) or counts.sum() <= 0:
             advice = "ask it for some, by reads= or parameters="
             raise input_error(self.source, "at least one row of states", "none", advice)
@@ -153,15 +161,18 @@ def inverse_temperature(
         before: β₀.
         information: I.
     """
-    v, h = 2.0 * states.visible - 1.0, 2.0 * states.hidden - 1.0
+    v = 2.0 * states.visible - 1.0
+    h = 2.0 * states.hidden - 1.0
     z = 2.0 * np.hstack(
         [
             v * (model.visible_bias + h @ model.weights.T),
             h * (model.hidden_bias + v @ model.weights),
         ]
     )
-    low, high = max(before / STEP, LEAST), min(before * STEP, MOST)
-    beta, curvature = before, information
+    low = max(before / STEP, LEAST)
+    high = min(before * STEP, MOST)
+    beta = before
+    curvature = information
     for _ in range(60):  # Newton's steps, halved where they leave the bracket
         against = expit(-beta * z)
         slope = states.counts @ (z * against).sum(1) - information * (beta - before)
@@ -205,7 +216,8 @@ def _scaled(model: Quadratic, scale: float) -> Quadratic:
 def _largest_scale(values: np.ndarray, bounds: Range) -> float:
     """Return the largest factor with which all values are within the bounds."""
     low, high = bounds
-    above, below = max(values.max(), 0.0), min(values.min(), 0.0)
+    above = max(values.max(), 0.0)
+    below = min(values.min(), 0.0)
     return min(high / above if above else np.inf, low / below if below else np.inf)
 
 

@@ -11,10 +11,11 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..errors import InputError
 from ..layers import AbstractLayer
+from ..layers.capabilities import proposals_from
 from ..rbm import RBM
 from ..samplers import Cloud
 from ..single_site import Neighbours, neighbours_of, unit_surprisals, units_of_proposals
-from .base import About, AbstractGradient, PhaseInfo, phase_info
+from .base import About, AbstractGradient, Estimate, phase_info
 
 
 class AbstractSingleSite(AbstractGradient):
@@ -60,9 +61,7 @@ class AbstractSingleSite(AbstractGradient):
             )
         return ()
 
-    def estimate(
-        self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray
-    ) -> tuple[RBM, tuple[()], PhaseInfo]:
+    def estimate(self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray) -> Estimate:
         """Return the gradient of the objective; the key is not used."""
         rows, weights, _ = jax.lax.stop_gradient(batch)
 
@@ -140,7 +139,7 @@ class Discriminative(AbstractSingleSite):
         if not self.targets or any(not -count <= unit < count for unit in self.targets):
             given = f"of which {count}; got {self.target}"
             raise InputError(f"target: expected visible units, {given}.")
-        movable = units_of_proposals(rbm.visible, rbm.visible.proposals(batch.states[:1])[0])
+        movable = units_of_proposals(rbm.visible, proposals_from(rbm.visible, batch.states[:1])[0])
         for unit in self.units_of(rbm.visible):
             if unit not in movable:
                 raise InputError(

@@ -112,11 +112,11 @@ class AbstractLadder(AbstractGradient):
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> LadderState:
         """Draw all replicas from the model without its weights."""
-        key_draw, key_start = jax.random.split(key)
+        key_draw, _ = jax.random.split(key)
         v = rbm.visible.sample_without_inputs((self.models, self.chains), key=key_draw)
         at_end = jnp.arange(self.models) > 0
         accepted = jnp.ones(self.models - 1, v.dtype)
-        replicas = ReplicaExchange(None, 2).start_each(rbm, v, key=key_start)
+        replicas = ReplicaExchange(None, 2).init_each(v)
         ladder = self.first_ladder(rbm)
         return LadderState(replicas, ladder, at_end, accepted, jnp.zeros((), jnp.int32))
 

@@ -50,7 +50,8 @@ class WeightedSum(AbstractGradient):
         if len(given) != len(methods) or not are_numbers:
             expected = f"{len(methods)} positive numbers, one for each method"
             raise InputError(f"WeightedSum shares: expected {expected}; got {shares!r}.")
-        self.methods, self.shares = methods, tuple(float(share) for share in given)
+        self.methods = methods
+        self.shares = tuple(float(share) for share in given)
 
     @property
     def about(self) -> About:
@@ -64,7 +65,7 @@ class WeightedSum(AbstractGradient):
             abs(sum(self.shares) - 1.0) < 1e-6 and all(a.follows_likelihood for a in each),
             all(a.multiplies_states for a in each),
             all(a.takes_missing for a in each),
-            all(a.keeps_totals for a in each),
+            all(a.keeps_lengths for a in each),
             sum(s * a.data_share for a, s in pairs),
         )
 

@@ -1,13 +1,13 @@
 """Layers of units: one file for each type, all of them subclasses of `AbstractLayer`."""
 
 from .base import AbstractLayer as AbstractLayer
-from .base_discrete import AbstractDiscrete as AbstractDiscrete
 from .bernoulli import Bernoulli as Bernoulli
 from .binomial import Binomial as Binomial
 from .categorical import Categorical as Categorical
 from .clamped import AbstractPartial as AbstractPartial
 from .clamped import Clamped as Clamped
 from .clamped import Masked as Masked
+from .discrete import AbstractDiscrete as AbstractDiscrete
 from .drelu import DReLU as DReLU
 from .exclusive import Exclusive as Exclusive
 from .gaussian import Gaussian as Gaussian

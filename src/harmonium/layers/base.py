@@ -1,7 +1,6 @@
 """The base class of all layers: what each layer must define, and what follows from it."""
 
 import dataclasses
-import functools
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -10,12 +9,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._numerics import from_numpy
 from ..errors import InputError
 from ..parameters import data_in
-from .base_arrays import check_rescaling, checked_rows, checked_states, derivatives_of_means
+from .arrays import Columns, Rows, RowWeights, Units, derivatives_of_means
+from .coding import AbstractCoding, validated
 
 
 class AbstractLayer(eqx.Module):
@@ -28,8 +28,8 @@ class AbstractLayer(eqx.Module):
     where U is the layer's energy and Γ its cumulant generating function (cgf): the mean of x is
     Γ′(I) and its variance Γ″(I). A model needs only these two functions from a layer.
 
-    Units are independent given the inputs, unless a layer has `blocks` of several units: then units
-    of different blocks are.
+    Units are independent given the inputs, unless a layer is an `AbstractBlocked`: then units of
+    different blocks are.
 
     Every array is a natural parameter: the energy is affine in the arrays, and their domain is
     convex. Therefore any average of two layers of one type is a layer too. An array that is not a
@@ -41,7 +41,8 @@ class AbstractLayer(eqx.Module):
     in the user's coding have one column for each unit.
 
     A new layer defines the abstract methods: docs/how_to_add_a_layer.md writes one of real units.
-    Units that take one of a few numbers need less: see `AbstractDiscrete`.
+    Units that take one of a few numbers need less: see `AbstractDiscrete`. What only some layers
+    can do is an abstract class of `harmonium.layers.capabilities`.
 
     Example:
         >>> layers = hm.Bernoulli(2), hm.Ising(2), hm.Gaussian(2, precision=[4.0, 4.0])
@@ -49,65 +50,88 @@ class AbstractLayer(eqx.Module):
         {'Bernoulli(2)': [0.25, 0.25], 'Ising(2)': [1.0, 1.0], 'Gaussian(2)': [0.25, 0.25]}
     """
 
+    # ---------------------------------------------------------------- what a layer defines
+
     size: eqx.AbstractVar[int]
 
-    # ---------------------------------------------------------------- what a layer must define
+    @property
+    @abstractmethod
+    def coding(self) -> AbstractCoding:
+        """The values of the units, and how rows become states and come back."""
 
     @abstractmethod
-    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def unit_energies(self, x: Columns) -> Units:
         """Return each unit's energy U_i(x_i), in nats."""
 
     @abstractmethod
-    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def unit_cgfs(self, inputs: Columns) -> Units:
         """Return each unit's Γ_i(I_i) = log ∫ exp(I_i·x_i − U_i(x_i)) dx_i, in nats."""
 
     @abstractmethod
-    def sample(
-        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
-    ) -> Float[Array, "*batch columns"]:
+    def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw the units independently from p(x | inputs)."""
 
     @abstractmethod
-    def shift(self, delta: Float[Array, "*batch columns"]) -> "AbstractLayer":
+    def shift(self, delta: Columns) -> "AbstractLayer":
         """Return the layer whose p(x | I) is this layer's p(x | I + delta).
 
         The arrays of the result must be affine in `delta`; centring differentiates this map.
         """
 
     @abstractmethod
-    def fit_moments(
-        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
-    ) -> "AbstractLayer":
+    def fit_moments(self, x: Rows, weights: RowWeights = None) -> "AbstractLayer":
         """Return the layer whose independent units have the (weighted) moments of the states `x`.
 
         The moments are smoothed as if there were one more row, so that every parameter is finite.
         """
 
     @abstractmethod
-    def neutral(self) -> "AbstractLayer":
-        """Return the neutral layer of this type: all states equally likely where that is possible.
+    def base(self) -> "AbstractLayer":
+        """Return the layer where annealing starts: all states equally likely if that is possible.
 
-        Annealing and temperature ladders start from it. Its Γ(0) must be finite, so parameters
-        that are needed for this, such as a precision, are kept.
+        Its Γ(0) must be finite, so parameters that are needed for this, such as a precision, are
+        kept.
         """
+
+    # ------------------------------------- what follows, and may be overridden by a closed form
+
+    def mean(self, inputs: Columns) -> Columns:
+        """Return ⟨x⟩ = Γ′(I)."""
+        return jax.grad(lambda i: self.unit_cgfs(i).sum())(inputs)
+
+    def variance(self, inputs: Columns) -> Columns:
+        """Return each column's variance, the diagonal of Γ″(I)."""
+        return derivatives_of_means(self.mean, inputs, np.arange(self.n_units), self.spread)
+
+    def energy(self, x: Columns) -> Float[Array, "*batch"]:
+        """Return U(x), the sum of the unit energies, in nats."""
+        return self.unit_energies(x).sum(-1)
+
+    def cgf(self, inputs: Columns) -> Float[Array, "..."]:
+        """Return Γ(I), the sum of the unit cgfs, in nats."""
+        return self.unit_cgfs(inputs).sum(-1)
+
+    # ---------------------------------------------------------------- what follows
 
     @property
-    @abstractmethod
-    def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """The lowest and highest value of each column, two arrays of shape (columns,).
+    def n_units(self) -> int:
+        """The number of units, which is the number of columns of rows in the user's coding."""
+        return self.coding.n_units
 
-        They are ±∞ where a column is unbounded.
-        """
+    @property
+    def n_states(self) -> int | None:
+        """The number of joint states of an `AbstractEnumerable`; None if it is no finite one."""
+        return None
 
-    @abstractmethod
-    def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the entries of (finite) rows in the user's coding outside the domain."""
+    @property
+    def is_exact_in_bfloat16(self) -> bool:
+        """Whether every state is made of small whole numbers, which bfloat16 holds exactly."""
+        return self.coding.holds_small_integers
 
-    @abstractmethod
-    def domain(self, unit: int) -> str:
-        """Describe the values of this unit: "a Bernoulli unit takes values in [0, 1]"."""
-
-    # ---------------------------------------------------------------- what some layers override
+    @property
+    def dtype(self) -> Any:
+        """The floating-point type of the layer's parameters."""
+        return jax.tree.leaves(self)[0].dtype
 
     @property
     def form(self) -> tuple:
@@ -116,242 +140,29 @@ class AbstractLayer(eqx.Module):
         return (jax.tree.structure(self), *data)
 
     @property
-    def n_units(self) -> int:
-        """The number of units, which is the number of columns of rows in the user's coding."""
-        return self.size
-
-    @property
-    def n_states(self) -> int | None:
-        """The number of joint states of a discrete layer; None for continuous states."""
-        return None
-
-    @property
-    def is_exact_in_bfloat16(self) -> bool:
-        """Whether every state is made of small whole numbers, which bfloat16 holds exactly."""
-        return False
-
-    def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
-        """Return the joint states with these indices, 0 to `n_states` − 1 (discrete layers)."""
-        raise InputError(f"{self}: its states are a continuum and cannot be enumerated.")
-
-    def proposals(
-        self, x: Float[Array, "*batch columns"]
-    ) -> tuple[Integer[np.ndarray, "proposals few"], Float[Array, "*batch proposals few"]]:
-        """Return every single-site proposal from `x`: none for continuous states.
-
-        A proposal changes exactly one unit. It consists of the few columns that change, the same
-        for all `x`, and of what is added to each of them. The proposals of a unit lead to all of
-        its other states. A column that only pads a proposal has the change 0.
-        """
-        if self.n_states is not None:
-            raise NotImplementedError(
-                f"{type(self).__name__}.proposals, which a discrete layer needs"
-            )
-        return np.zeros((0, 1), int), jnp.zeros((*x.shape[:-1], 0, 1), x.dtype)
-
-    def encode(self, rows: Any) -> Float[Array, "*batch columns"]:
-        """Turn rows in the user's coding into states. Traceable; `validate` checks the rows."""
-        return jnp.asarray(rows, self.dtype)
-
-    def decode(self, x: Any) -> np.ndarray:
-        """Turn states into rows in the user's coding, in the smallest type that holds them."""
-        return np.asarray(x)
-
-    @property
-    def curvature(self) -> Float[Array, " columns"]:
-        """A curvature c such that U(x) grows at least as ½cx² for large |x|; ∞ if bounded.
-
-        One entry for each column. Whether a model's Z is finite depends on both layers and W: see
-        `finite_z`. For unbounded columns the default is 0, which guarantees nothing; a layer
-        overrides it where a larger value is known.
-        """
-        low, high = self.support
-        return from_numpy(
-            np.where(np.isfinite(low) & np.isfinite(high), np.inf, 0.0).astype(self.dtype)
-        )
-
-    def project(self) -> "AbstractLayer":
-        """Move parameters that an optimiser's step took out of the domain back into it."""
-        return self
-
-    @property
-    def gaussian_parameters(self) -> tuple[Array, Array] | None:
-        """(b, γ) where the energy is ½γx² − bx on the whole line; None where it is not."""
-        return None
-
-    @property
-    def correlated(self) -> Integer[np.ndarray, " some"]:
-        """Real columns that depend on one another; they need `whitening` and `along`."""
-        return np.zeros(0, int)
-
-    @property
-    def whitening(self) -> Float[Array, "some some"]:
-        """S, where SSᵀ is the covariance of the `correlated` columns without inputs."""
-        return jnp.zeros((0, 0))
-
-    def along(self, basis: Float[Array, "some some"]) -> "AbstractLayer":
-        """Return the layer of y, where x = S y are the `correlated` columns: a linear map."""
-        return self
-
-    def confined(self, variance: float) -> "AbstractLayer":
-        """Return the layer with no more variance in any direction of the `correlated` columns."""
-        return self
-
-    @property
-    def blocks(self) -> Integer[np.ndarray, " units"]:
-        """The number of each unit's block: units of different blocks are independent.
-
-        Usually each unit is a block of its own. Where it is not, the sums of `unit_energies` and of
-        `unit_cgfs` over a block have a meaning, and how a block's value is shared out has none.
-        Such a layer defines `unit_cgfs_given` and `sample_given` too.
-        """
-        return np.arange(self.n_units)
-
-    @property
-    def has_independent_units(self) -> bool:
-        """Whether each unit is a block of its own."""
-        return len(np.unique(self.blocks)) == self.n_units
-
-    def unit_cgfs_given(
-        self,
-        inputs: Float[Array, "*batch columns"],
-        known: Bool[Array, "*rows units"],
-        values: Float[Array, "*rows columns"],
-    ) -> Float[Array, "*all units"]:
-        """Return each unit's cgf if the `known` units are held at their `values`.
-
-        A known unit has I·x − U(x) instead of the integral over x. The value of a block is at its
-        known units and at its first other unit.
-        """
-        held = self.fold(inputs * values) - self.unit_energies(values)
-        return jnp.where(known, held, self.unit_cgfs(inputs))
-
-    def sample_given(
-        self,
-        inputs: Float[Array, "*batch columns"],
-        known: Bool[Array, "*rows units"],
-        values: Float[Array, "*rows columns"],
-        *,
-        key: PRNGKeyArray,
-    ) -> Float[Array, "*all columns"]:
-        """Draw the units that are not `known` given those that are; these keep their values."""
-        return jnp.where(self.spread(known), values, self.sample(inputs, key=key))
-
-    def mean_given(
-        self,
-        inputs: Float[Array, "*batch columns"],
-        known: Bool[Array, "*rows units"],
-        values: Float[Array, "*rows columns"],
-    ) -> Float[Array, "*all columns"]:
-        """Return ⟨x⟩ given the `known` units; these have their values."""
-        if self.has_independent_units:
-            return jnp.where(self.spread(known), values, self.mean(inputs))
-        return jax.grad(lambda i: self.unit_cgfs_given(i, known, values).sum())(inputs)
-
-    def variance_given(
-        self,
-        inputs: Float[Array, "*batch columns"],
-        known: Bool[Array, "*rows units"],
-        values: Float[Array, "*rows columns"],
-    ) -> Float[Array, "*all columns"]:
-        """Return each column's variance given the `known` units, whose own is 0."""
-        if self.has_independent_units:
-            return jnp.where(self.spread(known), 0.0, self.variance(inputs))
-        mean = functools.partial(self.mean_given, known=known, values=values)
-        return derivatives_of_means(mean, inputs, self.blocks, self.spread)
-
-    @property
-    def n_totals(self) -> int:
-        """How many numbers a row brings with it that the model takes as given; usually none."""
-        return 0
-
-    def totals(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch totals"]:
-        """Return what the model takes as given of states, such as a document's length."""
-        return jnp.zeros((*x.shape[:-1], 0), x.dtype)
-
-    def with_totals(self, totals: Float[Array, "*batch totals"]) -> "AbstractLayer":
-        """Return the layer of states that have these totals, one for each row."""
-        return self
-
-    def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
-        """Sum the columns of each unit."""
-        return x
-
-    def spread(self, x: Array) -> Array:
-        """Repeat each unit's entry over the columns of that unit: (..., units) → (..., columns)."""
-        return x
-
-    @property
-    def is_rescalable(self) -> np.ndarray:
-        """Which units may be rescaled, as a mask: scale · x has a layer of the same type."""
-        return np.zeros(self.n_units, bool)
-
-    @property
-    def is_shiftable(self) -> np.ndarray:
-        """Which units may be shifted, as a mask: x + offset has a layer of the same type."""
-        return np.zeros(self.n_units, bool)
-
-    def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractLayer":
-        """Return the layer of scale · x + offset, with a scale and an offset for each unit.
-
-        Units that can be neither rescaled nor shifted accept only a scale of 1 and an offset of 0.
-
-        Raises:
-            InputError: naming the first unit that cannot be rescaled or shifted.
-        """
-        self.check_rescaling(scale, offset)
-        return self
-
-    # ---------------------------------------------------------------- what follows from it
-
-    def check_rescaling(self, scale: np.ndarray, offset: np.ndarray) -> None:
-        """Raise InputError unless each unit can be rescaled and shifted by its scale and offset."""
-        check_rescaling(self, scale, offset)
-
-    def energy(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch"]:
-        """Return U(x), the sum of the unit energies, in nats."""
-        return self.unit_energies(x).sum(-1)
-
-    def cgf(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "..."]:
-        """Return Γ(I), the sum of the unit cgfs, in nats."""
-        return self.unit_cgfs(inputs).sum(-1)
-
-    def alternatives(
-        self, x: Float[Array, "*batch columns"]
-    ) -> Float[Array, "*batch proposals columns"]:
-        """Return all states that differ from `x` in exactly one unit (discrete layers)."""
-        columns, changes = self.proposals(x)
-        along = np.arange(len(columns))[:, None]
-        every = jnp.broadcast_to(x[..., None, :], (*x.shape[:-1], len(columns), x.shape[-1]))
-        return every.at[..., along, columns].add(changes)
-
-    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
-        """Return ⟨x⟩ = Γ′(I)."""
-        return jax.grad(lambda i: self.unit_cgfs(i).sum())(inputs)
-
-    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
-        """Return each column's variance, the diagonal of Γ″(I)."""
-        return derivatives_of_means(self.mean, inputs, self.blocks, self.spread)
-
-    @property
-    def dtype(self) -> Any:
-        """The floating-point type of the layer's parameters."""
-        return jax.tree.leaves(self)[0].dtype
-
-    @property
     def zero_inputs(self) -> Float[Array, " columns"]:
         """A constant input of zero: `mean(zero_inputs)` is the mean of the layer by itself."""
         return from_numpy(np.zeros(self.size, self.dtype))
 
-    def sample_without_inputs(
-        self, shape: Sequence[int], *, key: PRNGKeyArray
-    ) -> Float[Array, "*batch columns"]:
+    def sample_without_inputs(self, shape: Sequence[int], *, key: PRNGKeyArray) -> Columns:
         """Draw states of the layer by itself, without inputs, with the batch axes `shape`."""
         return self.sample(jnp.broadcast_to(self.zero_inputs, (*shape, self.size)), key=key)
 
-    def as_states(self, x: Any, name: str) -> Array:
-        """Return states: `x` itself, or its encoding if it has one column for each unit."""
-        return checked_states(self, x, name)
+    def fold(self, x: Columns) -> Units:
+        """Sum the columns of each unit."""
+        return self.coding.fold(x)
+
+    def spread(self, x: Any) -> Any:
+        """Repeat each unit's entry over the columns of that unit: (..., units) → (..., columns)."""
+        return self.coding.spread(x)
+
+    def encode(self, rows: Any) -> Columns:
+        """Turn rows in the user's coding into states. Traceable; `validate` checks the rows."""
+        return self.coding.encode(rows, self.dtype)
+
+    def decode(self, x: Any) -> np.ndarray:
+        """Turn states into rows in the user's coding, in the smallest type that holds them."""
+        return self.coding.decode(x)
 
     def validate(
         self, rows: Any, name: str = "data", first_row: int = 0, *, missing: bool = False
@@ -367,7 +178,24 @@ class AbstractLayer(eqx.Module):
         Raises:
             InputError: a wrong shape, an entry that is not finite, or one outside the domain.
         """
-        return checked_rows(self, rows, name, first_row, missing)
+        return validated(self.coding, str(self), rows, name, first_row, missing)
+
+    def as_states(self, x: Any, name: str) -> Columns:
+        """Return states: `x` itself, or its encoding if it has one column for each unit.
+
+        Raises:
+            InputError: the last axis fits neither states nor rows in the user's coding.
+        """
+        width = jnp.shape(x)[-1:]
+        if width == (self.size,):
+            is_floating = jnp.issubdtype(jnp.result_type(x), jnp.floating)
+            return x if is_floating else jnp.asarray(x, self.dtype)
+        if width == (self.n_units,):
+            return self.encode(x)
+        also = "" if self.n_units == self.size else f", or {self.n_units} for codes"
+        raise InputError(
+            f"Expected {name} with trailing size {self.size}{also}; got shape {jnp.shape(x)}."
+        )
 
     def __str__(self) -> str:
         """Return the type and the number of units, for messages."""
@@ -381,3 +209,17 @@ class AbstractLayer(eqx.Module):
     def from_fields(cls, **fields: Any) -> "AbstractLayer":
         """Build a layer from its dataclass fields, as a model file stores them."""
         return cls(**fields)
+
+
+class AbstractBiased(AbstractLayer):
+    """A layer whose energy has a term −b·x, so that inputs are added to the bias b."""
+
+    bias: eqx.AbstractVar[Array]
+
+    def shift(self, delta: Columns) -> "AbstractBiased":
+        """Add `delta` to the bias."""
+        return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
+
+    def base(self) -> "AbstractBiased":
+        """Return the layer with a bias of 0, and its other parameters, such as a precision."""
+        return eqx.tree_at(lambda layer: layer.bias, self, jnp.zeros_like(self.bias))

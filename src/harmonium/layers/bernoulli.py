@@ -3,11 +3,9 @@
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Float
 
-from .base_arrays import weighted_mean
-from .base_bernoulli import AbstractBernoulli
+from .arrays import Rows, RowWeights, weighted_mean
+from .discrete import AbstractBernoulli
 from .registry import register_layer
 
 
@@ -32,17 +30,7 @@ class Bernoulli(AbstractBernoulli):
     def __init__(self, size: int, bias: Any = None):
         super().__init__(size, bias)
 
-    def fit_moments(
-        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
-    ) -> "Bernoulli":
+    def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Bernoulli":
         """Set b = logit p with p = (n m + 1/2) / (n + 1), m the mean of n rows."""
         mean, n = weighted_mean(x, weights)
         return Bernoulli(self.size, jnp.log(n * mean + 0.5) - jnp.log(n * (1.0 - mean) + 0.5))
-
-    def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the entries outside [0, 1]."""
-        return (rows < 0) | (rows > 1)
-
-    def domain(self, unit: int) -> str:
-        """Describe the values of a unit."""
-        return "a Bernoulli unit takes values in [0, 1]"

@@ -11,15 +11,17 @@ from jaxtyping import Array, Float
 
 from .._numerics import softplus
 from ..checks import positive_integer
-from .base_arrays import parameter, weighted_mean
-from .base_discrete import EXACT_IN_BFLOAT16, AbstractDiscrete
+from .arrays import Columns, Rows, RowWeights, Units, parameter, weighted_mean
+from .base import AbstractBiased
+from .coding import AbstractCoding, Numbers
+from .discrete import AbstractDiscrete
 
 # Draws and proposals compute something for each count of each unit; of more trials, a model file
 # of a few bytes could ask for all memory. A normal or Poisson unit then does as well.
 MOST_TRIALS = 2**16 - 1
 
 
-class Binomial(AbstractDiscrete):
+class Binomial(AbstractDiscrete, AbstractBiased):
     r"""Counts x ∈ {0, …, n}: U(x) = −log C(n, x) − b·x, Γ(I) = Σ n·log(1 + e^(I + b)).
 
     With t = I + b the mean is n·σ(t) and the variance n·σ(t)·σ(−t). A unit is the sum of n binary
@@ -58,6 +60,18 @@ class Binomial(AbstractDiscrete):
         """0 to n."""
         return tuple(map(float, range(self.total + 1)))
 
+    @property
+    def coding(self) -> AbstractCoding:
+        """Whole numbers from 0 to n."""
+        return Numbers(
+            self.size,
+            f"a Binomial unit takes whole numbers from 0 to {self.total}",
+            0.0,
+            float(self.total),
+            is_whole=True,
+            stored=np.min_scalar_type(self.total),
+        )
+
     def _logits(self, inputs: Array) -> Float[Array, "values *batch units"]:
         """Return log C(n, x) + x t at t = I + b for each count x."""
         t = inputs + self.bias
@@ -65,67 +79,32 @@ class Binomial(AbstractDiscrete):
         logs = np.reshape(_log_choices(self.total), counts.shape)
         return jnp.asarray(counts, t.dtype) * t + jnp.asarray(logs, t.dtype)
 
-    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def unit_energies(self, x: Columns) -> Units:
         """Return −log C(n, x_i) − b_i x_i."""
         log_factorial = jax.scipy.special.gammaln
         rest = self.total - x
         arranged = log_factorial(x + 1.0) + log_factorial(rest + 1.0)
         return arranged - log_factorial(self.total + 1.0) - self.bias * x
 
-    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def unit_cgfs(self, inputs: Columns) -> Units:
         """Return n log(1 + e^t) at t = I + b."""
         return self.total * softplus(inputs + self.bias)
 
-    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def mean(self, inputs: Columns) -> Columns:
         """Return n σ(t)."""
         return self.total * jax.nn.sigmoid(inputs + self.bias)
 
-    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def variance(self, inputs: Columns) -> Columns:
         """Return n σ(t) σ(−t), accurate in both tails."""
         t = inputs + self.bias
         return self.total * jax.nn.sigmoid(t) * jax.nn.sigmoid(-t)
 
-    def shift(self, delta: Float[Array, "*batch columns"]) -> "Binomial":
-        """Add `delta` to the bias."""
-        return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
-
-    def fit_moments(
-        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
-    ) -> "Binomial":
+    def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Binomial":
         """Set b = logit p with p = (N m/n + ½)/(N + 1), m the mean of N rows."""
         mean, rows = weighted_mean(x, weights)
         up = rows * mean / self.total + 0.5
         down = rows * (1.0 - mean / self.total) + 0.5
         return Binomial(self.size, self.total, jnp.log(up) - jnp.log(down))
-
-    @property
-    def n_states(self) -> int:
-        """(n + 1) to the power of the number of units."""
-        return (self.total + 1) ** self.size
-
-    @property
-    def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """0 and n."""
-        return np.zeros(self.size), np.full(self.size, float(self.total))
-
-    @property
-    def is_exact_in_bfloat16(self) -> bool:
-        """Whether n is small."""
-        return self.total <= EXACT_IN_BFLOAT16
-
-    def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the entries that are not whole numbers from 0 to n."""
-        return (rows < 0) | (rows > self.total) | (rows != np.floor(rows))
-
-    def domain(self, unit: int) -> str:
-        """Describe the values of a unit."""
-        return f"a Binomial unit takes whole numbers from 0 to {self.total}"
-
-    def decode(self, x: Any) -> np.ndarray:
-        """Return whole numbers, in the smallest type that holds them."""
-        kinds = (np.uint8, np.uint16, np.uint32)
-        kind = next(kind for kind in kinds if self.total <= np.iinfo(kind).max)
-        return np.rint(np.asarray(x)).astype(kind)
 
 
 @functools.cache

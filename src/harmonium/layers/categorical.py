@@ -12,8 +12,9 @@ from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from .._numerics import from_numpy, product
 from ..errors import InputError
-from .base_arrays import parameter, places_in, weighted_mean
-from .base_one_hot import AbstractOneHot
+from .arrays import Columns, Proposals, Rows, RowWeights, Units, parameter, weighted_mean
+from .coding import Codes
+from .discrete import AbstractOneHot
 from .registry import register_layer
 
 TINIEST = float(np.finfo(np.float32).tiny)
@@ -72,76 +73,52 @@ class Categorical(AbstractOneHot):
         return sum(self.counts)
 
     @property
-    def n_units(self) -> int:
-        """The number of units."""
-        return len(self.counts)
+    def coding(self) -> Codes:
+        """A code of 0 to q_i − 1 for each unit; one-hot in states."""
+        return Codes(self.counts)
 
-    @property
-    def _units(self) -> Integer[np.ndarray, " columns"]:
-        """The unit of each column."""
-        return np.repeat(np.arange(self.n_units), self.counts)
-
-    @property
-    def _codes(self) -> Integer[np.ndarray, " columns"]:
-        """The code that each column stands for."""
-        return places_in(self._units)
-
-    def _first_columns(self) -> Integer[np.ndarray, " units"]:
-        return np.cumsum((0, *self.counts[:-1]))
-
-    def _highest(self, x: Array) -> Float[Array, "*batch units"]:
+    def _highest(self, x: Array) -> Units:
         """Return the largest entry of each unit's columns."""
         columns = jnp.moveaxis(x, -1, 0)
-        found = jax.ops.segment_max(columns, self._units, self.n_units, indices_are_sorted=True)
-        return jax.lax.stop_gradient(jnp.moveaxis(found, 0, -1))
+        units = self.coding.units
+        highest = jax.ops.segment_max(columns, units, self.n_units, indices_are_sorted=True)
+        return jax.lax.stop_gradient(jnp.moveaxis(highest, 0, -1))
 
-    def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
-        """Sum over the states of each unit; NaN stays within its unit."""
-        columns = jnp.moveaxis(x, -1, 0)
-        found = jax.ops.segment_sum(columns, self._units, self.n_units, indices_are_sorted=True)
-        return jnp.moveaxis(found, 0, -1)
-
-    def _sums(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def _sums(self, x: Columns) -> Units:
         """Return the same for finite numbers, faster."""
-        member = self._units[:, None] == np.arange(self.n_units)
+        member = self.coding.units[:, None] == np.arange(self.n_units)
         return product(x, jnp.asarray(member, x.dtype))
 
-    def spread(self, x: Array) -> Array:
-        """Repeat each unit's entry over its states."""
-        return x[..., self._units]
-
-    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def unit_cgfs(self, inputs: Columns) -> Units:
         """Return log Σ_a e^(I_ia + b_ia)."""
         logits = inputs + self.bias
         highest = self._highest(logits)
         return highest + jnp.log(self._sums(jnp.exp(logits - self.spread(highest))))
 
-    def _odds(self, inputs: Array) -> Float[Array, "*batch columns"]:
+    def _odds(self, inputs: Array) -> Columns:
         """Return e^(I + b) of each state, divided by the largest of its unit."""
         logits = inputs + self.bias
         return jnp.exp(logits - self.spread(self._highest(logits)))
 
-    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def mean(self, inputs: Columns) -> Columns:
         """Return each state's probability, the softmax over a unit's states."""
         odds = self._odds(inputs)
         return odds / self.spread(self._sums(odds))
 
-    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def variance(self, inputs: Columns) -> Columns:
         """Return p(1 − p) for each column, with 1 − p summed from a unit's other states."""
         odds = self._odds(inputs)
-        others = (self._units[:, None] == self._units) & ~np.eye(self.size, dtype=bool)
+        others = (self.coding.units[:, None] == self.coding.units) & ~np.eye(self.size, dtype=bool)
         rest = product(odds, jnp.asarray(others, odds.dtype))
         return odds * rest / self.spread(self._sums(odds)) ** 2
 
-    def sample(
-        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
-    ) -> Float[Array, "*batch columns"]:
+    def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw each unit's state as the first of waiting times with the states' odds as rates."""
         odds = self._odds(inputs)
         times = jax.random.exponential(key, odds.shape, odds.dtype)
         speeds = odds / jnp.maximum(times, TINIEST)
         is_first = speeds == self.spread(self._highest(speeds))
-        ranks = jnp.where(is_first, -self._codes.astype(odds.dtype), -jnp.inf)
+        ranks = jnp.where(is_first, -self.coding.codes.astype(odds.dtype), -jnp.inf)
         return (ranks == self.spread(self._highest(ranks))).astype(odds.dtype)  # of ties the lowest
 
     @property
@@ -149,7 +126,7 @@ class Categorical(AbstractOneHot):
         """The number of joint states, the product of the numbers of states."""
         return math.prod(self.counts)
 
-    def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
+    def states(self, indices: Integer[Array, "*batch"]) -> Columns:
         """Return the digits of the indices in the mixed radix q_0, q_1, …, one-hot."""
         if self.n_states > 2**31:
             raise InputError(
@@ -160,49 +137,26 @@ class Categorical(AbstractOneHot):
         counts = np.array(self.counts, np.uint32)
         return self.encode((indices[..., None].astype(jnp.uint32) // steps) % counts)
 
-    def proposals(
-        self, x: Float[Array, "*batch columns"]
-    ) -> tuple[Integer[np.ndarray, "proposals few"], Float[Array, "*batch proposals few"]]:
+    def proposals(self, x: Columns) -> Proposals:
         """Return the proposals that put one unit into one of its q_i − 1 other states."""
-        most, columns, sources = max(self.counts), [], []
-        for first, count in zip(self._first_columns(), self.counts, strict=True):
+        most = max(self.counts)
+        columns = []
+        sources = []
+        for first, count in zip(self.coding.first_columns, self.counts, strict=True):
             own = first + np.arange(count)
             for step in range(1, count):
                 columns.append(np.pad(own, (0, most - count), mode="edge"))
                 sources.append(np.pad(np.roll(own, step), (0, most - count), mode="edge"))
-        places, taken = np.array(columns), np.array(sources)
+        places = np.array(columns)
+        taken = np.array(sources)
         is_pad = np.zeros(places.shape, bool)
         is_pad[:, 1:] = places[:, 1:] == places[:, :-1]
         return places, jnp.where(is_pad, 0, x[..., taken] - x[..., places])
 
-    def fit_moments(
-        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
-    ) -> "Categorical":
+    def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Categorical":
         """Set b = log p with p = (n m + 1/q) / (n + 1), centred over each unit's states."""
         mean, n = weighted_mean(x, weights)
         counts = from_numpy(np.array(self.counts, self.dtype))
         logs = jnp.log((n * mean + 1.0 / self.spread(counts)) / (n + 1.0))
         bias = logs - self.spread(self._sums(logs) / counts)
         return eqx.tree_at(lambda layer: layer.bias, self, bias)
-
-    def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the codes that are not whole numbers from 0 to q_i − 1."""
-        return (rows < 0) | (rows >= np.array(self.counts)) | (rows != np.floor(rows))
-
-    def domain(self, unit: int) -> str:
-        """Describe the values of a unit."""
-        return f"this unit takes integer codes from 0 to {self.counts[unit] - 1}"
-
-    def encode(self, rows: Any) -> Float[Array, "*batch columns"]:
-        """Write integer codes as one-hot columns."""
-        codes = self.spread(jnp.asarray(rows, jnp.int32))
-        return (codes == self._codes).astype(self.dtype)
-
-    def decode(self, x: Any) -> np.ndarray:
-        """Return integer codes, in the smallest type that holds them."""
-        array = np.asarray(x)
-        highest = np.maximum.reduceat(array, self._first_columns(), axis=-1)
-        is_highest = array == np.repeat(highest, self.counts, axis=-1)
-        codes = np.where(is_highest, self._codes, max(self.counts))
-        lowest = np.minimum.reduceat(codes, self._first_columns(), axis=-1)
-        return lowest.astype(np.min_scalar_type(max(self.counts) - 1))

@@ -10,10 +10,26 @@ from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
 from ..errors import InputError
 from ..parameters import data_field
+from .arrays import Columns, Units
 from .base import AbstractLayer
+from .capabilities import (
+    AbstractAffine,
+    AbstractBlocked,
+    blocks_of,
+    curvature,
+    is_rescalable,
+    is_shiftable,
+    mean_given,
+    projected,
+    rescaled,
+    sample_given,
+    unit_cgfs_given,
+    variance_given,
+)
+from .coding import AbstractCoding
 
 
-class AbstractPartial(AbstractLayer):
+class AbstractPartial(AbstractBlocked, AbstractAffine):
     """A wrapper around a layer some of whose units are not free.
 
     Most methods are those of the wrapped layer.
@@ -36,37 +52,34 @@ class AbstractPartial(AbstractLayer):
         return self.layer.size
 
     @property
-    def n_units(self) -> int:
-        """The number of units, free or not."""
-        return self.layer.n_units
+    def coding(self) -> AbstractCoding:
+        """The coding of the wrapped layer."""
+        return self.layer.coding
+
+    @property
+    def is_exact_in_bfloat16(self) -> bool:
+        """False: the values of held units may be fractions."""
+        return False
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
         """The blocks of the wrapped layer's units."""
-        return self.layer.blocks
+        return blocks_of(self.layer)
 
-    def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
-        """Sum the columns of each unit."""
-        return self.layer.fold(x)
+    def unit_cgfs_given(
+        self, inputs: Array, known: Array, values: Array
+    ) -> Float[Array, "*all units"]:
+        """Return each unit's cgf if more units are held, of independent ones."""
+        held = self.fold(inputs * values) - self.unit_energies(values)
+        return jnp.where(known, held, self.unit_cgfs(inputs))
 
-    def spread(self, x: Array) -> Array:
-        """Repeat each unit's entry over its columns."""
-        return self.layer.spread(x)
+    def sample_given(
+        self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
+    ) -> Float[Array, "*all columns"]:
+        """Draw the units if more units are held, of independent ones."""
+        return jnp.where(self.spread(known), values, self.sample(inputs, key=key))
 
-    @property
-    def n_totals(self) -> int:
-        """The number of totals of the wrapped layer."""
-        return self.layer.n_totals
-
-    def totals(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch totals"]:
-        """Return the totals of states of the wrapped layer."""
-        return self.layer.totals(x)
-
-    def with_totals(self, totals: Float[Array, "*batch totals"]) -> "AbstractPartial":
-        """Give the wrapped layer these totals."""
-        return eqx.tree_at(lambda partial: partial.layer, self, self.layer.with_totals(totals))
-
-    def shift(self, delta: Float[Array, "*batch columns"]) -> "AbstractPartial":
+    def shift(self, delta: Columns) -> "AbstractPartial":
         """Shift the wrapped layer."""
         return eqx.tree_at(lambda partial: partial.layer, self, self.layer.shift(delta))
 
@@ -76,53 +89,32 @@ class AbstractPartial(AbstractLayer):
         return eqx.tree_at(lambda partial: partial.layer, self, fitted)
 
     @property
-    def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """The lowest and highest values of the wrapped layer."""
-        return self.layer.support
-
-    @property
     def curvature(self) -> Float[Array, " columns"]:
         """The curvatures of the wrapped layer."""
-        return self.layer.curvature
+        return curvature(self.layer)
 
     @property
     def is_rescalable(self) -> np.ndarray:
         """Which units the wrapped layer can rescale."""
-        return self.layer.is_rescalable
+        return is_rescalable(self.layer)
 
     @property
     def is_shiftable(self) -> np.ndarray:
         """Which units the wrapped layer can shift."""
-        return self.layer.is_shiftable
+        return is_shiftable(self.layer)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractPartial":
         """Rescale the wrapped layer."""
-        changed = self.layer.rescaled(scale, offset)
+        changed = rescaled(self.layer, scale, offset)
         return eqx.tree_at(lambda partial: partial.layer, self, changed)
 
     def project(self) -> "AbstractPartial":
         """Project the wrapped layer."""
-        return eqx.tree_at(lambda partial: partial.layer, self, self.layer.project())
+        return eqx.tree_at(lambda partial: partial.layer, self, projected(self.layer))
 
-    def neutral(self) -> "AbstractPartial":
-        """Return the neutral layer with the same units held or left out."""
-        return eqx.tree_at(lambda partial: partial.layer, self, self.layer.neutral())
-
-    def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the entries outside the wrapped layer's domain."""
-        return self.layer.outside(rows)
-
-    def domain(self, unit: int) -> str:
-        """Describe the values of a unit as the wrapped layer does."""
-        return self.layer.domain(unit)
-
-    def encode(self, rows: Any) -> Float[Array, "*batch columns"]:
-        """Encode rows as the wrapped layer does."""
-        return self.layer.encode(rows)
-
-    def decode(self, x: Any) -> np.ndarray:
-        """Decode states as the wrapped layer does."""
-        return self.layer.decode(x)
+    def base(self) -> "AbstractPartial":
+        """Return the base of the wrapped layer, with the same units held or left out."""
+        return eqx.tree_at(lambda partial: partial.layer, self, self.layer.base())
 
 
 class Clamped(AbstractPartial):
@@ -146,7 +138,7 @@ class Clamped(AbstractPartial):
     """
 
     known: Bool[Array, "*batch units"] = data_field()
-    values: Float[Array, "*batch columns"] = data_field()
+    values: Columns = data_field()
 
     @classmethod
     def from_fields(cls, **fields: Any) -> "Clamped":
@@ -155,33 +147,31 @@ class Clamped(AbstractPartial):
         _check_widths(clamped, clamped.known, clamped.values)
         return clamped
 
-    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def unit_energies(self, x: Columns) -> Units:
         """Return the energies of the layer without the clamp."""
         return self.layer.unit_energies(x)
 
-    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*rows units"]:
+    def unit_cgfs(self, inputs: Columns) -> Float[Array, "*rows units"]:
         """Return I·x − U(x) at a known unit's value, and Γ(I) for a free unit, for each row."""
         values = jax.lax.stop_gradient(self.values)  # data, not parameters
-        return self.layer.unit_cgfs_given(inputs, self.known, values)
+        return unit_cgfs_given(self.layer, inputs, self.known, values)
 
-    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*rows columns"]:
+    def mean(self, inputs: Columns) -> Float[Array, "*rows columns"]:
         """Return the means of the free units, and the values of the known ones."""
-        return self.layer.mean_given(inputs, self.known, jax.lax.stop_gradient(self.values))
+        return mean_given(self.layer, inputs, self.known, jax.lax.stop_gradient(self.values))
 
-    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*rows columns"]:
+    def variance(self, inputs: Columns) -> Float[Array, "*rows columns"]:
         """Return the variances of the free units, 0 for the known ones."""
-        return self.layer.variance_given(inputs, self.known, jax.lax.stop_gradient(self.values))
+        return variance_given(self.layer, inputs, self.known, jax.lax.stop_gradient(self.values))
 
-    def sample(
-        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
-    ) -> Float[Array, "*batch columns"]:
+    def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw the free units; the known ones keep their values."""
-        return self.layer.sample_given(inputs, self.known, self.values, key=key)
+        return sample_given(self.layer, inputs, self.known, self.values, key=key)
 
     @property
-    def curvature(self) -> Float[Array, "*batch columns"]:
+    def curvature(self) -> Columns:
         """The curvatures of the free units; ∞ for the known ones, which are bounded."""
-        return jnp.where(self.spread(self.known), jnp.inf, self.layer.curvature)
+        return jnp.where(self.spread(self.known), jnp.inf, curvature(self.layer))
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractPartial":
         """Rescale the wrapped layer and the values."""
@@ -216,24 +206,22 @@ class Masked(AbstractPartial):
         return masked
 
     @property
-    def _absent(self) -> tuple[Bool[Array, "*batch units"], Float[Array, "*batch columns"]]:
+    def _absent(self) -> tuple[Bool[Array, "*batch units"], Columns]:
         """Which units are held at 0, and the values of all columns."""
         shape = (*self.present.shape[:-1], self.size)
         return ~self.present, jnp.zeros(shape, self.dtype)
 
-    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*rows units"]:
+    def unit_energies(self, x: Columns) -> Float[Array, "*rows units"]:
         """Return the energies of the units that are present, 0 for the others."""
         return jnp.where(self.present, self.layer.unit_energies(x), 0.0)
 
-    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*rows units"]:
+    def unit_cgfs(self, inputs: Columns) -> Float[Array, "*rows units"]:
         """Return Γ(I) of the units that are present, 0 for the others."""
-        return jnp.where(self.present, self.layer.unit_cgfs_given(inputs, *self._absent), 0.0)
+        return jnp.where(self.present, unit_cgfs_given(self.layer, inputs, *self._absent), 0.0)
 
-    def sample(
-        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
-    ) -> Float[Array, "*batch columns"]:
+    def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw the units that are present; the columns of the others are 0."""
-        return self.layer.sample_given(inputs, *self._absent, key=key)
+        return sample_given(self.layer, inputs, *self._absent, key=key)
 
 
 def _check_widths(partial: AbstractPartial, mask: Array, values: Array | None = None) -> None:

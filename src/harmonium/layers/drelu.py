@@ -16,13 +16,23 @@ from .._numerics import (
     variance_half_line,
 )
 from ..checks import positive_integer
-from .base import AbstractLayer
-from .base_arrays import SMALLEST_PRECISION, mean_and_precision, parameter, precisions
+from .arrays import (
+    SMALLEST_PRECISION,
+    Columns,
+    Rows,
+    RowWeights,
+    Units,
+    mean_and_precision,
+    parameter,
+    precisions,
+)
+from .capabilities import AbstractAffine
+from .coding import AbstractCoding, Numbers
 from .registry import register_layer
 
 
 @register_layer("drelu", rows="reals")
-class DReLU(AbstractLayer):
+class DReLU(AbstractAffine):
     r"""Double rectified units: U(x) = Σ ½γ⁺x² − b⁺x where x > 0, and ½γ⁻x² − b⁻x where x < 0.
 
     With t⁺ = (I + b⁺)/√γ⁺, t⁻ = −(I + b⁻)/√γ⁻ and R(t) = ∫ exp(ty − ½y²) dy over y > 0,
@@ -69,44 +79,49 @@ class DReLU(AbstractLayer):
         self.precision_above = precisions(precision_above, (size,), "DReLU precision_above")
         self.precision_below = precisions(precision_below, (size,), "DReLU precision_below")
 
+    @property
+    def coding(self) -> AbstractCoding:
+        """Any finite number."""
+        return Numbers(self.size, "a DReLU unit takes finite numbers")
+
     def _sides(self, inputs: Array) -> tuple[Array, Array, Array, Array, Array]:
         """Return t and the width 1/√γ of either side, and the log odds of being above zero."""
         above, below = (jax.lax.rsqrt(g) for g in (self.precision_above, self.precision_below))
-        t_above, t_below = (inputs + self.bias_above) * above, -(inputs + self.bias_below) * below
+        t_above = (inputs + self.bias_above) * above
+        t_below = -(inputs + self.bias_below) * below
         odds = log_half_line(t_above) - log_half_line(t_below) + jnp.log(above / below)
         return t_above, above, t_below, below, odds
 
-    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def unit_energies(self, x: Columns) -> Units:
         """Return ½ γ_i x_i² − b_i x_i with the parameters of the side that x_i is on."""
         is_above = x > 0
         precision = jnp.where(is_above, self.precision_above, self.precision_below)
         bias = jnp.where(is_above, self.bias_above, self.bias_below)
         return 0.5 * precision * x**2 - bias * x
 
-    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def unit_cgfs(self, inputs: Columns) -> Units:
         """Return log [R(t⁺)/√γ⁺ + R(t⁻)/√γ⁻]."""
         t_above, above, t_below, below, _ = self._sides(inputs)
         logs = log_half_line(t_above) + jnp.log(above), log_half_line(t_below) + jnp.log(below)
         return jnp.logaddexp(*logs)
 
-    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def mean(self, inputs: Columns) -> Columns:
         """Return p⁺m⁺ − p⁻m⁻: the chance of either side times the mean distance on it."""
         t_above, above, t_below, below, odds = self._sides(inputs)
         up = jax.nn.sigmoid(odds) * mean_half_line(t_above) * above
         return up - jax.nn.sigmoid(-odds) * mean_half_line(t_below) * below
 
-    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def variance(self, inputs: Columns) -> Columns:
         """Return p⁺s⁺ + p⁻s⁻ + p⁺p⁻(m⁺ + m⁻)²: within the sides, and between them."""
         t_above, above, t_below, below, odds = self._sides(inputs)
-        p, q = jax.nn.sigmoid(odds), jax.nn.sigmoid(-odds)
+        p = jax.nn.sigmoid(odds)
+        q = jax.nn.sigmoid(-odds)
         within = p * variance_half_line(t_above) * above**2
         within += q * variance_half_line(t_below) * below**2
         apart = mean_half_line(t_above) * above + mean_half_line(t_below) * below
         return within + p * q * apart**2
 
-    def sample(
-        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
-    ) -> Float[Array, "*batch columns"]:
+    def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw the side, and then the distance from zero from a truncated normal density."""
         key_side, key_size = jax.random.split(key)
         t_above, above, t_below, below, odds = self._sides(inputs)
@@ -114,28 +129,21 @@ class DReLU(AbstractLayer):
         size = positive_normals(jnp.where(is_above, t_above, t_below), key=key_size)
         return size * jnp.where(is_above, above, -below)
 
-    def shift(self, delta: Float[Array, "*batch columns"]) -> "DReLU":
+    def shift(self, delta: Columns) -> "DReLU":
         """Add `delta` to both biases."""
         moved = self.bias_above + delta, self.bias_below + delta
         return eqx.tree_at(lambda layer: (layer.bias_above, layer.bias_below), self, moved)
 
-    def fit_moments(
-        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
-    ) -> "DReLU":
+    def fit_moments(self, x: Rows, weights: RowWeights = None) -> "DReLU":
         """Set mean and variance, with equal sides, to those of n rows and one of average spread."""
         mean, precision = mean_and_precision(x, weights)
         bias = mean * precision
         return DReLU(self.size, bias, bias, precision, precision)
 
-    def neutral(self) -> "DReLU":
+    def base(self) -> "DReLU":
         """Return the layer with biases of 0 and the same precisions: no flat density exists."""
         zeros = jnp.zeros_like(self.bias_above), jnp.zeros_like(self.bias_below)
         return eqx.tree_at(lambda layer: (layer.bias_above, layer.bias_below), self, zeros)
-
-    @property
-    def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """The whole real line."""
-        return np.full(self.size, -np.inf), np.full(self.size, np.inf)
 
     @property
     def curvature(self) -> Float[Array, " columns"]:
@@ -153,21 +161,12 @@ class DReLU(AbstractLayer):
         )
 
     @property
-    def is_rescalable(self) -> np.ndarray:
-        """Which units may be rescaled: all, since zero stays at zero."""
-        return np.ones(self.size, bool)
+    def is_shiftable(self) -> np.ndarray:
+        """Which units may be shifted: none, since zero stays at zero."""
+        return np.zeros(self.size, bool)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "DReLU":
         """Return the layer of s · x, s > 0, with b/s and γ/s² on either side."""
-        self.check_rescaling(scale, offset)
         s = jnp.asarray(scale, self.dtype)
         biases = self.bias_above / s, self.bias_below / s
         return DReLU(self.size, *biases, self.precision_above / s**2, self.precision_below / s**2)
-
-    def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask without a True: any finite number is in the domain."""
-        return np.zeros(rows.shape, bool)
-
-    def domain(self, unit: int) -> str:
-        """Describe the values of a unit."""
-        return "a DReLU unit takes finite numbers"

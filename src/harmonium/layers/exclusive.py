@@ -1,5 +1,6 @@
 """0/1 units in groups of which, as a rule, at most one is on."""
 
+import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -7,17 +8,42 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray, Shaped
+from jaxtyping import Array, Float, Integer, PRNGKeyArray, Shaped
 
 from .._numerics import log_expm1, product, softplus
 from ..errors import InputError
-from .base_arrays import parameter, weighted_mean
-from .base_bernoulli import AbstractBernoulli
+from .arrays import Columns, Rows, RowWeights, Units, parameter, weighted_mean
+from .capabilities import AbstractBlocked
+from .coding import AbstractCoding, AbstractNumbers
+from .discrete import AbstractBernoulli
 
-LOWEST_LOG, HALVINGS = -60.0, 40  # the interval of log c, and how often it is halved
+# the interval of log c, and how often it is halved
+LOWEST_LOG = -60.0
+HALVINGS = 40
 
 
-class Exclusive(AbstractBernoulli):
+@dataclasses.dataclass(frozen=True)
+class _StrictGroups(AbstractNumbers):
+    """0/1 units, at most one of which is on in each of the groups."""
+
+    groups: tuple[tuple[int, ...], ...] = ()
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Mark entries outside [0, 1], and those that break the rule."""
+        is_outside = super().outside(rows)
+        for group in self.groups:
+            on = rows[..., list(group)] > 0
+            is_outside[..., list(group)] |= on & (np.cumsum(on, axis=-1) > 1)
+        return is_outside
+
+    def describe(self, unit: int) -> str:
+        """Return the rule, for a unit of a group."""
+        if any(unit in group for group in self.groups):
+            return "an Exclusive unit is on only if no other unit of its group is"
+        return self.words
+
+
+class Exclusive(AbstractBernoulli, AbstractBlocked):
     r"""0/1 units in groups, such as the columns of a category: U(x) = −b·x + Σ_g κ_g (x_g − 1)₊.
 
     x_g is the number of units of group g that are on, and (·)₊ is the positive part: each unit that
@@ -70,14 +96,21 @@ class Exclusive(AbstractBernoulli):
         return f"Exclusive({self.size}, {len(self.groups)} groups)"
 
     @property
+    def coding(self) -> AbstractCoding:
+        """0 or 1; rows may hold fractions. If strict, only rows that keep the rule."""
+        groups = self.groups if self.strict else ()
+        words = "an Exclusive unit takes values in [0, 1]"
+        return _StrictGroups(self.size, words, 0.0, 1.0, stored=np.uint8, groups=groups)
+
+    @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
         """The group of each unit; a unit outside them has a block of its own, after the groups."""
-        found = np.full(self.size, -1)
+        numbers = np.full(self.size, -1)
         for number, group in enumerate(self.groups):
-            found[list(group)] = number
-        single = found < 0
-        found[single] = len(self.groups) + np.arange(single.sum())
-        return found
+            numbers[list(group)] = number
+        single = numbers < 0
+        numbers[single] = len(self.groups) + np.arange(single.sum())
+        return numbers
 
     def _costs(self) -> Float[Array, "*models blocks"]:
         """Return κ of each block: 0 for a single unit, where it has no effect."""
@@ -99,7 +132,7 @@ class Exclusive(AbstractBernoulli):
         """Return the least entry of each block."""
         return self._by_block(jax.ops.segment_min, x)
 
-    def _logits(self, inputs: Array) -> Float[Array, "*batch units"]:
+    def _logits(self, inputs: Array) -> Units:
         """Return I + b − κ of each unit: its log odds where another one of its group is on."""
         return inputs + self.bias - self._costs()[..., self.blocks]
 
@@ -115,31 +148,28 @@ class Exclusive(AbstractBernoulli):
         """Return the first unit of each block."""
         return np.unique(self.blocks, return_index=True)[1]
 
-    def energy(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch"]:
+    def energy(self, x: Columns) -> Float[Array, "*batch"]:
         """Return −b·x + Σ_g κ_g (x_g − 1)₊, in nats."""
         return self._energies_beyond(x).sum(-1) - (self.bias * x).sum(-1)
 
-    def cgf(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch"]:
+    def cgf(self, inputs: Columns) -> Float[Array, "*batch"]:
         """Return Σ_g log(1 + e^κ_g (e^S_g − 1)), in nats."""
         return self._block_cgfs(inputs).sum(-1)
 
     def _block_cgfs(self, inputs: Array) -> Float[Array, "*batch blocks"]:
         return softplus(self._log_any(self._sums(softplus(self._logits(inputs)))))
 
-    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def unit_energies(self, x: Columns) -> Units:
         """Return −b_i x_i; the first unit of a group also has the group's κ (x_g − 1)₊."""
         return (-self.bias * x).at[..., self._firsts()].add(self._energies_beyond(x))
 
-    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def unit_cgfs(self, inputs: Columns) -> Units:
         """Return each block's Γ at its first unit, and 0 at the others."""
         none = jnp.zeros_like(inputs + self.bias)
         return none.at[..., self._firsts()].set(self._block_cgfs(inputs))
 
     def unit_cgfs_given(
-        self,
-        inputs: Float[Array, "*batch columns"],
-        known: Bool[Array, "*rows units"],
-        values: Float[Array, "*rows columns"],
+        self, inputs: Array, known: Array, values: Array
     ) -> Float[Array, "*all units"]:
         """Return the cgfs with the known units held; a group with one of them on is independent.
 
@@ -156,14 +186,14 @@ class Exclusive(AbstractBernoulli):
         held = jnp.where(known, (inputs + self.bias) * values, 0.0)
         return held + jnp.where(at_first, of_rest[..., self.blocks], 0.0)
 
-    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def mean(self, inputs: Columns) -> Columns:
         """Return σ(I + b − κ) p(any) / (1 − e^−S) for each unit."""
         logits = self._logits(inputs)
         total = jnp.maximum(self._sums(softplus(logits)), jnp.finfo(logits.dtype).tiny)
-        share = jax.nn.sigmoid(self._log_any(total)) / -jnp.expm1(-total)
-        return jax.nn.sigmoid(logits) * share[..., self.blocks]
+        ratio = jax.nn.sigmoid(self._log_any(total)) / -jnp.expm1(-total)
+        return jax.nn.sigmoid(logits) * ratio[..., self.blocks]
 
-    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def variance(self, inputs: Columns) -> Columns:
         """Return p(1 − p) of each unit, with 1 − p summed from the states without the unit."""
         blocks = self.blocks
         rates = softplus(self._logits(inputs))
@@ -174,9 +204,7 @@ class Exclusive(AbstractBernoulli):
         off = jax.nn.sigmoid(-log_any) + jnp.exp(without) * jax.nn.sigmoid(log_any)
         return self.mean(inputs) * off
 
-    def sample(
-        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
-    ) -> Float[Array, "*batch columns"]:
+    def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw groups exactly, as arrivals in a unit of time.
 
         Given that any unit of a group is on, its units are independent ones with probabilities
@@ -188,28 +216,24 @@ class Exclusive(AbstractBernoulli):
         return self._arrived(rates, self._log_any(self._sums(rates)), key)
 
     def sample_given(
-        self,
-        inputs: Float[Array, "*batch columns"],
-        known: Bool[Array, "*rows units"],
-        values: Float[Array, "*rows columns"],
-        *,
-        key: PRNGKeyArray,
+        self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
     ) -> Float[Array, "*all columns"]:
         """Draw the units that are not known; they are independent where a known one is on."""
         rates = jnp.where(known, 0.0, softplus(self._logits(inputs)))
-        total, on = self._sums(rates), self._sums(jnp.where(known, values, 0.0))
+        total = self._sums(rates)
+        on = self._sums(jnp.where(known, values, 0.0))
         room = jnp.where(on >= 1.0, 0.0, self._costs() * (1.0 - on))
         drawn = self._arrived(rates, room + log_expm1(total), key)
         return jnp.where(known, values, drawn)
 
-    def _arrived(
-        self, rates: Float[Array, "*batch units"], log_any: Float[Array, "*batch blocks"], key: Any
-    ) -> Float[Array, "*batch units"]:
+    def _arrived(self, rates: Units, log_any: Float[Array, "*batch blocks"], key: Any) -> Units:
         """Draw which units have arrived at time 1, if any of a block has with these log odds."""
         key_any, key_time = jax.random.split(key)
         rates = jnp.maximum(rates, jnp.finfo(rates.dtype).tiny)
         times = jax.random.exponential(key_time, rates.shape, rates.dtype) / rates
-        first, total, blocks = self._least(times), self._sums(rates), self.blocks
+        first = self._least(times)
+        total = self._sums(rates)
+        blocks = self.blocks
         # 1 − e^(−S t) of the first arrival is uniform, and independent of which unit it is
         earliest = -jnp.log1p(jnp.expm1(-total * first) * -jnp.expm1(-total)) / total
         uniforms = jax.random.uniform(key_any, total.shape, total.dtype)
@@ -217,13 +241,11 @@ class Exclusive(AbstractBernoulli):
         drawn = (times - first[..., blocks] <= room[..., blocks]).astype(rates.dtype)
         return jnp.sqrt(drawn)  # see `below_sigmoid`
 
-    def neutral(self) -> "Exclusive":
+    def base(self) -> "Exclusive":
         """Return the layer without biases; the costs are kept, so that groups stay groups."""
         return eqx.tree_at(lambda layer: layer.bias, self, jnp.zeros_like(self.bias))
 
-    def fit_moments(
-        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
-    ) -> "Exclusive":
+    def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Exclusive":
         """Fit b and κ to the means of x and of (x_g − 1)₊, with one row more.
 
         That row is one of the states "none" or "one of them" of each group with probability ½, and
@@ -247,20 +269,6 @@ class Exclusive(AbstractBernoulli):
         bias = jnp.where(sizes[blocks] > 1, of_groups, of_singles)
         return Exclusive(self.size, self.groups, bias, costs[: len(self.groups)], self.strict)
 
-    def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the entries outside [0, 1]; if strict, of those that break the rule."""
-        found = (rows < 0) | (rows > 1)
-        for group in self.groups if self.strict else ():
-            on = rows[..., list(group)] > 0
-            found[..., list(group)] |= on & (np.cumsum(on, axis=-1) > 1)
-        return found
-
-    def domain(self, unit: int) -> str:
-        """Describe the values of a unit."""
-        if self.strict and self.blocks[unit] < len(self.groups):
-            return "an Exclusive unit is on only if no other unit of its group is"
-        return "an Exclusive unit takes values in [0, 1]"
-
 
 def _log_any_alone(
     shares: Float[Array, " units"], beyond: Float[Array, " blocks"], blocks: np.ndarray
@@ -281,8 +289,8 @@ def _log_any_alone(
         low, high = ends
         middle = 0.5 * (low + high)
         c = jnp.exp(middle)
-        each = jax.ops.segment_sum(curved(c[blocks] * shares), blocks, len(c))
-        is_below = beyond + (each - curved(c)) / c > 0
+        sums = jax.ops.segment_sum(curved(c[blocks] * shares), blocks, len(c))
+        is_below = beyond + (sums - curved(c)) / c > 0
         return jnp.where(is_below, middle, low), jnp.where(is_below, high, middle)
 
     lowest = jnp.full_like(beyond, LOWEST_LOG)

@@ -10,13 +10,24 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._numerics import LOG_2PI, normals
 from ..checks import positive_integer
-from .base import AbstractLayer
-from .base_arrays import SMALLEST_PRECISION, mean_and_precision, parameter, precisions
+from .arrays import (
+    SMALLEST_PRECISION,
+    Columns,
+    Rows,
+    RowWeights,
+    Units,
+    mean_and_precision,
+    parameter,
+    precisions,
+)
+from .base import AbstractBiased
+from .capabilities import AbstractAffine
+from .coding import AbstractCoding, Numbers
 from .registry import register_layer
 
 
 @register_layer("gaussian", rows="reals")
-class Gaussian(AbstractLayer):
+class Gaussian(AbstractBiased, AbstractAffine):
     """Real units: U(x) = Σ ½γx² − bx, Γ(I) = Σ (I + b)²/(2γ) + ½ log(2π/γ), ⟨x⟩ = (I + b)/γ.
 
     Both parameters are natural parameters: without inputs the mean is b/γ and the variance 1/γ. A
@@ -43,59 +54,38 @@ class Gaussian(AbstractLayer):
         self.bias = parameter(bias, (size,), "Gaussian bias")
         self.precision = precisions(precision, (size,), "Gaussian precision")
 
-    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    @property
+    def coding(self) -> AbstractCoding:
+        """Any finite number."""
+        return Numbers(self.size, "a Gaussian unit takes finite numbers")
+
+    def unit_energies(self, x: Columns) -> Units:
         """Return ½ γ_i x_i² − b_i x_i."""
         return 0.5 * self.precision * x**2 - self.bias * x
 
-    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def unit_cgfs(self, inputs: Columns) -> Units:
         """Return (I_i + b_i)²/(2γ_i) + ½ log(2π/γ_i)."""
         field = inputs + self.bias
         return 0.5 * (field**2 / self.precision + LOG_2PI - jnp.log(self.precision))
 
-    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def mean(self, inputs: Columns) -> Columns:
         """Return (I + b)/γ."""
         return (inputs + self.bias) / self.precision
 
-    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def variance(self, inputs: Columns) -> Columns:
         """Return 1/γ, whatever the inputs."""
         return jnp.broadcast_to(1.0 / self.precision, inputs.shape)
 
-    def sample(
-        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
-    ) -> Float[Array, "*batch columns"]:
+    def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw from the normal distribution with mean (I + b)/γ and variance 1/γ."""
         mean = self.mean(inputs)
         noise = normals(mean.shape, mean.dtype, key=key)
         return mean + noise * jax.lax.rsqrt(self.precision)
 
-    def shift(self, delta: Float[Array, "*batch columns"]) -> "Gaussian":
-        """Add `delta` to the bias."""
-        return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
-
-    def fit_moments(
-        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
-    ) -> "Gaussian":
+    def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Gaussian":
         """Set mean and variance to those of n rows and one more row of average spread."""
         mean, precision = mean_and_precision(x, weights)
         return Gaussian(self.size, mean * precision, precision)
-
-    def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask without a True: any finite number is in the domain."""
-        return np.zeros(rows.shape, bool)
-
-    def domain(self, unit: int) -> str:
-        """Describe the values of a unit."""
-        return "a Gaussian unit takes finite numbers"
-
-    @property
-    def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """The whole real line."""
-        return np.full(self.size, -np.inf), np.full(self.size, np.inf)
-
-    @property
-    def is_rescalable(self) -> np.ndarray:
-        """Which units may be rescaled: all."""
-        return np.ones(self.size, bool)
 
     @property
     def is_shiftable(self) -> np.ndarray:
@@ -107,8 +97,8 @@ class Gaussian(AbstractLayer):
 
         Its energy is ½γz² − bz at z = (x − m)/s, up to a constant.
         """
-        self.check_rescaling(scale, offset)
-        s, m = jnp.asarray(scale, self.dtype), jnp.asarray(offset, self.dtype)
+        s = jnp.asarray(scale, self.dtype)
+        m = jnp.asarray(offset, self.dtype)
         precision = self.precision / s**2
         new = self.bias / s + precision * m, precision
         return eqx.tree_at(lambda layer: (layer.bias, layer.precision), self, new)
@@ -122,10 +112,6 @@ class Gaussian(AbstractLayer):
     def gaussian_parameters(self) -> tuple[Array, Array]:
         """(b, γ) of every unit."""
         return self.bias, self.precision
-
-    def neutral(self) -> "Gaussian":
-        """Return the layer of the same precision with mean 0: a flat density has no finite Γ(0)."""
-        return eqx.tree_at(lambda layer: layer.bias, self, jnp.zeros_like(self.bias))
 
     def project(self) -> "Gaussian":
         """Keep the precision positive."""

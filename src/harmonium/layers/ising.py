@@ -6,17 +6,19 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Integer, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._numerics import below_sigmoid, log_2cosh
 from ..checks import positive_integer
-from .base_arrays import parameter, weighted_mean
-from .base_discrete import AbstractDiscrete
+from .arrays import Columns, Proposals, Rows, RowWeights, Units, parameter, weighted_mean
+from .base import AbstractBiased
+from .coding import AbstractCoding, Values
+from .discrete import AbstractDiscrete
 from .registry import register_layer
 
 
 @register_layer("ising", rows="spins")
-class Ising(AbstractDiscrete):
+class Ising(AbstractDiscrete, AbstractBiased):
     """Spins x ∈ {−1, +1}: U(x) = −b·x, Γ(I) = Σ log 2cosh(I + b), ⟨x⟩ = tanh(I + b).
 
     Attributes:
@@ -37,19 +39,24 @@ class Ising(AbstractDiscrete):
         self.size = positive_integer(size, "Ising size")
         self.bias = parameter(bias, (size,), "Ising bias")
 
-    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    @property
+    def coding(self) -> AbstractCoding:
+        """−1 and +1."""
+        return Values.of(self.size, "an Ising unit takes the values -1 and +1", self.values)
+
+    def unit_energies(self, x: Columns) -> Units:
         """Return −b_i x_i."""
         return -self.bias * x
 
-    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def unit_cgfs(self, inputs: Columns) -> Units:
         """Return log 2cosh(I_i + b_i)."""
         return log_2cosh(inputs + self.bias)
 
-    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def mean(self, inputs: Columns) -> Columns:
         """Return the magnetisation tanh(I + b)."""
         return jnp.tanh(inputs + self.bias)
 
-    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def variance(self, inputs: Columns) -> Columns:
         """Return 1/cosh²(x) at x = I + b, computed as 4 σ(2x) σ(−2x).
 
         The form 1 − tanh² would be inaccurate in the tails.
@@ -57,31 +64,17 @@ class Ising(AbstractDiscrete):
         field = 2.0 * (inputs + self.bias)
         return 4.0 * jax.nn.sigmoid(field) * jax.nn.sigmoid(-field)
 
-    def sample(
-        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
-    ) -> Float[Array, "*batch columns"]:
+    def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw +1 with probability σ(2(I + b)), else −1."""
         field = inputs + self.bias
         return 2.0 * below_sigmoid(2.0 * field, key=key) - 1.0
 
-    def shift(self, delta: Float[Array, "*batch columns"]) -> "Ising":
-        """Add `delta` to the bias."""
-        return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
-
-    def proposals(
-        self, x: Float[Array, "*batch columns"]
-    ) -> tuple[Integer[np.ndarray, "proposals few"], Float[Array, "*batch proposals few"]]:
+    def proposals(self, x: Columns) -> Proposals:
         """Return the proposals that flip one spin: x → −x."""
         return np.arange(self.size)[:, None], (-2.0 * x)[..., None]
 
-    def fit_moments(
-        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
-    ) -> "Ising":
+    def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Ising":
         """Set b = ½ logit p with p = (n (1 + m)/2 + 1/2) / (n + 1), m the mean of n rows."""
         mean, n = weighted_mean(x, weights)
         up, down = (0.5 * n * (1.0 + sign * mean) + 0.5 for sign in (1.0, -1.0))
         return Ising(self.size, 0.5 * (jnp.log(up) - jnp.log(down)))
-
-    def domain(self, unit: int) -> str:
-        """Describe the values of a unit."""
-        return "an Ising unit takes the values -1 and +1"

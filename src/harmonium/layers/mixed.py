@@ -1,5 +1,6 @@
 """Layers of different types side by side."""
 
+import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any
@@ -7,13 +8,100 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
+from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from ..errors import InputError
+from .arrays import Columns, Proposals, Rows, RowWeights, Units
 from .base import AbstractLayer
+from .capabilities import (
+    AbstractAffine,
+    AbstractBlocked,
+    AbstractCorrelated,
+    AbstractEnumerable,
+    blocks_of,
+    correlated,
+    curvature,
+    gaussian_parameters,
+    is_rescalable,
+    is_shiftable,
+    joint_states,
+    mean_given,
+    projected,
+    proposals_from,
+    rescaled,
+    sample_given,
+    takes_lengths,
+    unit_cgfs_given,
+    variance_given,
+)
+from .coding import AbstractCoding
 
 
-class Mixed(AbstractLayer):
+@dataclasses.dataclass(frozen=True)
+class _Joined(AbstractCoding):
+    """The units of several layers side by side."""
+
+    parts: tuple[AbstractCoding, ...]
+    sizes: tuple[int, ...]
+
+    @property
+    def n_units(self) -> int:
+        """The number of units of all parts."""
+        return sum(part.n_units for part in self.parts)
+
+    def columns(self, x: Any) -> list[Any]:
+        """Split the columns of states among the parts."""
+        return jnp.split(x, np.cumsum(self.sizes)[:-1].tolist(), axis=-1)
+
+    def units(self, rows: Any) -> list[Any]:
+        """Split the columns of rows in the user's coding among the parts."""
+        ends = np.cumsum([part.n_units for part in self.parts])
+        pairs = zip(self.parts, ends, strict=True)
+        return [rows[..., end - part.n_units : end] for part, end in pairs]
+
+    @property
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
+        """The lowest and highest values of all parts' columns."""
+        low, high = zip(*(part.support for part in self.parts), strict=True)
+        return np.concatenate(low), np.concatenate(high)
+
+    def fold(self, x: Columns) -> Units:
+        """Sum the columns of each unit."""
+        return self._joined(lambda part, piece: part.fold(piece), self.columns(x))
+
+    def spread(self, x: Any) -> Any:
+        """Repeat each unit's entry over its columns."""
+        return self._joined(lambda part, piece: part.spread(piece), self.units(x))
+
+    def encode(self, rows: Any, dtype: Any) -> Columns:
+        """Encode the columns of every part."""
+        return self._joined(lambda part, piece: part.encode(piece, dtype), self.units(rows))
+
+    def _joined(self, function: Callable[[AbstractCoding, Any], Array], pieces: list) -> Array:
+        """Apply a function to each part and its piece, and concatenate the results."""
+        results = [function(part, piece) for part, piece in zip(self.parts, pieces, strict=True)]
+        return jnp.concatenate(results, axis=-1)
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Mark the entries outside the domains of the parts."""
+        pairs = zip(self.parts, self.units(rows), strict=True)
+        return np.concatenate([part.outside(piece) for part, piece in pairs], axis=-1)
+
+    def decode(self, x: Any) -> np.ndarray:
+        """Decode the columns of every part; NumPy promotes to a type that holds them all."""
+        pairs = zip(self.parts, self.columns(x), strict=True)
+        return np.concatenate([part.decode(piece) for part, piece in pairs], axis=-1)
+
+    def describe(self, unit: int) -> str:
+        """Describe the values of a unit as its part does."""
+        for part in self.parts:
+            if unit < part.n_units:
+                return part.describe(unit)
+            unit -= part.n_units
+        raise IndexError(f"no unit {unit} beyond the last one")
+
+
+class Mixed(AbstractEnumerable, AbstractBlocked, AbstractAffine, AbstractCorrelated):
     """Several layers side by side, as one layer: every quantity is the parts', concatenated.
 
     Units of different parts are independent given the inputs, so energies and cgfs add. The columns
@@ -36,6 +124,14 @@ class Mixed(AbstractLayer):
         wrong = [part for part in parts if not isinstance(part, AbstractLayer)]
         if not parts or wrong:
             raise InputError(f"Mixed: expected one or more layers; got {parts!r}.")
+        # Chains of such a layer keep the lengths of their rows. Beside other columns, every product
+        # and every sum over rows would have to know which of them the length belongs to.
+        documents = [part for part in parts if takes_lengths(part)]
+        if documents:
+            raise InputError(
+                f"Mixed: {documents[0]} takes the length of a row as given, so it cannot stand"
+                " beside other layers; a model of documents has it as its only visible layer."
+            )
         self.parts = tuple(parts)
 
     @classmethod
@@ -53,134 +149,83 @@ class Mixed(AbstractLayer):
         return sum(part.size for part in self.parts)
 
     @property
-    def n_units(self) -> int:
-        """The number of units of all parts."""
-        return sum(part.n_units for part in self.parts)
-
-    def _columns(self, x: Array) -> list[Array]:
-        """Split the columns of states among the parts."""
-        return jnp.split(x, np.cumsum([part.size for part in self.parts])[:-1].tolist(), axis=-1)
-
-    def _units(self, rows: Any) -> list[Any]:
-        """Split the columns of rows in the user's coding among the parts."""
-        ends = np.cumsum([part.n_units for part in self.parts])
-        return [
-            rows[..., end - part.n_units : end] for part, end in zip(self.parts, ends, strict=True)
-        ]
+    def coding(self) -> _Joined:
+        """The codings of the parts."""
+        codings = tuple(part.coding for part in self.parts)
+        return _Joined(codings, tuple(part.size for part in self.parts))
 
     def _joined(self, function: Callable[[AbstractLayer, Array], Array], pieces: list) -> Array:
         """Apply a function to each part and its piece, and concatenate the results."""
         results = [function(part, piece) for part, piece in zip(self.parts, pieces, strict=True)]
         return jnp.concatenate(results, axis=-1)
 
-    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def unit_energies(self, x: Columns) -> Units:
         """Return the unit energies of all parts."""
-        return self._joined(lambda part, piece: part.unit_energies(piece), self._columns(x))
+        return self._joined(lambda part, piece: part.unit_energies(piece), self.coding.columns(x))
 
-    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def unit_cgfs(self, inputs: Columns) -> Units:
         """Return the unit cgfs of all parts."""
-        return self._joined(lambda part, piece: part.unit_cgfs(piece), self._columns(inputs))
+        return self._joined(lambda part, piece: part.unit_cgfs(piece), self.coding.columns(inputs))
 
-    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def mean(self, inputs: Columns) -> Columns:
         """Return the means of all parts."""
-        return self._joined(lambda part, piece: part.mean(piece), self._columns(inputs))
+        return self._joined(lambda part, piece: part.mean(piece), self.coding.columns(inputs))
 
-    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def variance(self, inputs: Columns) -> Columns:
         """Return the variances of all parts."""
-        return self._joined(lambda part, piece: part.variance(piece), self._columns(inputs))
+        return self._joined(lambda part, piece: part.variance(piece), self.coding.columns(inputs))
 
-    def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
-        """Sum the columns of each unit."""
-        return self._joined(lambda part, piece: part.fold(piece), self._columns(x))
-
-    def spread(self, x: Array) -> Array:
-        """Repeat each unit's entry over its columns."""
-        return self._joined(lambda part, piece: part.spread(piece), self._units(x))
-
-    @property
-    def n_totals(self) -> int:
-        """The totals of all parts."""
-        return sum(part.n_totals for part in self.parts)
-
-    def totals(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch totals"]:
-        """Return the totals of all parts."""
-        return self._joined(lambda part, piece: part.totals(piece), self._columns(x))
-
-    def with_totals(self, totals: Float[Array, "*batch totals"]) -> "Mixed":
-        """Give every part its totals."""
-        ends = np.cumsum([part.n_totals for part in self.parts])
-        each = zip(self.parts, ends, strict=True)
-        return Mixed(
-            *(part.with_totals(totals[..., end - part.n_totals : end]) for part, end in each)
-        )
-
-    def sample(
-        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
-    ) -> Float[Array, "*batch columns"]:
+    def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw the units of every part, each part with a key of its own."""
         keys = jax.random.split(key, len(self.parts))
-        pieces = zip(self._columns(inputs), keys, strict=True)
+        pieces = zip(self.coding.columns(inputs), keys, strict=True)
         return self._joined(lambda part, piece: part.sample(piece[0], key=piece[1]), list(pieces))
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
         """The blocks of the parts' units, numbered one part after the other."""
         ends = np.cumsum([0, *(part.n_units for part in self.parts)])
-        found = [part.blocks + end for part, end in zip(self.parts, ends[:-1], strict=True)]
-        return np.concatenate(found)
+        pairs = zip(self.parts, ends[:-1], strict=True)
+        return np.concatenate([blocks_of(part) + end for part, end in pairs])
 
     def unit_cgfs_given(
-        self,
-        inputs: Float[Array, "*batch columns"],
-        known: Bool[Array, "*rows units"],
-        values: Float[Array, "*rows columns"],
+        self, inputs: Array, known: Array, values: Array
     ) -> Float[Array, "*all units"]:
         """Return the unit cgfs of all parts with their known units held."""
         pieces = self._given(inputs, known, values)
-        return self._joined(lambda part, piece: part.unit_cgfs_given(*piece), pieces)
+        return self._joined(lambda part, piece: unit_cgfs_given(part, *piece), pieces)
 
     def mean_given(
-        self,
-        inputs: Float[Array, "*batch columns"],
-        known: Bool[Array, "*rows units"],
-        values: Float[Array, "*rows columns"],
+        self, inputs: Array, known: Array, values: Array
     ) -> Float[Array, "*all columns"]:
         """Return the means of all parts given their known units."""
         pieces = self._given(inputs, known, values)
-        return self._joined(lambda part, piece: part.mean_given(*piece), pieces)
+        return self._joined(lambda part, piece: mean_given(part, *piece), pieces)
 
     def variance_given(
-        self,
-        inputs: Float[Array, "*batch columns"],
-        known: Bool[Array, "*rows units"],
-        values: Float[Array, "*rows columns"],
+        self, inputs: Array, known: Array, values: Array
     ) -> Float[Array, "*all columns"]:
         """Return the variances of all parts given their known units."""
         pieces = self._given(inputs, known, values)
-        return self._joined(lambda part, piece: part.variance_given(*piece), pieces)
+        return self._joined(lambda part, piece: variance_given(part, *piece), pieces)
 
     def _given(self, inputs: Array, known: Array, values: Array) -> list[tuple]:
         """Split inputs, known units and their values among the parts."""
-        pieces = self._columns(inputs), self._units(known), self._columns(values)
+        pieces = self.coding.columns(inputs), self.coding.units(known), self.coding.columns(values)
         return list(zip(*pieces, strict=True))
 
     def sample_given(
-        self,
-        inputs: Float[Array, "*batch columns"],
-        known: Bool[Array, "*rows units"],
-        values: Float[Array, "*rows columns"],
-        *,
-        key: PRNGKeyArray,
+        self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
     ) -> Float[Array, "*all columns"]:
         """Draw the units of every part that are not known, each part with a key of its own."""
         keys = jax.random.split(key, len(self.parts))
         pieces = list(zip(self._given(inputs, known, values), keys, strict=True))
-        draw = lambda part, piece: part.sample_given(*piece[0], key=piece[1])  # noqa: E731
+        draw = lambda part, piece: sample_given(part, *piece[0], key=piece[1])  # noqa: E731
         return self._joined(draw, pieces)
 
-    def shift(self, delta: Float[Array, "*batch columns"]) -> "Mixed":
+    def shift(self, delta: Columns) -> "Mixed":
         """Shift every part by its columns of `delta`."""
-        pieces = zip(self.parts, self._columns(delta), strict=True)
+        pieces = zip(self.parts, self.coding.columns(delta), strict=True)
         return Mixed(*(part.shift(piece) for part, piece in pieces))
 
     @property
@@ -194,124 +239,104 @@ class Mixed(AbstractLayer):
         """Whether the states of all parts are exact in bfloat16."""
         return all(part.is_exact_in_bfloat16 for part in self.parts)
 
-    def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
+    def states(self, indices: Integer[Array, "*batch"]) -> Columns:
         """Return the joint states: the first part's index is the lowest digit of a mixed radix."""
         pieces = []
-        for place, part in enumerate(self.parts):
+        *others, last = self.parts
+        for part in others:
             count = part.n_states
             if count is None:
                 raise InputError(f"{self}: {part} is a continuum and cannot be enumerated.")
-            last = place == len(self.parts) - 1
-            pieces.append(part.states(indices if last else indices % count))
-            indices = indices if last else indices // count
-        return jnp.concatenate(pieces, axis=-1)
+            pieces.append(joint_states(part, indices % count))
+            indices = indices // count
+        return jnp.concatenate([*pieces, joint_states(last, indices)], axis=-1)
 
-    def proposals(
-        self, x: Float[Array, "*batch columns"]
-    ) -> tuple[Integer[np.ndarray, "proposals few"], Float[Array, "*batch proposals few"]]:
+    def proposals(self, x: Columns) -> Proposals:
         """Return the proposals of every part; narrower ones are padded with changes of 0."""
-        found = [
-            part.proposals(piece) for part, piece in zip(self.parts, self._columns(x), strict=True)
-        ]
-        few = max(columns.shape[1] for columns, _ in found)
-        places, changes, first = [], [], 0
-        for part, (columns, change) in zip(self.parts, found, strict=True):
-            missing = few - columns.shape[1]
+        pieces = zip(self.parts, self.coding.columns(x), strict=True)
+        of_parts = [proposals_from(part, piece) for part, piece in pieces]
+        width = max(columns.shape[1] for columns, _ in of_parts)
+        places = []
+        changes = []
+        first = 0
+        for part, (columns, change) in zip(self.parts, of_parts, strict=True):
+            missing = width - columns.shape[1]
             places.append(first + np.pad(columns, [(0, 0), (0, missing)]))
             changes.append(jnp.pad(change, [(0, 0)] * (change.ndim - 1) + [(0, missing)]))
             first += part.size
         return np.concatenate(places), jnp.concatenate(changes, axis=-2)
 
-    def fit_moments(
-        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
-    ) -> "Mixed":
+    def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Mixed":
         """Fit every part to its columns."""
-        pieces = zip(self.parts, self._columns(x), strict=True)
+        pieces = zip(self.parts, self.coding.columns(x), strict=True)
         return Mixed(*(part.fit_moments(piece, weights) for part, piece in pieces))
-
-    def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the entries outside the domains of the parts."""
-        pieces = zip(self.parts, self._units(rows), strict=True)
-        return np.concatenate([part.outside(piece) for part, piece in pieces], axis=-1)
-
-    def domain(self, unit: int) -> str:
-        """Describe the values of a unit as its part does."""
-        for part in self.parts:
-            if unit < part.n_units:
-                return part.domain(unit)
-            unit -= part.n_units
-        raise IndexError(f"{self} has no unit {unit}")
-
-    def encode(self, rows: Any) -> Float[Array, "*batch columns"]:
-        """Encode the columns of every part."""
-        return self._joined(lambda part, piece: part.encode(piece), self._units(rows))
-
-    def decode(self, x: Any) -> np.ndarray:
-        """Decode the columns of every part; NumPy promotes to a type that holds them all."""
-        pieces = zip(self.parts, self._columns(x), strict=True)
-        return np.concatenate([part.decode(piece) for part, piece in pieces], axis=-1)
-
-    @property
-    def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """The lowest and highest values of all parts' columns."""
-        low, high = zip(*(part.support for part in self.parts), strict=True)
-        return np.concatenate(low), np.concatenate(high)
 
     @property
     def curvature(self) -> Float[Array, " columns"]:
         """The curvatures of all parts' columns."""
-        return jnp.concatenate([part.curvature for part in self.parts])
+        return jnp.concatenate([curvature(part) for part in self.parts])
 
     @property
     def is_rescalable(self) -> np.ndarray:
         """Which units may be rescaled in their parts."""
-        return np.concatenate([part.is_rescalable for part in self.parts])
+        return np.concatenate([is_rescalable(part) for part in self.parts])
 
     @property
     def is_shiftable(self) -> np.ndarray:
         """Which units may be shifted in their parts."""
-        return np.concatenate([part.is_shiftable for part in self.parts])
+        return np.concatenate([is_shiftable(part) for part in self.parts])
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Mixed":
         """Rescale every part by the scales and offsets of its units."""
-        pieces = zip(self.parts, self._units(scale), self._units(offset), strict=True)
-        return Mixed(*(part.rescaled(s, m) for part, s, m in pieces))
+        pieces = zip(self.parts, self.coding.units(scale), self.coding.units(offset), strict=True)
+        return Mixed(*(rescaled(part, s, m) for part, s, m in pieces))
 
     @property
     def correlated(self) -> Integer[np.ndarray, " some"]:
         """The correlated columns of all parts."""
         ends = np.cumsum([0, *(part.size for part in self.parts)])
-        found = [part.correlated + end for part, end in zip(self.parts, ends[:-1], strict=True)]
-        return np.concatenate(found)
+        pairs = zip(self.parts, ends[:-1], strict=True)
+        return np.concatenate([correlated(part) + end for part, end in pairs])
 
     @property
     def whitening(self) -> Float[Array, "some some"]:
         """The maps of the parts along the diagonal."""
-        return jax.scipy.linalg.block_diag(*(part.whitening for part in self.parts))
+        parts = [part for part in self.parts if isinstance(part, AbstractCorrelated)]
+        return jax.scipy.linalg.block_diag(*(part.whitening for part in parts))
 
     def along(self, basis: Float[Array, "some some"]) -> "Mixed":
         """Return the layer of all parts along their blocks of the basis."""
-        ends = np.cumsum([0, *(len(part.correlated) for part in self.parts)]).tolist()
-        pieces = zip(self.parts, ends[:-1], ends[1:], strict=True)
-        return Mixed(*(part.along(basis[a:b, a:b]) for part, a, b in pieces))
+        moved = []
+        first = 0
+        for part in self.parts:
+            if isinstance(part, AbstractCorrelated):
+                last = first + len(part.correlated)
+                part = part.along(basis[first:last, first:last])
+                first = last
+            moved.append(part)
+        return Mixed(*moved)
 
     def confined(self, variance: float) -> "Mixed":
-        """Confine every part."""
-        return Mixed(*(part.confined(variance) for part in self.parts))
+        """Confine every part that has a covariance."""
+        confined = [
+            part.confined(variance) if isinstance(part, AbstractCorrelated) else part
+            for part in self.parts
+        ]
+        return Mixed(*confined)
 
     def project(self) -> "Mixed":
         """Project every part."""
-        return Mixed(*(part.project() for part in self.parts))
+        return Mixed(*(projected(part) for part in self.parts))
 
-    def neutral(self) -> "Mixed":
-        """Return the layer of the parts' neutral layers."""
-        return Mixed(*(part.neutral() for part in self.parts))
+    def base(self) -> "Mixed":
+        """Return the layer of the parts' base layers."""
+        return Mixed(*(part.base() for part in self.parts))
 
     @property
     def gaussian_parameters(self) -> tuple[Array, Array] | None:
         """(b, γ) of all parts; None if one of them is not Gaussian."""
-        found = [part.gaussian_parameters for part in self.parts]
-        if None in found:
+        of_parts = [gaussian_parameters(part) for part in self.parts]
+        if None in of_parts:
             return None
-        fields, precisions = zip(*found, strict=True)  # pyright: ignore
+        fields, precisions = zip(*of_parts, strict=True)  # pyright: ignore
         return jnp.concatenate(fields), jnp.concatenate(precisions)

@@ -8,21 +8,25 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
+from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from .._linalg import eigh, inverse_factor
 from .._numerics import LOG_2PI, normals
 from ..checks import positive_integer
 from ..errors import InputError
-from .base import AbstractLayer
-from .base_arrays import parameter, weighted_mean
+from .arrays import Columns, Rows, RowWeights, Units, parameter, weighted_mean
+from .base import AbstractBiased
+from .capabilities import AbstractAffine, AbstractBlocked, AbstractCorrelated
+from .coding import AbstractCoding, Numbers
 
 SMALLEST_EIGENVALUE = 1e-6  # of the largest one
-SHARES = np.array([1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 1.0])  # float32 resolves the least one
+FRACTIONS = np.array(
+    [1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 1.0]
+)  # float32 resolves the least one
 FOLDS = 5
 
 
-class MultivariateGaussian(AbstractLayer):
+class MultivariateGaussian(AbstractBiased, AbstractBlocked, AbstractAffine, AbstractCorrelated):
     r"""Real units that depend on one another: U(x) = ½ xᵀΛx − b·x, with a full precision matrix Λ.
 
         Γ(I) = ½ (I + b)ᵀΛ⁻¹(I + b) + ½ log det(2πΛ⁻¹),      ⟨x⟩ = Λ⁻¹(I + b)
@@ -61,37 +65,36 @@ class MultivariateGaussian(AbstractLayer):
                 expected = "a symmetric, positive definite matrix"
                 raise InputError(f"MultivariateGaussian precision: expected {expected}.")
 
+    @property
+    def coding(self) -> AbstractCoding:
+        """Any finite number."""
+        return Numbers(self.size, "a MultivariateGaussian unit takes finite numbers")
+
     # ------------------------------------------------------------------ Λ and its factor
 
     def _symmetric(self) -> Float[Array, "*models size size"]:
         return 0.5 * (self.precision + jnp.swapaxes(self.precision, -1, -2))
 
-    def energy(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch"]:
-        """Return ½ xᵀΛx − b·x, in nats."""
-        return self.unit_energies(x).sum(-1)
-
-    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def unit_energies(self, x: Columns) -> Units:
         """Return ½ x_i (Λx)_i − b_i x_i; only their sum has a meaning."""
         return x * (0.5 * _times(x, self._symmetric()) - self.bias)
 
-    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def unit_cgfs(self, inputs: Columns) -> Units:
         """Return ½ y_i² + ½ log 2π − log L_ii with y = L⁻¹(I + b); only their sum has a meaning."""
         factor = inverse_factor(self._symmetric())
         return _cgfs(inputs + self.bias, factor)
 
-    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def mean(self, inputs: Columns) -> Columns:
         """Return Λ⁻¹(I + b)."""
         factor = inverse_factor(self._symmetric())
         return _solved(inputs + self.bias, factor)
 
-    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def variance(self, inputs: Columns) -> Columns:
         """Return the diagonal of Λ⁻¹, whatever the inputs."""
         factor = inverse_factor(self._symmetric())
         return _variances(inputs, factor)
 
-    def sample(
-        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
-    ) -> Float[Array, "*batch columns"]:
+    def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw from the normal distribution with mean Λ⁻¹(I + b) and covariance Λ⁻¹."""
         factor = inverse_factor(self._symmetric())
         return _drawn(inputs + self.bias, factor, normals(inputs.shape, inputs.dtype, key=key))
@@ -149,10 +152,7 @@ class MultivariateGaussian(AbstractLayer):
         return jax.lax.switch(index, [padded_to(size) for size in sizes])
 
     def unit_cgfs_given(
-        self,
-        inputs: Float[Array, "*batch columns"],
-        known: Bool[Array, "*rows units"],
-        values: Float[Array, "*rows columns"],
+        self, inputs: Array, known: Array, values: Array
     ) -> Float[Array, "*all units"]:
         """Return the cgfs with the known units held; only their sum has a meaning."""
         values = jnp.where(known, values, 0.0)
@@ -160,32 +160,21 @@ class MultivariateGaussian(AbstractLayer):
         return held + self._of_unknown(known, self._field_given(inputs, known, values), _cgfs)
 
     def mean_given(
-        self,
-        inputs: Float[Array, "*batch columns"],
-        known: Bool[Array, "*rows units"],
-        values: Float[Array, "*rows columns"],
+        self, inputs: Array, known: Array, values: Array
     ) -> Float[Array, "*all columns"]:
         """Return the conditional means of the units that are not known."""
         field = self._field_given(inputs, known, values)
         return jnp.where(known, values, self._of_unknown(known, field, _solved))
 
     def variance_given(
-        self,
-        inputs: Float[Array, "*batch columns"],
-        known: Bool[Array, "*rows units"],
-        values: Float[Array, "*rows columns"],
+        self, inputs: Array, known: Array, values: Array
     ) -> Float[Array, "*all columns"]:
         """Return the conditional variances of the units that are not known."""
         field = jnp.broadcast_to(inputs, jnp.broadcast_shapes(inputs.shape, known.shape))
         return self._of_unknown(known, field, _variances)
 
     def sample_given(
-        self,
-        inputs: Float[Array, "*batch columns"],
-        known: Bool[Array, "*rows units"],
-        values: Float[Array, "*rows columns"],
-        *,
-        key: PRNGKeyArray,
+        self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
     ) -> Float[Array, "*all columns"]:
         """Draw the units that are not known together, given those that are."""
         field = self._field_given(inputs, known, values)
@@ -194,28 +183,18 @@ class MultivariateGaussian(AbstractLayer):
 
     # ------------------------------------------------------------------ parameters
 
-    def shift(self, delta: Float[Array, "*batch columns"]) -> "MultivariateGaussian":
-        """Add `delta` to the bias."""
-        return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
+    def fit_moments(self, x: Rows, weights: RowWeights = None) -> "MultivariateGaussian":
+        """Set the means and the covariance to those of the rows, a little less correlated.
 
-    def fit_moments(
-        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
-    ) -> "MultivariateGaussian":
-        """Set the means and the covariance to those of the rows, less correlated by a small share.
-
-        A share of the covariance without its correlations is mixed in: the one of `SHARES` by which
-        the rows of each fifth are most likely, given the others. So the precision is finite, and
-        rows that are hardly more than the columns do not make up correlations.
+        A fraction of the covariance without its correlations is mixed in: the one of `FRACTIONS`
+        by which the rows of each fifth are most likely, given the others. So the precision is
+        finite, and rows that are hardly more than the columns do not make up correlations.
         """
         mean, _ = weighted_mean(x, weights)
         w = jnp.ones(len(x), x.dtype) if weights is None else weights
-        share = _likeliest_share(x, w) if len(x) >= 2 * FOLDS else jnp.asarray(0.1, x.dtype)
-        precision = _precision(_covariance(x, w, mean), share)
+        fraction = _likeliest_fraction(x, w) if len(x) >= 2 * FOLDS else jnp.asarray(0.1, x.dtype)
+        precision = _precision(_covariance(x, w, mean), fraction)
         return MultivariateGaussian(self.size, _times(mean, precision), precision)
-
-    def neutral(self) -> "MultivariateGaussian":
-        """Return the layer of the same precision with mean 0: a flat density has no finite Γ(0)."""
-        return eqx.tree_at(lambda layer: layer.bias, self, jnp.zeros_like(self.bias))
 
     def project(self) -> "MultivariateGaussian":
         """Keep the precision positive definite: if not, eigenvalues get 10⁻⁶ of the largest."""
@@ -233,16 +212,11 @@ class MultivariateGaussian(AbstractLayer):
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "MultivariateGaussian":
         """Return the layer with Λ′_ij = Λ_ij/(s_i s_j) and b′ = b/s + Λ′m."""
-        self.check_rescaling(scale, offset)
-        s, m = jnp.asarray(scale, self.dtype), jnp.asarray(offset, self.dtype)
+        s = jnp.asarray(scale, self.dtype)
+        m = jnp.asarray(offset, self.dtype)
         precision = self._symmetric() / (s[:, None] * s)
         new = self.bias / s + _times(m, precision), precision
         return eqx.tree_at(lambda layer: (layer.bias, layer.precision), self, new)
-
-    @property
-    def is_rescalable(self) -> np.ndarray:
-        """Which units may be rescaled: all."""
-        return np.ones(self.size, bool)
 
     @property
     def is_shiftable(self) -> np.ndarray:
@@ -263,21 +237,6 @@ class MultivariateGaussian(AbstractLayer):
         """Return the layer of y, where x = S y: Λ′ = SᵀΛS and b′ = Sᵀb."""
         new = _times(self.bias, basis), _times(basis.T, _times(self.precision, basis))
         return eqx.tree_at(lambda layer: (layer.bias, layer.precision), self, new)
-
-    # ------------------------------------------------------------------ values
-
-    def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask without a True: any finite number is in the domain."""
-        return np.zeros(rows.shape, bool)
-
-    def domain(self, unit: int) -> str:
-        """Describe the values of a unit."""
-        return "a MultivariateGaussian unit takes finite numbers"
-
-    @property
-    def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """The whole real line."""
-        return np.full(self.size, -np.inf), np.full(self.size, np.inf)
 
     @property
     def curvature(self) -> Float[Array, " columns"]:
@@ -340,8 +299,8 @@ def _covariance(x: Array, weights: Array, centre: Array) -> Float[Array, "size s
     return _times((away * (weights / weights.sum())[:, None]).T, away)
 
 
-def _precision(covariance: Array, share: Array) -> Float[Array, "size size"]:
-    """Return the inverse of a covariance of which a share is without correlations.
+def _precision(covariance: Array, fraction: Array) -> Float[Array, "size size"]:
+    """Return the inverse of a covariance of which a fraction is without correlations.
 
     A constant column gets the mean variance of all. The inverse is that of correlations, which are
     of one size, whatever the units of measurement.
@@ -351,26 +310,27 @@ def _precision(covariance: Array, share: Array) -> Float[Array, "size size"]:
     scale = jnp.sqrt(jnp.where(variance > 0, variance, typical))
     correlation = covariance / jnp.outer(scale, scale)
     identity = jnp.eye(len(scale), dtype=scale.dtype)
-    factor = inverse_factor((1.0 - share) * correlation + share * identity) / scale
+    factor = inverse_factor((1.0 - fraction) * correlation + fraction * identity) / scale
     return _times(factor.T, factor)
 
 
-def _likeliest_share(x: Array, weights: Array) -> Float[Array, ""]:
-    """Return the share for which each fifth of the rows is most likely, given the others."""
-    shares = jnp.asarray(SHARES, x.dtype)
+def _likeliest_fraction(x: Array, weights: Array) -> Float[Array, ""]:
+    """Return the fraction for which each fifth of the rows is most likely, given the others."""
+    fractions = jnp.asarray(FRACTIONS, x.dtype)
 
-    def loss_of(fold: Array) -> Float[Array, " shares"]:
+    def loss_of(fold: Array) -> Float[Array, " fractions"]:
         is_out = jnp.arange(len(x)) % FOLDS == fold
-        inside, outside = jnp.where(is_out, 0.0, weights), jnp.where(is_out, weights, 0.0)
+        inside = jnp.where(is_out, 0.0, weights)
+        outside = jnp.where(is_out, weights, 0.0)
         mean, _ = weighted_mean(x, inside)
         moments = _covariance(x, outside, mean)
 
-        def loss(share: Array) -> Float[Array, ""]:
-            precision = _precision(_covariance(x, inside, mean), share)
+        def loss(fraction: Array) -> Float[Array, ""]:
+            precision = _precision(_covariance(x, inside, mean), fraction)
             factor = inverse_factor(precision)
             return 0.5 * (precision * moments).sum() + jnp.log(jnp.diagonal(factor)).sum()
 
-        return outside.sum() * jax.lax.map(loss, shares)
+        return outside.sum() * jax.lax.map(loss, fractions)
 
     losses = jax.lax.map(loss_of, jnp.arange(FOLDS)).sum(0)
-    return shares[jnp.argmin(jnp.where(jnp.isfinite(losses), losses, jnp.inf))]
+    return fractions[jnp.argmin(jnp.where(jnp.isfinite(losses), losses, jnp.inf))]

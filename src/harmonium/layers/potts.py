@@ -1,6 +1,5 @@
 """Units that take one of q states."""
 
-import math
 from typing import Any
 
 import equinox as eqx
@@ -12,8 +11,9 @@ from jaxtyping import Array, Float, Integer, PRNGKeyArray
 from .._numerics import chosen_states, product
 from ..checks import positive_integer
 from ..errors import InputError
-from .base_arrays import digits, parameter, weighted_mean
-from .base_one_hot import AbstractOneHot
+from .arrays import Columns, Proposals, Rows, RowWeights, Units, digits, parameter, weighted_mean
+from .coding import EqualCodes
+from .discrete import AbstractOneHot
 from .registry import register_layer
 
 
@@ -66,42 +66,29 @@ class Potts(AbstractOneHot):
         return self.sites * self.states_per_site
 
     @property
-    def n_units(self) -> int:
-        """The number of sites."""
-        return self.sites
+    def coding(self) -> EqualCodes:
+        """A code of 0 to q − 1 for each site; one-hot in states."""
+        return EqualCodes((self.states_per_site,) * self.sites, "a Potts site")
 
-    def _by_site(self, x: Array) -> Array:
-        return x.reshape(*x.shape[:-1], self.sites, self.states_per_site)
-
-    def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
-        """Sum over the states of each site."""
-        return self._by_site(x).sum(-1)
-
-    def spread(self, x: Array) -> Array:
-        """Repeat each site's entry over its states."""
-        return jnp.repeat(x, self.states_per_site, axis=-1)
-
-    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def unit_cgfs(self, inputs: Columns) -> Units:
         """Return log Σ_a e^(I_ia + b_ia)."""
-        return jax.nn.logsumexp(self._by_site(inputs + self.bias), axis=-1)
+        return jax.nn.logsumexp(self.coding.by_unit(inputs + self.bias), axis=-1)
 
-    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def mean(self, inputs: Columns) -> Columns:
         """Return each state's probability, the softmax over a site's states."""
         logits = inputs + self.bias
-        return jax.nn.softmax(self._by_site(logits), axis=-1).reshape(logits.shape)
+        return jax.nn.softmax(self.coding.by_unit(logits), axis=-1).reshape(logits.shape)
 
-    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def variance(self, inputs: Columns) -> Columns:
         """Return p(1 − p) for each column, with 1 − p summed from a site's other states."""
-        probability = self._by_site(self.mean(inputs))
+        probability = self.coding.by_unit(self.mean(inputs))
         others = product(probability, 1.0 - jnp.eye(self.states_per_site, dtype=probability.dtype))
         return (probability * others).reshape(inputs.shape)
 
-    def sample(
-        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
-    ) -> Float[Array, "*batch columns"]:
+    def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw each site's state by inverting the cumulative distribution at one uniform number."""
         logits = inputs + self.bias
-        by_state = jnp.moveaxis(self._by_site(logits), -1, 0)
+        by_state = jnp.moveaxis(self.coding.by_unit(logits), -1, 0)
         chosen = chosen_states(by_state, key=key)
         one_hot = jax.nn.one_hot(chosen, self.states_per_site, dtype=logits.dtype)
         return one_hot.reshape(logits.shape)
@@ -111,45 +98,21 @@ class Potts(AbstractOneHot):
         """The number of joint states, states^sites."""
         return self.states_per_site**self.sites
 
-    def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
+    def states(self, indices: Integer[Array, "*batch"]) -> Columns:
         """Return the digits of the indices in base q, the lowest first, one-hot."""
         return self.encode(digits(indices, self.states_per_site, self.sites, jnp.int32))
 
-    def proposals(
-        self, x: Float[Array, "*batch columns"]
-    ) -> tuple[Integer[np.ndarray, "proposals few"], Float[Array, "*batch proposals few"]]:
+    def proposals(self, x: Columns) -> Proposals:
         """Return the proposals that put one site into one of its q − 1 other states."""
-        by_site, others = self._by_site(x), range(1, self.states_per_site)
+        by_site = self.coding.by_unit(x)
+        others = range(1, self.states_per_site)
         changes = [jnp.roll(by_site, r, axis=-1) - by_site for r in others]
         columns = np.arange(self.size).reshape(self.sites, self.states_per_site)
         return np.tile(columns, (len(others), 1)), jnp.concatenate(changes, axis=-2)
 
-    def fit_moments(
-        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
-    ) -> "Potts":
+    def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Potts":
         """Set b = log p with p = (n m + 1/q) / (n + 1), centred over each site's states."""
         mean, n = weighted_mean(x, weights)
-        logs = self._by_site(jnp.log((n * mean + 1.0 / self.states_per_site) / (n + 1.0)))
+        logs = self.coding.by_unit(jnp.log((n * mean + 1.0 / self.states_per_site) / (n + 1.0)))
         bias = (logs - logs.mean(-1, keepdims=True)).reshape(-1)
         return Potts(self.sites, self.states_per_site, bias)
-
-    def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the codes that are not whole numbers from 0 to q − 1."""
-        return (rows < 0) | (rows >= self.states_per_site) | (rows != np.floor(rows))
-
-    def domain(self, unit: int) -> str:
-        """Describe the values of a site."""
-        return f"a Potts site takes integer codes from 0 to {self.states_per_site - 1}"
-
-    def encode(self, rows: Any) -> Float[Array, "*batch columns"]:
-        """Write integer codes as one-hot columns."""
-        one_hot = jax.nn.one_hot(
-            jnp.asarray(rows, jnp.int32), self.states_per_site, dtype=self.dtype
-        )
-        return one_hot.reshape(*one_hot.shape[:-2], self.size)
-
-    def decode(self, x: Any) -> np.ndarray:
-        """Return integer codes, in the smallest type that holds them."""
-        bits = 8 * math.ceil(math.log2(self.states_per_site) / 8)
-        codes = np.asarray(self._by_site(jnp.asarray(x)).argmax(-1))
-        return codes.astype({8: np.uint8, 16: np.uint16}.get(bits, np.uint32))

@@ -10,15 +10,28 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._numerics import log_half_line, mean_half_line, positive_normals, variance_half_line
 from ..checks import positive_integer
-from .base import AbstractLayer
-from .base_arrays import SMALLEST_PRECISION, bisected, parameter, precisions, weighted_mean
+from .arrays import (
+    SMALLEST_PRECISION,
+    Columns,
+    Rows,
+    RowWeights,
+    Units,
+    bisected,
+    parameter,
+    precisions,
+    weighted_mean,
+)
+from .base import AbstractBiased
+from .capabilities import AbstractAffine
+from .coding import AbstractCoding, Numbers
 from .registry import register_layer
 
-LOWEST, HIGHEST = -30.0, 30.0
+LOWEST = -30.0
+HIGHEST = 30.0
 
 
 @register_layer("relu", rows="reals")
-class ReLU(AbstractLayer):
+class ReLU(AbstractBiased, AbstractAffine):
     """Real units x ≥ 0: U(x) = Σ ½γx² − bx, a normal density truncated at zero.
 
     With t = (I + b)/√γ, Γ(I) = log ∫ exp(ty − ½y²) dy − ½ log γ over y > 0.
@@ -45,43 +58,40 @@ class ReLU(AbstractLayer):
         self.bias = parameter(bias, (size,), "ReLU bias")
         self.precision = precisions(precision, (size,), "ReLU precision")
 
+    @property
+    def coding(self) -> AbstractCoding:
+        """Numbers of 0 or more."""
+        return Numbers(self.size, "a ReLU unit takes numbers of 0 or more", low=0.0)
+
     def _standard(self, inputs: Array) -> tuple[Array, Array]:
         """Return t = (I + b)/√γ and the width 1/√γ."""
         width = jax.lax.rsqrt(self.precision)
         return (inputs + self.bias) * width, width
 
-    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def unit_energies(self, x: Columns) -> Units:
         """Return ½ γ_i x_i² − b_i x_i."""
         return 0.5 * self.precision * x**2 - self.bias * x
 
-    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def unit_cgfs(self, inputs: Columns) -> Units:
         """Return log ∫ exp(t_i y − ½y²) dy − ½ log γ_i over y > 0."""
         return log_half_line(self._standard(inputs)[0]) - 0.5 * jnp.log(self.precision)
 
-    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def mean(self, inputs: Columns) -> Columns:
         """Return the mean of the truncated normal density."""
         t, width = self._standard(inputs)
         return mean_half_line(t) * width
 
-    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def variance(self, inputs: Columns) -> Columns:
         """Return the variance of the truncated normal density."""
         t, width = self._standard(inputs)
         return variance_half_line(t) * width**2
 
-    def sample(
-        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
-    ) -> Float[Array, "*batch columns"]:
+    def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw from the truncated normal density."""
         t, width = self._standard(inputs)
         return positive_normals(t, key=key) * width
 
-    def shift(self, delta: Float[Array, "*batch columns"]) -> "ReLU":
-        """Return the layer with `delta` added to the bias."""
-        return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
-
-    def fit_moments(
-        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
-    ) -> "ReLU":
+    def fit_moments(self, x: Rows, weights: RowWeights = None) -> "ReLU":
         """Return the layer with the mean and second moment of n rows, as far as it can have them.
 
         The ratio mean²/⟨x²⟩ determines t; it is above ½, the ratio of an exponential density.
@@ -99,15 +109,6 @@ class ReLU(AbstractLayer):
         width = mean / mean_half_line(t)
         return ReLU(self.size, t / width, width**-2.0)
 
-    def neutral(self) -> "ReLU":
-        """Return the layer with bias 0 and the same precision: no flat density on x ≥ 0 exists."""
-        return eqx.tree_at(lambda layer: layer.bias, self, jnp.zeros_like(self.bias))
-
-    @property
-    def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """The lowest value, 0, and the highest, ∞: there is no upper bound."""
-        return np.zeros(self.size), np.full(self.size, np.inf)
-
     @property
     def curvature(self) -> Float[Array, " columns"]:
         """The precision γ."""
@@ -119,21 +120,12 @@ class ReLU(AbstractLayer):
         return eqx.tree_at(lambda layer: layer.precision, self, bounded)
 
     @property
-    def is_rescalable(self) -> np.ndarray:
-        """Whether each unit can be rescaled: all can, because zero stays at zero."""
-        return np.ones(self.size, bool)
+    def is_shiftable(self) -> np.ndarray:
+        """Which units may be shifted: none, since zero stays at zero."""
+        return np.zeros(self.size, bool)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "ReLU":
         """Return the layer of s · x, with b/s and γ/s²: the energy ½γz² − bz at z = x/s."""
-        self.check_rescaling(scale, offset)
         s = jnp.asarray(scale, self.dtype)
         new = self.bias / s, self.precision / s**2
         return eqx.tree_at(lambda layer: (layer.bias, layer.precision), self, new)
-
-    def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark negative entries."""
-        return rows < 0
-
-    def domain(self, unit: int) -> str:
-        """Return in words which values a unit takes."""
-        return "a ReLU unit takes numbers of 0 or more"

@@ -8,21 +8,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
+from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from .._numerics import chosen_counts
 from ..checks import positive_integer
 from ..errors import InputError
 from ..parameters import data_field
-from .base import AbstractLayer
-from .base_arrays import parameter, weighted_mean
+from .arrays import Columns, Rows, RowWeights, Units, parameter, weighted_mean
+from .base import AbstractBiased
+from .capabilities import AbstractBlocked, AbstractDocuments
+from .coding import AbstractCoding, Numbers
 from .registry import register_layer
 
 MOST_WORDS = 2**24  # float32 counts no further, and drawing takes a step for each few words
 
 
 @register_layer("replicated_softmax", rows="reals")
-class ReplicatedSoftmax(AbstractLayer):
+class ReplicatedSoftmax(AbstractBiased, AbstractBlocked, AbstractDocuments):
     r"""Counts x_k of K words in a document of D words: D draws from one softmax.
 
         U(x) = −log(D! / Π_k x_k!) − b·x,      Γ(I) = D log Σ_k e^(I_k + b_k),      Σ_k x_k = D
@@ -46,7 +48,7 @@ class ReplicatedSoftmax(AbstractLayer):
         size: K, the number of words.
         bias: b, the log frequencies of words up to a constant, shape (size,), in nats.
         length: D where no row says it: of samples and of `hm.log_z`. `hm.initialize` sets it to the
-            rounded mean length of the rows. With `with_totals`, one for each row.
+            rounded mean length of the rows. With `with_lengths`, one for each row.
 
     Example:
         >>> layer = hm.ReplicatedSoftmax(4, length=8)
@@ -71,29 +73,35 @@ class ReplicatedSoftmax(AbstractLayer):
             lengths = np.asarray(length, float)
             wrong = (lengths < 0) | (lengths != np.floor(lengths)) | (lengths > MOST_WORDS)
             if wrong.any():
-                found = lengths[wrong][:3].tolist()
+                examples = lengths[wrong][:3].tolist()
                 raise InputError(
                     "ReplicatedSoftmax length: expected a number of words, 0 to"
-                    f" {MOST_WORDS:,}; got {', '.join(map(str, found))}."
+                    f" {MOST_WORDS:,}; got {', '.join(map(str, examples))}."
                 )
+
+    @property
+    def coding(self) -> AbstractCoding:
+        """Whole numbers of 0 or more; no upper end is the same for all rows."""
+        return Numbers(
+            self.size,
+            "a ReplicatedSoftmax unit takes whole numbers of 0 or more",
+            low=0.0,
+            is_whole=True,
+            stored=np.int32,
+        )
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
         """All units are one block: their sum is the length."""
         return np.zeros(self.size, int)
 
-    @property
-    def n_totals(self) -> int:
-        """1: the length."""
-        return 1
+    def lengths(self, x: Columns) -> Float[Array, "*batch"]:
+        """Return the sum of the counts of each document."""
+        return x.sum(-1)
 
-    def totals(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch totals"]:
-        """Return the length of each document, the sum of its counts."""
-        return x.sum(-1, keepdims=True)
-
-    def with_totals(self, totals: Float[Array, "*batch totals"]) -> "ReplicatedSoftmax":
+    def with_lengths(self, lengths: Float[Array, "*batch"]) -> "ReplicatedSoftmax":
         """Return the layer of documents of these lengths."""
-        return eqx.tree_at(lambda layer: layer.length, self, totals[..., 0])
+        return eqx.tree_at(lambda layer: layer.length, self, lengths)
 
     def log_arrangements(self, x: Any) -> Float[Array, "*batch"]:
         """Return log(D! / Π_k x_k!), the orders in which the words of a document may stand."""
@@ -111,35 +119,33 @@ class ReplicatedSoftmax(AbstractLayer):
         whole = jnp.floor(self.length + _NEARLY)
         return whole, jnp.maximum(self.length - whole, 0.0)
 
-    def _at_first(self, value: Float[Array, "*batch"]) -> Float[Array, "*batch units"]:
+    def _at_first(self, value: Float[Array, "*batch"]) -> Units:
         """Put the value of the block at its first unit."""
         return jnp.zeros((*value.shape, self.size), value.dtype).at[..., 0].set(value)
 
-    def energy(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch"]:
+    def energy(self, x: Columns) -> Float[Array, "*batch"]:
         """Return −log(D! / Π_k x_k!) − b·x, in nats, where D is the sum of `x`."""
         return -(self.log_arrangements(x) + (self.bias * x).sum(-1))
 
-    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def unit_energies(self, x: Columns) -> Units:
         """Return log x_k! − b_k x_k; the first unit also has −log D!."""
         log_factorial = jax.scipy.special.gammaln
         return log_factorial(x + 1.0) - self.bias * x - self._at_first(log_factorial(x.sum(-1) + 1))
 
-    def cgf(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*all"]:
+    def cgf(self, inputs: Columns) -> Float[Array, "*all"]:
         """Return D log Σ_k e^(I_k + b_k), in nats, for a whole number D."""
-        logits, (whole, rest) = inputs + self.bias, self._parts
+        logits = inputs + self.bias
+        whole, rest = self._parts
         last = jax.nn.logsumexp(rest[..., None] * logits, axis=-1)
         last = last - (1.0 - rest) * math.log(self.size)
         return whole * jax.nn.logsumexp(logits, axis=-1) + jnp.where(rest > 0, last, 0.0)
 
-    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*all units"]:
+    def unit_cgfs(self, inputs: Columns) -> Float[Array, "*all units"]:
         """Return Γ at the first unit, and 0 at the others."""
         return self._at_first(self.cgf(inputs))
 
     def unit_cgfs_given(
-        self,
-        inputs: Float[Array, "*batch columns"],
-        known: Bool[Array, "*rows units"],
-        values: Float[Array, "*rows columns"],
+        self, inputs: Array, known: Array, values: Array
     ) -> Float[Array, "*all units"]:
         """Return the cgfs with the known counts held: the others share what is left of D.
 
@@ -160,14 +166,15 @@ class ReplicatedSoftmax(AbstractLayer):
         held = jnp.where(known, logits * values - log_factorial(values + 1.0), 0.0)
         return held + jnp.where(at_first, of_rest[..., None], 0.0)
 
-    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*all columns"]:
+    def mean(self, inputs: Columns) -> Float[Array, "*all columns"]:
         """Return D p_k, with p the softmax of I + b, for a whole number D."""
-        logits, (whole, rest) = inputs + self.bias, (part[..., None] for part in self._parts)
+        logits = inputs + self.bias
+        whole, rest = (part[..., None] for part in self._parts)
         return whole * jax.nn.softmax(logits, axis=-1) + rest * jax.nn.softmax(
             rest * logits, axis=-1
         )
 
-    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*all columns"]:
+    def variance(self, inputs: Columns) -> Float[Array, "*all columns"]:
         """Return D p_k (1 − p_k), for a whole number D."""
 
         def spread(logits: Array) -> Array:
@@ -176,31 +183,26 @@ class ReplicatedSoftmax(AbstractLayer):
             others = jnp.where(likeliest, 0.0, p).sum(-1, keepdims=True)  # 1 − p of the likeliest
             return p * jnp.where(likeliest, others, 1.0 - p)
 
-        logits, (whole, rest) = inputs + self.bias, (part[..., None] for part in self._parts)
+        logits = inputs + self.bias
+        whole, rest = (part[..., None] for part in self._parts)
         return whole * spread(logits) + rest**2 * spread(rest * logits)
 
-    def sample(
-        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
-    ) -> Float[Array, "*all columns"]:
+    def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Float[Array, "*all columns"]:
         """Draw D words of each document, and count them."""
         key_whole, key_rest = jax.random.split(key)
-        logits, (whole, rest) = inputs + self.bias, self._parts
+        logits = inputs + self.bias
+        whole, rest = self._parts
         counts = chosen_counts(logits, whole, key=key_whole)
 
         def with_rest(counts: Array) -> Array:
-            one = jnp.ones_like(rest)
-            last = chosen_counts(rest[..., None] * logits, one, key=key_rest)
+            single = jnp.ones_like(rest)
+            last = chosen_counts(rest[..., None] * logits, single, key=key_rest)
             return counts + rest[..., None] * last
 
         return jax.lax.cond((rest > 0).any(), with_rest, lambda counts: counts, counts)
 
     def sample_given(
-        self,
-        inputs: Float[Array, "*batch columns"],
-        known: Bool[Array, "*rows units"],
-        values: Float[Array, "*rows columns"],
-        *,
-        key: PRNGKeyArray,
+        self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
     ) -> Float[Array, "*all columns"]:
         """Draw the words that are left beside the known counts."""
         values = jnp.where(known, values, 0.0)
@@ -208,48 +210,16 @@ class ReplicatedSoftmax(AbstractLayer):
         left = jnp.maximum(self.length - values.sum(-1), 0.0) * ~known.all(-1)
         return values + chosen_counts(logits, left, key=key)
 
-    def shift(self, delta: Float[Array, "*batch columns"]) -> "ReplicatedSoftmax":
-        """Add `delta` to the bias."""
-        return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
-
-    def fit_moments(
-        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
-    ) -> "ReplicatedSoftmax":
+    def fit_moments(self, x: Rows, weights: RowWeights = None) -> "ReplicatedSoftmax":
         """Set b to the log frequencies of the words, and D to the rounded mean length.
 
         A word that no row has counts as if it stood half a time in all rows together.
         """
         mean, n = weighted_mean(x, weights)
-        share = mean + 0.5 / n
-        bias = jnp.log(share / share.sum())
+        frequencies = mean + 0.5 / n
+        bias = jnp.log(frequencies / frequencies.sum())
         fitted = eqx.tree_at(lambda layer: layer.bias, self, bias)
         return eqx.tree_at(lambda layer: layer.length, fitted, jnp.round(mean.sum()))
-
-    def neutral(self) -> "ReplicatedSoftmax":
-        """Return the layer without biases: all words are equally likely."""
-        return eqx.tree_at(lambda layer: layer.bias, self, jnp.zeros_like(self.bias))
-
-    @property
-    def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """0, and no upper end that is the same for all rows."""
-        return np.zeros(self.size), np.full(self.size, np.inf)
-
-    @property
-    def curvature(self) -> Float[Array, " columns"]:
-        """∞: counts are at most the length."""
-        return jnp.full(self.size, jnp.inf, self.dtype)
-
-    def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the entries that are not whole numbers of 0 or more."""
-        return (rows < 0) | (rows != np.floor(rows))
-
-    def domain(self, unit: int) -> str:
-        """Describe the values of a unit."""
-        return "a ReplicatedSoftmax unit takes whole numbers of 0 or more"
-
-    def decode(self, x: Any) -> np.ndarray:
-        """Return whole numbers."""
-        return np.rint(np.asarray(x)).astype(np.int32)
 
 
 _NEARLY = 1e-4  # words

@@ -9,15 +9,16 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._numerics import log_interval, mean_interval, tilted_uniforms, variance_interval
 from ..checks import positive_integer
-from .base import AbstractLayer
-from .base_arrays import bisected, parameter, weighted_mean
+from .arrays import Columns, Rows, RowWeights, Units, bisected, parameter, weighted_mean
+from .base import AbstractBiased
+from .coding import AbstractCoding, Numbers
 from .registry import register_layer
 
 STEEPEST = 1e4
 
 
 @register_layer("unit_interval", rows="reals")
-class UnitInterval(AbstractLayer):
+class UnitInterval(AbstractBiased):
     """Real units 0 ≤ x ≤ 1: U(x) = −b·x, Γ(I) = Σ log [(e^t − 1)/t] with t = I + b.
 
     The density e^(tx) rises or falls exponentially over the interval; without inputs and bias it is
@@ -42,56 +43,36 @@ class UnitInterval(AbstractLayer):
         self.size = positive_integer(size, "UnitInterval size")
         self.bias = parameter(bias, (size,), "UnitInterval bias")
 
-    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    @property
+    def coding(self) -> AbstractCoding:
+        """Numbers from 0 to 1."""
+        return Numbers(self.size, "a UnitInterval unit takes numbers from 0 to 1", 0.0, 1.0)
+
+    def unit_energies(self, x: Columns) -> Units:
         """Return −b_i x_i."""
         return -self.bias * x
 
-    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def unit_cgfs(self, inputs: Columns) -> Units:
         """Return log [(e^t − 1)/t] at t = I + b."""
         return log_interval(inputs + self.bias)
 
-    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def mean(self, inputs: Columns) -> Columns:
         """Return 1/(1 − e^(−t)) − 1/t."""
         return mean_interval(inputs + self.bias)
 
-    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def variance(self, inputs: Columns) -> Columns:
         """Return 1/t² − 1/(2 sinh(t/2))²."""
         return variance_interval(inputs + self.bias)
 
-    def sample(
-        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
-    ) -> Float[Array, "*batch columns"]:
+    def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw from the density e^(tx)."""
         return tilted_uniforms(inputs + self.bias, key=key)
 
-    def shift(self, delta: Float[Array, "*batch columns"]) -> "UnitInterval":
-        """Add `delta` to the bias."""
-        return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
-
-    def fit_moments(
-        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
-    ) -> "UnitInterval":
+    def fit_moments(self, x: Rows, weights: RowWeights = None) -> "UnitInterval":
         """Return the layer with the mean (n m + ½)/(n + 1) of n rows of mean m."""
         mean, n = weighted_mean(x, weights)
         mean = (n * mean + 0.5) / (n + 1.0)
 
         most = jnp.full_like(mean, np.arcsinh(STEEPEST))
-        found = bisected(lambda s: mean_interval(jnp.sinh(s)) < mean, -most, most)
-        return UnitInterval(self.size, jnp.sinh(found))
-
-    def neutral(self) -> "UnitInterval":
-        """Return the layer with bias 0: all values are equally likely."""
-        return eqx.tree_at(lambda layer: layer.bias, self, jnp.zeros_like(self.bias))
-
-    @property
-    def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """0 and 1."""
-        return np.zeros(self.size), np.ones(self.size)
-
-    def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the entries below 0 or above 1."""
-        return (rows < 0) | (rows > 1)
-
-    def domain(self, unit: int) -> str:
-        """Describe the values of a unit."""
-        return "a UnitInterval unit takes numbers from 0 to 1"
+        s = bisected(lambda s: mean_interval(jnp.sinh(s)) < mean, -most, most)
+        return UnitInterval(self.size, jnp.sinh(s))

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..layers import AbstractLayer
+from ..layers.capabilities import sample_given, unit_cgfs_given
 from ..rbm import RBM
 from .marginal import missing_units
 
@@ -90,7 +91,7 @@ def seen_of(rbm: RBM, v: Float[Array, "*rows visible"]) -> Seen:
 def log_z_uncoupled(rbm: RBM, seen: Seen, whole: Array | float = 0.0) -> Float[Array, " n"]:
     """Return −F(v_seen) where t is 0: seen units alone have weights, or none. Traceable."""
     nothing = jnp.zeros_like(seen.values)
-    alone = rbm.visible.unit_cgfs_given(nothing, seen.known, seen.values).sum(-1)
+    alone = unit_cgfs_given(rbm.visible, nothing, seen.known, seen.values).sum(-1)
     return alone + rbm.hidden.cgf((1.0 - jnp.asarray(whole)[..., None]) * seen.inputs)
 
 
@@ -129,7 +130,7 @@ def moved(
         log_weights = log_weights + rbm.hidden.cgf(after) - rbm.hidden.cgf(before)
         key_h, key_v = jax.random.split(jax.random.fold_in(key, i))
         inputs = ramp.at(i) * rbm.inputs_to_v(rbm.hidden.sample(after, key=key_h))
-        x = rbm.visible.sample_given(inputs, seen.known, seen.values, key=key_v)
+        x = sample_given(rbm.visible, inputs, seen.known, seen.values, key=key_v)
         return x, log_weights
 
     return jax.lax.fori_loop(*steps, step, (x, log_weights))
@@ -170,5 +171,5 @@ def independent_energies(
     """Return F(v_seen) of the model of these layers without weights, exactly. Traceable."""
     values = jnp.where(jnp.isnan(v), visible.mean(visible.zero_inputs), v)
     known = ~missing_units(visible, v)
-    seen = visible.unit_cgfs_given(jnp.zeros_like(v), known, values).sum(-1)
+    seen = unit_cgfs_given(visible, jnp.zeros_like(v), known, values).sum(-1)
     return -(seen + hidden.cgf(hidden.zero_inputs))

@@ -13,6 +13,7 @@ from jaxtyping import Array, PRNGKeyArray
 from .._numerics import from_numpy
 from ..data.parts import rows_at_once
 from ..errors import NotFiniteError
+from ..layers.capabilities import has_independent_units, sample_given
 from ..rbm import RBM
 from ..sharding import clock, fetched
 from .agreement import RowEstimates, RowRuns, estimates, resampled_chains
@@ -146,7 +147,7 @@ def _donated(rbm: RBM, rows: np.ndarray, which: np.ndarray, rng: np.random.Gener
     that the values of two rows might not go together.
     """
     own = np.broadcast_to(rows[which], (DONATED, len(which), rows.shape[1]))
-    if not rbm.visible.has_independent_units:
+    if not has_independent_units(rbm.visible):
         return np.array(own)
     donors = rng.integers(len(rows), size=own.shape[:2])
     return np.where(np.isnan(own), rows[donors], own)
@@ -180,8 +181,8 @@ def _begun(rbm: RBM, rows: Array, donated: Array, whole: Array, *, key: PRNGKeyA
     seen = seen_of(rbm, with_missing(visible, rows))
     held = seen_of(rbm, with_missing(visible, donated))
     nothing = jnp.zeros_like(held.values)
-    filled = visible.sample_given(nothing, held.known, held.values, key=key_rest)
-    h = hidden.neutral().sample_without_inputs((len(donated), len(rows)), key=key_h)
+    filled = sample_given(visible, nothing, held.known, held.values, key=key_rest)
+    h = hidden.base().sample_without_inputs((len(donated), len(rows)), key=key_h)
 
     def sweep(i: Array, h: Array) -> Array:
         key_x, key_next = jax.random.split(jax.random.fold_in(key_v, i))
@@ -189,7 +190,7 @@ def _begun(rbm: RBM, rows: Array, donated: Array, whole: Array, *, key: PRNGKeyA
         return rbm.sample_h_from_v(x, key=key_next)
 
     h = jax.lax.fori_loop(0, FALLING_SWEEPS, sweep, h)
-    x = visible.sample_given(rbm.inputs_to_v(h), seen.known, seen.values, key=key_v)
+    x = sample_given(visible, rbm.inputs_to_v(h), seen.known, seen.values, key=key_v)
     x = jnp.where(jnp.isfinite(x), x, seen.values)  # what the seen units confine may run away
     chains = jnp.broadcast_to(seen.values, (CHAINS, *seen.values.shape))
     return _Begun(chains, jnp.concatenate([filled, x]), log_z_uncoupled(rbm, seen, whole))

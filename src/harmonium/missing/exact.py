@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from .._numerics import product
 from ..data.parts import ENTRIES_AT_ONCE
+from ..layers.capabilities import has_independent_units, joint_states
 from ..rbm import RBM
 from .marginal import Limits, completion_terms, given_seen, hidden_terms, way_to_sum
 
@@ -117,7 +118,7 @@ def _weighted(
         )
         return tuple(sums)  # pyright: ignore
     inputs = rbm.inputs_to_v(states)
-    if rbm.visible.has_independent_units:
+    if has_independent_units(rbm.visible):
         mean = rbm.visible.mean(inputs)
         return product(weights, mean), product(weights, rbm.visible.variance(inputs) + mean**2)
 
@@ -151,7 +152,7 @@ def _completed(
 ) -> Float[Array, "rows visible"]:
     """Return each row as its own term completes it."""
     if over == "hidden":
-        h = rbm.hidden.states(term.astype(jnp.uint32))
+        h = joint_states(rbm.hidden, term.astype(jnp.uint32))
         return given_seen(rbm, v).sample_v_from_h(h, key=key)
 
     def of_row(row: Array, term: Array) -> Array:

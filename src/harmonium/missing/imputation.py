@@ -15,6 +15,7 @@ from .._threefry import key_of
 from ..checks import checked_key, positive_integer
 from ..data.parts import rows_at_once
 from ..layers import AbstractLayer
+from ..layers.capabilities import proposals_from
 from ..rbm import RBM, checked_rbm
 from ..single_site import units_of_proposals
 from .completing import complete
@@ -145,7 +146,7 @@ def _nearest_states(visible: AbstractLayer, mean: Float[Array, "n columns"]) -> 
     For a unit with two states or one-hot columns, this is the most probable state.
     """
     state = visible.sample_without_inputs(mean.shape[:-1], key=key_of(0))
-    columns, changes = visible.proposals(state)
+    columns, changes = proposals_from(visible, state)
     units = units_of_proposals(visible, columns)
     discrete = np.isin(np.arange(visible.n_units), units)
     state = jnp.where(visible.spread(jnp.asarray(discrete)), state, mean)

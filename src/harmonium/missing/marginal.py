@@ -17,6 +17,12 @@ from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 from .._numerics import product
 from .._threefry import key_of
 from ..layers import AbstractLayer, Clamped
+from ..layers.capabilities import (
+    has_independent_units,
+    joint_states,
+    proposals_from,
+    unit_cgfs_given,
+)
 from ..rbm import RBM
 from ..samplers import Gibbs
 from ..samplers.finite import check_finite_z, check_weights, finite_z
@@ -97,7 +103,7 @@ def completed(
     """Draw the missing units by this many Gibbs sweeps, with the seen units held fixed."""
     key_start, key_sweep = jax.random.split(key)
     model, gibbs = given_seen(rbm, v), Gibbs(sweeps)
-    chains = gibbs.init(model, v.shape[0], key=key_start)
+    chains = gibbs.init_independent(model, v.shape[0], key=key_start)
     chains, _ = gibbs.step(model, chains, key=key_sweep)
     return chains.v
 
@@ -167,14 +173,14 @@ def hidden_terms(
 ) -> tuple[Float[Array, "n terms"], Float[Array, "terms hidden"]]:
     """Return log p(v_seen, h) + log Z of some hidden states, and the states."""
     visible = rbm.visible
-    h = rbm.hidden.states(indices.astype(jnp.uint32))
+    h = joint_states(rbm.hidden, indices.astype(jnp.uint32))
     inputs, missing = rbm.inputs_to_v(h), missing_units(visible, v)
     any_value = jax.lax.stop_gradient(visible.mean(visible.zero_inputs))
     values = jnp.where(jnp.isnan(v), any_value, v)
-    if not visible.has_independent_units:
+    if not has_independent_units(visible):
 
         def reached_by(row: tuple[Array, Array]) -> Array:
-            return visible.unit_cgfs_given(inputs, ~row[0], row[1]).sum(-1)
+            return unit_cgfs_given(visible, inputs, ~row[0], row[1]).sum(-1)
 
         return jax.lax.map(reached_by, (missing, values)) - rbm.hidden.energy(h), h
     seen = jnp.where(missing, 0.0, visible.unit_energies(values)).sum(-1)
@@ -234,7 +240,7 @@ def _table_of_proposals(visible: AbstractLayer, columns: np.ndarray) -> np.ndarr
 
 def _most_states(visible: AbstractLayer) -> int:
     """Return the largest number of states of any unit."""
-    columns, _ = visible.proposals(visible.sample(visible.zero_inputs, key=key_of(0)))
+    columns, _ = proposals_from(visible, visible.sample(visible.zero_inputs, key=key_of(0)))
     return int(np.bincount(units_of_proposals(visible, columns)).max()) + 1
 
 
@@ -247,7 +253,7 @@ def _completions(
     """Return completions and a mask of valid ones: fewer missing units have fewer of them."""
     anything = visible.sample_without_inputs(v.shape[:-1], key=key_of(0))
     start = jnp.where(jnp.isnan(v), anything, v)
-    columns, changes = visible.proposals(start)
+    columns, changes = proposals_from(visible, start)
     table = _table_of_proposals(visible, columns)
     columns = np.concatenate([columns, columns[:1]])  # last: one that changes nothing
     changes = jnp.concatenate([changes, jnp.zeros_like(changes[:, :1])], axis=1)

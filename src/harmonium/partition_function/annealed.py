@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
 from ..checks import check_positive, positive_integer
 from ..data import Dataset
@@ -17,15 +17,15 @@ from ..path import AbstractPath
 from ..precision import check_precision, rounded_if_faster
 from ..rbm import RBM
 from .annealing_search import Search
-from .base import CHAINS, AbstractLogZ, LogZ, exact_result
-from .lengthening import is_independent_when_empty, log_z_of_lengths
+from .base import CHAINS, LogZ, exact_result
+from .lengthening import AbstractAlongLengths, is_independent_when_empty, log_z_of_lengths
 from .schedule import base_from_data, usual_bases
 
 MOST_STARTS = 4_096  # rows from which reverse runs start
 
 
 @dataclass(frozen=True)
-class Annealed(AbstractLogZ):
+class Annealed(AbstractAlongLengths):
     """log Z by annealed importance sampling in both directions.
 
     Forward runs start from exact draws of a base model. Their estimate is on average below log Z,
@@ -138,23 +138,26 @@ class Annealed(AbstractLogZ):
         paths = self.paths or usual_bases(self._near(rbm), key=key_base)
         return search.rounds(*search.pilot(paths))
 
-    def compute_each(
-        self, rbm: RBM, totals: np.ndarray, key: Any, progress: Callable[[float], Any]
-    ) -> list[LogZ]:
-        """Return log Z given each of these totals; for documents, in one run along their lengths.
+    def is_along_lengths(self, rbm: RBM) -> bool:
+        """Return whether no paths are given, and empty rows say nothing of the hidden units."""
+        return not self.paths and is_independent_when_empty(rbm)
 
-        That run uses neither `paths`, `starts` nor `burn_in`.
-        """
-        if self.paths or not is_independent_when_empty(rbm):
-            return super().compute_each(rbm, totals, key, progress)
-        own = exact_result(float(rbm.hidden.cgf(rbm.hidden.zero_inputs)), "exact, empty rows")
-        lengths = totals[:, 0]
-        found = [own] * int((lengths == 0).sum())
-        if len(found) == len(lengths):
-            return found
-        return found + log_z_of_lengths(
+    def along_lengths(
+        self,
+        rbm: RBM,
+        lengths: Float[np.ndarray, " lengths"],
+        key: Any,
+        progress: Callable[[float], Any],
+    ) -> list[LogZ]:
+        """Return log Z of each length from one run; it uses neither `starts` nor `burn_in`."""
+        is_empty = lengths == 0
+        of_empty = exact_result(float(rbm.hidden.cgf(rbm.hidden.zero_inputs)), "exact, empty rows")
+        results = [of_empty] * int(is_empty.sum())
+        if is_empty.all():
+            return results
+        return results + log_z_of_lengths(
             rbm,
-            lengths[len(found) :],
+            lengths[~is_empty],
             chains=self.chains,
             steps=self.steps,
             tolerance=self.tolerance,

@@ -6,11 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from .._numerics import from_numpy
 from ..checks import checked_key
 from ..data import Dataset
 from ..errors import InputError, NotFiniteError
@@ -104,6 +102,10 @@ class AbstractLogZ(ABC):
         """Return whether log Z of this model is sampled, which needs a key and a finite Z."""
         return True
 
+    def for_model(self, rbm: RBM) -> AbstractLogZ:
+        """Return the method that computes log Z of this model: another one if this one chooses."""
+        return self
+
     def with_rows(self, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> AbstractLogZ:
         """Return the method that also uses rows of data for its estimate, if it can."""
         return self
@@ -111,23 +113,6 @@ class AbstractLogZ(ABC):
     @abstractmethod
     def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
         """Return log Z; the key has been checked where one is needed."""
-
-    def compute_each(
-        self, rbm: RBM, totals: np.ndarray, key: Any, progress: Callable[[float], Any]
-    ) -> list[LogZ]:
-        """Return log Z of the model given each of several totals, shape (kinds, totals).
-
-        The totals are what `rbm.visible` takes as given of a row, sorted and different. A method
-        overrides this where it can do better than one after the other.
-        """
-        found = []
-        for i, one in enumerate(totals):
-            model = rbm.with_totals(from_numpy(np.asarray(one, rbm.visible.dtype)))
-            own = None if key is None else jax.random.fold_in(key, i)
-            found.append(
-                self.compute(model, own, lambda part, i=i: progress((i + part) / len(totals)))
-            )
-        return found
 
     def estimate(
         self,
@@ -147,21 +132,9 @@ class AbstractLogZ(ABC):
             InputError: no key where one is needed, or a model that the method cannot handle.
             NotFiniteError: Z is infinite, or parameters are not finite.
         """
-        return self.compute(rbm, self._key(rbm, key), progress or (lambda part: None))
+        return self.compute(rbm, self.checked_key(rbm, key), progress or (lambda part: None))
 
-    def estimate_each(
-        self,
-        rbm: RBM,
-        totals: np.ndarray,
-        *,
-        key: PRNGKeyArray | None = None,
-        progress: Callable[[float], Any] | None = None,
-    ) -> list[LogZ]:
-        """Return log Z given each of these totals; see `compute_each` and `estimate`."""
-        key = self._key(rbm, key)
-        return self.compute_each(rbm, totals, key, progress or (lambda part: None))
-
-    def _key(self, rbm: RBM, key: Any) -> Any:
+    def checked_key(self, rbm: RBM, key: Any) -> Any:
         """Return the key, checked, or None where none is needed."""
         if not self.is_estimate(rbm):
             return None

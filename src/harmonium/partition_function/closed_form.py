@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, NotFiniteError
+from ..layers.capabilities import gaussian_parameters
 from ..rbm import RBM
 from ..sharding import fetched
 from .base import AbstractLogZ, LogZ, exact_result
@@ -23,9 +24,7 @@ def has_closed_form(rbm: RBM) -> bool:
         >>> hm.has_closed_form(hm.RBM(hm.Gaussian(1), hm.Bernoulli(1), [[0.6]]))
         False
     """
-    return (
-        rbm.visible.gaussian_parameters is not None and rbm.hidden.gaussian_parameters is not None
-    )
+    return None not in (gaussian_parameters(rbm.visible), gaussian_parameters(rbm.hidden))
 
 
 @dataclass(frozen=True)
@@ -54,11 +53,11 @@ class ClosedForm(AbstractLogZ):
             InputError: a layer is not Gaussian.
             NotFiniteError: Λ is not positive definite, so Z is infinite.
         """
-        if rbm.visible.gaussian_parameters is None or rbm.hidden.gaussian_parameters is None:
+        visible = gaussian_parameters(rbm.visible)
+        hidden = gaussian_parameters(rbm.hidden)
+        if visible is None or hidden is None:
             raise InputError(f"log Z in closed form: expected two Gaussian layers; got {rbm}.")
-        fields, precisions = zip(
-            rbm.visible.gaussian_parameters, rbm.hidden.gaussian_parameters, strict=True
-        )
+        fields, precisions = zip(visible, hidden, strict=True)
         theta, gamma = (
             np.concatenate([np.asarray(p, np.float64) for p in q]) for q in (fields, precisions)
         )

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 
 from ..data.parts import ENTRIES_AT_ONCE
 from ..errors import InputError, Interrupted
+from ..layers.capabilities import joint_states
 from ..precision import in_float64
 from ..rbm import RBM
 from ..sharding import fetched
@@ -179,7 +180,7 @@ def chunk_of_states(
 ) -> tuple[Float[Array, "rows columns"], Float[Array, " rows"]]:
     """Return one chunk of states and their −F, which is −∞ past the last state."""
     indices = chunk.astype(jnp.uint32) * rows + jnp.arange(rows, dtype=jnp.uint32)
-    states = side.visible.states(indices)
+    states = joint_states(side.visible, indices)
     inside = indices < (side.visible.n_states or 0)
     return states, jnp.where(inside, -side.free_energy(states), -jnp.inf)
 

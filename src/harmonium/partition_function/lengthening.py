@@ -8,6 +8,7 @@ lengths. One annealing run finds all of their log Z.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -32,39 +33,57 @@ from ..statistics import (
     resampled,
 )
 from .agreement import MET, MOST_LOST, TAIL
-from .base import LogZ
+from .base import AbstractLogZ, LogZ
 from .bridge import bennett
 from .schedule import AnnealingSchedule, swept
 
-GROUPS, KNOTS = 16, 64
-PILOT_STEPS, FIRST_STEPS = 2, 4  # mean steps between two knots
+GROUPS = 16
+KNOTS = 64
+# mean steps between two knots
+PILOT_STEPS = 2
+FIRST_STEPS = 4
 
 
 class Lengthening(AbstractPath):
-    """From a model of empty rows to one of rows with these totals, seen from the hidden side.
+    """From a model of empty rows to one of rows of this length, seen from the hidden side.
 
     Attributes:
         rbm: the model of the longest rows; the path's models are transposed.
     """
 
     rbm: RBM
-    longest: Float[Array, " totals"]
+    longest: Float[Array, ""]
 
     def at(self, t: Float[Array, ""] | float) -> RBM:
-        """Return the transposed model of rows with t times the totals."""
-        return self.rbm.with_totals(t * self.longest).T
+        """Return the transposed model of rows of t times the length."""
+        return self.rbm.with_lengths(t * self.longest).T
 
     def ending_at(self, rbm: RBM) -> Lengthening:
         """Return the path to another model."""
         return Lengthening(rbm, self.longest)
 
 
+class AbstractAlongLengths(AbstractLogZ):
+    """A method that can find log Z of all lengths of documents in one run."""
+
+    @abstractmethod
+    def is_along_lengths(self, rbm: RBM) -> bool:
+        """Return whether it can do so for this model, with its settings."""
+
+    @abstractmethod
+    def along_lengths(
+        self,
+        rbm: RBM,
+        lengths: Float[np.ndarray, " lengths"],
+        key: Any,
+        progress: Callable[[float], Any],
+    ) -> list[LogZ]:
+        """Return log Z of the model of each of these lengths, which rise."""
+
+
 def is_independent_when_empty(rbm: RBM) -> bool:
-    """Return whether rows with a total of 0 say nothing of the hidden units."""
-    visible = rbm.visible
-    if visible.n_totals != 1:
-        return False
-    empty = visible.with_totals(jnp.zeros(1, visible.dtype))
+    """Return whether rows of length 0 say nothing of the hidden units."""
+    empty = rbm.with_lengths(jnp.zeros((), rbm.visible.dtype)).visible
     return not bool(np.asarray(empty.variance(empty.zero_inputs)).any())
 
 
@@ -117,7 +136,8 @@ def log_z_of_lengths(
             progress(1.0)
             return found
         if doubles:
-            total, kept = 2 * total, []
+            total = 2 * total
+            kept = []
         progress(min(0.9, 1.0 - left / seconds))
 
 
@@ -144,12 +164,14 @@ class _Run:
     """The runs of a search: a pilot that spaces the steps, then rounds with more of them."""
 
     def __init__(self, rbm: RBM, lengths: np.ndarray, members: int, *, key: PRNGKeyArray):
-        longest = from_numpy(np.asarray(lengths[-1:], rbm.visible.dtype))
+        longest = from_numpy(np.asarray(lengths[-1], rbm.visible.dtype))
         self.path = Lengthening(rbm, longest)
         even = np.linspace(0.0, lengths[-1], KNOTS + 1)
         self.knots = np.unique(np.append(even, lengths)) / lengths[-1]
         self.places = np.searchsorted(self.knots, lengths / lengths[-1])
-        self.members, self.key, self.used = members, key, 0
+        self.members = members
+        self.key = key
+        self.used = 0
         self.began = clock()
         self.offset = float(rbm.hidden.cgf(rbm.hidden.zero_inputs))
 
@@ -172,7 +194,8 @@ class _Run:
 
     def _through(self, v: Array, steps: np.ndarray, sign: int) -> tuple[Array, np.ndarray]:
         """Anneal through all segments in one direction; return log weights in rising order."""
-        key, gains = self._next_key(), []
+        key = self._next_key()
+        gains = []
         order = range(len(steps))[::sign]
         for s in order:
             ends = self.knots[s : s + 2][::sign].astype(v.dtype)
@@ -208,7 +231,8 @@ class _Run:
         upwards = np.cumsum(ratios, axis=0)[self.places - 1]  # whole, then without each group
         ups = np.cumsum(log_mean_exp(forward, axis=2), axis=0)[self.places - 1]
         downs = log_mean_exp(reverse, axis=2)
-        whole, parts = downs.sum(0), np.cumsum(downs[::-1], axis=0)[::-1]
+        whole = downs.sum(0)
+        parts = np.cumsum(downs[::-1], axis=0)[::-1]
         parts = np.concatenate([parts, np.zeros((1, count))])[self.places]
         return [
             self._answer(*each, whole, kept, tolerance)
@@ -234,9 +258,11 @@ class _Run:
             kept: the rounds.
             tolerance: nats.
         """
-        n, value = len(up), float(values[0])
+        n = len(up)
+        value = float(values[0])
         half = from_left_out(value, values[1:]).half_width
-        lower, upper = float(log_mean_exp(up)), float(log_mean_exp(part) - log_mean_exp(whole))
+        lower = float(log_mean_exp(up))
+        upper = float(log_mean_exp(part) - log_mean_exp(whole))
         ess = min(float(effective_size(relative_weights(w))) for w in (up, whole - part))
         tests = {
             f"forward and reverse estimates differ by {upper - lower:.2f} nats": (
@@ -251,7 +277,8 @@ class _Run:
             high = float(log_mean_exp(part)) - lower_mean_bound(whole, TAIL)
             ends += [lower, upper, lower_mean_bound(up, TAIL), high]
         low, value, high = (self.offset + x for x in (min(ends), value, max(ends)))
-        chains, steps = n * self.members, kept[-1].steps
+        chains = n * self.members
+        steps = kept[-1].steps
         return LogZ(
             value=value,
             low=low,

@@ -93,7 +93,8 @@ def raise_log_likelihood(
     Source: Burda, Grosse & Salakhutdinov 2015.
     """
     array = rbm.visible.validate(rows)
-    chains, steps = positive_integer(chains, "chains"), positive_integer(steps, "steps")
+    chains = positive_integer(chains, "chains")
+    steps = positive_integer(steps, "steps")
     keys = jax.random.split(checked_key(key), 5)
     path = base_from_moments(rbm, key=keys[0]) if path is None else path
     if not path.begins_uncoupled:

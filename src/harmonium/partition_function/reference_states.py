@@ -126,9 +126,9 @@ def random_states(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Float[Array, "n vis
     can lead to its own pattern; the others are such visible states.
     """
     key_h, key_given, key_v = jax.random.split(key, 3)
-    h = rbm.hidden.neutral().sample_without_inputs((n - n // 2,), key=key_h)
+    h = rbm.hidden.base().sample_without_inputs((n - n // 2,), key=key_h)
     by_hidden = rbm.sample_v_from_h(h, key=key_given)
-    by_visible = rbm.visible.neutral().sample_without_inputs((n // 2,), key=key_v)
+    by_visible = rbm.visible.base().sample_without_inputs((n // 2,), key=key_v)
     return jnp.concatenate([by_hidden, by_visible.astype(by_hidden.dtype)])
 
 

@@ -204,7 +204,7 @@ def mbar_log_z(
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
         >>> ladder = hm.ReplicaExchange(times=4)
-        >>> state = ladder.init(rbm, 256, key=jax.random.key(0))
+        >>> state = ladder.init_independent(rbm, 256, key=jax.random.key(0))
         >>> state = ladder.run(rbm, state, 64, key=jax.random.key(1))
         >>> ratios = hm.mbar_log_z(rbm, ladder, state.v)
         >>> bool(abs(ratios[-1] - np.log(432 / 128)) < 0.2)  # Z of the first model is 2⁷

@@ -62,5 +62,5 @@ def _loaded(file: Path, *_: int) -> RBM:
 
 def _values_of(layer: AbstractLayer) -> tuple[list[int], list[float], list[float]]:
     """Return each unit's number of states, and the lowest and highest value of each column."""
-    low, high = (np.asarray(end, float).tolist() for end in layer.support)
+    low, high = (np.asarray(end, float).tolist() for end in layer.coding.support)
     return states_of(layer), low, high

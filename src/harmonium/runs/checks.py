@@ -24,10 +24,10 @@ def refuse_misfit(rows: np.ndarray, rbm: RBM, name: str, advice: str) -> None:
         raise input_error(name, expected, f"{rows.shape[1]:,}", advice)
     done = 0
     for part in parts_of(rows):
-        bad = (np.isinf(part) | rbm.visible.outside(part)) & ~np.isnan(part)
+        bad = (np.isinf(part) | rbm.visible.coding.outside(part)) & ~np.isnan(part)
         if bad.any():
             row, column = (int(i) for i in np.argwhere(bad)[0])
-            expected = f"that {rbm.visible.domain(column)}"
+            expected = f"that {rbm.visible.coding.describe(column)}"
             found = f"{part[row, column]:g} at row {done + row}, column {column} (counted from 0)"
             raise input_error(name, expected, found, advice)
         done += len(part)

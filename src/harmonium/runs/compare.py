@@ -13,9 +13,10 @@ from ..data import Dataset
 from ..errors import count_of, input_error
 from ..io.formats.base import write_whole
 from ..io.storage import load
+from ..layers.capabilities import takes_lengths
 from ..likelihood import Automatic, free_energies
 from ..partition_function.annealed import Annealed
-from ..partition_function.by_totals import log_z_of_rows, totals_of
+from ..partition_function.by_length import lengths_of_rows, log_z_of_rows
 from ..rbm import RBM
 from ..report import page_of
 from ..statistics import effective_size
@@ -219,13 +220,13 @@ def _log_z_deviations(rbm: RBM, rows: np.ndarray, weights: Any) -> np.ndarray:
     It is 0 for models with one log Z. Where documents differ in length, the summary has only the
     mean of their log Z.
     """
-    if not rbm.visible.n_totals:
+    if not takes_lengths(rbm.visible):
         return np.zeros(len(rows))
     weights = None if weights is None else np.asarray(weights, float)
     method = Automatic(Annealed(seconds=SECONDS))
     key = key_of(EVALUATION_SEED)
-    log_z = log_z_of_rows(rbm, totals_of(rbm, rows), weights, method, key=key)
-    return log_z.each - log_z.mean.value
+    log_z = log_z_of_rows(rbm, lengths_of_rows(rbm, rows), weights, method, key=key)
+    return log_z.of_row - log_z.mean.value
 
 
 def _beside(run: _Scored, best: _Scored) -> Compared:

@@ -197,7 +197,7 @@ def rows_for_model(
     visible = rbm.visible
     row = row_of(visible)
     states = visible.size // visible.n_units if row and row.rows == "codes" else None
-    low, high = visible.support
+    low, high = visible.coding.support
     other = "bernoulli" if (low >= 0).all() and (high <= 1).all() else "gaussian"
     named = row.name if row else other  # `refuse_misfit` checks the values of each column
     dropped = None if config is None else told_columns(replace(config, columns=None))

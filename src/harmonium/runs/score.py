@@ -14,6 +14,7 @@ from ..data import Dataset
 from ..errors import HarmoniumError, NotFiniteError
 from ..initialization import initialize
 from ..layers import AbstractLayer, Bernoulli
+from ..layers.capabilities import takes_lengths
 from ..likelihood import LogLikelihood, log_likelihood
 from ..partition_function.base import LogZ
 from ..rbm import RBM
@@ -87,7 +88,7 @@ def without_hidden_units(visible: AbstractLayer, train: Dataset, rows: Dataset) 
 def known_log_z(folder: RunFolder, rbm: RBM) -> LogZ | None:
     """Return log Z as the run computed it when it ended; None if it is not known or not sure."""
     summary = folder.summary()
-    if summary is None or summary.log_z is None or rbm.visible.n_totals:
+    if summary is None or summary.log_z is None or takes_lengths(rbm.visible):
         return None
     return summary.log_z.trusted
 

@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..path import AbstractPath, path_to
 from ..rbm import RBM
 from ..statistics import effective_size
-from .base import AbstractSampler, Cloud
+from .base import AbstractSampler
 
 Number = Float[Array, ""] | float
 
@@ -82,7 +82,8 @@ def anneal(
         return path.at((1 - part) * begin + part * end)
 
     def step(s: Array, state: Annealing) -> Annealing:
-        here, there = model(s), model(s + 1)
+        here = model(s)
+        there = model(s + 1)
         gain = here.free_energy(state.v) - there.free_energy(state.v)
         v = there.gibbs_sweep(state.v, key=jax.random.fold_in(key, s))
         return Annealing(v, state.log_weights + gain)
@@ -173,11 +174,11 @@ class AnnealedClusters(AbstractSampler):
         """Return the path that ends at this model."""
         return path_to(rbm, self.path)
 
-    def init(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> ClusterState:
+    def init_independent(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> ClusterState:
         """Draw n chains by annealing."""
         return ClusterState(annealed_draws(self.path_to(rbm), n, self.steps, key=key).v)
 
-    def start(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> ClusterState:
+    def init(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> ClusterState:
         """Start the chains at these states."""
         return ClusterState(v)
 
@@ -185,7 +186,8 @@ class AnnealedClusters(AbstractSampler):
         self, rbm: RBM, state: ClusterState, *, key: PRNGKeyArray
     ) -> tuple[ClusterState, ClusterInfo]:
         """Anneal the present states in reverse and new ones forward, and choose by the weights."""
-        path, n = self.path_to(rbm), len(state.v)
+        path = self.path_to(rbm)
+        n = len(state.v)
         key_back, key_forth, key_choose = jax.random.split(key, 3)
         new = annealed_draws(path, n * (self.size - 1), self.steps, key=key_forth)
         members = new.v.reshape(n, self.size - 1, -1)
@@ -198,9 +200,9 @@ class AnnealedClusters(AbstractSampler):
         info = ClusterInfo((chosen > 0).mean(), effective_size(shares).mean())
         return ClusterState(cluster[jnp.arange(n), chosen]), info
 
-    def cloud(self, state: ClusterState) -> Cloud:
-        """Return the states, equally weighted."""
-        return Cloud.uniform(state.v)
+    def positions(self, state: ClusterState) -> Float[Array, "n visible"]:
+        """Return the states."""
+        return state.v
 
     def _weight_of(self, path: AbstractPath, v: Array, *, key: PRNGKeyArray) -> Array:
         """Draw an annealing run that ends at each state, and return its log weight.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -48,8 +47,7 @@ class AbstractSampler(eqx.Module):
     """A Markov kernel over states of a model that leaves the model's distribution unchanged.
 
     A sampler may move states of several models at once, of which the last is the sampled RBM. It
-    then leaves the product of their distributions unchanged, and overrides `models`, `start_each`
-    and `clouds` so that this can be tested.
+    then leaves the product of their distributions unchanged.
 
     Hyperparameters are fields. A state is what is carried from step to step, and an info is what a
     step reports; both are NamedTuples defined in the sampler's own file. A state never holds a
@@ -57,24 +55,61 @@ class AbstractSampler(eqx.Module):
 
     Example:
         >>> class Sweeps(hm.AbstractSampler):
-        ...     def start(self, rbm, v, *, key):
+        ...     def init(self, rbm, v, *, key):
         ...         return v
         ...     def step(self, rbm, v, *, key):
         ...         return rbm.gibbs_sweep(v, key=key), ()
-        ...     def cloud(self, v):
-        ...         return hm.Cloud.uniform(v)
+        ...     def positions(self, v):
+        ...         return v
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
         >>> hm.sample(rbm, 5, sampler=Sweeps(), steps=10, key=jax.random.key(0)).shape
         (5, 2)
     """
 
+    # ---------------------------------------------------------------- what a sampler defines
+
     @abstractmethod
-    def start(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> Any:
+    def init(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> Any:
         """Return the state of n chains that start at these visible states."""
 
     @abstractmethod
     def step(self, rbm: RBM, state: Any, *, key: PRNGKeyArray) -> tuple[Any, Any]:
         """Move every chain; return the new state and an info."""
+
+    @abstractmethod
+    def positions(self, state: Any) -> Float[Array, "n visible"]:
+        """Return the chains' visible states, a sample of the model."""
+
+    # ------------------------------------------------- what is known of its steps, where it is
+
+    multiplies_states: ClassVar[bool] = False
+    """Whether the weights are only multiplied by states, with `@`; `Rounded` needs this."""
+
+    keeps_lengths: ClassVar[bool] = False
+    """Whether each chain keeps its length where the model takes lengths as given."""
+
+    @property
+    def sweeps_per_step(self) -> int | None:
+        """Sweeps of block Gibbs sampling in one step; None if steps do not consist of sweeps."""
+        return None
+
+    @property
+    def unit(self) -> str:
+        """The unit in which steps are counted, in words."""
+        return f"steps of {type(self).__name__}"
+
+    @property
+    def base_kernel(self) -> tuple[AbstractSampler, int]:
+        """The smallest step of the same kind, and how many of them make one step."""
+        return self, 1
+
+    # ---------------------------------------------------------------- what follows
+
+    def init_independent(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> Any:
+        """Return the state of n chains drawn from the model without its weights."""
+        key_draw, key_init = jax.random.split(key)
+        v = rbm.visible.sample_without_inputs((n,), key=key_draw)
+        return self.init(rbm, v, key=key_init)
 
     def run(
         self, rbm: RBM, state: Any, count: Array | int, *, key: PRNGKeyArray, first: Array | int = 0
@@ -96,50 +131,6 @@ class AbstractSampler(eqx.Module):
 
         return jax.lax.fori_loop(0, count, step, state)
 
-    @abstractmethod
-    def cloud(self, state: Any) -> Cloud:
-        """Return the chains' visible states as a sample of the model."""
-
-    def models(self, rbm: RBM) -> Sequence[RBM]:
-        """Return the models whose product distribution a step leaves unchanged; the last: `rbm`."""
-        return [rbm]
-
-    def start_each(
-        self, rbm: RBM, v: Float[Array, "models n visible"], *, key: PRNGKeyArray
-    ) -> Any:
-        """Return the state of chains that start, for each of the models, at these states."""
-        return self.start(rbm, v[-1], key=key)
-
-    def clouds(self, state: Any) -> Sequence[Cloud]:
-        """Return the chains' visible states as samples of each of the models."""
-        return [self.cloud(state)]
-
-    @property
-    def base_kernel(self) -> tuple[AbstractSampler, int]:
-        """The smallest step of the same kind, and how many of them make one step."""
-        return self, 1
-
-    @property
-    def unit(self) -> str:
-        """The unit in which steps are counted, in words."""
-        return f"steps of {type(self).__name__}"
-
-    @property
-    def sweeps_per_step(self) -> int | None:
-        """Sweeps of block Gibbs sampling in one step; None if steps do not consist of sweeps."""
-        return None
-
-    @property
-    def multiplies_states(self) -> bool:
-        """Whether the weights are only multiplied by states, with `@`; `Rounded` needs this."""
-        return False
-
-    @property
-    def keeps_totals(self) -> bool:
-        """Whether each chain keeps what the model takes as given of it, such as a length."""
-        return False
-
-    def init(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> Any:
-        """Return the state of n chains drawn from the model without its weights."""
-        draw, start = jax.random.split(key)
-        return self.start(rbm, rbm.visible.sample_without_inputs((n,), key=draw), key=start)
+    def replicas(self, state: Any) -> Float[Array, "models n visible"]:
+        """Return the visible states at each model that is moved; the last one is `rbm`."""
+        return self.positions(state)[None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import NotFiniteError
+from ..layers.capabilities import curvature
 from ..rbm import RBM
 from ..sharding import fetched
 
@@ -27,11 +28,12 @@ def finite_z(rbm: RBM) -> bool:
         >>> hm.finite_z(weak), hm.finite_z(strong)
         (True, False)
     """
-    curvatures = [np.asarray(layer.curvature) for layer in (rbm.visible, rbm.hidden)]
+    curvatures = [np.asarray(curvature(layer)) for layer in (rbm.visible, rbm.hidden)]
     by_row = [c.reshape(-1, c.shape[-1]) for c in curvatures]
     rows = max(map(len, by_row))
     both = np.concatenate([np.broadcast_to(c, (rows, c.shape[-1])) for c in by_row], axis=1)
-    weights, n = fetched(rbm.dense_weights), rbm.visible.size
+    weights = fetched(rbm.dense_weights)
+    n = rbm.visible.size
     # Rows with the same seen units have the same curvatures.
     return all(_is_confined(weights, row[:n], row[n:]) for row in np.unique(both, axis=0))
 

@@ -1,6 +1,6 @@
 """Block Gibbs sampling: each layer in turn is drawn given the other."""
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..checks import positive_integer
 from ..rbm import RBM
-from .base import AbstractSampler, Cloud
+from .base import AbstractSampler
 
 
 class GibbsState(NamedTuple):
@@ -44,9 +44,16 @@ class Gibbs(AbstractSampler):
     """
 
     sweeps: int = eqx.field(static=True, default=1)
+    multiplies_states: ClassVar[bool] = True
+    keeps_lengths: ClassVar[bool] = True
 
     def __check_init__(self):
         positive_integer(self.sweeps, "Gibbs sweeps")
+
+    @property
+    def sweeps_per_step(self) -> int:
+        """The number of sweeps in a step."""
+        return self.sweeps
 
     @property
     def base_kernel(self) -> tuple[AbstractSampler, int]:
@@ -58,22 +65,7 @@ class Gibbs(AbstractSampler):
         """The unit in words: sweeps, or steps of several sweeps."""
         return "sweeps" if self.sweeps == 1 else f"steps of {self.sweeps} sweeps"
 
-    @property
-    def multiplies_states(self) -> bool:
-        """Whether the weights are only multiplied by states: True."""
-        return True
-
-    @property
-    def sweeps_per_step(self) -> int:
-        """The number of sweeps in a step."""
-        return self.sweeps
-
-    @property
-    def keeps_totals(self) -> bool:
-        """Whether each chain keeps the totals of its first state: True."""
-        return True
-
-    def start(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> GibbsState:
+    def init(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> GibbsState:
         """Draw h from p(h | v)."""
         return GibbsState(v, rbm.sample_h_from_v(v, key=key))
 
@@ -85,7 +77,7 @@ class Gibbs(AbstractSampler):
 
         def sweep(i: Array | int, state: GibbsState) -> GibbsState:
             key_v, key_h = keys[i]
-            v = rbm.with_totals_of(state.v).sample_v_from_h(state.h, key=key_v)
+            v = rbm.with_lengths_of(state.v).sample_v_from_h(state.h, key=key_v)
             return GibbsState(v, rbm.sample_h_from_v(v, key=key_h))
 
         # With a loop of one turn, XLA would not see the products that are shared with the gradient.
@@ -93,9 +85,9 @@ class Gibbs(AbstractSampler):
         last = sweep(self.sweeps - 1, last)
         return last, GibbsInfo(abs(last.v - state.v).mean())
 
-    def cloud(self, state: GibbsState) -> Cloud:
-        """Return the last visible states, equally weighted."""
-        return Cloud.uniform(state.v)
+    def positions(self, state: GibbsState) -> Float[Array, "n visible"]:
+        """Return the last visible states."""
+        return state.v
 
 
 def after_sweeps(
@@ -104,4 +96,4 @@ def after_sweeps(
     """Return visible states after Gibbs sweeps from these; the number of sweeps may be traced."""
     sampler = Gibbs(1)
     key_start, key_step = jax.random.split(key)
-    return sampler.run(rbm, sampler.start(rbm, v, key=key_start), sweeps, key=key_step).v
+    return sampler.run(rbm, sampler.init(rbm, v, key=key_start), sweeps, key=key_step).v

@@ -70,7 +70,8 @@ class LadderReport(NamedTuple):
 
     def __str__(self) -> str:
         """Return a summary in words."""
-        low, high = self.acceptance.min(), self.acceptance.max()
+        low = self.acceptance.min()
+        high = self.acceptance.max()
         return (
             f"{self.models} models, swaps accepted from {low:.2f} to {high:.2f},"
             f" barrier {self.barrier:.1f}, {self.round_trips:.2g} round trips of a replica in"
@@ -82,8 +83,12 @@ class LadderRun:
     """A run of replica exchange that records the log weights between neighbouring models."""
 
     def __init__(self, rbm: RBM, sampler: ReplicaExchange, state: Any, *, key: PRNGKeyArray):
-        self.rbm, self.sampler, self.state, self.key = rbm, sampler, state, key
-        self.steps, self.every = 0, 1
+        self.rbm = rbm
+        self.sampler = sampler
+        self.state = state
+        self.key = key
+        self.steps = 0
+        self.every = 1
         self.parts: list[tuple[np.ndarray, ...]] = []
         self.trips_before = int(state.trips.sum())
 
@@ -112,7 +117,8 @@ class LadderRun:
         self.parts.append(part)
         self.steps += records * self.every
         if sum(len(up) for up, *_ in self.parts) >= MOST_RECORDS:
-            self.parts, self.every = [tuple(x[1::2] for x in self._all())], 2 * self.every
+            self.parts = [tuple(x[1::2] for x in self._all())]
+            self.every = 2 * self.every
 
     def until(self, steps: int) -> None:
         """Run until there are this many steps, except for a remainder shorter than one record."""
@@ -129,7 +135,8 @@ class LadderRun:
         """Report on the run, leaving out the fraction `first` at its beginning."""
         up, down = self.gains(first)
         trips = np.append(self.trips_before, self._all()[2])
-        chains, models = up.shape[2], up.shape[1] + 1
+        chains = up.shape[2]
+        models = up.shape[1] + 1
         begin = int(first * (len(trips) - 1))
         steps = (len(trips) - 1 - begin) * self.every
         made = float(trips[-1] - trips[begin])
@@ -142,7 +149,7 @@ class LadderRun:
 
 @eqx.filter_jit
 def _begun(rbm: RBM, sampler: ReplicaExchange, chains: int, *, key: PRNGKeyArray) -> Any:
-    return sampler.init(rbm, chains, key=key)
+    return sampler.init_independent(rbm, chains, key=key)
 
 
 @eqx.filter_jit
@@ -203,7 +210,8 @@ def ladder_report(
         >>> report.models, bool(report.acceptance.min() > 0.5)
         (3, True)
     """
-    chains, steps = positive_integer(chains, "chains"), positive_integer(steps, "steps")
+    chains = positive_integer(chains, "chains")
+    steps = positive_integer(steps, "steps")
     run = LadderRun.fresh(rbm, checked_ladder(sampler), chains, key=checked_key(key))
     run.until(steps)
     return run.report()
@@ -256,7 +264,8 @@ def adapted_ladder(
     sampler = ReplicaExchange() if sampler is None else checked_ladder(sampler)
     if not 0 < acceptance < 1:
         raise InputError(f"acceptance: expected a number between 0 and 1; got {acceptance}.")
-    chains, rounds = positive_integer(chains, "chains"), positive_integer(rounds, "rounds")
+    chains = positive_integer(chains, "chains")
+    rounds = positive_integer(rounds, "rounds")
     return pilot(rbm, sampler, chains, rounds, acceptance, key=checked_key(key)).sampler
 
 
@@ -278,7 +287,7 @@ def pilot(
         new = _respaced(old, run.report().acceptance, acceptance)
         nearest = abs(old[None, :] - new[:, None]).argmin(1)
         spaced = ReplicaExchange(sampler.path, new, sampler.sweeps)
-        state = spaced.start_each(rbm, run.state.v[nearest], key=key)
+        state = spaced.init_each(run.state.v[nearest])
         run = LadderRun(rbm, spaced, state, key=jax.random.fold_in(key, r))
     return run
 
@@ -292,7 +301,8 @@ def _respaced(times: np.ndarray, accepted: np.ndarray, aim: float) -> np.ndarray
     models = next((n for n in LADDER_SIZES if n >= needed), LADDER_SIZES[-1])
     along = np.append(0.0, np.cumsum(lengths + 0.05 * lengths.mean() + 1e-6))
     new = np.interp(np.linspace(0.0, along[-1], models), along, times)
-    new[0], new[-1] = times[0], 1.0
+    new[0] = times[0]
+    new[-1] = 1.0
     return new
 
 

@@ -17,7 +17,8 @@ from .gibbs import Gibbs, GibbsState
 
 RESAMPLED_BELOW = 0.5  # of the chains of a group: their effective size
 APART = 4  # sweeps between those that averages are taken over: neighbours are alike
-MOST_GROUPS, LEAST_OF_A_GROUP = 8, 16
+MOST_GROUPS = 8
+LEAST_OF_A_GROUP = 16
 ENOUGH_FAMILIES = 100  # as Wang, Machta & Katzgraber 2015 ask for
 SHARE_OF_CHAINS = 0.4  # where a row has few chains, so many of them have to be families
 # Of many chains, a few lucky ones may have most descendants and still leave 100 families.
@@ -117,7 +118,8 @@ def annealed_population(
     Source: Neal 2001; Hukushima & Iba 2003; Del Moral, Doucet & Jasra 2006; Machta 2010.
     """
     key_start, key_anneal, key_even, key_sweep = jax.random.split(key, 4)
-    path, groups = path_to(rbm), whole_groups(chains)[0]
+    path = path_to(rbm)
+    groups = whole_groups(chains)[0]
     begun = begun_population(path, rows, groups, chains // groups, key=key_start)
     annealed = moved_population(path, 0.0, 1.0, steps, begun, key=key_anneal)
     v, families = evened(annealed, key=key_even)
@@ -209,7 +211,8 @@ def moved_population(
 
     def step(s: Array, here: Population) -> Population:
         key_sweep, key_choose = jax.random.split(jax.random.fold_in(key, s))
-        before, after = model(s), model(s + 1)
+        before = model(s)
+        after = model(s + 1)
         gain = before.free_energy(here.v) - after.free_energy(here.v)
         # The chains are resampled after the sweep, so that it shares its product with F.
         v = after.gibbs_sweep(here.v, key=key_sweep)
@@ -272,8 +275,10 @@ def _swept(
         last states.
     """
     key_start, key_sweep = jax.random.split(key)
-    gibbs, half, centre = Gibbs(1), sweeps // 2, v.mean(0)
-    chains = gibbs.start(rbm, v, key=key_start)
+    gibbs = Gibbs(1)
+    half = sweeps // 2
+    centre = v.mean(0)
+    chains = gibbs.init(rbm, v, key=key_start)
 
     def sweep(i: Array, carry: tuple[GibbsState, tuple]) -> tuple[GibbsState, tuple]:
         chains, sums = carry
@@ -293,7 +298,8 @@ def _swept(
         last = jnp.where(i < half, half, sweeps) - 1
         return chains, jax.lax.cond((last - i) % APART == 0, added, lambda sums: sums, sums)
 
-    zero, none = jnp.zeros_like(v), jnp.zeros((), v.dtype)
+    zero = jnp.zeros_like(v)
+    none = jnp.zeros((), v.dtype)
     begun = (chains, (zero, zero, zero, none, none))
     chains, sums = jax.lax.fori_loop(0, sweeps, sweep, begun)
     early, late, squares, n_early, n_late = sums

@@ -15,9 +15,11 @@ from ..checks import as_array, positive_integer
 from ..errors import InputError
 from ..path import AbstractPath, path_to
 from ..rbm import RBM
-from .base import AbstractSampler, Cloud
+from .base import AbstractSampler
 
-RISING, FALLING = 1, 2  # direction of a replica; 0 until it has been at the first model
+# direction of a replica; 0 until it has been at the first model
+RISING = 1
+FALLING = 2
 
 
 class ExchangeState(NamedTuple):
@@ -98,7 +100,8 @@ class ReplicaExchange(AbstractSampler):
         """Accept `times` as positions, or as a number of evenly spaced models."""
         if path is not None and not isinstance(path, AbstractPath):
             raise InputError(f"path: expected a path such as hm.Heating, or None; got {path!r}.")
-        self.path, self.times = path, _checked_times(times)
+        self.path = path
+        self.times = _checked_times(times)
         self.sweeps = positive_integer(sweeps, "ReplicaExchange sweeps")
 
     @property
@@ -120,37 +123,39 @@ class ReplicaExchange(AbstractSampler):
         path = self.path_to(rbm)
         return [path.at(t) for t in self.times]
 
-    def init(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> ExchangeState:
+    def init_independent(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> ExchangeState:
         """Draw every replica from its model without the weights."""
         path = self.path_to(rbm)
 
         def draw(t: Array, key: PRNGKeyArray) -> Array:
             return path.at(t).visible.sample_without_inputs((n,), key=key)
 
-        key_draw, key_start = jax.random.split(key)
+        key_draw, _ = jax.random.split(key)
         keys = jax.random.split(key_draw, len(self.times))
-        return self.start_each(rbm, jax.vmap(draw)(self.times, keys), key=key_start)
+        return self.init_each(jax.vmap(draw)(self.times, keys))
 
-    def start(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> ExchangeState:
+    def init(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> ExchangeState:
         """Start all replicas of a column at the same state."""
-        return self.start_each(rbm, jnp.broadcast_to(v, (len(self.times), *v.shape)), key=key)
+        return self.init_each(jnp.broadcast_to(v, (len(self.times), *v.shape)))
 
-    def start_each(
-        self, rbm: RBM, v: Float[Array, "models n visible"], *, key: PRNGKeyArray
-    ) -> ExchangeState:
+    def init_each(self, v: Float[Array, "models n visible"]) -> ExchangeState:
         """Start the replicas of each model at its own states."""
-        nothing = jnp.zeros(v.shape[:2], jnp.int32)
-        return ExchangeState(v, nothing.at[0].set(RISING), nothing, jnp.zeros((), jnp.int32))
+        zeros = jnp.zeros(v.shape[:2], jnp.int32)
+        return ExchangeState(v, zeros.at[0].set(RISING), zeros, jnp.zeros((), jnp.int32))
 
     def step(
         self, rbm: RBM, state: ExchangeState, *, key: PRNGKeyArray
     ) -> tuple[ExchangeState, ExchangeInfo]:
         """Swap states, then run the sweeps."""
-        path, times, v = self.path_to(rbm), self.times, state.v
+        path = self.path_to(rbm)
+        times = self.times
+        v = state.v
         key_swap, key_h, key_v, key_sweeps = jax.random.split(key, 4)
-        above, below = jnp.append(times[1:], times[-1]), jnp.append(times[0], times[:-1])
+        above = jnp.append(times[1:], times[-1])
+        below = jnp.append(times[0], times[:-1])
         own, over, under = (self._looked(path, t, v) for t in (times, above, below))
-        up, down = (own[0] - over[0])[:-1], (own[0] - under[0])[1:]
+        up = (own[0] - over[0])[:-1]
+        down = (own[0] - under[0])[1:]
         log_alpha = up + down
         mine = jnp.arange(len(times) - 1) % 2 == state.steps % 2
         uniforms = jax.random.uniform(key_swap, log_alpha.shape, log_alpha.dtype)
@@ -168,13 +173,13 @@ class ReplicaExchange(AbstractSampler):
         info = ExchangeInfo(jnp.exp(jnp.minimum(log_alpha, 0.0)).mean(1), up, down)
         return ExchangeState(v, heading, trips, state.steps + 1), info
 
-    def cloud(self, state: ExchangeState) -> Cloud:
-        """Return the replicas at the last model, equally weighted."""
-        return Cloud.uniform(state.v[-1])
+    def positions(self, state: ExchangeState) -> Float[Array, "n visible"]:
+        """Return the replicas at the last model."""
+        return state.v[-1]
 
-    def clouds(self, state: ExchangeState) -> Sequence[Cloud]:
+    def replicas(self, state: ExchangeState) -> Float[Array, "models n visible"]:
         """Return the replicas at every model."""
-        return [Cloud.uniform(v) for v in state.v]
+        return state.v
 
     def _looked(self, path: AbstractPath, times: Array, v: Array) -> tuple[Array, Array]:
         """Return free energies of replicas under the models at these times, and the inputs to h.
@@ -214,8 +219,8 @@ class _Swap(NamedTuple):
 
     def chosen(self, own: Array, above: Array, below: Array) -> Array:
         """Return for each model its own entry, or the entry of its partner above or below."""
-        one, other = (x.reshape(*x.shape, *[1] * (own.ndim - 2)) for x in self)
-        return jnp.where(one, above, jnp.where(other, below, own))
+        from_above, from_below = (x.reshape(*x.shape, *[1] * (own.ndim - 2)) for x in self)
+        return jnp.where(from_above, above, jnp.where(from_below, below, own))
 
     def moved(self, x: Array) -> Array:
         """Apply the swaps to values that belong to the replicas, shape (models, n, …)."""

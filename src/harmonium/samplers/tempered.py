@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -12,10 +11,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..checks import positive_integer
 from ..errors import InputError
-from ..layers import Mixed
 from ..parameters import map_parameters
 from ..rbm import RBM
-from .base import AbstractSampler, Cloud
+from .base import AbstractSampler
 
 
 class TemperedState(NamedTuple):
@@ -55,8 +53,6 @@ class Tempered(AbstractSampler):
         >>> cold = hm.Tempered(beta=2.0)
         >>> hm.sample(rbm, 5, sampler=cold, steps=10, key=jax.random.key(0)).shape
         (5, 2)
-        >>> cold.models(rbm)[0].hidden.size  # its p(v) has the hidden layer twice
-        4
 
     Source: Hastings 1970; Russ et al. 2020 and Tubiana, Cocco & Monasson 2019 for the use of low
     temperatures (there by β-fold hidden layers, for integer β).
@@ -75,16 +71,7 @@ class Tempered(AbstractSampler):
         """The number of sweeps in a step."""
         return self.sweeps
 
-    def models(self, rbm: RBM) -> Sequence[RBM]:
-        """Return the model whose p(v) is p_β, for an integer β: it has the hidden layer β times."""
-        copies = round(self.beta)
-        if copies != self.beta:
-            raise InputError(f"Tempered beta: no model has p_β for β = {self.beta:g}.")
-        visible = map_parameters(lambda leaf: copies * leaf, rbm.visible)
-        weights = jnp.concatenate([rbm.dense_weights] * copies, axis=1)
-        return [RBM(visible, Mixed(*[rbm.hidden] * copies), weights)]
-
-    def start(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> TemperedState:
+    def init(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> TemperedState:
         """Start the chains at these states."""
         return TemperedState(v)
 
@@ -111,10 +98,10 @@ class Tempered(AbstractSampler):
             v = jnp.where(taken[:, None], new, v)
             return v, jnp.where(taken, there, here), accepted + probability
 
-        begun = (state.v, excess(state.v), jnp.zeros((), state.v.dtype))
-        v, _, accepted = jax.lax.fori_loop(0, self.sweeps, sweep, begun)
+        start = (state.v, excess(state.v), jnp.zeros((), state.v.dtype))
+        v, _, accepted = jax.lax.fori_loop(0, self.sweeps, sweep, start)
         return TemperedState(v), TemperedInfo(accepted / self.sweeps)
 
-    def cloud(self, state: TemperedState) -> Cloud:
-        """Return the last visible states, equally weighted."""
-        return Cloud.uniform(state.v)
+    def positions(self, state: TemperedState) -> Float[Array, "n visible"]:
+        """Return the last visible states."""
+        return state.v

@@ -20,7 +20,7 @@ from ..evaluation import pseudo_log_likelihoods
 from ..initialization import initialize
 from ..io.convert import to_sklearn
 from ..layers import Bernoulli
-from ..layers.base_bernoulli import AbstractBernoulli
+from ..layers.discrete import AbstractBernoulli
 from ..likelihood import LogLikelihood, log_likelihood
 from ..rbm import RBM as Model
 from ..sampling import sample

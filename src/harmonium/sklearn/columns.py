@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 from ..data.groups import column_groups
 from ..errors import InputError
 from ..layers import AbstractLayer, Exclusive, Mixed
+from ..layers.capabilities import is_rescalable, is_shiftable
 from ..layers.registry import layer_named
 from ..tables.containers import AbstractContainer, ArrayLike
 from ..tables.frames import frame_of_array
@@ -71,11 +72,11 @@ class Part:
     def _check(self, table: np.ndarray, name: str) -> None:
         """Raise InputError for the first entry outside the domain, with its column in the table."""
         cells = table[:, self.columns]
-        wrong = self.layer.outside(cells) & ~np.isnan(cells)
+        wrong = self.layer.coding.outside(cells) & ~np.isnan(cells)
         if wrong.any():
             row, unit = np.argwhere(wrong)[0]
             place = self.columns[unit]
-            domain = self.layer.domain(0)
+            domain = self.layer.coding.describe(0)
             raise InputError(
                 f"{name}: {domain}; got {table[row, place]:g} in row {row}, column {place}"
                 f" ({int(wrong.sum())} such entries)."
@@ -212,8 +213,8 @@ def _parts(kind: str, columns: np.ndarray, table: np.ndarray) -> list[Part]:
         # The deviation of a constant column is rounding error, not a scale.
         is_constant = np.nanmax(cells, 0) == np.nanmin(cells, 0)
         deviation = np.nanstd(cells, 0, dtype=float)
-        scale = np.where(is_constant | ~layer.is_rescalable, 1.0, deviation)
-        offset = np.where(layer.is_shiftable, np.nanmean(cells, 0, dtype=float), 0.0)
+        scale = np.where(is_constant | ~is_rescalable(layer), 1.0, deviation)
+        offset = np.where(is_shiftable(layer), np.nanmean(cells, 0, dtype=float), 0.0)
         return [Part(kind, columns, offset, scale)]
     categories = [np.unique(column[~np.isnan(column)]) for column in cells.T]
     counts = np.array([len(values) for values in categories])

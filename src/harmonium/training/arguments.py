@@ -19,8 +19,9 @@ from ..data.stream import rows_to_train_on
 from ..errors import InputError
 from ..gradients import AbstractGradient, Marginal
 from ..layers import AbstractLayer
+from ..layers.capabilities import takes_lengths
 from ..missing.marginal import CHEAP_SUMS, QUICK_SUMS
-from ..partition_function.by_totals import check_totals_known
+from ..partition_function.by_length import check_lengths_known
 from ..precision import SHORT, check_precision, is_worth_rounding
 from ..rbm import RBM, checked_rbm
 from ..weights.base import is_plain
@@ -80,7 +81,7 @@ def plan_run(
         raise InputError(f"gradient: expected {expected}; got {described(gradient)}.")
     rows = Dataset.of(data, weights) if endless else rows_to_train_on(data, weights)
     dataset = rows.checked_for(rbm.visible)
-    _check_totals(gradient, rbm, dataset)
+    _check_lengths(gradient, rbm, dataset)
     if dataset.missing and not gradient.about.takes_missing:
         gradient = _summing_out(gradient, rbm, dataset)
     batch = positive_integer(200 if batch_size is None else batch_size, "batch_size")
@@ -105,10 +106,10 @@ def plan_run(
     )
 
 
-def _check_totals(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> None:
-    """Raise InputError if rows bring totals, such as lengths, and these are unknown or not kept."""
-    check_totals_known(rbm, dataset.missing)
-    if rbm.visible.n_totals and not gradient.about.keeps_totals:
+def _check_lengths(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> None:
+    """Raise InputError if the model takes lengths as given that are unknown or not kept."""
+    check_lengths_known(rbm, dataset.missing)
+    if takes_lengths(rbm.visible) and not gradient.about.keeps_lengths:
         raise InputError(
             f"gradient: {rbm.visible} takes the length of each row as given, which"
             f" {gradient.about.title} does not keep; choose CD or PCD with Gibbs sampling, such as"

@@ -14,6 +14,7 @@ from typing import Any
 import jax
 
 from ..data import Dataset, Stream
+from ..layers.capabilities import takes_lengths
 from ..likelihood import is_exact_cheap
 from ..partition_function.finite import finite_z
 from ..rbm import RBM
@@ -141,7 +142,7 @@ class Recorder:
             recorded = recorded_epochs(epochs, interval, first)
             self.updates = [plan.per_epoch * epoch for epoch in recorded]
         # Where log Z differs from row to row there is no single one to track.
-        self.tracks = track and len(self.updates) > 1 and not plan.layer.n_totals
+        self.tracks = track and len(self.updates) > 1 and not takes_lengths(plan.layer)
         self.uses_folds = judge is not None and not judge.has_held_out and is_for(plan)
         self.folds: CrossValidated | None = None
         self.choices: dict[int, Choice] = {}  # by the number of updates at the end
@@ -240,7 +241,7 @@ class Recorder:
         if self.judge is None or updates < FEWEST_UPDATES:
             return ""
         # Where log Z differs from row to row, or does not exist, no model has one likelihood.
-        if self.plan.layer.n_totals or not finite_z(rbm):
+        if takes_lengths(self.plan.layer) or not finite_z(rbm):
             return ""
         if is_exact_cheap(rbm, EXACT_WORK):
             return reason_against(rbm, self.judge.monitors, known_exactly(rbm))

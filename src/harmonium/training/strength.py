@@ -40,7 +40,7 @@ def prior_strength(rbm: RBM, rows: float) -> float:
 @eqx.filter_jit
 def _spreads(rbm: RBM) -> Float[Array, ""]:
     """Return s_v s_h."""
-    free = [layer.neutral() for layer in (rbm.visible, rbm.hidden)]
+    free = [layer.base() for layer in (rbm.visible, rbm.hidden)]
     spreads = [2.0 * jnp.sqrt(layer.variance(layer.zero_inputs)).mean() for layer in free]
     return spreads[0] * spreads[1]
 

@@ -23,6 +23,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._numerics import from_numpy
+from ..layers.capabilities import correlated
 from ..likelihood import is_exact_cheap
 from ..partition_function.agreement import TAIL, AnnealingRuns, ReferenceRuns
 from ..partition_function.bridge import bennett, bennett_stderr
@@ -540,7 +541,7 @@ class Tracker:
         has it: one with the moments of states after a few sweeps.
         """
         base = start.uncoupled
-        if self.is_exact or not len(start.visible.correlated):
+        if self.is_exact or not len(correlated(start.visible)):
             path = Heating(base.visible, base.hidden, base)
             return base, None, float(path.log_z_of_base)
         keys = jax.random.split(jax.random.fold_in(self.key, 1), 3)

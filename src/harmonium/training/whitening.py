@@ -12,6 +12,7 @@ from jaxtyping import Array
 
 from .._linalg import inverse
 from .._numerics import product
+from ..layers.capabilities import along, confined, correlated, whitening
 from ..parameters import map_parameters
 from ..rbm import RBM
 from ..weights.base import is_plain
@@ -47,7 +48,7 @@ def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformatio
     wrapped: Any = optax.with_extra_args_support(inner)
 
     def init(rbm: RBM) -> WhitenedState:
-        if not len(rbm.visible.correlated) or not is_plain(rbm.weights):
+        if not len(correlated(rbm.visible)) or not is_plain(rbm.weights):
             return WhitenedState(wrapped.init(rbm), None)
         model, basis, inverse = _begun(rbm)
         return WhitenedState(wrapped.init(model), (basis, inverse))
@@ -65,7 +66,8 @@ def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformatio
         model = _along(rbm, basis)
         of_whitened = jax.linear_transpose(restored, model)(grads)[0]
         updates, inner_state = wrapped.update(of_whitened, state.inner, model, **extra)
-        moved = map_parameters(jnp.add, model.visible, updates.visible).confined(MOST_VARIANCE)
+        visible = map_parameters(jnp.add, model.visible, updates.visible)
+        moved = confined(visible, MOST_VARIANCE)
         visible = map_parameters(jnp.subtract, moved, model.visible)
         updates = eqx.tree_at(lambda model: model.visible, updates, visible)
         return restored(updates), state._replace(inner=inner_state)
@@ -76,13 +78,13 @@ def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformatio
 @eqx.filter_jit
 def _begun(rbm: RBM) -> tuple[RBM, Array, Array]:
     """Return the model of y, S and its inverse, by one compiled program."""
-    basis = rbm.visible.whitening
+    basis = whitening(rbm.visible)
     return _along(rbm, basis), basis, inverse(basis)
 
 
 def _along(rbm: RBM, basis: Array) -> RBM:
     """Return the model of y; linear in the parameters."""
-    columns = rbm.visible.correlated
+    columns = correlated(rbm.visible)
     rows = product(basis.T, rbm.weights[columns])
     weights = rbm.weights.at[columns].set(rows, unique_indices=True)
-    return RBM(rbm.visible.along(basis), rbm.hidden, weights)
+    return RBM(along(rbm.visible, basis), rbm.hidden, weights)

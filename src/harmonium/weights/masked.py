@@ -86,7 +86,8 @@ class MaskedWeights(AbstractWeights):
                 f"MaskedWeights: expected a pattern of the shape of the weights,"
                 f" {jnp.shape(weights)}; got {pattern.entries.shape}."
             )
-        self.weights, self.pattern = jnp.where(pattern.entries, weights, 0.0), pattern
+        self.weights = jnp.where(pattern.entries, weights, 0.0)
+        self.pattern = pattern
 
     @property
     def connected(self) -> Bool[np.ndarray, "visible hidden"]:

@@ -99,4 +99,6 @@ def test_learning_reaches_the_cores_likelihood():
         likelihoods["keras"].append(hm.log_likelihood(rbm.to_harmonium(), rows).value)
     untrained = hm.log_likelihood(start(0), rows).value
     assert min(likelihoods["keras"]) > untrained + 1.0, "nothing was learnt"
-    assert stats.ttest_ind(likelihoods["core"], likelihoods["keras"], equal_var=False).pvalue > LEVEL
+    assert (
+        stats.ttest_ind(likelihoods["core"], likelihoods["keras"], equal_var=False).pvalue > LEVEL
+    )

@@ -9,6 +9,7 @@ import pytest
 
 import harmonium as hm
 import harmonium.keras as hk
+from harmonium.layers.capabilities import alternatives
 from keras_pairs import PAIRS
 from registry import random_rbm
 
@@ -173,7 +174,7 @@ def test_pseudo_likelihood_is_unbiased_for_the_sum_over_sites(kinds, make_rows, 
     rbm = hk.RBM.from_harmonium(core, seed=0)
     row = make_rows(core, 1)
     q = rbm.visible.states_each
-    moves = np.asarray(core.visible.alternatives(jnp.asarray(row[0])))  # all single-site proposals
+    moves = np.asarray(alternatives(core.visible, jnp.asarray(row[0])))  # all single-site proposals
     energies = np.asarray(core.free_energy(jnp.asarray(np.concatenate([row, moves]))), float)
     sites = (moves != row[0]).reshape(len(moves), rbm.visible.n_units, -1).any(-1).argmax(1)
     expected = [

@@ -215,7 +215,7 @@ def _two_valued(layer: AbstractLayer, rbm: RBM, source: str) -> TwoValued:
             f"{source}: expected units that take two values, such as Bernoulli or Ising;"
             f" got {layer} in {rbm}; {KEEP_IT_NATIVE}."
         )
-    low, high = layer.support
+    low, high = layer.coding.support
     return TwoValued(
         low,
         high,

@@ -16,6 +16,7 @@ from ...evaluation import (
     sample_quality,
 )
 from ...evaluation.moments import states_of
+from ...layers.capabilities import takes_lengths
 from ...likelihood import free_energies
 from ...rbm import RBM
 from ...sampling import DrawnRows, drawn_rows
@@ -90,7 +91,7 @@ class SampleQuality(AbstractBlock):
         """
         if target.name is None:
             raise NotMeasuredError(NO_ROWS)
-        rbm = _with_totals_of_rows(target, target.name)
+        rbm = _with_lengths_of_rows(target, target.name)
         drawn = drawn_rows(rbm, SAMPLES, key=target.key_of(3))
         if not np.isfinite(drawn.rows).all():
             raise NotMeasuredError("the model's draws overflow: its parameters are too large")
@@ -145,14 +146,14 @@ class SampleQuality(AbstractBlock):
         ]
 
 
-def _with_totals_of_rows(target: Target, name: str) -> RBM:
-    """Return the model whose samples have the totals of rows, such as their lengths, if any."""
+def _with_lengths_of_rows(target: Target, name: str) -> RBM:
+    """Return the model whose samples have the lengths of rows, if it takes these as given."""
     visible = target.rbm.visible
-    if not visible.n_totals:
+    if not takes_lengths(visible):
         return target.rbm
     rows = target.rows(name, SAMPLES)
     rows = rows[np.arange(SAMPLES) * len(rows) // SAMPLES]
-    return target.rbm.with_totals_of(visible.encode(from_numpy(np.asarray(rows))))
+    return target.rbm.with_lengths_of(visible.encode(from_numpy(np.asarray(rows))))
 
 
 def _scale(data: np.ndarray, states: np.ndarray, *, is_discrete: bool) -> np.ndarray:

@@ -8,11 +8,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Integer
+from jaxtyping import Array, Float, Integer
 
 from .._numerics import from_numpy, product
-from ..checks import as_array
 from ..errors import InputError
+
+# What layers take and return. States and inputs have the same shape: one number for each column.
+Columns = Float[Array, "*batch columns"]
+Units = Float[Array, "*batch units"]
+Rows = Float[Array, "rows columns"]
+RowWeights = Float[Array, " rows"] | None
+Proposals = tuple[Integer[np.ndarray, "proposals few"], Float[Array, "*batch proposals few"]]
 
 SMALLEST_PRECISION = 1e-6  # where layers keep theirs positive
 HALVINGS = 40
@@ -121,60 +127,3 @@ def derivatives_of_means(
     with jax.ensure_compile_time_eval():
         places = places_in(np.asarray(spread(jnp.asarray(blocks))))
     return sum((along(places == k) for k in range(places.max() + 1)), jnp.zeros_like(inputs))
-
-
-def checked_states(layer: Any, x: Any, name: str) -> Array:
-    """Return states of a layer: `x` itself, or its encoding if it has one column for each unit.
-
-    Raises:
-        InputError: the last axis fits neither states nor rows in the user's coding.
-    """
-    width = jnp.shape(x)[-1:]
-    if width == (layer.size,):
-        return (
-            x if jnp.issubdtype(jnp.result_type(x), jnp.floating) else jnp.asarray(x, layer.dtype)
-        )
-    if width == (layer.n_units,):
-        return layer.encode(x)
-    also = "" if layer.n_units == layer.size else f", or {layer.n_units} for codes"
-    raise InputError(
-        f"Expected {name} with trailing size {layer.size}{also}; got shape {jnp.shape(x)}."
-    )
-
-
-def checked_rows(layer: Any, rows: Any, name: str, first_row: int, missing: bool) -> np.ndarray:
-    """Return rows in the user's coding as an array: the work of `AbstractLayer.validate`."""
-    array = as_array(rows, name)
-    if array.ndim != 2 or array.shape[1] != layer.n_units or not array.shape[0]:
-        raise InputError(
-            f"{name}: expected at least one row of {layer.n_units} columns, one for each unit of"
-            f" {layer}; got shape {np.shape(rows)}."
-        )
-    if array.dtype.kind not in "buif":
-        raise InputError(f"{name}: expected numbers; got an array of {array.dtype}.")
-    allowed = np.isnan(array) if missing and array.dtype.kind == "f" else np.False_
-    finite = np.isfinite(array) | allowed
-    for wrong in (~finite, layer.outside(array) & ~allowed):
-        if wrong.any():
-            row, column = (int(i) for i in np.argwhere(wrong)[0])
-            expected = layer.domain(column) if finite.all() else "expected finite numbers"
-            raise InputError(
-                f"{name}: {expected}; found {array[row, column]} in row {first_row + row},"
-                f" column {column} ({int(wrong.sum())} such entries)."
-            )
-    return array
-
-
-def check_rescaling(layer: Any, scale: np.ndarray, offset: np.ndarray) -> None:
-    """Do the work of `AbstractLayer.check_rescaling`."""
-    for change, asked, able, what in (
-        ("scale", scale, layer.is_rescalable | (scale == 1), "rescaled"),
-        ("offset", offset, layer.is_shiftable | (offset == 0), "shifted"),
-    ):
-        wrong = np.flatnonzero(~able)
-        if len(wrong):
-            first = int(wrong[0])
-            raise InputError(
-                f"{layer}: {layer.domain(first)}, which cannot be {what}; got {change}"
-                f" {asked[first]:g} for unit {first}."
-            )

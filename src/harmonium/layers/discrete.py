@@ -1,7 +1,7 @@
-"""Units that take one of a few numbers: all methods follow from the numbers and their energies."""
+"""What units of a few states share: those of any numbers, of 0 and 1, and of one-hot states."""
 
 import itertools
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -9,15 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
-from .._numerics import chosen_states
+from .._numerics import below_sigmoid, chosen_states, softplus
+from ..checks import positive_integer
 from ..parameters import map_parameters
-from .base import AbstractLayer
-from .base_arrays import digits
+from .arrays import Columns, Proposals, Units, digits, parameter
+from .base import AbstractBiased
+from .capabilities import AbstractEnumerable
+from .coding import AbstractCoding, Numbers, Values
 
-EXACT_IN_BFLOAT16 = 256  # whole numbers up to here
 
-
-class AbstractDiscrete(AbstractLayer):
+class AbstractDiscrete(AbstractEnumerable):
     r"""A layer whose units take one of a few numbers, the same ones for every unit.
 
     A subclass defines its `values`, in rising order, and the energy of each. Its cgf, moments,
@@ -54,31 +55,37 @@ class AbstractDiscrete(AbstractLayer):
 
     values: eqx.AbstractClassVar[tuple[float, ...]]
 
+    @property
+    def coding(self) -> AbstractCoding:
+        """One of the values for each unit."""
+        listed = ", ".join(f"{x:g}" for x in self.values[:-1])
+        kind = type(self).__name__
+        words = f"a {kind} unit takes the values {listed} and {self.values[-1]:g}"
+        return Values.of(self.size, words, self.values)
+
     def _logits(self, inputs: Array) -> Float[Array, "values *batch units"]:
         """Return I·x − U(x) of each unit for each of its values x."""
-        each = [jnp.full(self.size, value, inputs.dtype) for value in self.values]
-        return jnp.stack([inputs * x - self.unit_energies(x) for x in each])
+        states = [jnp.full(self.size, value, inputs.dtype) for value in self.values]
+        return jnp.stack([inputs * x - self.unit_energies(x) for x in states])
 
-    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+    def unit_cgfs(self, inputs: Columns) -> Units:
         """Return log Σ_x exp(I·x − U(x)) over the values x."""
         return jax.nn.logsumexp(self._logits(inputs), axis=0)
 
-    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def mean(self, inputs: Columns) -> Columns:
         """Return Σ_x p(x) x."""
         return jnp.tensordot(
             jnp.asarray(self.values, inputs.dtype), jax.nn.softmax(self._logits(inputs), axis=0), 1
         )
 
-    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+    def variance(self, inputs: Columns) -> Columns:
         """Return the sum of p(x) p(y) (x − y)² over pairs of values, accurate in the tails."""
         p = jax.nn.softmax(self._logits(inputs), axis=0)
         pairs = itertools.combinations(range(len(self.values)), 2)
         gaps = ((i, j, self.values[i] - self.values[j]) for i, j in pairs)
         return sum((p[i] * p[j] * gap**2 for i, j, gap in gaps), jnp.zeros_like(inputs))
 
-    def sample(
-        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
-    ) -> Float[Array, "*batch columns"]:
+    def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw one value for each unit by inverting the cumulative distribution."""
         chosen = chosen_states(self._logits(inputs), key=key)
         return jnp.asarray(self.values, inputs.dtype)[chosen]
@@ -88,14 +95,12 @@ class AbstractDiscrete(AbstractLayer):
         """The number of values to the power of the number of units."""
         return len(self.values) ** self.size
 
-    def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
+    def states(self, indices: Integer[Array, "*batch"]) -> Columns:
         """Return the values at the digits of the indices, the lowest digit first."""
         places = digits(indices, len(self.values), self.size, jnp.int32)
         return jnp.asarray(self.values, self.dtype)[places]
 
-    def proposals(
-        self, x: Float[Array, "*batch columns"]
-    ) -> tuple[Integer[np.ndarray, "proposals few"], Float[Array, "*batch proposals few"]]:
+    def proposals(self, x: Columns) -> Proposals:
         """Return the proposals that set one unit to one of its other values."""
         values = jnp.asarray(self.values, x.dtype)
         place = (x[..., None] > (values[:-1] + values[1:]) / 2).sum(-1)
@@ -104,30 +109,61 @@ class AbstractDiscrete(AbstractLayer):
         columns = np.tile(np.arange(self.size), len(values) - 1)
         return columns[:, None], others.reshape(*x.shape[:-1], -1, 1)
 
-    def neutral(self) -> "AbstractDiscrete":
+    def base(self) -> "AbstractDiscrete":
         """Return the layer with parameters of 0: all states are equally likely."""
         return map_parameters(jnp.zeros_like, self)
 
-    @property
-    def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """The lowest and the highest value, for each unit."""
-        return np.full(self.size, min(self.values)), np.full(self.size, max(self.values))
+
+class AbstractBernoulli(AbstractDiscrete, AbstractBiased):
+    """Base of 0/1 units: U(x) = −b·x, Γ(I) = Σ log(1 + e^(I + b)), ⟨x⟩ = σ(I + b)."""
+
+    values: ClassVar[tuple[float, ...]] = (0.0, 1.0)
+    size: int = eqx.field(static=True)
+    bias: Float[Array, "*models size"]
+
+    def __init__(self, size: int, bias: Any = None):
+        self.size = positive_integer(size, "Bernoulli size")
+        self.bias = parameter(bias, (size,), "Bernoulli bias")
 
     @property
-    def is_exact_in_bfloat16(self) -> bool:
-        """Whether the values are small whole numbers."""
-        return all(x == int(x) and abs(x) <= EXACT_IN_BFLOAT16 for x in self.values)
+    def coding(self) -> AbstractCoding:
+        """0 or 1; rows may hold fractions, which are used as they are."""
+        words = "a Bernoulli unit takes values in [0, 1]"
+        return Numbers(self.size, words, 0.0, 1.0, stored=np.uint8)
 
-    def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the entries that are none of the values."""
-        return ~np.isin(rows, np.asarray(self.values))
+    def unit_energies(self, x: Columns) -> Units:
+        """Return −b_i x_i."""
+        return -self.bias * x
 
-    def domain(self, unit: int) -> str:
-        """Describe the values of a unit."""
-        listed = ", ".join(f"{x:g}" for x in self.values[:-1])
-        return f"a {type(self).__name__} unit takes the values {listed} and {self.values[-1]:g}"
+    def unit_cgfs(self, inputs: Columns) -> Units:
+        """Return log(1 + e^(I_i + b_i)), the softplus."""
+        return softplus(inputs + self.bias)
 
-    def decode(self, x: Any) -> np.ndarray:
-        """Return small integers where the values are whole numbers, else `x` as it is."""
-        whole = all(value == int(value) and abs(value) < 128 for value in self.values)
-        return np.asarray(x).astype(np.int8) if whole else np.asarray(x)
+    def mean(self, inputs: Columns) -> Columns:
+        """Return σ(I + b), the probability of 1."""
+        return jax.nn.sigmoid(inputs + self.bias)
+
+    def variance(self, inputs: Columns) -> Columns:
+        """Return σ(I + b) σ(−I − b)."""
+        logits = inputs + self.bias
+        return jax.nn.sigmoid(logits) * jax.nn.sigmoid(-logits)
+
+    def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
+        """Draw 1 with probability σ(I + b), else 0."""
+        return below_sigmoid(inputs + self.bias, key=key)
+
+    def proposals(self, x: Columns) -> Proposals:
+        """Return the proposals that flip one unit: x → 1 − x."""
+        return np.arange(self.size)[:, None], (1.0 - 2.0 * x)[..., None]
+
+
+class AbstractOneHot(AbstractBiased, AbstractEnumerable):
+    """Base of units whose states are one-hot, with a field for each state: U(x) = −b·x.
+
+    Attributes:
+        bias: b, one entry for each state of each unit, in nats.
+    """
+
+    def unit_energies(self, x: Columns) -> Units:
+        """Return −b_i·x_i, the bias of each unit's state."""
+        return -self.fold(self.bias * x)

@@ -1,0 +1,285 @@
+"""How rows in the user's coding become states, and how they come back: the values of a layer."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Integer
+
+from ..checks import as_array
+from ..errors import InputError
+from .arrays import Columns, Units, places_in
+
+LARGEST = float(2**53)  # float64 holds all whole numbers up to here
+EXACT_IN_BFLOAT16 = 256  # whole numbers up to here
+
+
+class AbstractCoding(ABC):
+    """The values of a layer's units, and their two forms.
+
+    A *row* in the user's coding has one column for each unit; a *state* has the columns that are
+    multiplied by W. A unit may own several columns of a state: one for each state of a Potts unit.
+    """
+
+    @property
+    @abstractmethod
+    def n_units(self) -> int:
+        """The number of units, which is the number of columns of a row."""
+
+    @property
+    @abstractmethod
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
+        """The lowest and highest value of each column of a state; ±∞ without a bound."""
+
+    @property
+    def holds_small_integers(self) -> bool:
+        """Whether every state is made of small whole numbers, which bfloat16 holds exactly."""
+        return False
+
+    @abstractmethod
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Return a mask of the entries of finite rows that are not valid values."""
+
+    @abstractmethod
+    def describe(self, unit: int) -> str:
+        """Return in words which values a unit takes: "a Bernoulli unit takes values in [0, 1]"."""
+
+    @abstractmethod
+    def encode(self, rows: Any, dtype: Any) -> Columns:
+        """Return the states of rows. Traceable; `validated` checks the rows."""
+
+    @abstractmethod
+    def decode(self, x: Any) -> np.ndarray:
+        """Return the rows of states, in the smallest type that holds them."""
+
+    def fold(self, x: Columns) -> Units:
+        """Sum the columns of each unit."""
+        return x
+
+    def spread(self, x: Any) -> Any:
+        """Repeat each unit's entry over the columns of that unit: (..., units) → (..., columns)."""
+        return x
+
+
+@dataclasses.dataclass(frozen=True)
+class AbstractNumbers(AbstractCoding):
+    """Units that are numbers, one column each.
+
+    Attributes:
+        size: number of units.
+        words: which values a unit takes, in words.
+        low: the lowest value.
+        high: the highest value.
+        is_whole: whether rows hold whole numbers only.
+        stored: the integer type of decoded rows, if states are whole numbers.
+    """
+
+    size: int
+    words: str
+    low: float = -np.inf
+    high: float = np.inf
+    is_whole: bool = False
+    stored: Any = None
+
+    @property
+    def n_units(self) -> int:
+        """The number of units."""
+        return self.size
+
+    @property
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
+        """The ends of the interval, for each unit."""
+        return np.full(self.size, self.low), np.full(self.size, self.high)
+
+    @property
+    def holds_small_integers(self) -> bool:
+        """Whether states are whole numbers up to 256."""
+        return self.stored is not None and max(-self.low, self.high) <= EXACT_IN_BFLOAT16
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Mark entries beyond the ends, and fractions where numbers are whole."""
+        beyond = (rows < self.low) | (rows > self.high)
+        return beyond | (rows != np.floor(rows)) if self.is_whole else beyond
+
+    def describe(self, unit: int) -> str:
+        """Return the words, the same for all units."""
+        return self.words
+
+    def encode(self, rows: Any, dtype: Any) -> Columns:
+        """Return the numbers as they are."""
+        return jnp.asarray(rows, dtype)
+
+    def decode(self, x: Any) -> np.ndarray:
+        """Return the numbers; whole ones as integers."""
+        if self.stored is None:
+            return np.asarray(x)
+        if not self.is_whole:
+            return np.asarray(x).astype(self.stored)
+        return np.rint(np.minimum(np.asarray(x, np.float64), LARGEST)).astype(self.stored)
+
+
+class Numbers(AbstractNumbers):
+    """Units that take the numbers of an interval, or the whole numbers in it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Values(AbstractNumbers):
+    """Units that take one of a few numbers, which `values` lists."""
+
+    values: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, size: int, words: str, values: tuple[float, ...]) -> Values:
+        """Return the coding of units that take these values."""
+        are_small = all(value == int(value) and abs(value) < 128 for value in values)
+        stored = np.int8 if are_small else None
+        return cls(size, words, min(values), max(values), stored=stored, values=values)
+
+    @property
+    def holds_small_integers(self) -> bool:
+        """Whether all values are whole numbers up to 256."""
+        return all(x == int(x) and abs(x) <= EXACT_IN_BFLOAT16 for x in self.values)
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Mark entries that are none of the values."""
+        return ~np.isin(rows, np.asarray(self.values))
+
+
+@dataclasses.dataclass(frozen=True)
+class AbstractCodes(AbstractCoding):
+    """Units with states 0, 1, …: codes in rows, one-hot in states.
+
+    Attributes:
+        counts: the number of states of each unit.
+        noun: what a unit is called.
+    """
+
+    counts: tuple[int, ...]
+    noun: str = "this unit"
+
+    @property
+    def n_units(self) -> int:
+        """The number of units."""
+        return len(self.counts)
+
+    @property
+    def units(self) -> Integer[np.ndarray, " columns"]:
+        """The unit of each column."""
+        return np.repeat(np.arange(self.n_units), self.counts)
+
+    @property
+    def codes(self) -> Integer[np.ndarray, " columns"]:
+        """The code that each column stands for."""
+        return places_in(self.units)
+
+    @property
+    def first_columns(self) -> Integer[np.ndarray, " units"]:
+        """The first column of each unit."""
+        return np.cumsum((0, *self.counts[:-1]))
+
+    @property
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
+        """0 and 1, for every column of a unit."""
+        return np.zeros(sum(self.counts)), np.ones(sum(self.counts))
+
+    @property
+    def holds_small_integers(self) -> bool:
+        """True: states are zeros and ones."""
+        return True
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Mark what is not a whole number from 0 to q_i − 1."""
+        return (rows < 0) | (rows >= np.array(self.counts)) | (rows != np.floor(rows))
+
+    def describe(self, unit: int) -> str:
+        """Return the range of a unit's codes in words."""
+        return f"{self.noun} takes integer codes from 0 to {self.counts[unit] - 1}"
+
+    def decode(self, x: Any) -> np.ndarray:
+        """Return integer codes: of equally high columns the first."""
+        array = np.asarray(x)
+        highest = np.maximum.reduceat(array, self.first_columns, axis=-1)
+        is_highest = array == np.repeat(highest, self.counts, axis=-1)
+        codes = np.where(is_highest, self.codes, max(self.counts))
+        lowest = np.minimum.reduceat(codes, self.first_columns, axis=-1)
+        return lowest.astype(np.min_scalar_type(max(self.counts) - 1))
+
+
+class Codes(AbstractCodes):
+    """Units whose numbers of states may differ."""
+
+    def fold(self, x: Columns) -> Units:
+        """Sum over the states of each unit; NaN stays within its unit."""
+        columns = jnp.moveaxis(x, -1, 0)
+        sums = jax.ops.segment_sum(columns, self.units, self.n_units, indices_are_sorted=True)
+        return jnp.moveaxis(sums, 0, -1)
+
+    def spread(self, x: Any) -> Any:
+        """Repeat each unit's entry over its states."""
+        return x[..., self.units]
+
+    def encode(self, rows: Any, dtype: Any) -> Columns:
+        """Write integer codes as one-hot columns."""
+        codes = self.spread(jnp.asarray(rows, jnp.int32))
+        return (codes == self.codes).astype(dtype)
+
+
+class EqualCodes(AbstractCodes):
+    """Units with equally many states: an axis of their own is faster than segments."""
+
+    def by_unit(self, x: Array) -> Float[Array, "*batch units states"]:
+        """Return the columns of each unit along an axis of their own."""
+        return x.reshape(*x.shape[:-1], self.n_units, self.counts[0])
+
+    def fold(self, x: Columns) -> Units:
+        """Sum over the states of each unit."""
+        return self.by_unit(x).sum(-1)
+
+    def spread(self, x: Any) -> Any:
+        """Repeat each unit's entry over its states."""
+        return jnp.repeat(x, self.counts[0], axis=-1)
+
+    def encode(self, rows: Any, dtype: Any) -> Columns:
+        """Write integer codes as one-hot columns."""
+        one_hot = jax.nn.one_hot(jnp.asarray(rows, jnp.int32), self.counts[0], dtype=dtype)
+        return one_hot.reshape(*one_hot.shape[:-2], -1)
+
+
+def validated(
+    coding: AbstractCoding, layer: str, rows: Any, name: str, first_row: int, missing: bool
+) -> np.ndarray:
+    """Return rows in the user's coding as an array: the work of `AbstractLayer.validate`."""
+    array = as_array(rows, name)
+    if array.ndim != 2 or array.shape[1] != coding.n_units or not array.shape[0]:
+        raise InputError(
+            f"{name}: expected at least one row of {coding.n_units} columns, one for each unit of"
+            f" {layer}; got shape {np.shape(rows)}."
+        )
+    if array.dtype.kind not in "buif":
+        raise InputError(f"{name}: expected numbers; got an array of {array.dtype}.")
+    has_gaps = missing and array.dtype.kind == "f"
+    is_allowed = np.isnan(array) if has_gaps else np.zeros(array.shape, bool)
+    is_finite = np.isfinite(array) | is_allowed
+    if not is_finite.all():
+        raise _refusal(name, "expected finite numbers", array, ~is_finite, first_row)
+    is_outside = coding.outside(array) & ~is_allowed
+    if is_outside.any():
+        column = int(np.argwhere(is_outside)[0, 1])
+        raise _refusal(name, coding.describe(column), array, is_outside, first_row)
+    return array
+
+
+def _refusal(
+    name: str, expected: str, rows: np.ndarray, wrong: Bool[np.ndarray, "rows units"], first: int
+) -> InputError:
+    """Return the error of the first entry that is wrong."""
+    row, column = np.argwhere(wrong)[0]
+    return InputError(
+        f"{name}: {expected}; found {rows[row, column]} in row {first + row},"
+        f" column {column} ({int(wrong.sum())} such entries)."
+    )
