@@ -131,23 +131,23 @@ def test_the_alphabet_is_found(tmp_path, rows, name, letters):
 
 def test_codes_and_back(tmp_path):
     rows = ["ACGUN--ACG", "ACGTA--ACG", "-CGUA--ACU", "----A--A-U"]
-    found = read_alignment(written(tmp_path, fasta(rows)), alphabet="rna")
-    assert found.sites.columns == (0, 1, 2, 3, 4, 7, 8, 9)
-    assert found.codes.dtype == np.uint8
-    assert found.codes[0].tolist() == [1, 2, 3, 4, 0, 1, 2, 3]
-    assert found.words == ["ACGU---ACG", "ACGUA--ACG", "-CGUA--ACU"]
-    notes = " ".join(found.notes)
+    alignment = read_alignment(written(tmp_path, fasta(rows)), alphabet="rna")
+    assert alignment.sites.columns == (0, 1, 2, 3, 4, 7, 8, 9)
+    assert alignment.codes.dtype == np.uint8
+    assert alignment.codes[0].tolist() == [1, 2, 3, 4, 0, 1, 2, 3]
+    assert alignment.words == ["ACGU---ACG", "ACGUA--ACG", "-CGUA--ACU"]
+    notes = " ".join(alignment.notes)
     assert "1 unclear letter (N) in 1 sequence read as gaps" in notes
     assert "2 columns with more than 80% gaps left out" in notes
     assert "1 sequence with more than 50% gaps dropped" in notes
-    again = hm.sequences.Sites.from_record(found.sites.record(), "sites.json")
-    assert again == found.sites
+    again = hm.sequences.Sites.from_record(alignment.sites.record(), "sites.json")
+    assert again == alignment.sites
     for damage in ({}, {"kept": [9, 1]}, {"width": 3}, {"alphabet": {"name": "x"}}):
-        record = {**found.sites.record(), **damage} if damage else None
+        record = {**alignment.sites.record(), **damage} if damage else None
         with pytest.raises(hm.InputError, match=r"sites.json: expected the sites of an alignment"):
             hm.sequences.Sites.from_record(record, "sites.json")
 
 
 def test_told_letters(tmp_path):
-    found = read_alignment(written(tmp_path, fasta(["HPPH", "HHPP"])), alphabet="-HP")
-    assert found.codes.tolist() == [[1, 2, 2, 1], [1, 1, 2, 2]]
+    alignment = read_alignment(written(tmp_path, fasta(["HPPH", "HHPP"])), alphabet="-HP")
+    assert alignment.codes.tolist() == [[1, 2, 2, 1], [1, 1, 2, 2]]

@@ -23,14 +23,14 @@ def family(rows, sites, states, seed):
 def test_against_all_pairs(rows, sites, states, identity, monkeypatch):
     monkeypatch.setattr(similarity, "TILE", 64)  # so that there are several
     codes = family(rows, sites, min(states, 256), rows)
-    found = neighbours(codes, identity)
+    similar = neighbours(codes, identity)
     alike = (codes[:, None] == codes).sum(-1) >= identity * sites - 1e-6
-    np.testing.assert_array_equal(found.count, alike.sum(1))
+    np.testing.assert_array_equal(similar.count, alike.sum(1))
     reached = alike
     while (more := reached @ reached).sum() > reached.sum():
         reached = more
-    np.testing.assert_array_equal(found.cluster[:, None] == found.cluster, reached)
-    assert found.effective == pytest.approx((1 / alike.sum(1)).sum())
+    np.testing.assert_array_equal(similar.cluster[:, None] == similar.cluster, reached)
+    assert similar.effective == pytest.approx((1 / alike.sum(1)).sum())
 
 
 def test_groups_are_held_out_whole():

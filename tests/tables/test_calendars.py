@@ -177,8 +177,8 @@ def test_parts_are_columns_to_ask_for_and_to_tell():
     [date] = hm.ask(rbm, columns, "paid | paid weekday=Sunday", key=key, sweeps=20)
     shown = np.array(date.quantiles, "datetime64[D]")
     assert (weekday(RawColumn("", shown)) == 6).all()
-    told = columns.conditions("paid=2021-03-05", "--given")
-    [row] = columns.encode(told.cells, "--given", may_lack=True)
+    conditions = columns.conditions("paid=2021-03-05", "--given")
+    [row] = columns.encode(conditions.cells, "--given", may_lack=True)
     assert np.isnan(row).sum() == 1
     with pytest.raises(hm.InputError, match="unknown columns before the bar; found 'paid weekday'"):
         hm.ask(rbm, columns, "paid weekday | paid=2021-03-05", key=key)
@@ -213,8 +213,8 @@ def test_names_of_parts_are_unique_and_win_over_other_columns():
 def test_dates_with_commas_and_times_are_told():
     frame = Frame(table("hour", 0))
     columns = columns_of(frame)
-    told = columns.conditions("paid=2021-03-05 10:30:00, paid hour=9", "--given")
-    assert told.cells.names == ("paid", "paid hour")
+    conditions = columns.conditions("paid=2021-03-05 10:30:00, paid hour=9", "--given")
+    assert conditions.cells.names == ("paid", "paid hour")
     assert columns.conditions("paid=2021-02-01..2021-03-01", "--given").ranges[0].name == "paid"
     days = columns_of(
         Frame((RawColumn("paid", table("none", 0)[0].values, "%b %d, %Y"), table("none", 0)[1]))

@@ -224,11 +224,11 @@ def test_a_comma_before_three_digits_is_read_by_the_other_cells(tmp_path):
         "thousands": ["1,234", "999", "17,500"],
         "all": ["1,234", "2,345"],
     }
-    found = read(tmp_path / "t.tsv", cells)
-    assert found["thousands"].values[:3].tolist() == [1234.0, 999.0, 17500.0]
-    assert "1,234 is read as 1234" in found["thousands"].note
-    assert found["all"].values[:2].tolist() == [1.234, 2.345]
-    assert "if it means 1234, remove the commas" in found["all"].note
+    frame = read(tmp_path / "t.tsv", cells)
+    assert frame["thousands"].values[:3].tolist() == [1234.0, 999.0, 17500.0]
+    assert "1,234 is read as 1234" in frame["thousands"].note
+    assert frame["all"].values[:2].tolist() == [1.234, 2.345]
+    assert "if it means 1234, remove the commas" in frame["all"].note
     small = read(tmp_path / "s.tsv", {"decimals": ["0,125", "2,345", "2"], "b": ["u"]})
     assert small["decimals"].values[:3].tolist() == [0.125, 2.345, 2.0]
     other = read(tmp_path / "u.tsv", cells | {"commas": ["1,5", "2,25"]})
@@ -237,17 +237,17 @@ def test_a_comma_before_three_digits_is_read_by_the_other_cells(tmp_path):
 
 def test_a_comma_marks_thousands_where_other_columns_have_decimal_points(tmp_path):
     cells = {"pay": ["£47,912", "£57,432"], "size": ["1.5", "2.25"], "both": ["46.9", "1,234"]}
-    found = read(tmp_path / "t.tsv", cells)
-    assert found["pay"].values[:2].tolist() == [47912.0, 57432.0]
-    assert found["both"].values[:2].tolist() == [46.9, 1234.0]
+    frame = read(tmp_path / "t.tsv", cells)
+    assert frame["pay"].values[:2].tolist() == [47912.0, 57432.0]
+    assert frame["both"].values[:2].tolist() == [46.9, 1234.0]
     alone = read(tmp_path / "u.tsv", {"pay": cells["pay"], "b": ["u"]})
     assert "if it means 47912, remove the commas" in alone["pay"].note
 
 
 def test_two_answers_in_one_cell_are_no_decimal_comma(tmp_path):
-    found = read(tmp_path / "t.csv", {"a": ["1,3", "2,4"], "b": ["0,25", "2,5"]}, ",")
-    assert found["a"].values[:2].tolist() == ["1,3", "2,4"]
-    assert found["b"].values[:2].tolist() == [0.25, 2.5]
+    frame = read(tmp_path / "t.csv", {"a": ["1,3", "2,4"], "b": ["0,25", "2,5"]}, ",")
+    assert frame["a"].values[:2].tolist() == ["1,3", "2,4"]
+    assert frame["b"].values[:2].tolist() == [0.25, 2.5]
 
 
 @pytest.mark.parametrize(
@@ -401,18 +401,18 @@ def test_dates_are_read_and_written_in_their_form(columns, name):
 def test_times_of_different_offsets_are_those_of_utc_and_it_is_said(tmp_path):
     summer = [f"2024-{m:02}-11 10:00:00+0{1 + (3 < m < 10)}:00" for m in range(1, 13)]
     named = [f"2024-{m:02}-11 10:00:00 {'CEST' if 3 < m < 10 else 'CET'}" for m in range(1, 13)]
-    found = read(tmp_path / "t.tsv", {"a": summer, "b": named})
+    frame = read(tmp_path / "t.tsv", {"a": summer, "b": named})
     expected = [f"2024-{m:02}-11T0{9 - (3 < m < 10)}:00:00.000000" for m in range(1, 13)]
-    assert [str(time) for time in found["a"].values] == expected
-    assert [str(time) for time in found["b"].values] == expected
-    assert "different offsets (+01:00 and +02:00)" in found["a"].note
-    assert back(found["a"])[0] == "2024-01-11 09:00:00+00:00"
-    assert back(found["b"])[0] == "2024-01-11 09:00:00 UTC"
+    assert [str(time) for time in frame["a"].values] == expected
+    assert [str(time) for time in frame["b"].values] == expected
+    assert "different offsets (+01:00 and +02:00)" in frame["a"].note
+    assert back(frame["a"])[0] == "2024-01-11 09:00:00+00:00"
+    assert back(frame["b"])[0] == "2024-01-11 09:00:00 UTC"
 
 
 def test_september_has_four_letters_in_some_files(tmp_path):
-    found = read(tmp_path / "t.tsv", {"a": ["30 Sept 2024", "1 Oct 2024"], "b": ["u"]})
-    assert found["a"].values.astype("M8[D]").astype(str).tolist() == ["2024-09-30", "2024-10-01"]
+    frame = read(tmp_path / "t.tsv", {"a": ["30 Sept 2024", "1 Oct 2024"], "b": ["u"]})
+    assert frame["a"].values.astype("M8[D]").astype(str).tolist() == ["2024-09-30", "2024-10-01"]
 
 
 GAPS_OF_DATES = ("unknown", "00.00.0000", "31.12.9999", "--", "01.01.0001")
@@ -421,11 +421,11 @@ GAPS_OF_DATES = ("unknown", "00.00.0000", "31.12.9999", "--", "01.01.0001")
 def test_words_for_a_missing_cell_among_dates_are_gaps(tmp_path):
     days = in_form("%d.%m.%Y")
     cells = {f"gap {word}": among(days, *[word] * 9) for word in GAPS_OF_DATES}
-    found = read(tmp_path / "t.tsv", cells | {"one": among(days, "31.06.2023")})
+    frame = read(tmp_path / "t.tsv", cells | {"one": among(days, "31.06.2023")})
     for word in GAPS_OF_DATES:
-        assert found[f"gap {word}"].is_missing.sum() == 9
-        assert found[f"gap {word}"].note == f"read as missing: {word!r} (9 cells)"
-    assert found["one"].note == "read as missing: '31.06.2023' (1 cell)"
+        assert frame[f"gap {word}"].is_missing.sum() == 9
+        assert frame[f"gap {word}"].note == f"read as missing: {word!r} (9 cells)"
+    assert frame["one"].note == "read as missing: '31.06.2023' (1 cell)"
 
 
 CLOCKS = {
@@ -495,14 +495,14 @@ def test_a_second_file_is_read_as_the_first_and_its_words_for_missing_cells_are_
         "day": ["02/03/2024", "unknown", "n/a"],
         "at": ["08:30", "unknown", "unknown"],
     }
-    found = read(tmp_path / "u.tsv", new, known=known)
-    assert found["mass"].values[:2].tolist() == [5.0, 7.0]
-    assert found["gain"].values[:2].tolist() == [-5.0, 7.0]
-    assert found["price"].values[:2].tolist() == [1234.0, 2345.0]
-    assert [str(t)[11:16] for t in found["when"].values[:2]] == ["11:00", "10:00"]
-    assert str(found["day"].values[0])[:10] == "2024-02-03"
-    assert found["at"].values[0] == 510.0
-    for column in found.values():
+    frame = read(tmp_path / "u.tsv", new, known=known)
+    assert frame["mass"].values[:2].tolist() == [5.0, 7.0]
+    assert frame["gain"].values[:2].tolist() == [-5.0, 7.0]
+    assert frame["price"].values[:2].tolist() == [1234.0, 2345.0]
+    assert [str(t)[11:16] for t in frame["when"].values[:2]] == ["11:00", "10:00"]
+    assert str(frame["day"].values[0])[:10] == "2024-02-03"
+    assert frame["at"].values[0] == 510.0
+    for column in frame.values():
         assert column.is_missing[2]
         assert column.form == first[column.name].form or column.name in ("mass", "gain", "price")
     gone = read(tmp_path / "v.tsv", {name: ["unknown", ""] for name in cells}, known=known)

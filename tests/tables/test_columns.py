@@ -51,10 +51,10 @@ EXAMPLES = {
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_kind_is_what_a_person_would_say(name):
     raw, kind, states = EXAMPLES[name]
-    found = kind_of(raw)
-    assert found.kind == kind
+    column = kind_of(raw)
+    assert column.kind == kind
     if states is not None:
-        assert found.states == states
+        assert column.states == states
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_years_and_numbers_that_differ_by_chance_are_no_identifiers():
 def test_a_counter_begins_at_0_or_1_and_is_first_or_is_named_so(name, place, start, is_key):
     others = [words(["a", "b"] * (N // 2), f"other {i}") for i in range(place)]
     counter = column(np.arange(start, start + N), name)
-    found = columns_of(Frame((*others, counter, words(["u", "v"] * (N // 2), "last"))))
-    assert (found.columns[place].kind == "key") == is_key
+    columns = columns_of(Frame((*others, counter, words(["u", "v"] * (N // 2), "last"))))
+    assert (columns.columns[place].kind == "key") == is_key
 
 
 SALARIES = [24_000, 31_000, 35_000, 43_000, 52_000, 61_000, 75_000, 97_000]
@@ -142,8 +142,8 @@ def test_codes_stay_states_however_far_apart_they_are():
     assert columns_of(Frame((codes, other))).columns[0].kind == "discrete"
     alone = Frame((codes, column(rng.normal(size=173), "noise")))
     assert columns_of(alone).columns[0].kind == "discrete"
-    told = columns_of(table_with(SALARIES, 0), {"x": "discrete"})
-    assert told.columns[0].kind == "discrete"
+    columns = columns_of(table_with(SALARIES, 0), {"x": "discrete"})
+    assert columns.columns[0].kind == "discrete"
 
 
 def test_rain_that_is_0_on_most_days_keeps_a_state_for_it():
@@ -160,15 +160,15 @@ def test_rain_that_is_0_on_most_days_keeps_a_state_for_it():
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_cells_come_back_in_the_tables_own_types(name):
     raw, *_ = EXAMPLES[name]
-    found = kind_of(raw)
-    codes = found.codes(raw, "t")
-    back = found.cells(codes, np.random.default_rng(1))
-    again = found.codes(RawColumn(raw.name, back, raw.form), "t")
+    column = kind_of(raw)
+    codes = column.codes(raw, "t")
+    back = column.cells(codes, np.random.default_rng(1))
+    again = column.codes(RawColumn(raw.name, back, raw.form), "t")
     np.testing.assert_allclose(again, codes, atol=1e-5)  # a code may stand for several cells
-    if found.kind == "continuous" or (found.states or 99) <= 6:
+    if column.kind == "continuous" or (column.states or 99) <= 6:
         same = [x == y for x, y in zip(back.tolist(), raw.values.tolist(), strict=True)]
         assert np.mean(same) > 0.99 or np.allclose(back.astype(float), raw.values, rtol=1e-6)
-    assert set(map(str, back)) <= set(map(str, raw.values)) or found.kind in ("continuous", "date")
+    assert set(map(str, back)) <= set(map(str, raw.values)) or column.kind in ("continuous", "date")
 
 
 @pytest.mark.parametrize("name", ["0 and 1", "few numbers", "halves", "tied"])
@@ -191,10 +191,10 @@ def test_numbers_far_beyond_those_seen_are_possible():
 
 def test_rare_words_share_a_category_and_its_probability():
     raw, *_ = EXAMPLES["many words"]
-    found = kind_of(raw)
-    rare = words(list(found.others))
-    assert (found.codes(rare, "t") == found.states - 1).all()
-    assert np.exp(found.log_density(rare)).sum() == pytest.approx(1.0)
+    column = kind_of(raw)
+    rare = words(list(column.others))
+    assert (column.codes(rare, "t") == column.states - 1).all()
+    assert np.exp(column.log_density(rare)).sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("name", ["continuous", "skewed", "whole"])
@@ -288,11 +288,11 @@ def test_order_is_repaired_and_other_columns_are_ignored():
 )
 def test_a_cell_that_a_column_does_not_know_is_named(name, cell, message):
     raw, *_ = EXAMPLES[name]
-    found = kind_of(raw)
+    column = kind_of(raw)
     values = raw.values.copy()
     values[0] = cell
     with pytest.raises(hm.InputError, match=f"t: column 'x': {message}"):
-        found.codes(RawColumn("x", values), "t")
+        column.codes(RawColumn("x", values), "t")
 
 
 @pytest.mark.parametrize(
@@ -328,9 +328,9 @@ def test_the_best_guess_is_the_mode_of_words_and_the_mean_of_numbers():
 def test_cells_that_are_told_are_a_row():
     frame = frame_of_all()
     columns = columns_of(frame)
-    told = columns.conditions("categories=b, few numbers=3, dates=2020-02-01", "--given")
-    row = told.cells
-    assert not told.ranges
+    conditions = columns.conditions("categories=b, few numbers=3, dates=2020-02-01", "--given")
+    row = conditions.cells
+    assert not conditions.ranges
     assert row.columns[2].values[0] == np.datetime64(datetime(2020, 2, 1))
     rows = columns.encode(row, "t", may_lack=True)
     assert rows.shape == (1, columns.layer.n_units)
@@ -353,12 +353,12 @@ def test_cells_that_are_told_are_a_row():
 def test_ranges_that_are_told_hold_for_rows_inside_them():
     frame = frame_of_all()
     columns = columns_of(frame)
-    told = columns.conditions("few numbers=2..4, dates=2020-02-01.., categories=b", "--given")
-    assert [column.name for column in told.cells.columns] == ["categories"]
+    conditions = columns.conditions("few numbers=2..4, dates=2020-02-01.., categories=b", "--given")
+    assert [column.name for column in conditions.cells.columns] == ["categories"]
     cells = {column.name: column.values for column in frame.columns}
     expected = (cells["few numbers"] >= 2) & (cells["few numbers"] <= 4)
     expected &= cells["dates"] >= np.datetime64("2020-02-01")
-    np.testing.assert_array_equal(told.hold_for(frame), expected)
+    np.testing.assert_array_equal(conditions.hold_for(frame), expected)
     assert 0 < expected.sum() < len(frame)
 
 
@@ -390,10 +390,10 @@ def test_words_and_numbers_of_one_column_are_filled_as_words():
 
 def test_days_are_days_in_a_table_with_times_too():
     raw, *_ = EXAMPLES["dates"]
-    found = kind_of(raw)
+    column = kind_of(raw)
     timed = RawColumn(raw.name, raw.values + np.timedelta64(9, "h"), "%Y-%m-%d %H:%M:%S")
-    np.testing.assert_array_equal(found.codes(timed, "t"), found.codes(raw, "t"))
-    np.testing.assert_array_equal(found.log_density(timed), found.log_density(raw))
+    np.testing.assert_array_equal(column.codes(timed, "t"), column.codes(raw, "t"))
+    np.testing.assert_array_equal(column.log_density(timed), column.log_density(raw))
 
 
 def test_what_does_not_fit_is_named_with_its_row():

@@ -52,9 +52,9 @@ def columns():
     ],
 )
 def test_names_and_values_may_be_in_quotes(columns, text, cells):
-    told = columns.conditions(text, "QUESTION")
-    assert {column.name: column.values[0] for column in told.cells.columns} == cells
-    assert not told.ranges
+    conditions = columns.conditions(text, "QUESTION")
+    assert {column.name: column.values[0] for column in conditions.cells.columns} == cells
+    assert not conditions.ranges
 
 
 @pytest.mark.parametrize(

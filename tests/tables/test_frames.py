@@ -49,17 +49,17 @@ def refusal(tmp_path, content):
 @pytest.mark.parametrize("delimiter", list(",;\t|"))
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_delimiters_and_line_ends(tmp_path, delimiter, end):
-    found = read(tmp_path, TABLE.replace(",", delimiter).replace("\n", end))
-    assert found.has_names
-    assert cells(found)["name"] == ["Anna", "Bob"]
-    assert cells(found)["age"] == [30.0, None]
-    assert [str(day)[:10] for day in found.columns[2].values] == ["2024-01-31", "2024-02-29"]
+    frame = read(tmp_path, TABLE.replace(",", delimiter).replace("\n", end))
+    assert frame.has_names
+    assert cells(frame)["name"] == ["Anna", "Bob"]
+    assert cells(frame)["age"] == [30.0, None]
+    assert [str(day)[:10] for day in frame.columns[2].values] == ["2024-01-31", "2024-02-29"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_encodings(tmp_path, encoding):
-    found = read(tmp_path, "name,age\nJosé,1\nZoë,2\n", encoding)
-    assert cells(found) == {"name": ["José", "Zoë"], "age": [1.0, 2.0]}
+    frame = read(tmp_path, "name,age\nJosé,1\nZoë,2\n", encoding)
+    assert cells(frame) == {"name": ["José", "Zoë"], "age": [1.0, 2.0]}
 
 
 def test_gzip(tmp_path):
@@ -72,8 +72,8 @@ def test_what_stands_for_a_missing_cell(tmp_path, word):
 
 
 def test_quotes_spaces_and_line_ends_within_cells(tmp_path):
-    found = read(tmp_path, 'a, b\n"x, y", 1\n"two\nlines", 2\n"say ""hi""", 3\n')
-    assert cells(found) == {"a": ["x, y", "two\nlines", 'say "hi"'], "b": [1.0, 2.0, 3.0]}
+    frame = read(tmp_path, 'a, b\n"x, y", 1\n"two\nlines", 2\n"say ""hi""", 3\n')
+    assert cells(frame) == {"a": ["x, y", "two\nlines", 'say "hi"'], "b": [1.0, 2.0, 3.0]}
 
 
 def test_decimal_commas_and_thousands(tmp_path):
@@ -143,19 +143,19 @@ def test_lines_of_text_are_no_table(tmp_path):
     ],
 )
 def test_amounts_and_percentages_are_numbers(tmp_path, cells_of_a, form, values):
-    found = read(tmp_path, "a;b\n" + "".join(f"{cell};x\n" for cell in (*cells_of_a, "")))
-    assert found.columns[0].form == form
-    assert cells(found)["a"] == [*values, None]
+    frame = read(tmp_path, "a;b\n" + "".join(f"{cell};x\n" for cell in (*cells_of_a, "")))
+    assert frame.columns[0].form == form
+    assert cells(frame)["a"] == [*values, None]
     if form:
-        lines = text_of(found, "t.tsv").splitlines()[1:]
+        lines = text_of(frame, "t.tsv").splitlines()[1:]
         assert [line.split("\t")[0].replace("+", "") for line in lines] == [
             cell.replace("+", "") for cell in (*cells_of_a, "")
         ]
 
 
 def test_thousands_of_an_amount(tmp_path):
-    found = read(tmp_path, 'a,b\n"$1,234.50",x\n$12,y\n')
-    assert cells(found)["a"] == [1234.5, 12.0]
+    frame = read(tmp_path, 'a,b\n"$1,234.50",x\n$12,y\n')
+    assert cells(frame)["a"] == [1234.5, 12.0]
 
 
 @pytest.mark.parametrize(
@@ -177,10 +177,10 @@ def test_thousands_of_an_amount(tmp_path):
     ],
 )
 def test_dates_come_back_in_their_form(tmp_path, text, form):
-    found = read(tmp_path, f"when,x\n{text},a\n,b\n")
-    assert found.columns[0].form == form
-    assert str(found.columns[0].values[0])[:10] == "2024-01-31"
-    assert text_of(found, "t.csv") == f"when,x\n{text},a\n,b\n"
+    frame = read(tmp_path, f"when,x\n{text},a\n,b\n")
+    assert frame.columns[0].form == form
+    assert str(frame.columns[0].values[0])[:10] == "2024-01-31"
+    assert text_of(frame, "t.csv") == f"when,x\n{text},a\n,b\n"
 
 
 @pytest.mark.parametrize("code", ["4711-12", "20241301", "20240131.5", "0815/01/02"])
@@ -201,9 +201,9 @@ def test_codes_are_no_dates(tmp_path, code):
     ],
 )
 def test_a_first_line_of_names_is_told_from_a_row(tmp_path, content, names):
-    found = read(tmp_path, content)
-    assert found.has_names == (names is not None)
-    assert found.names == (names or ("column 1", "column 2"))
+    frame = read(tmp_path, content)
+    assert frame.has_names == (names is not None)
+    assert frame.names == (names or ("column 1", "column 2"))
 
 
 @pytest.mark.parametrize("years", [(2023, 2022, 2021), (1990, 1995, 2000)])
@@ -215,14 +215,14 @@ def test_years_at_equal_distances_may_name_columns(tmp_path, years):
 
 
 def test_years_may_name_columns(tmp_path):
-    found = read(tmp_path, "land,1990,1991,1992\nNorge,2.5,2,3\nSuomi,1.5,1,4\n")
-    assert found.names == ("land", "1990", "1991", "1992")
+    frame = read(tmp_path, "land,1990,1991,1992\nNorge,2.5,2,3\nSuomi,1.5,1,4\n")
+    assert frame.names == ("land", "1990", "1991", "1992")
 
 
 def test_a_column_of_mixed_types_is_read_as_words_and_said(tmp_path):
-    found = read(tmp_path, "a,b\n1,x\n2,y\nforty,x\n3,y\n")
-    assert cells(found)["a"] == ["1", "2", "forty", "3"]
-    assert found.columns[0].note == "read as words, since 'forty' is no number"
+    frame = read(tmp_path, "a,b\n1,x\n2,y\nforty,x\n3,y\n")
+    assert cells(frame)["a"] == ["1", "2", "forty", "3"]
+    assert frame.columns[0].note == "read as words, since 'forty' is no number"
 
 
 def test_what_is_wrong_is_named_with_its_line(tmp_path):
@@ -253,11 +253,11 @@ def test_parquet(tmp_path):
     )
     with duckdb.connect() as connection:
         connection.execute(f"copy ({query}) to '{tmp_path / 't.parquet'}' (format parquet)")
-    found = read_parquet(tmp_path / "t.parquet", "t")
-    assert cells(found)["word"] == ["a", None, "b"]
-    assert cells(found)["whole"] == [1.0, None, 3.0]
-    assert cells(found)["yes"] == [1.0, 0.0, 1.0]
-    assert np.isnat(found.columns[3].values).tolist() == [False, True, False]
+    frame = read_parquet(tmp_path / "t.parquet", "t")
+    assert cells(frame)["word"] == ["a", None, "b"]
+    assert cells(frame)["whole"] == [1.0, None, 3.0]
+    assert cells(frame)["yes"] == [1.0, 0.0, 1.0]
+    assert np.isnat(frame.columns[3].values).tolist() == [False, True, False]
     (tmp_path / "what[1]*.parquet").write_bytes((tmp_path / "t.parquet").read_bytes())
     assert len(read_parquet(tmp_path / "what[1]*.parquet", "t")) == 3
     (tmp_path / "bad.parquet").write_bytes(b"PAR1" + b"x" * 50)
@@ -307,9 +307,9 @@ def test_arrow_without_a_library(tmp_path, monkeypatch):
     ids=["zip", "phone", "card", "minus"],
 )
 def test_digits_that_are_names_stay_as_they_are(tmp_path, cell):
-    found = read(tmp_path, f"a,b\n{cell},1\n12345,2\n" if "+" not in cell else f"a,b\n{cell},1\n")
-    assert found.columns[0].values[0] == cell
-    assert found.columns[0].values.dtype.kind == "O"
+    frame = read(tmp_path, f"a,b\n{cell},1\n12345,2\n" if "+" not in cell else f"a,b\n{cell},1\n")
+    assert frame.columns[0].values[0] == cell
+    assert frame.columns[0].values.dtype.kind == "O"
 
 
 @pytest.mark.parametrize(
@@ -323,24 +323,24 @@ def test_digits_that_are_names_stay_as_they_are(tmp_path, cell):
     ],
 )
 def test_dates_that_may_be_something_else_are_words(tmp_path, days, is_date):
-    found = read(tmp_path, "when,x\n" + "".join(f"{day},a\n" for day in days))
-    assert (found.columns[0].values.dtype.kind == "M") == is_date
+    frame = read(tmp_path, "when,x\n" + "".join(f"{day},a\n" for day in days))
+    assert (frame.columns[0].values.dtype.kind == "M") == is_date
 
 
 def test_one_cell_that_is_no_date_is_named(tmp_path):
     lines = [f"2024-01-{day:02},x\n" for day in range(1, 29)]
-    found = read(tmp_path, "when,b\n" + "".join(lines) + "2024-02-31,x\n")
+    frame = read(tmp_path, "when,b\n" + "".join(lines) + "2024-02-31,x\n")
     expected = "read as words, since '2024-02-31' is no date as the others"
-    assert found.columns[0].note == expected
+    assert frame.columns[0].note == expected
     gap = read(tmp_path, "when,b\n" + "".join(lines) + "0000-00-00,x\n")
     assert gap.columns[0].note == "read as missing: '0000-00-00' (1 cell)"
 
 
 def test_times_that_are_all_midnight_are_days(tmp_path):
     text = "when,b\n2024-01-31 00:00:00,x\n2024-02-01 00:00:00,y\n"
-    found = read(tmp_path, text)
-    assert found.columns[0].form == "%Y-%m-%d 00:00:00"
-    assert text_of(found, "t.csv") == text
+    frame = read(tmp_path, text)
+    assert frame.columns[0].form == "%Y-%m-%d 00:00:00"
+    assert text_of(frame, "t.csv") == text
 
 
 def test_a_second_file_is_read_as_the_first(tmp_path):
@@ -348,14 +348,14 @@ def test_a_second_file_is_read_as_the_first(tmp_path):
     assert [column.form for column in first.columns] == ["%m/%d/%Y", "", ""]
     path = tmp_path / "second.csv"
     path.write_text("season,n,when\n2009-10,3,03/04/2024\n2003-04,,05/06/2024\n")
-    found = read_text(path, "second", first)
-    assert cells(found)["season"] == ["2009-10", "2003-04"]
-    assert str(found.columns[2].values[0])[:10] == "2024-03-04"
+    frame = read_text(path, "second", first)
+    assert cells(frame)["season"] == ["2009-10", "2003-04"]
+    assert str(frame.columns[2].values[0])[:10] == "2024-03-04"
     path.write_text("when\n2024-03-04\n")
     assert str(read_text(path, "second", first).columns[0].values[0])[:10] == "2024-03-04"
 
 
 def test_refunds_have_their_sign_before_the_currency(tmp_path):
-    found = read(tmp_path, "a\tb\n$5.5\tx\n-$1.25\ty\n")
-    assert cells(found)["a"] == [5.5, -1.25]
-    assert text_of(found, "t.tsv") == "a\tb\n$5.5\tx\n-$1.25\ty\n"
+    frame = read(tmp_path, "a\tb\n$5.5\tx\n-$1.25\ty\n")
+    assert cells(frame)["a"] == [5.5, -1.25]
+    assert text_of(frame, "t.tsv") == "a\tb\n$5.5\tx\n-$1.25\ty\n"

@@ -14,9 +14,9 @@ from harmonium.tables.writing import TextStyle, text_of, text_with
 @pytest.mark.parametrize("sign", list("=+-@\t\r\n＝＋－＠"))
 def test_a_spreadsheet_runs_no_cell_and_no_name_that_is_guarded(sign):
     cell = f"{sign}cmd|' /C calc'!A0"
-    found = Frame((RawColumn(f"{sign}name", np.array([cell, "a"], object)),))
+    frame = Frame((RawColumn(f"{sign}name", np.array([cell, "a"], object)),))
     plain, guarded = (
-        list(csv.reader(io.StringIO(text_of(found, "t.csv", guard), newline="")))
+        list(csv.reader(io.StringIO(text_of(frame, "t.csv", guard), newline="")))
         for guard in (False, True)
     )
     assert plain == [[f"{sign}name"], [cell], ["a"]]  # by default as they are
@@ -25,8 +25,8 @@ def test_a_spreadsheet_runs_no_cell_and_no_name_that_is_guarded(sign):
 
 @pytest.mark.parametrize("cell", ["-1.5", "+3", "-$1,250.50", "-5%", "-1,5", "-1e-5", "a=b", ""])
 def test_numbers_are_not_guarded(cell):
-    found = Frame((RawColumn("x", np.array([cell, "b"], object)),))
-    assert text_of(found, "t.csv", True) == text_of(found, "t.csv")
+    frame = Frame((RawColumn("x", np.array([cell, "b"], object)),))
+    assert text_of(frame, "t.csv", True) == text_of(frame, "t.csv")
 
 
 def test_cells_that_stand_as_they_stood_are_guarded_too():

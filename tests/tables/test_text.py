@@ -479,11 +479,11 @@ def test_signs_that_other_programs_take_for_line_ends_stay_in_cells(tmp_path):
 def test_strings_of_bits_and_spins_are_columns(tmp_path, content, first, rows):
     path = tmp_path / "shots.txt"
     path.write_text(content)
-    found = read_file(path)
-    assert found.train.shape == (rows, len(first))
-    assert found.train[0].tolist() == first
+    contents = read_file(path)
+    assert contents.train.shape == (rows, len(first))
+    assert contents.train[0].tolist() == first
     is_string = " " not in content
-    assert any("read as a column for each sign" in note for note in found.notes) == is_string
+    assert any("read as a column for each sign" in note for note in contents.notes) == is_string
 
 
 @pytest.mark.parametrize("content", ["10\n11\n10\n", "101\n111\n", "0\n1\n", "00,5\n01,6\n"])
@@ -596,7 +596,7 @@ def test_savetxt_with_a_footer_stays_a_matrix(tmp_path):
     np.savetxt(out, bits, fmt="%d", footer="end of run")
     path = tmp_path / "bits.txt"
     path.write_text(out.getvalue())
-    found = read_file(path)
-    np.testing.assert_array_equal(found.train, bits)
-    assert found.train.dtype == np.int64
-    assert found.frame is None
+    contents = read_file(path)
+    np.testing.assert_array_equal(contents.train, bits)
+    assert contents.train.dtype == np.int64
+    assert contents.frame is None

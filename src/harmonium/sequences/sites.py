@@ -184,7 +184,7 @@ class Sites:
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
             raise InputError(
                 f"{label}: expected the sites of an alignment; got something else; restore the"
-                " file, or train again."
+                " file, or train anew."
             ) from None
         return cls(alphabet, columns, width)
 

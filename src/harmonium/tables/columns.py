@@ -338,7 +338,7 @@ class Columns:
             InputError: the record is damaged.
         """
         columns = cls(tuple(column_from(entry, label) for entry in entries_of(record, label)))
-        advice = "restore the file, or train again"
+        advice = "restore the file, or train anew"
         # Fields that do not fit together show when a row is decoded and encoded.
         with parser_errors(label, "the columns of a run on a table", advice):
             codes = np.zeros((1, len(columns.modelled)), np.float32)

@@ -107,6 +107,9 @@ class _MonthNames:
     def in_english(self, text: str) -> str:
         return self.search.sub(lambda name: self.english[name[0].lower()], text)
 
+    def name(self, time: datetime) -> str:
+        return self.names[time.month - 1]
+
     def sql(self, text: str) -> str:
         pattern = quoted(rf"(?i)(?:^|[^\pL])({self.pattern})(?:$|[^\pL])")
         name = f"regexp_extract({text}, '{pattern}', 1)"
@@ -117,9 +120,25 @@ class _MonthNames:
         )
 
 
-MONTHS_OF_LANGUAGES = {
+class _Ordinals:
+    """Days such as 3rd, of the interface of `_MonthNames`."""
+
+    def in_english(self, text: str) -> str:
+        return re.sub(ORDINALS, r"\1", text)
+
+    def sql(self, text: str) -> str:
+        return f"regexp_replace({text}, '{ORDINALS}', '\\1')"
+
+    def name(self, time: datetime) -> str:
+        last = 0 if 10 < time.day < 14 else time.day % 10
+        return f"{time.day:02}" + {1: "st", 2: "nd", 3: "rd"}.get(last, "th")
+
+
+# What stands in a cell for a code with a tag.
+TAGGED: dict[tuple[str, str], _MonthNames | _Ordinals] = {
     (code, tag): _MonthNames(code, tag) for code, tags in CODES_WITH_TAG.items() for tag in tags
 }
+TAGGED["d", ORDINAL] = _Ordinals()
 
 
 class _Translation(NamedTuple):
@@ -136,45 +155,17 @@ class _Translation(NamedTuple):
 
 def _translations(cell: str) -> list[_Translation]:
     """Return a cell in English for each language that it may be of."""
-    translations = [
+    return [
         _Translation(english, code, tag)
-        for (code, tag), names in MONTHS_OF_LANGUAGES.items()
+        for (code, tag), names in TAGGED.items()
         if (english := names.in_english(cell)) != cell
     ]
-    bare = re.sub(ORDINALS, r"\1", cell)
-    if bare != cell:
-        translations.append(_Translation(bare, "d", ORDINAL))
-    return translations
 
 
-def _in_english(text: str, form: str, tag: str) -> str:
-    """Return a text of a form in English."""
-    if tag == ORDINAL:
-        return re.sub(ORDINALS, r"\1", text)
-    names = _names_of(form, tag)
-    return names.in_english(text) if names else text
-
-
-def _sql_in_english(text: str, form: str, tag: str) -> str:
-    """Return the SQL for a text of a form in English."""
-    if tag == ORDINAL:
-        return f"regexp_replace({text}, '{ORDINALS}', '\\1')"
-    names = _names_of(form, tag)
-    return names.sql(text) if names else text
-
-
-def _with_tag(time: datetime, letter: str, tag: str) -> str | None:
-    """Return the part of a time for a code with a tag; None for those that are as in English."""
-    if tag == ORDINAL and letter == "d":
-        last = 0 if 10 < time.day < 14 else time.day % 10
-        return f"{time.day:02}" + {1: "st", 2: "nd", 3: "rd"}.get(last, "th")
-    names = MONTHS_OF_LANGUAGES.get((letter, tag))
-    return names.names[time.month - 1] if names else None
-
-
-def _names_of(form: str, tag: str) -> _MonthNames | None:
+def _names_of(form: str, tag: str) -> _MonthNames | _Ordinals | None:
+    """Return the names of the code that has a tag in a form; None without one."""
     code = "B" if re.search(r"%[-^]?B", form) else "b"
-    return MONTHS_OF_LANGUAGES.get((code, tag))
+    return TAGGED.get(("d" if tag == ORDINAL else code, tag))
 
 
 class Parts(NamedTuple):
@@ -237,7 +228,8 @@ def time_in(cell: str, form: str) -> str:
         return "cast(null as timestamp)"
     text = f"regexp_replace({cell}, '\\s+', ' ', 'g')"
     if parts.tag:
-        text = _sql_in_english(text, parts.base, parts.tag)
+        names = _names_of(parts.base, parts.tag)
+        text = names.sql(text) if names else text
     text = f"regexp_replace({text}, '(?i)\\bsept\\b', 'Sep')"
     shift = ""
     if parts.weekday:
@@ -272,7 +264,10 @@ def _shift(zone: str, hours: float | None) -> str:
 def read_date(text: str, form: str) -> datetime | None:
     """Return the time that a text of a form stands for; None if it has another form."""
     parts = parts_of_form(form)
-    text = _in_english(" ".join(text.split()), parts.base, parts.tag)
+    text = " ".join(text.split())
+    names = _names_of(parts.base, parts.tag)
+    if names is not None:
+        text = names.in_english(text)
     text = re.sub(r"(?i)\bsept\b", "Sep", text)
     if parts.weekday:
         text = re.sub(rf"^{WEEKDAY_PATTERN}\.?,? ", "", text)
@@ -310,7 +305,8 @@ def write_date(time: datetime, form: str) -> str:
             return f"{time.day:2}"
         if letter == "P":
             return time.strftime("%p").lower()
-        text = _with_tag(time, letter, match[3] or "") or time.strftime(f"%{letter}")
+        names = TAGGED.get((letter, match[3] or ""))
+        text = names.name(time) if names else time.strftime(f"%{letter}")
         if flag == "-":
             return text.lstrip("0") or "0"
         return text.upper() if flag == "^" else text

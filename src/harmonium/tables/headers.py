@@ -358,15 +358,14 @@ def names_in(
     header = _known_names(finder.plain, known)
     if header is not None:
         rows = finder.plain[finder.plain.index(header) + 1 :]
-        odds = None if len(header.cells) == width - 1 else math.inf
-        return finder.named(header, rows, (), odds)
+        is_short = len(header.cells) == width - 1
+        return finder.named(header, rows, (), math.inf, is_short=is_short)
     odds = finder.odds(record, rows[finder.further(rows) :])
     # Names that were given by the order of columns say that there were none.
     threshold = DOUBT if known is not None and _is_unnamed(known) else 0.0
-    if finder.is_short(start):
-        return finder.named(record, rows, notes, None)
-    if odds > threshold:
-        return finder.named(record, rows, notes, odds)
+    is_short = finder.is_short(start)
+    if is_short or odds > threshold:
+        return finder.named(record, rows, notes, odds, is_short=is_short)
     comment = finder.comment_before(record)
     if comment is not None:
         names, repeated = different(comment)
@@ -493,7 +492,13 @@ class _Finder:
         return count
 
     def named(
-        self, record: Record, rows: list[Record], notes: tuple[str, ...], odds: float | None
+        self,
+        record: Record,
+        rows: list[Record],
+        notes: tuple[str, ...],
+        odds: float,
+        *,
+        is_short: bool,
     ) -> Names:
         """Return the names of a record, and of one below it where both are needed.
 
@@ -501,23 +506,24 @@ class _Finder:
             record: the record.
             rows: those below it.
             notes: on what stands before it.
-            odds: the log odds that it names the columns; None if it names all but the first, as R
-                writes it, whose row names have no name.
+            odds: the log odds that it names the columns.
+            is_short: whether it names all columns but the first, as R writes it, whose row names
+                have no name; then it is no row.
         """
-        cells = self.completed(self._without_sign(record, rows), is_short=odds is None)
+        cells = self.completed(self._without_sign(record, rows), is_short=is_short)
         further = self.further(rows)
         below = rows[:further]
         joined = _joined(cells, below)
         names, repeated = different(joined or cells)
         line = line_in_words(record.line, is_first=record is self.records[0])
         columns = f"the {count_of(len(names), 'column')}"
-        if odds is None:
+        if is_short:
             columns = f"all of {columns} but the first"
         note = f"{line} names {columns}"
         if joined:
             note = f"{line} and line {below[0].line:,} name {columns}"
             below = below[1:]
-        if odds is not None and odds < DOUBT:
+        if not is_short and odds < DOUBT:
             note += "; --header none reads it as a row"
         notes_below = (
             f"line {other.line:,} is set aside as names or units; --header {record.line} reads it"

@@ -56,7 +56,7 @@ def column_from(entry: dict[str, Any], label: str) -> AbstractColumn:
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{label}: expected a kind among {', '.join(KINDS)} with its fields; got {error};"
-            " restore the file, or train again; in a list of your own give the name and the kind"
+            " restore the file, or train anew; in a list of your own give the name and the kind"
             " alone."
         ) from None
 
