@@ -98,7 +98,7 @@ def precision(args) -> dict:
     coarse = np.asarray(jnp.asarray(w).astype(jnp.bfloat16).astype(jnp.float32))
     sampling = {"key": jax.random.key(1), "sampler": hm.Gibbs(1), "steps": SWEEPS}
     draws = np.asarray(hm.sample(rbm, DRAWS, **sampling))
-    draws_bfloat16 = np.asarray(hm.sample(hm.rounded(rbm), DRAWS, **sampling))
+    draws_bfloat16 = np.asarray(hm.sample(hm.transforms.rounded(rbm), DRAWS, **sampling))
     states, log_p = exact(w, a, b)
     _, log_p_rounded = exact(coarse, a, b)
     figures: dict = {"draws": DRAWS}
@@ -107,7 +107,7 @@ def precision(args) -> dict:
     figures["p of bfloat16 draws, unrounded weights"] = g_test(draws_bfloat16, log_p)
     rows = states[rng.integers(0, len(states), 100)]
     grads = hm.gradients.Exact().estimate(
-        rbm, hm.Cloud.uniform(jnp.asarray(rows, jnp.float32)), (), key=None
+        rbm, hm.samplers.Cloud.uniform(jnp.asarray(rows, jnp.float32)), (), key=None
     )[0]
     positive = rows.T @ expit(rows @ w + b) / len(rows)
     negative = (np.exp(log_p)[:, None] * states).T @ expit(states @ w + b)

@@ -23,8 +23,8 @@ import numpy as np
 from reporting import head, parser_of, row, signed
 
 import harmonium as hm
-from harmonium._threefry import key_of
-from harmonium.partition_function import enumerated
+from harmonium._base.threefry import key_of
+from harmonium.likelihood.partition_function import enumerated
 
 CHAINS = 1_000
 EVERY = 100
@@ -75,10 +75,10 @@ def stretch(method, rate, rbm, state, batch, first, key):
 def run(method, rate: float, runs: int, updates: int, target: Path) -> None:
     """Make or continue all runs of a method, and store the results."""
     rows = jnp.asarray(hm.open_source("bars").train, jnp.float32)
-    batch = hm.Cloud.uniform(rows)
+    batch = hm.samplers.Cloud.uniform(rows)
     if isinstance(method, hm.Contrastive):
         # CD has a chain for each row of the batch: copies of the rows give it as many as others.
-        batch = hm.Cloud.uniform(jnp.tile(rows, (CHAINS // len(rows) + 1, 1)))
+        batch = hm.samplers.Cloud.uniform(jnp.tile(rows, (CHAINS // len(rows) + 1, 1)))
     keys = jax.random.split(key_of(0), (runs, 3))
     rbms = eqx.filter_vmap(model_of)(keys[:, 0])
     states = eqx.filter_vmap(lambda rbm, key: method.init(rbm, batch, key=key))(rbms, keys[:, 1])

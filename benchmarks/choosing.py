@@ -28,8 +28,8 @@ from reporting import parser_of, signed, table
 from timing import in_turn
 
 import harmonium as hm
-from harmonium._threefry import key_of
-from harmonium.partition_function.enumerated import log_z
+from harmonium._base.threefry import key_of
+from harmonium.likelihood.partition_function.enumerated import log_z
 
 CHAINS = 500
 BATCH = 100
@@ -49,7 +49,7 @@ METHODS = {
     "FPCD-1": hm.FastPersistent(hm.Gibbs(1), CHAINS, rate=0.01),
     "PT-1": hm.Tempering(10, CHAINS // 10),
     "PTT-1": hm.Trajectory(10, CHAINS // 10),
-    "autopilot": hm.Autopilot(10, CHAINS // 10),
+    "autopilot": hm.training.Autopilot(10, CHAINS // 10),
     "Jarzynski-1": hm.Jarzynski(hm.Gibbs(1), CHAINS),
     "unbiased CD-1": hm.Coupled(1),
     "TAP": hm.MeanField(2, 100),
@@ -64,7 +64,7 @@ class Problem(NamedTuple):
     """Rows, the visible layer, the initial learning rate, and the number of hidden units."""
 
     rows: np.ndarray
-    visible: hm.AbstractLayer
+    visible: hm.layers.AbstractLayer
     rate: float
     hidden: int = 12
 
@@ -111,7 +111,7 @@ def bias_of(method, rbm, state, v, rate, key):
         def update(i, carry):
             rbm, state, total = carry
             key_rows, key_method = jax.random.split(jax.random.fold_in(key, i))
-            batch = hm.Cloud.uniform(
+            batch = hm.samplers.Cloud.uniform(
                 v[jax.random.choice(key_rows, len(v), (n_rows,), replace=False)]
             )
             grads, state, _ = method.estimate(rbm, batch, state, key=key_method)
@@ -126,13 +126,13 @@ def bias_of(method, rbm, state, v, rate, key):
     differences = jax.lax.map(copy, jax.random.split(key, COPIES))
     pairs = jnp.square(differences.sum(0)).sum() - jnp.square(differences).sum()
     size = jnp.sqrt(jnp.maximum(pairs / (COPIES * (COPIES - 1)), 0.0))
-    empty = hm.Cloud(v[:1], jnp.zeros(1))
+    empty = hm.samplers.Cloud(v[:1], jnp.zeros(1))
     model, _, _ = exact.estimate(rbm, empty, (), key=key)  # ⟨v hᵀ⟩ of the model
     correlations = model.weights - jnp.outer(model.visible.bias, model.hidden.bias)
     return size / jnp.linalg.norm(correlations)
 
 
-def time_limit() -> Callable[[hm.Report], bool]:
+def time_limit() -> Callable[[hm.training.Report], bool]:
     """Return a callback that ends a run at the time limit."""
     started = time.perf_counter()
     return lambda report: time.perf_counter() - started > LIMIT
@@ -152,7 +152,7 @@ def recipe(problem: Problem, **options: float) -> hm.Recipe:
     return hm.Recipe(rate=problem.rate, averaging=None, **options)
 
 
-def halfway(name: str, title: str, updates: int, seed: int) -> hm.TrainState:
+def halfway(name: str, title: str, updates: int, seed: int) -> hm.training.TrainState:
     """Return the state of a method halfway through a run."""
     problem = PROBLEMS[name]()
     rbm, per_epoch, settings = start_of(problem, seed)

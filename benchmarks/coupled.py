@@ -17,7 +17,7 @@ from bars import CHAINS, EVERY, model_of, stretch
 from reporting import parser_of
 
 import harmonium as hm
-from harmonium._threefry import key_of
+from harmonium._base.threefry import key_of
 
 PAUSES = (5_000, 10_000, 20_000)
 METHODS = {
@@ -32,7 +32,7 @@ def norm(model: hm.RBM) -> float:
     return float(jnp.sqrt(sum((leaf**2).sum() for leaf in jax.tree.leaves(model))))
 
 
-def report(rbm: hm.RBM, batch: hm.Cloud, chains, count: int) -> None:
+def report(rbm: hm.RBM, batch: hm.samplers.Cloud, chains, count: int) -> None:
     """Print the error and the time of each method's estimates at a model."""
     key = key_of(1)
     exact = eqx.filter_jit(hm.Exact().estimate)(rbm, batch, (), key=key)[0]
@@ -63,7 +63,7 @@ def report(rbm: hm.RBM, batch: hm.Cloud, chains, count: int) -> None:
 def main() -> None:
     """Train by PCD-1, and measure at several models of the run."""
     count = parser_of(__doc__, estimates=10).parse_args().estimates
-    batch = hm.Cloud.uniform(jnp.asarray(hm.open_source("bars").train, jnp.float32))
+    batch = hm.samplers.Cloud.uniform(jnp.asarray(hm.open_source("bars").train, jnp.float32))
     keys = jax.random.split(key_of(0), 3)
     method = METHODS["PCD-1"]
     rbm = model_of(keys[0])

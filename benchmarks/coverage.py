@@ -27,8 +27,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import harmonium as hm
-from harmonium.missing.both_ways import energies_of_rows
-from harmonium.partition_function.annealed import Annealed
+from harmonium.likelihood.missing.both_ways import energies_of_rows
+from harmonium.likelihood.partition_function.annealed import Annealed
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from reporting import parser_of, table
@@ -69,7 +69,7 @@ def random_model(visible, hidden, rng: np.random.Generator, strength: float) -> 
         v = rng.choice([-1.0, 1.0], hidden.size)
         weights = weights + 2 * scale * np.outer(u, v)
     rbm = hm.RBM(visible, hidden, jnp.asarray(weights, jnp.result_type(float)))
-    while not hm.finite_z(rbm):
+    while not hm.likelihood.finite_z(rbm):
         rbm = eqx.tree_at(lambda m: m.weights, rbm, 0.8 * rbm.weights)
     return rbm
 

@@ -70,7 +70,7 @@ def topics(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 def trained(
     train: np.ndarray, args: argparse.Namespace, options: Callable[[hm.RBM], dict]
-) -> tuple[hm.Fit, float]:
+) -> tuple[hm.training.Fit, float]:
     """Return a fit of the rows, a tenth of them held out, and the seconds that it took."""
     key_start, key = jax.random.split(jax.random.key(0))
     validation = None
@@ -82,7 +82,7 @@ def trained(
     started = time.perf_counter()
     columns = train.shape[1]
     visible = hm.Bernoulli(columns)
-    groups = () if args.plain else hm.exclusive_groups(train)
+    groups = () if args.plain else hm.data.exclusive_groups(train)
     if groups:
         visible = hm.Exclusive(columns, groups)
     is_auto = args.hidden == "auto"
@@ -131,7 +131,10 @@ def line(
 ) -> list[str]:
     """Return a line of the table."""
     cells = [f"{name}: {train.shape[0]:,} × {train.shape[1]}"]
-    cells += [f"{independent(train, test):.2f}", f"{hm.tree_log_likelihood(train, test):.2f}"]
+    cells += [
+        f"{independent(train, test):.2f}",
+        f"{hm.analysis.tree_log_likelihood(train, test):.2f}",
+    ]
     for title, options in runs.items():
         fit, seconds = trained(train, args, options)
         score, scoring = timed(

@@ -127,7 +127,7 @@ def compared(
     start = hm.initialize(layer, hm.Bernoulli(hidden), train, key=key)
     models: list[tuple[int, hm.RBM, dict]] = []
 
-    def store(report: hm.Report) -> None:
+    def store(report: hm.training.Report) -> None:
         if report.metrics:
             # At the end `report.rbm` is the model that was chosen, which is not that of the record.
             rbm = averaged_model(report.state.optimizer, report.state.rbm)

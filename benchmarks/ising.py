@@ -64,9 +64,9 @@ def couplings_in_words(
 
 
 def measured(length: int, beta: float, kind: str) -> str:
-    bonds = hm.lattice_bonds((length, length))
-    exact = hm.lattice_exact((length, length), beta)
-    rows = hm.lattice_samples((length, length), beta, ROWS, sweeps=100, seed=SEED)
+    bonds = hm.data.lattice_bonds((length, length))
+    exact = hm.data.lattice_exact((length, length), beta)
+    rows = hm.data.lattice_samples((length, length), beta, ROWS, sweeps=100, seed=SEED)
     rbm, seconds = timed(FITS[kind], rows, beta)
     alone = couplings_in_words(rbm, bonds, beta, None)
     around_rows = couplings_in_words(rbm, bonds, beta, rows[:200])

@@ -58,7 +58,7 @@ def train(rows: np.ndarray, folder: Path, method, seconds: float, updates: int) 
     ends = sorted({round(2 ** (i / 8)) for i in range(8, 120)} | {updates})
     epochs = math.ceil(updates / math.ceil(len(rows) / CHAINS))
 
-    def store(report: hm.Report) -> bool:
+    def store(report: hm.training.Report) -> bool:
         if report.updates >= ends[0]:
             while ends and report.updates >= ends[0]:
                 ends.pop(0)
@@ -150,9 +150,9 @@ def main() -> None:
     models = train(rows, folder, METHODS[args.method], args.seconds, args.updates)
     rbm = models[-1]
     keys = jax.random.split(jax.random.key(2), 4)
-    unadapted = hm.ReplicaExchange(hm.History.through(models), times=24)
-    ladder = hm.adapted_ladder(rbm, unadapted, key=keys[0], acceptance=0.3)
-    print(hm.ladder_report(rbm, ladder, key=keys[0], chains=COLUMNS, steps=500))
+    unadapted = hm.ReplicaExchange(hm.path.History.through(models), times=24)
+    ladder = hm.samplers.adapted_ladder(rbm, unadapted, key=keys[0], acceptance=0.3)
+    print(hm.samplers.ladder_report(rbm, ladder, key=keys[0], chains=COLUMNS, steps=500))
     length = len(ladder.times)
     start = rows[:: len(rows) // COLUMNS][:COLUMNS].astype(np.float32)
     chains = np.tile(start, (2 * length, 1))

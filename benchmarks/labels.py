@@ -51,7 +51,7 @@ def error(rbm: hm.RBM, rows: np.ndarray, labels: np.ndarray) -> float:
     return 100 * float((predictions != labels).mean())
 
 
-def method(objective: str, weight: float) -> tuple[hm.AbstractGradient, float]:
+def method(objective: str, weight: float) -> tuple[hm.gradients.AbstractGradient, float]:
     """Return the method of an objective, and its learning rate with momentum 0.9."""
     generative = hm.Contrastive(hm.Gibbs(1))
     if objective == "generative":
@@ -79,7 +79,7 @@ def main() -> None:
     dataset = hm.Dataset(rows)
     curve = []
 
-    def watch(report: hm.Report) -> None:
+    def watch(report: hm.training.Report) -> None:
         if args.validate and report.metrics and report.epoch >= len(curve) + 1:
             curve.append(error(report.rbm, *judged))
 

@@ -39,7 +39,7 @@ def stored_or_trained(name: str, train: Callable[[], hm.RBM]) -> hm.RBM:
     return hm.load(path)
 
 
-def fitted(rows: np.ndarray | hm.Dataset, visible: int, hidden: int, **settings) -> hm.Fit:
+def fitted(rows: np.ndarray | hm.Dataset, visible: int, hidden: int, **settings) -> hm.training.Fit:
     key = jax.random.key(0)
     start = hm.initialize(hm.Bernoulli(visible), hm.Bernoulli(hidden), rows, key=key)
     return hm.fit(start, rows, key=key, **settings)

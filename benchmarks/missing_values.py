@@ -22,7 +22,7 @@ from reporting import parser_of
 from timing import timed
 
 import harmonium as hm
-from harmonium.missing.marginal import given_seen
+from harmonium.likelihood.missing.marginal import given_seen
 from harmonium.samplers import Annealing, anneal
 
 SWEEPS = 500  # after which chains count as draws of the conditional model
@@ -39,7 +39,9 @@ def halved(rows: np.ndarray, seed: int) -> np.ndarray:
     return np.where(order < rows.shape[1] // 2, np.nan, rows).astype(np.float32)
 
 
-def trained(rows: np.ndarray, gradient: hm.AbstractGradient, hidden: int, epochs: int) -> hm.RBM:
+def trained(
+    rows: np.ndarray, gradient: hm.gradients.AbstractGradient, hidden: int, epochs: int
+) -> hm.RBM:
     key_start, key_run = jax.random.split(jax.random.key(0))
     rbm = hm.initialize(hm.Bernoulli(784), hm.Bernoulli(hidden), rows, key=key_start)
     settings = {"gradient": gradient, "optimizer": hm.Recipe(), "epochs": epochs}
@@ -58,7 +60,7 @@ def conditional_log_z(rbm, base, seen, v, chains, steps, key):
     keys = jax.random.split(key, 4)
     model = given_seen(rbm, seen)
     held = eqx.tree_at(lambda layer: layer.layer, model.visible, base)
-    path = hm.Heating(held, rbm.hidden.base(), model)
+    path = hm.path.Heating(held, rbm.hidden.base(), model)
     shape = (chains, *seen.shape)
     zeros = jnp.zeros(shape[:2])
     forward = Annealing(held.sample_without_inputs(shape[:2], key=keys[0]), zeros)

@@ -29,9 +29,9 @@ from reporting import parser_of
 from timing import timed
 
 import harmonium as hm
-from harmonium.missing.marginal import given_seen, with_missing
+from harmonium._base.statistics import Z_95, student_95
+from harmonium.likelihood.missing.marginal import given_seen, with_missing
 from harmonium.runs.folder import RunFolder
-from harmonium.statistics import Z_95, student_95
 
 GROUPS = {  # the probabilities of each table's groups
     "halves": (0.5, 0.5),

@@ -30,7 +30,7 @@ ADULT_WORDS = (5, 7, 8)
 ADULT_SKEWED = (0, 2, 4, 10, 11, 12)
 MOST_ADULTS = 10_000
 
-Rows = tuple[hm.AbstractLayer, np.ndarray, np.ndarray]
+Rows = tuple[hm.layers.AbstractLayer, np.ndarray, np.ndarray]
 
 
 class AtRate(hm.Persistent):
@@ -85,11 +85,11 @@ def binary(name: str, change: Callable[[np.ndarray], tuple]) -> Rows | None:
     return layer, train, change(test)[1]
 
 
-def as_spins(rows: np.ndarray) -> tuple[hm.AbstractLayer, np.ndarray]:
+def as_spins(rows: np.ndarray) -> tuple[hm.layers.AbstractLayer, np.ndarray]:
     return hm.Ising(rows.shape[1]), 2 * rows.astype(np.int8) - 1
 
 
-def as_letters(rows: np.ndarray) -> tuple[hm.AbstractLayer, np.ndarray]:
+def as_letters(rows: np.ndarray) -> tuple[hm.layers.AbstractLayer, np.ndarray]:
     codes = (rows.reshape(len(rows), -1, 3) * np.array([1, 2, 3])).sum(-1)
     return hm.Potts(codes.shape[1], states=4), codes
 
@@ -153,7 +153,7 @@ SETS: dict[str, tuple[Callable[[], Rows | None], type]] = {
 }
 
 
-def start(rows: Rows, hidden: hm.AbstractLayer) -> tuple[hm.RBM, np.ndarray, np.ndarray]:
+def start(rows: Rows, hidden: hm.layers.AbstractLayer) -> tuple[hm.RBM, np.ndarray, np.ndarray]:
     """Return the model that runs start from, and the rows to train on and to hold out."""
     visible, train, _ = rows
     train_rows, held_rows = held_out_rows(len(train), 0.1, seed=0)
@@ -161,7 +161,7 @@ def start(rows: Rows, hidden: hm.AbstractLayer) -> tuple[hm.RBM, np.ndarray, np.
     return rbm, train[train_rows], train[held_rows]
 
 
-def cell(rows: Rows, hidden: hm.AbstractLayer, factor: float, seconds: float) -> str:
+def cell(rows: Rows, hidden: hm.layers.AbstractLayer, factor: float, seconds: float) -> str:
     """Return the score at the default rate times a factor."""
     rbm, train, held = start(rows, hidden)
     key = jax.random.key(0)

@@ -17,7 +17,7 @@ import numpy as np
 from scaling_model import Work
 
 import harmonium as hm
-from harmonium.sharding import use_mesh
+from harmonium._base.sharding import use_mesh
 from harmonium.training.arguments import plan_run
 from harmonium.training.chunks import advance
 from harmonium.training.start import first_state
@@ -104,7 +104,7 @@ def sweeps_of(visible: int, hidden: int, chains: int, precision: str) -> tuple[C
     weights = 0.01 * np.random.default_rng(0).standard_normal((visible, hidden), np.float32)
     rbm = hm.RBM(hm.Bernoulli(visible), hm.Bernoulli(hidden), weights)
     if precision == "bfloat16":
-        rbm = hm.rounded(rbm)
+        rbm = hm.transforms.rounded(rbm)
     sampler = hm.Gibbs(1)
     states = sampler.init_independent(rbm, chains, key=jax.random.key(0))
     return jax.jit(lambda s, n: sampler.run(rbm, s, n, key=jax.random.key(1))), states

@@ -129,7 +129,7 @@ def mean_update(cls, model, rows, chains, repeats):
         "optimizer": hm.Recipe(rate=rate, centring=None, averaging=None, hold=1.0),
         "batch_size": len(rows),
     }
-    start = hm.begin(model, rows, key=jax.random.key(0), gradient=method, **settings)
+    start = hm.training.begin(model, rows, key=jax.random.key(0), gradient=method, **settings)
     for seed in range(repeats):
         h = chains[10 * seed : 10 * seed + 10]
         if cls is Ours:
@@ -163,7 +163,7 @@ def gradients():
     result = {}
     for axis, n in zip(axes, (10, 100, 1000), strict=True):
         rows = patterns[np.random.default_rng(n).integers(0, len(patterns), n)].astype(float)
-        cloud = hm.Cloud.uniform(model.visible.encode(rows))
+        cloud = hm.samplers.Cloud.uniform(model.visible.encode(rows))
         exact = -np.asarray(hm.Exact().estimate(model, cloud, (), key=key)[0].weights).T
         draws = hm.sample(model, 4_000, key=jax.random.key(n))
         h = np.asarray(model.sample_h_from_v(model.visible.encode(draws), key=key), float)

@@ -160,7 +160,7 @@ def mutants(hidden: int) -> None:
     rbm = trained(
         family.codes[train_rows], family.weights[train_rows], hidden, family.codes[held_rows]
     )
-    print(f"RBM: Spearman {spearman(hm.single_changes(rbm, codes)[site, state]):.3f}")
+    print(f"RBM: Spearman {spearman(hm.analysis.single_changes(rbm, codes)[site, state]):.3f}")
 
 
 PROGRAMS = {"contacts": contacts, "mutants": mutants}

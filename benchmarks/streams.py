@@ -76,7 +76,7 @@ def measured(file: Path | None, seconds: float) -> dict:
     times: list[float] = []
     updates: list[int] = []
 
-    def watch(report: hm.Report) -> bool:
+    def watch(report: hm.training.Report) -> bool:
         times.append(time.perf_counter())
         updates.append(report.updates)
         return file is None and times[-1] - times[0] > seconds

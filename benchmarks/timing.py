@@ -26,7 +26,7 @@ class ContinuedRun:
 
     def __init__(
         self,
-        visible: hm.AbstractLayer,
+        visible: hm.layers.AbstractLayer,
         hidden: int,
         rows: np.ndarray,
         *,
@@ -47,7 +47,7 @@ class ContinuedRun:
         }
         self.updates_per_epoch = -(-len(rows) // batch)  # rounded up: the last batch is shorter
         self.epochs = 0
-        self.state: hm.TrainState | None = None
+        self.state: hm.training.TrainState | None = None
 
     def train(self, epochs: int) -> float:
         """Train for further epochs; return the seconds that they took."""

@@ -15,7 +15,7 @@ import numpy as np
 import optax
 
 import harmonium as hm
-from harmonium._numerics import from_numpy
+from harmonium._base.numerics import from_numpy
 
 Rng = np.random.Generator
 

@@ -20,9 +20,9 @@ import jax
 import jax.numpy as jnp
 
 import harmonium as hm
+from harmonium._base.parameters import map_parameters
 from harmonium.layers.capabilities import projected
-from harmonium.parameters import map_parameters
-from harmonium.partition_function.enumerated import enumerable
+from harmonium.likelihood.partition_function.enumerated import enumerable
 
 HERE = Path(__file__).parent
 LAWS = os.environ.get("HARMONIUM_LAWS", "cover")
@@ -48,7 +48,7 @@ def examples(kind: str) -> list:
 
 def name_of(part) -> str:
     """Return the name of an example in a test's identifier."""
-    return str(part) if isinstance(part, hm.AbstractLayer) else repr(part).replace("\n", "")
+    return str(part) if isinstance(part, hm.layers.AbstractLayer) else repr(part).replace("\n", "")
 
 
 def randomised(layer, key, scale=0.7):
@@ -73,7 +73,7 @@ def random_rbm(visible, hidden, seed, coupling=0.8) -> hm.RBM:
     visible, hidden = randomised(visible, keys[0]), randomised(hidden, keys[1])
     shape = (visible.size, hidden.size)
     rbm = hm.RBM(visible, hidden, coupling * jax.random.normal(keys[2], shape))
-    while not hm.finite_z(rbm):
+    while not hm.likelihood.finite_z(rbm):
         rbm = eqx.tree_at(lambda m: m.weights, rbm, 0.5 * rbm.weights)
     return rbm
 

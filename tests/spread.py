@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 import harmonium as hm
-from harmonium.sharding import fetched
+from harmonium._base.sharding import fetched
 
 ROWS = np.random.default_rng(0).integers(0, 2, (64, 12))
 WITH_GAPS = np.where(np.random.default_rng(1).random(ROWS.shape) < 0.2, np.nan, ROWS)

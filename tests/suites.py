@@ -57,17 +57,18 @@ PAGES = (
 
 SUITES = {
     "sharding": Suite(
-        ("src/harmonium/sharding.py", "tests/eight_devices.py"), ("tests/test_sharding.py",)
+        ("src/harmonium/_base/sharding.py", "tests/eight_devices.py"), ("tests/test_sharding.py",)
     ),
     "processes": Suite(
-        ("src/harmonium/processes.py", "tests/one_of_several.py"),
+        ("src/harmonium/_base/processes.py", "tests/one_of_several.py"),
         ("tests/runs/test_distributed.py",),
     ),
     "files from strangers": Suite(
-        ("src/harmonium/io", "src/harmonium/_files.py"), ("tests/hostile",)
+        ("src/harmonium/io", "src/harmonium/_base/files.py"), ("tests/hostile",)
     ),
     "pool of two threads": Suite(
-        ("src/harmonium/_linalg.py", "src/harmonium/_host.py"), ("tests/test_thread_pool.py",)
+        ("src/harmonium/_base/linalg.py", "src/harmonium/_base/host.py"),
+        ("tests/test_thread_pool.py",),
     ),
     "external samplers": Suite(
         ("src/harmonium/gradients/external.py", "src/harmonium/gradients/sample_sets.py"),

@@ -51,7 +51,7 @@ def test_the_readmes_ratios_are_those_of_the_table():
 
 
 def test_what_can_be_counted_is_counted():
-    assert len(hm.METHOD_NAMES) == 14
+    assert len(hm.training.METHOD_NAMES) == 14
     assert "fourteen ways to learn" in README
     for program, what in (("", "the NumPy version"), ("_tensorflow", "the TensorFlow version")):
         lines = (ROOT / "examples" / f"from_scratch{program}.py").read_text().splitlines()

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium import couplings
-from harmonium.couplings import values_of_units
+from harmonium.analysis import couplings
+from harmonium.analysis.couplings import values_of_units
 from registry import ALL, random_rbm
 
 VISIBLE = [
@@ -154,7 +154,7 @@ def test_mistakes_are_named(call, message):
 def test_single_changes_are_differences_of_free_energies(visible):
     rbm = random_rbm(visible, hm.Bernoulli(4), seed=5)
     row = visible.decode(visible.sample_without_inputs((), key=jax.random.key(0)))
-    changes = hm.single_changes(rbm, row)
+    changes = hm.analysis.single_changes(rbm, row)
     values = values_of_units(visible)
     assert (np.isnan(changes) == np.isnan(values)).all()
     places = np.argwhere(~np.isnan(values))

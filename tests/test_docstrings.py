@@ -2,12 +2,18 @@
 
 import inspect
 import re
-from importlib import import_module
 
 import harmonium as hm
 
-HOMES = [import_module(f"harmonium.{home}") for home in (*hm._HOMES, "plot", "sklearn")]
-PUBLIC = {name: getattr(home, name) for home in HOMES for name in hm._public(home)}
+# These offer names to other packages of the library; what users need of them is at the top.
+INTERNAL = {"io", "report", "sequences", "tables"}
+PACKAGES = [getattr(hm, name) for name in set(dir(hm)) - INTERNAL]
+PUBLIC = {
+    name: getattr(place, name)
+    for place in (hm, *filter(inspect.ismodule, PACKAGES))
+    for name in getattr(place, "__all__", vars(place))
+    if name[0] != "_"
+}
 DOCUMENTED = {
     name: thing
     for name, thing in sorted(PUBLIC.items())

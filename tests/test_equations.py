@@ -21,7 +21,7 @@ from scipy.stats import chi2
 
 import harmonium as hm
 from harmonium.gradients import mean_free_energy
-from harmonium.partition_function.enumerated import log_z as traced_log_z
+from harmonium.likelihood.partition_function.enumerated import log_z as traced_log_z
 
 N_V, N_H, N_ROWS = 4, 3, 7
 N_W = N_V * N_H
@@ -125,7 +125,7 @@ def flat(grads):
 
 
 def cloud(states):
-    return hm.Cloud.uniform(jnp.asarray(states))
+    return hm.samplers.Cloud.uniform(jnp.asarray(states))
 
 
 def pairs(v, h):
@@ -218,8 +218,8 @@ def test_biases_are_weights_to_always_on_units(world):
     close(rbm.mean_h_from_v(v)[:, :-1], brute.p_h1)
     close(rbm.mean_v_from_h(h)[:, :-1], brute.p_v1)
     rbm = hm.RBM.from_arrays(joined[:, :-1], np.r_[a, 0], np.zeros(N_H))  # only a visible one
-    model = hm.Cloud(v, jnp.asarray(brute.p_v))
-    grads, _ = hm.cloud_gradient(rbm, cloud(v[world.index]), model)
+    model = hm.samplers.Cloud(v, jnp.asarray(brute.p_v))
+    grads, _ = hm.gradients.cloud_gradient(rbm, cloud(v[world.index]), model)
     close(rbm.free_energy(v), brute.F)
     close(-grads.weights[:-1], split(world.ascent)[0])
     close(-grads.weights[-1], split(world.ascent)[2])
@@ -248,12 +248,12 @@ def test_derivative_of_one_row(world):
 
 
 def test_positive_and_negative_phase(world):
-    every_v = hm.Cloud(jnp.asarray(world.brute.v), jnp.asarray(world.brute.p_v))
+    every_v = hm.samplers.Cloud(jnp.asarray(world.brute.v), jnp.asarray(world.brute.p_v))
     positive = flat(jax.grad(mean_free_energy)(world.rbm, cloud(world.data)))
     negative = flat(jax.grad(mean_free_energy)(world.rbm, every_v))
     close(positive, world.q @ world.brute.dF)
     close(negative, world.brute.negative)
-    gap = flat(jax.grad(hm.free_energy_gap)(world.rbm, cloud(world.data), every_v))
+    gap = flat(jax.grad(hm.gradients.free_energy_gap)(world.rbm, cloud(world.data), every_v))
     close(-gap, -positive + negative)
     close(-gap, world.ascent)
 
@@ -351,7 +351,7 @@ def test_analytic_hidden_average(world):
 # -------------------------------------------------------------------- contrastive divergence
 
 
-class Jump(hm.AbstractSampler):
+class Jump(hm.samplers.AbstractSampler):
     """A sampler that returns given states in place of a chain's v^(k)."""
 
     reached: jax.Array
@@ -373,7 +373,7 @@ def test_contrastive_is_equation_30(world):
     negative = np.einsum("rh,rht->rt", brute.h_given_v[k], brute.dE[k])
     method = hm.Contrastive(Jump(jnp.asarray(brute.v[k])))
     close(-flat(estimate(method, world.rbm, cloud(world.data))[0]), (-positive + negative).mean(0))
-    grads, _ = hm.cloud_gradient(world.rbm, cloud(world.data), cloud(brute.v[k]))
+    grads, _ = hm.gradients.cloud_gradient(world.rbm, cloud(world.data), cloud(brute.v[k]))
     close(-flat(grads), (-positive + negative).mean(0))
 
 
@@ -486,7 +486,7 @@ def test_slip_sample_code(world):
     both = zip(world.data, reached, strict=True)
     rows = [np.outer(v, sigmoid(v @ W + b)) - np.outer(u, sigmoid(u @ W + b)) for v, u in both]
     close(names["weights"] - W, sum((N_ROWS - t) * row for t, row in enumerate(rows)))
-    grads, _ = hm.cloud_gradient(world.rbm, cloud(world.data), cloud(np.array(reached)))
+    grads, _ = hm.gradients.cloud_gradient(world.rbm, cloud(world.data), cloud(np.array(reached)))
     far(names["weights"] - W, -grads.weights)
     names |= {"batch": world.data, "weights": W.copy(), "rate": 0.1, "zeros_like": np.zeros_like}
     names["mean_hidden_given_visible"] = hidden_given_visible

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium._linalg import eigh, inverse, inverse_factor, orthogonal_basis
+from harmonium._base.linalg import eigh, inverse, inverse_factor, orthogonal_basis
 
 
 def definite(*shape: int, seed: int = 0) -> np.ndarray:

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 import harmonium as hm
-from harmonium._html import curve, table
+from harmonium._base.html import curve, table
 from harmonium.training.state import CURVES
 
 KEY = jax.random.key(0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from harmonium._numerics import (
+from harmonium._base.numerics import (
     _passed,
     _passed_one_by_one,
     from_numpy,
@@ -18,7 +18,7 @@ from harmonium._numerics import (
     positive_normals,
     variance_half_line,
 )
-from harmonium._threefry import quick
+from harmonium._base.threefry import quick
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ import pytest
 from scipy import stats
 
 import harmonium as hm
-from harmonium import precision as rounding
 from harmonium.gradients import free_energy_gap
-from harmonium.partition_function.annealed import Annealed
-from harmonium.partition_function.enumerated import log_z
+from harmonium.likelihood.partition_function.annealed import Annealed
+from harmonium.likelihood.partition_function.enumerated import log_z
 from harmonium.training.arguments import plan_run
+from harmonium.transforms import precision as rounding
 from registry import ALL, LEVEL, examples, identify, random_rbm
 
 EPSILON = 2.0**-8  # largest relative error of rounding to eight bits, and as much for sums
@@ -18,7 +18,7 @@ EPSILON = 2.0**-8  # largest relative error of rounding to eight bits, and as mu
 OF_KINDS = list({type(m): m for m in examples("gradients")}.values())
 METHODS = [method for method in OF_KINDS if method.about.multiplies_states]
 BARS = hm.open_source("bars").train
-FEW_ROWS = hm.Cloud.uniform(jnp.asarray(BARS[:11], jnp.float32))
+FEW_ROWS = hm.samplers.Cloud.uniform(jnp.asarray(BARS[:11], jnp.float32))
 
 
 def with_short_weights(rbm):
@@ -34,7 +34,7 @@ def wide(seed=0, visible=16, hidden=12):
 def test_products_are_those_of_the_rounded_weights_to_float32():
     rbm = wide()
     v, h = rbm.visible.states(jnp.arange(100)), rbm.hidden.states(jnp.arange(100))
-    coarse, meant = hm.rounded(rbm), with_short_weights(rbm)
+    coarse, meant = hm.transforms.rounded(rbm), with_short_weights(rbm)
     np.testing.assert_allclose(coarse.inputs_to_h(v), meant.inputs_to_h(v), atol=1e-5)
     np.testing.assert_allclose(coarse.inputs_to_v(h), meant.inputs_to_v(h), atol=1e-5)
     np.testing.assert_allclose(coarse.T.free_energy(h), meant.T.free_energy(h), atol=2e-5)
@@ -86,14 +86,14 @@ def test_no_device_may_round_the_weights_of_a_float32_run(method):
 def test_the_gradient_is_that_of_the_rounded_model_within_the_rounding_of_means(rows, turned):
     rbm = wide().T if turned else wide()
     states = rbm.visible.states(jax.random.randint(jax.random.key(1), (rows,), 0, 4096))
-    data = hm.Cloud.uniform(states)
+    data = hm.samplers.Cloud.uniform(states)
 
     @eqx.filter_jit
     @eqx.filter_grad
     def gradient(rbm):
         return data.weights @ rbm.free_energy(data.states)
 
-    found = gradient(hm.rounded(rbm)).weights.weights
+    found = gradient(hm.transforms.rounded(rbm)).weights.weights
     meant = gradient(with_short_weights(rbm)).weights
     largest = np.abs(data.weights @ states)[:, None]  # the mean of a unit is at most 1
     assert (abs(found - meant) <= EPSILON * largest + 1e-6).all()
@@ -102,10 +102,10 @@ def test_the_gradient_is_that_of_the_rounded_model_within_the_rounding_of_means(
 def test_constant_units_have_an_exact_gradient_whatever_the_weights_of_rows():
     """The rounding error is the same in all rows of a phase, but differs between the phases."""
     rbm = hm.RBM.from_arrays(np.zeros((16, 3)), np.zeros(16), [30.0, 0.3, -0.7])
-    data = hm.Cloud.uniform(jnp.asarray(BARS[:30], jnp.float32))
-    model = hm.Cloud.uniform(jnp.asarray(BARS[5:19], jnp.float32))
+    data = hm.samplers.Cloud.uniform(jnp.asarray(BARS[:30], jnp.float32))
+    model = hm.samplers.Cloud.uniform(jnp.asarray(BARS[5:19], jnp.float32))
     gradient = eqx.filter_jit(eqx.filter_grad(free_energy_gap))
-    found = gradient(hm.rounded(rbm), data, model).weights.weights
+    found = gradient(hm.transforms.rounded(rbm), data, model).weights.weights
     np.testing.assert_allclose(found, gradient(rbm, data, model).weights, atol=3e-7)
 
 
@@ -120,7 +120,7 @@ def test_methods_that_claim_to_multiply_only_states_do(method):
         grads, _, info = method.estimate(rbm, FEW_ROWS, state, key=key)
         return jax.tree.leaves(grads), info.gap
 
-    both = hm.rounded(rbm), with_short_weights(rbm)
+    both = hm.transforms.rounded(rbm), with_short_weights(rbm)
     found = [estimated(each, jax.random.key(0)) for each in both]
     for coarse, meant in zip(found[0][0], found[1][0], strict=True):
         np.testing.assert_allclose(coarse, meant, atol=2 * EPSILON)
@@ -170,7 +170,7 @@ def test_a_resumed_run_in_bfloat16_equals_an_uninterrupted_one():
 def bfloat16_is_faster(monkeypatch, is_faster):
     """Put a measurement in the place of this device's."""
     timing = rounding.Timing(*((2.0, 1.0) if is_faster else (1.0, 2.0)))
-    monkeypatch.setattr("harmonium.precision.precision_timing", lambda rbm, rows: timing)
+    monkeypatch.setattr("harmonium.transforms.precision.precision_timing", lambda rbm, rows: timing)
 
 
 def chosen(
@@ -186,8 +186,8 @@ def chosen(
 ):
     """Return whether a run would compute its products in bfloat16."""
     bfloat16_is_faster(monkeypatch, is_faster)
-    monkeypatch.setattr("harmonium.precision.WORTHWHILE", size)
-    monkeypatch.setattr("harmonium.precision.FEWEST_ROWS", fewest)
+    monkeypatch.setattr("harmonium.transforms.precision.WORTHWHILE", size)
+    monkeypatch.setattr("harmonium.transforms.precision.FEWEST_ROWS", fewest)
     layer = hm.Bernoulli(16) if layer is None else layer
     rbm = hm.initialize(layer, hm.Bernoulli(8), rows, key=jax.random.key(0))
     return plan_run(rbm, rows, precision=precision, **rest).method.rounds
@@ -238,14 +238,14 @@ def test_the_faster_precision_is_measured_once_and_kept(monkeypatch, tmp_path):
 
     def found(rows=100):
         rounding._TIMINGS.clear()
-        return hm.precision_timing(rbm, rows)
+        return hm.transforms.precision_timing(rbm, rows)
 
     monkeypatch.setattr(rounding, "_TIMINGS", {})
     monkeypatch.setattr(rounding, "_measured", timed)
     monkeypatch.setattr(rounding, "_file", lambda: file)
     first = found()
     assert min(first) > 0
-    assert hm.precision_timing(rbm, 100) is hm.precision_timing(rbm, 100)
+    assert hm.transforms.precision_timing(rbm, 100) is hm.transforms.precision_timing(rbm, 100)
     assert found() == first
     assert calls == [100]
     assert found(200) != first
@@ -260,8 +260,8 @@ def test_the_faster_precision_is_measured_once_and_kept(monkeypatch, tmp_path):
 
 def test_the_choice_is_the_measured_one(monkeypatch):
     timing = rounding.Timing(1.0, 0.9)
-    monkeypatch.setattr("harmonium.precision._TIMINGS", {})
-    monkeypatch.setattr("harmonium.precision._stored", lambda case: timing)
+    monkeypatch.setattr("harmonium.transforms.precision._TIMINGS", {})
+    monkeypatch.setattr("harmonium.transforms.precision._stored", lambda case: timing)
     rbm = hm.RBM(hm.Bernoulli(64), hm.Bernoulli(64), np.zeros((64, 64), np.float32))
     assert rounding.is_worth_rounding(rbm, 512)
     timing = rounding.Timing(1.0, 0.99)  # less than the noise of a measurement
@@ -274,7 +274,7 @@ def test_the_choice_is_the_measured_one(monkeypatch):
 
 def test_log_z_is_that_of_the_model_though_annealing_ends_at_the_rounded_one(monkeypatch):
     bfloat16_is_faster(monkeypatch, True)
-    monkeypatch.setattr("harmonium.precision.WORTHWHILE", 1)
+    monkeypatch.setattr("harmonium.transforms.precision.WORTHWHILE", 1)
     key = jax.random.key(0)
     rbm = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), BARS, key=key)
     rbm = hm.fit(rbm, BARS, key=key, epochs=300, precision="float32").rbm
@@ -282,9 +282,9 @@ def test_log_z_is_that_of_the_model_though_annealing_ends_at_the_rounded_one(mon
     found = hm.log_likelihood(rbm, BARS, key=key, method="annealed")
     assert found.converged
     assert found.low <= exact.value <= found.high
-    plain = Annealed(paths=[hm.Heating.from_neutral(rbm)]).estimate(rbm, key=key)
+    plain = Annealed(paths=[hm.path.Heating.from_neutral(rbm)]).estimate(rbm, key=key)
     short = Annealed(
-        paths=[hm.Heating.from_neutral(rounding.rounded_if_faster(rbm, 512))]
+        paths=[hm.path.Heating.from_neutral(rounding.rounded_if_faster(rbm, 512))]
     ).estimate(rbm, key=key)
     assert short.value != plain.value
     assert short.low <= exact.log_z.value <= short.high
@@ -292,11 +292,11 @@ def test_log_z_is_that_of_the_model_though_annealing_ends_at_the_rounded_one(mon
 
 def test_a_rounded_model_is_scored_and_trained():
     key, rbm = jax.random.key(0), wide()
-    found = hm.log_z(hm.rounded(rbm), method="annealed", key=key)
+    found = hm.log_z(hm.transforms.rounded(rbm), method="annealed", key=key)
     exact = hm.log_z(with_short_weights(rbm)).value
     assert found.low <= exact <= found.high
     small = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), BARS, key=key)
-    fitted = hm.fit(hm.rounded(small), BARS, key=key, epochs=1).rbm
+    fitted = hm.fit(hm.transforms.rounded(small), BARS, key=key, epochs=1).rbm
     assert isinstance(fitted.weights, rounding.Rounded)
     assert (fitted.weights.weights != small.weights).any()
 
@@ -314,16 +314,16 @@ def test_the_rounded_model_is_taken_where_it_is_exact_and_quicker(monkeypatch):
 
 
 def test_nothing_is_measured_where_bfloat16_is_no_choice(monkeypatch):
-    monkeypatch.setattr("harmonium.precision.precision_timing", lambda *_: 1 / 0)
-    monkeypatch.setattr("harmonium.precision.WORTHWHILE", 1)
-    monkeypatch.setattr("harmonium.precision.FEWEST_ROWS", 1)
+    monkeypatch.setattr("harmonium.transforms.precision.precision_timing", lambda *_: 1 / 0)
+    monkeypatch.setattr("harmonium.transforms.precision.WORTHWHILE", 1)
+    monkeypatch.setattr("harmonium.transforms.precision.FEWEST_ROWS", 1)
     for gradient, rows in (("tap", BARS), ("pcd", BARS * 0.3)):
         rbm = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), rows, key=jax.random.key(0))
         assert not plan_run(rbm, rows, gradient=gradient).method.rounds
 
 
 def test_the_precision_of_annealing_can_be_chosen(monkeypatch):
-    monkeypatch.setattr("harmonium.precision.precision_timing", lambda *_: 1 / 0)
+    monkeypatch.setattr("harmonium.transforms.precision.precision_timing", lambda *_: 1 / 0)
     rbm = hm.initialize(hm.Bernoulli(64), hm.Bernoulli(64), key=jax.random.key(0), scale=0.3)
     settings = {"chains": 64, "steps": 64, "seconds": 1.0}
     found = {

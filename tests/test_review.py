@@ -8,10 +8,10 @@ import optax
 import pytest
 
 import harmonium as hm
-from harmonium.likelihood import is_exact_cheap
-from harmonium.partition_function.annealed import Annealed
-from harmonium.partition_function.bridge import bennett
-from harmonium.partition_function.enumerated import log_z as enumerated_log_z
+from harmonium.likelihood.partition_function.annealed import Annealed
+from harmonium.likelihood.partition_function.bridge import bennett
+from harmonium.likelihood.partition_function.enumerated import log_z as enumerated_log_z
+from harmonium.likelihood.scoring import is_exact_cheap
 from registry import random_rbm
 
 KEY = jax.random.key(0)
@@ -104,7 +104,7 @@ def test_conditioned_models_are_scored_one_at_a_time():
     free = hm.condition(rbm, np.full((1, 4), np.nan))
     np.testing.assert_allclose(hm.log_z(free).value, hm.log_z(rbm).value, rtol=1e-5)
     loose = hm.RBM(hm.Gaussian(2), hm.Gaussian(2), 2.0 * jnp.eye(2))
-    assert not hm.finite_z(hm.condition(loose, [[np.nan, np.nan]]))
+    assert not hm.likelihood.finite_z(hm.condition(loose, [[np.nan, np.nan]]))
 
 
 def test_any_optax_transformation_will_do():
@@ -177,8 +177,8 @@ def test_annealing_runs_along_a_line_between_two_models():
     expected = enumerated_log_z(last) - enumerated_log_z(first)
     v = exact_states(first, 4_000, KEY)
     for path in (
-        hm.Line(first, last),
-        hm.History.through([first, random_rbm(hm.Bernoulli(4), hm.Ising(3), 2, 0.5), last]),
+        hm.path.Line(first, last),
+        hm.path.History.through([first, random_rbm(hm.Bernoulli(4), hm.Ising(3), 2, 0.5), last]),
     ):
         begun = Annealing(v, jnp.zeros(4_000))
         found = eqx.filter_jit(anneal)(path, 0.0, 1.0, jnp.asarray(20), begun, key=KEY)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium.missing.marginal import Limits
+from harmonium.likelihood.missing.marginal import Limits
 from harmonium.samplers import AbstractSampler
 
 
@@ -45,7 +45,7 @@ def test_steps_are_checked():
 
 
 def test_annealed_chains_find_modes_that_sweeps_do_not_connect(monkeypatch):
-    monkeypatch.setattr("harmonium.missing.completing.sums_for", lambda *_: Limits(0, 0))
+    monkeypatch.setattr("harmonium.likelihood.missing.completing.sums_for", lambda *_: Limits(0, 0))
     # One hidden unit switches all visible units on; 20 others do nothing.
     weights = jnp.zeros((14, 21)).at[:, 0].set(5.0)
     bias = jnp.zeros(21).at[0].set(-14 * 2.5)  # p(v) = p(1 - v)
@@ -92,8 +92,8 @@ def test_a_model_without_a_finite_z_has_no_draws():
 
 def test_given_units_may_confine_the_others():
     key = jax.random.key(0)
-    assert not hm.finite_z(STRONG)
-    assert hm.finite_z(hm.condition(STRONG, [[1.0, GAP]]))
+    assert not hm.likelihood.finite_z(STRONG)
+    assert hm.likelihood.finite_z(hm.condition(STRONG, [[1.0, GAP]]))
     rows = hm.sample(STRONG, 200, key=key, given=[[1.0, GAP]])
     variance = 1 / (1 - 0.5**2)  # of v given nothing but its own hidden unit
     assert np.isfinite(rows).all()
@@ -128,13 +128,13 @@ def test_chains_that_have_not_mixed_are_told():
 
 
 def test_populations_without_enough_families_begin_anew(monkeypatch):
-    monkeypatch.setattr("harmonium.missing.completing.sums_for", lambda *_: Limits(0, 0))
+    monkeypatch.setattr("harmonium.likelihood.missing.completing.sums_for", lambda *_: Limits(0, 0))
     rbm, nothing, key = apart(0.9), np.full((1, 14), np.nan), jax.random.key(1)
     found = hm.impute(rbm, nothing, key=key, draws=200, sweeps=16)
     assert found.converged
     assert found.method.startswith("200 chains of up to ")
     assert (abs(found.mean - 0.9) < 4.1 * found.stderr).all()
-    monkeypatch.setattr("harmonium.missing.completing.ROUNDS", 1)
+    monkeypatch.setattr("harmonium.likelihood.missing.completing.ROUNDS", 1)
     short = hm.impute(rbm, nothing, key=key, draws=200, sweeps=4)
     assert not short.converged
     assert short.message.startswith("Not converged: too few independent families")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium.standardize import rewritten
+from harmonium.transforms.standardize import rewritten
 from registry import random_rbm
 
 KEY = jax.random.key(1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harmonium.statistics import (
+from harmonium._base.statistics import (
     effective_size,
     log_mean_exp,
     lower_mean_bound,

@@ -9,7 +9,7 @@ SIDE_BY_SIDE = """
 import faulthandler, sys
 import jax, jax.numpy as jnp
 import harmonium as hm
-from harmonium._linalg import eigh, inverse, inverse_factor, orthogonal_basis
+from harmonium._base.linalg import eigh, inverse, inverse_factor, orthogonal_basis
 
 matrices = 2.0 * jnp.eye(12) + 0.01 + jnp.zeros((2_000, 12, 12))
 known = jax.random.bernoulli(jax.random.key(0), 0.9, (2_000, 12))

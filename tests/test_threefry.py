@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harmonium._threefry import quick
+from harmonium._base.threefry import quick
 
 DRAWS = {
     "bits": lambda key: jax.random.bits(key, (3, 5)),

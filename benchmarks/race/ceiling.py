@@ -13,7 +13,7 @@ def train(load, short=False):
     h = jnp.ones((load.batch, load.hidden), dtype)
 
     def blocks(y):
-        # XLA multiplies in bfloat16 only in these forms: see harmonium.precision.
+        # XLA multiplies in bfloat16 only in these forms: see harmonium.transforms.precision.
         if load.batch % 2 == 0:
             return y.reshape(-1, 2, y.shape[-1])
         return y[:, None]

@@ -8,10 +8,10 @@ from timing import ContinuedRun
 from workloads import CannotError, repeated
 
 import harmonium as hm
-from harmonium._threefry import key_of
-from harmonium.partition_function import enumerated
-from harmonium.precision import rounded_if_faster
+from harmonium._base.threefry import key_of
+from harmonium.likelihood.partition_function import enumerated
 from harmonium.samplers.annealing import anneal, start_annealing
+from harmonium.transforms.precision import rounded_if_faster
 
 
 def device_mib():
@@ -78,8 +78,8 @@ def ais(load, precision=None):
     if precision is None:
         rbm = rounded_if_faster(rbm, load.batch)
     if precision == "bfloat16":
-        rbm = hm.rounded(rbm)
-    path = hm.Heating.from_neutral(rbm)
+        rbm = hm.transforms.rounded(rbm)
+    path = hm.path.Heating.from_neutral(rbm)
 
     @jax.jit
     def run_chains(steps, key):

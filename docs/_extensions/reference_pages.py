@@ -5,6 +5,7 @@ reference is complete.
 """
 
 from importlib import import_module
+from inspect import ismodule
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,14 +21,14 @@ class Group(NamedTuple):
     Attributes:
         title: its title.
         about: a sentence or two.
-        homes: the modules of `harmonium` whose public names it lists.
-        place: where users import these names from.
+        packages: the packages of `harmonium` whose public names it lists.
+        names: names at the top that it lists, of packages whose other names are internal.
     """
 
     title: str
     about: str
-    homes: tuple[str, ...]
-    place: str = "harmonium"
+    packages: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 GROUPS = {
@@ -35,66 +36,71 @@ GROUPS = {
         "The model",
         "An RBM is two layers and the weights between them. It is made by hand, or by"
         " `hm.initialize` from data.",
-        ("rbm", "initialization", "standardize", "weights"),
+        ("transforms", "weights"),
+        ("RBM",),
     ),
     "layers": Group("Layers", "What a unit is: its values and its energy.", ("layers",)),
-    "data": Group(
-        "Data", "Rows to learn from, and built-in sets.", ("data", "sequences.alignment")
-    ),
+    "data": Group("Data", "Rows to learn from, and built-in sets.", ("data",), ("read_alignment",)),
     "training": Group("Training", "The loop, optimisers, penalties, monitors.", ("training",)),
-    "gradients": Group("Gradient methods", "How the likelihood climbs.", ("gradients",)),
-    "samplers": Group(
-        "Sampling", "Draws of a model, and the kernels that make them.", ("sampling", "samplers")
+    "gradients": Group(
+        "Gradient methods", "Estimators of the gradient of the likelihood.", ("gradients",)
     ),
+    "inference": Group(
+        "Samples, answers, missing cells", "What a trained model is asked.", ("inference",)
+    ),
+    "samplers": Group("Samplers", "The kernels that draw states.", ("samplers",)),
     "likelihood": Group(
         "Likelihood",
-        "log Z and log-likelihoods, exact or with an interval.",
-        ("likelihood", "partition_function", "path", "model_entropy"),
+        "log Z and log-likelihoods, exact or with an interval; paths of models.",
+        ("likelihood", "path"),
     ),
     "evaluation": Group(
         "Evaluation and diagnostics",
         "How good a model is without its likelihood, and how its chains mix.",
         ("evaluation", "diagnostics"),
     ),
+    "analysis": Group(
+        "What a model has learned", "Couplings, gauges, entropy, mutations, trees.", ("analysis",)
+    ),
     "pages": Group(
-        "Pages",
-        "A model alive in a page, for notebooks and files.",
-        ("report.playing", "report.learning"),
+        "Pages", "A model alive in a page, for notebooks and files.", (), ("play", "watch_learning")
     ),
-    "meaning": Group(
-        "What weights mean",
-        "Effective couplings, gauges, lower temperatures.",
-        ("couplings", "gauge", "sharpen"),
-    ),
-    "missing": Group("Missing values", "Sums, draws and fillings.", ("missing",)),
-    "files": Group("Files", "Models on disk, and those of other programs.", ("io.storage",)),
+    "files": Group("Files", "Models on disk.", (), ("load", "save")),
     "errors": Group("Errors", "What can be raised.", ("errors",)),
-    "devices": Group(
-        "Devices and precision", "Meshes of devices; bfloat16.", ("sharding", "precision")
-    ),
-    "plot": Group(
-        "Pictures", "`from harmonium import plot`: Matplotlib figures.", ("plot",), "harmonium.plot"
-    ),
-    "sklearn": Group(
-        "scikit-learn", "`from harmonium.sklearn import …`", ("sklearn",), "harmonium.sklearn"
-    ),
-    "keras": Group("Keras", "`from harmonium.keras import …`", ("keras",), "harmonium.keras"),
+    "devices": Group("Several devices", "Meshes of devices.", (), ("use_mesh",)),
+    "plot": Group("Pictures", "`from harmonium import plot`: Matplotlib figures.", ("plot",)),
+    "sklearn": Group("scikit-learn", "`from harmonium.sklearn import …`", ("sklearn",)),
+    "keras": Group("Keras", "`from harmonium.keras import …`", ("keras",)),
 }
+ALONE = {"plot", "sklearn", "keras"}  # whose names may be those of the top, for other things
 
 
-def names_of(group: Group) -> list[str]:
-    """Return the public names of a group, in the order of its modules."""
-    homes = [import_module(f"harmonium.{home}") for home in group.homes]
-    return [name for home in homes for name in sorted(hm._public(home), key=str.lower)]
+def names_of(group: Group) -> list[tuple[str, str]]:
+    """Return where users find each public name of a group, and the name."""
+    names = [("harmonium", name) for name in group.names]
+    for package in group.packages:
+        module = import_module(f"harmonium.{package}")
+        public = getattr(module, "__all__", None)
+        if public is None:
+            values = vars(module).items()
+            public = [name for name, value in values if name[0] != "_" and not ismodule(value)]
+        for name in sorted(public, key=str.lower):
+            is_at_top = package not in ALONE and name in dir(hm)
+            names.append(("harmonium" if is_at_top else f"harmonium.{package}", name))
+    return names
 
 
 def written(group: Group) -> str:
-    """Return the Markdown of a group's page."""
-    names = "\n".join(f"   {name}" for name in names_of(group))
-    return (
-        f"# {group.title}\n\n{group.about}\n\n```{{eval-rst}}\n.. currentmodule:: {group.place}\n\n"
-        f".. autosummary::\n   :toctree: generated\n   :nosignatures:\n\n{names}\n```\n"
-    )
+    """Return the Markdown of a group's page: names at the top, then those of packages."""
+    names = names_of(group)
+    tables = []
+    for place in sorted({place for place, _ in names}):
+        listed = "\n".join(f"   {name}" for where, name in names if where == place)
+        tables.append(
+            f"```{{eval-rst}}\n.. currentmodule:: {place}\n\n.. autosummary::\n"
+            f"   :toctree: generated\n   :nosignatures:\n\n{listed}\n```\n"
+        )
+    return f"# {group.title}\n\n{group.about}\n\n" + "\n".join(tables)
 
 
 def write_pages(app: Sphinx, config: Config) -> None:
@@ -103,9 +109,9 @@ def write_pages(app: Sphinx, config: Config) -> None:
     Raises:
         RuntimeError: a public name that no group lists.
     """
-    listed = {name for group in GROUPS.values() for name in names_of(group)}
-    public = names_of(Group("", "", hm._HOMES))
-    if missing := sorted(set(public) - listed):
+    listed = {name for group in GROUPS.values() for _, name in names_of(group)}
+    public = {name for name in dir(hm) if not ismodule(getattr(hm, name))}
+    if missing := sorted(public - listed):
         raise RuntimeError(f"reference: no group lists {missing}")
     folder = Path(app.srcdir) / "reference"
     folder.mkdir(exist_ok=True)

@@ -24,5 +24,5 @@ codes[loop, 7:9] = [2, 0]  # GA, four times of five
 key, key_fit = jax.random.split(jax.random.key(0))
 rbm = hm.initialize(hm.Potts(16, states=4), hm.Bernoulli(24), codes, key=key)
 fit = hm.fit(rbm, codes, key=key_fit, epochs=200)
-changes = hm.single_changes(fit.rbm, codes[0])
+changes = hm.analysis.single_changes(fit.rbm, codes[0])
 figure = plot.mutation_map(changes, LETTERS, codes[0])

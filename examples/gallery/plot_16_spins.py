@@ -12,7 +12,7 @@ import numpy as np
 
 import harmonium as hm
 
-spins = hm.lattice_samples((16,), 0.5, 10_000, sweeps=50, seed=0)
+spins = hm.data.lattice_samples((16,), 0.5, 10_000, sweeps=50, seed=0)
 key, key_fit = jax.random.split(jax.random.key(0))
 rbm = hm.initialize(hm.Ising(16), hm.Bernoulli(24), spins, key=key)
 fit = hm.fit(rbm, spins, key=key_fit, epochs=100)

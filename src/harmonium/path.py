@@ -17,9 +17,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ._base.parameters import map_parameters
 from .errors import InputError
 from .layers import AbstractLayer
-from .parameters import map_parameters
 from .rbm import RBM
 from .weights import Scaled
 
@@ -30,14 +30,14 @@ class AbstractPath(eqx.Module):
     """A path of models: `at(t)` is the model at t; the path begins at 0 and ends at 1.
 
     Example:
-        >>> class Slow(hm.AbstractPath):  # small steps first
-        ...     line: hm.Line
+        >>> class Slow(hm.path.AbstractPath):  # small steps first
+        ...     line: hm.path.Line
         ...     def at(self, t):
         ...         return self.line.at(t**2)
         ...     def ending_at(self, rbm):
         ...         return Slow(self.line.ending_at(rbm))
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.eye(4, 3))
-        >>> Slow(hm.Line(rbm.uncoupled, rbm)).at(0.5).weights[0].tolist()
+        >>> Slow(hm.path.Line(rbm.uncoupled, rbm)).at(0.5).weights[0].tolist()
         [0.25, 0.0, 0.0]
     """
 
@@ -80,7 +80,7 @@ class Line(AbstractPath):
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.eye(4, 3))
-        >>> path = hm.Line(rbm.uncoupled, rbm)
+        >>> path = hm.path.Line(rbm.uncoupled, rbm)
         >>> path.at(0.25).weights[0].tolist()
         [0.25, 0.0, 0.0]
     """
@@ -110,7 +110,7 @@ class Heating(AbstractPath):
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4, [1, 0, 0, 0]), hm.Bernoulli(3), np.eye(4, 3))
-        >>> half = hm.Heating.from_neutral(rbm).at(0.5)  # all parameters are halved
+        >>> half = hm.path.Heating.from_neutral(rbm).at(0.5)  # all parameters are halved
         >>> half.visible.bias.tolist(), half.dense_weights[0].tolist()
         ([0.5, 0.0, 0.0, 0.0], [0.5, 0.0, 0.0])
     """
@@ -145,7 +145,7 @@ class History(AbstractPath):
 
     Example:
         >>> models = [hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), s * np.eye(4, 3)) for s in (0, 1, 3)]
-        >>> path = hm.History.through(models)
+        >>> path = hm.path.History.through(models)
         >>> [float(path.at(t).weights[0, 0]) for t in (0.0, 0.5, 0.75, 1.0)]
         [0.0, 1.0, 2.0, 3.0]
     """

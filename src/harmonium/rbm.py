@@ -10,14 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Num, PRNGKeyArray
 
-from ._html import table
-from ._numerics import from_numpy, product, shapes_of
-from .checks import as_array, described
+from ._base.checks import as_array, described
+from ._base.html import table
+from ._base.numerics import from_numpy, product, shapes_of
+from ._base.parameters import map_parameters
+from ._base.sharding import with_rows_spread
 from .errors import InputError
 from .layers import AbstractLayer, Bernoulli
 from .layers.capabilities import lengths_of, projected, takes_lengths, with_lengths
-from .parameters import map_parameters
-from .sharding import with_rows_spread
 from .weights import AbstractWeights
 from .weights.base import dense, is_plain
 from .weights.base import projected as projected_weights

@@ -57,7 +57,7 @@ def test_the_exact_gradient_and_likelihood_are_those_of_python(opened, rbm):
     found = learned(page, rbm)
     assert found["likelihood"] == pytest.approx(hm.log_likelihood(rbm, ROWS).value, abs=1e-4)
     assert found["highest"] == pytest.approx(-np.log(len(ROWS)) + 2 * np.log(2) * 2 / len(ROWS))
-    batch = hm.Cloud.uniform(jnp.asarray(ROWS, jnp.float32))
+    batch = hm.samplers.Cloud.uniform(jnp.asarray(ROWS, jnp.float32))
     method = hm.Exact()
     state = method.init(rbm, batch, key=jax.random.key(0))
     grads, _, _ = method.estimate(rbm, batch, state, key=jax.random.key(0))

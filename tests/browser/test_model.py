@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chisquare
 
 import harmonium as hm
-from harmonium.parameters import map_parameters
+from harmonium._base.parameters import map_parameters
 from harmonium.report.content import model_content
 from harmonium.report.page import script_of
 from registry import LEVEL, exact_states, random_rbm

@@ -10,7 +10,7 @@ import pytest
 import harmonium as hm
 from answers import check_estimate, strict
 from harmonium.cli import base
-from harmonium.sampling import DrawnRows
+from harmonium.inference.sampling import DrawnRows
 
 SMALL = "--hidden 4 --chains 8 --batch 8 --epochs 3"
 

@@ -14,7 +14,7 @@ import pytest
 import harmonium as hm
 from answers import strict
 from harmonium.cli import main
-from harmonium.missing.marginal import Limits
+from harmonium.likelihood.missing.marginal import Limits
 
 RUN = "--hidden 4 --chains 20 --batch 50 --out run"
 
@@ -240,10 +240,10 @@ def test_a_question_is_answered(cli, run):
 
 
 def test_chains_that_have_not_converged_are_told(cli, run, monkeypatch):
-    monkeypatch.setattr("harmonium.missing.completing.sums_for", lambda *_: Limits(0, 0))
+    monkeypatch.setattr("harmonium.likelihood.missing.completing.sums_for", lambda *_: Limits(0, 0))
     monkeypatch.setattr("harmonium.samplers.population.ENOUGH_FAMILIES", 10_000)
     monkeypatch.setattr("harmonium.samplers.population.SHARE_OF_CHAINS", 10.0)
-    monkeypatch.setattr("harmonium.missing.completing.ROUNDS", 1)
+    monkeypatch.setattr("harmonium.likelihood.missing.completing.ROUNDS", 1)
     for command in (
         "ask run legs --sweeps 4",
         "sample run -n 3 --sweeps 4",

@@ -21,11 +21,11 @@ def test_categories_are_found_whatever_their_order(seed):
     places = np.argsort(order)
     wanted = [places[:3], places[3:8], places[8:10]]
     expected = sorted(tuple(sorted(int(p) for p in each)) for each in wanted)
-    assert list(hm.exclusive_groups(x[:, order])) == expected
+    assert list(hm.data.exclusive_groups(x[:, order])) == expected
 
 
 def test_a_category_without_a_column_for_its_first_state_is_found():
-    assert hm.exclusive_groups(categories(200, (4, 4), dropped=1)) == ((0, 1, 2), (3, 4, 5))
+    assert hm.data.exclusive_groups(categories(200, (4, 4), dropped=1)) == ((0, 1, 2), (3, 4, 5))
 
 
 def test_independent_columns_are_in_no_group():
@@ -37,20 +37,20 @@ def test_independent_columns_are_in_no_group():
 
 
 def test_few_rows_prove_nothing():
-    assert hm.exclusive_groups(categories(8, (3, 3))) == ()
+    assert hm.data.exclusive_groups(categories(8, (3, 3))) == ()
 
 
 def test_one_row_that_breaks_the_rule_ends_it():
     x = categories(300, (3,))
     x[7] = 1
-    assert hm.exclusive_groups(x) == ()
+    assert hm.data.exclusive_groups(x) == ()
 
 
 def test_pixels_that_are_never_on_together_are_no_category():
     rng = np.random.default_rng(0)
     common = rng.random(20_000) < 0.4
     rare = (rng.random(20_000) < 0.01) & ~common
-    assert hm.exclusive_groups(np.stack([common, rare], axis=1)) == ()
+    assert hm.data.exclusive_groups(np.stack([common, rare], axis=1)) == ()
 
 
 def test_columns_given_twice_are_found():
@@ -68,7 +68,7 @@ def test_columns_given_twice_are_found():
 def test_rows_that_are_not_complete_and_levels_say_nothing():
     x = categories(300, (3,)).astype(float)
     x[:250, 0] = np.nan
-    assert hm.exclusive_groups(x[240:]) == ((0, 1, 2),)
-    assert hm.exclusive_groups(x[:20]) == ()
-    assert hm.exclusive_groups(np.full((300, 3), 0.5)) == ()
-    assert hm.exclusive_groups(np.zeros((10, 2_001))) == ()
+    assert hm.data.exclusive_groups(x[240:]) == ((0, 1, 2),)
+    assert hm.data.exclusive_groups(x[:20]) == ()
+    assert hm.data.exclusive_groups(np.full((300, 3), 0.5)) == ()
+    assert hm.data.exclusive_groups(np.zeros((10, 2_001))) == ()

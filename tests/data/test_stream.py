@@ -18,8 +18,8 @@ import pytest
 import scipy.sparse
 
 import harmonium as hm
+from harmonium._base.statistics import effective_size
 from harmonium.data import blocks
-from harmonium.statistics import effective_size
 
 KEY = jax.random.key(3)
 N, COLUMNS = 230, 6
@@ -325,7 +325,7 @@ def test_a_block_with_other_rows_than_the_file_says_is_refused():
 def test_a_group_that_unpacks_to_much_is_not_read(tmp_path, monkeypatch):
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     parquet.write_table(pyarrow.table({"a": np.zeros(100_000)}), tmp_path / "rows.parquet")
-    monkeypatch.setattr("harmonium._files.UNPACKED_BYTES", 2**10)
+    monkeypatch.setattr("harmonium._base.files.UNPACKED_BYTES", 2**10)
     with pytest.raises(hm.InputError, match="write it with smaller row groups"):
         hm.Stream(tmp_path / "rows.parquet")
 

@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 import harmonium as hm
+from harmonium._base.statistics import same_distribution
 from harmonium.diagnostics.chain_observables import names_of, slow_directions
-from harmonium.statistics import same_distribution
 from registry import ALL, LEVEL, SEEDS, exact_states, random_rbm
 
 PAIRS = [
@@ -44,7 +44,7 @@ def enumerated(rbm):
     def energies_and_observables(rbm):
         v = rbm.visible.states(jnp.arange(rbm.visible.n_states))
         h = rbm.hidden.states(jnp.arange(rbm.hidden.n_states))
-        return rbm.energy(v[:, None], h[None]), hm.observables(rbm, v, directions)
+        return rbm.energy(v[:, None], h[None]), hm.diagnostics.observables(rbm, v, directions)
 
     return energies_and_observables(rbm)
 
@@ -160,8 +160,8 @@ def test_equal_and_different_distributions():
 def test_draws_of_the_model_have_the_distribution_of_its_chains():
     rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0)
     v = exact_states(rbm, 2_000, jax.random.key(0))
-    ours = eqx.filter_jit(hm.observables)(rbm, v, slow_directions(rbm))
-    chains = hm.trace(rbm, key=jax.random.key(1), chains=1_000, sweeps=200, every=200)
+    ours = eqx.filter_jit(hm.diagnostics.observables)(rbm, v, slow_directions(rbm))
+    chains = hm.diagnostics.trace(rbm, key=jax.random.key(1), chains=1_000, sweeps=200, every=200)
     both = [[np.asarray(ours[name]), x[:, 0]] for name, x in chains.items()]
     assert same_distribution(*map(np.stack, zip(*both, strict=True))) > LEVEL
 
@@ -169,7 +169,7 @@ def test_draws_of_the_model_have_the_distribution_of_its_chains():
 def test_observables_are_what_they_are_called():
     rbm = random_rbm(hm.Ising(4), hm.Bernoulli(3), 0)
     v = rbm.visible.states(jnp.arange(16))
-    values = hm.observables(rbm, v)
+    values = hm.diagnostics.observables(rbm, v)
     m = rbm.mean_h_from_v(v)
     left, _, right = np.linalg.svd(np.asarray(rbm.weights), full_matrices=False)
     np.testing.assert_allclose(values["free_energy"], rbm.free_energy(v), rtol=1e-5)
@@ -194,9 +194,9 @@ def test_weights_that_do_not_affect_states_are_in_no_direction():
 
 def test_a_trace_is_cut_anywhere():
     rbm = random_rbm(hm.Bernoulli(4), hm.Gaussian(2), 0)
-    whole = hm.trace(rbm, key=jax.random.key(0), chains=16, sweeps=300)
-    part = hm.trace(rbm, key=jax.random.key(0), chains=16, sweeps=200)
-    thin = hm.trace(rbm, key=jax.random.key(0), chains=16, sweeps=299, every=3)
+    whole = hm.diagnostics.trace(rbm, key=jax.random.key(0), chains=16, sweeps=300)
+    part = hm.diagnostics.trace(rbm, key=jax.random.key(0), chains=16, sweeps=200)
+    thin = hm.diagnostics.trace(rbm, key=jax.random.key(0), chains=16, sweeps=299, every=3)
     assert list(whole) == names_of(slow_directions(rbm))
     for name, x in whole.items():
         assert x.shape == (16, 300)
@@ -253,7 +253,7 @@ def test_invalid_arguments_are_refused():
     with pytest.raises(hm.InputError, match="got a batch"):
         hm.mixing(hm.condition(rbm, np.full((2, 4), np.nan)), key=key)
     with pytest.raises(hm.InputError, match="every: expected at most"):
-        hm.trace(rbm, key=key, sweeps=3, every=4)
+        hm.diagnostics.trace(rbm, key=key, sweeps=3, every=4)
     runaway = hm.RBM(hm.Gaussian(2), hm.Gaussian(2), 9 * jnp.eye(2))
     with pytest.raises(hm.NotFiniteError, match="finite_z"):
         hm.mixing(runaway, key=key)
@@ -272,7 +272,7 @@ class Columns:
         gaps = [low - high for low, high in itertools.pairwise(energies)]
         self.swaps = [np.minimum(1.0, np.exp(gap[:, None] - gap)) for gap in gaps]
         self.observables = {}
-        for name, f in hm.observables(rbm, v).items():
+        for name, f in hm.diagnostics.observables(rbm, v).items():
             along = np.ix_(*[np.asarray(f, float)] * len(models))
             self.observables[name] = along[-1] + 0 * self.law
             self.observables[f"column_{name}"] = sum(along) / len(models)
@@ -322,7 +322,7 @@ def test_columns_of_replicas_mix_more_slowly_than_their_last_model(seed):
     assert "steps of replica exchange" in str(mixing)
     slowest = max(exact.tau(name) for name in mixing.observables)
     assert (1 - MARGIN) * slowest < mixing.relaxation < (1 + MARGIN) * slowest
-    curves = hm.trace(rbm, key=jax.random.key(seed), sampler=sampler, sweeps=32)
+    curves = hm.diagnostics.trace(rbm, key=jax.random.key(seed), sampler=sampler, sweeps=32)
     assert {curve.shape for curve in curves.values()} == {(64, 32)}
     assert curves.keys() >= mixing.observables.keys()
     # The last model's own autocorrelation vanishes at once and returns after a round trip.

@@ -20,7 +20,7 @@ def test_rows_of_a_tree_have_the_entropy_of_the_tree():
     same = 0.8 + 0.2 / 3
     other = 0.2 / 3
     step = same * np.log(same) + 2 * other * np.log(other)
-    scored = [hm.tree_log_likelihood(chain(20_000), chain(2_000)) for _ in range(5)]
+    scored = [hm.analysis.tree_log_likelihood(chain(20_000), chain(2_000)) for _ in range(5)]
     error = np.std(scored, ddof=1) / np.sqrt(5)
     assert abs(np.mean(scored) - (4 * step - np.log(3))) < 4 * error
 
@@ -29,15 +29,15 @@ def test_it_is_at_least_as_good_as_independent_columns():
     rows = hm.bars_and_stripes(3)
     p = rows.mean(0)
     alone = (rows * np.log(p) + (1 - rows) * np.log(1 - p)).sum(1).mean()
-    assert hm.tree_log_likelihood(rows, rows) > alone
+    assert hm.analysis.tree_log_likelihood(rows, rows) > alone
 
 
 def test_weights_are_as_many_rows():
     rows = chain(50)
     weights = RNG.integers(1, 4, 50)
     repeated = np.repeat(rows, weights, axis=0)
-    expected = hm.tree_log_likelihood(repeated, rows)
-    assert hm.tree_log_likelihood(rows, rows, weights) == pytest.approx(expected, abs=1e-6)
+    expected = hm.analysis.tree_log_likelihood(repeated, rows)
+    assert hm.analysis.tree_log_likelihood(rows, rows, weights) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_weights_are_as_many_rows():
 )
 def test_other_rows_are_refused(train, rows, words):
     with pytest.raises(hm.InputError, match=words):
-        hm.tree_log_likelihood(train, rows)
+        hm.analysis.tree_log_likelihood(train, rows)

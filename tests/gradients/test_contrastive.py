@@ -16,8 +16,8 @@ def test_chains_carry_the_weights_of_their_rows():
     weights = jnp.array([0.5, 0.5, 0.0])
     estimate = eqx.filter_jit(hm.Contrastive(hm.Gibbs(2)).estimate)
     key = jax.random.key(1)
-    grads, _, _ = estimate(rbm, hm.Cloud(rows, weights), (), key=key)
+    grads, _, _ = estimate(rbm, hm.samplers.Cloud(rows, weights), (), key=key)
     other = rows.at[2].set(1.0 - rows[2])
-    same, _, _ = estimate(rbm, hm.Cloud(other, weights), (), key=key)
+    same, _, _ = estimate(rbm, hm.samplers.Cloud(other, weights), (), key=key)
     for a, b in zip(jax.tree.leaves(grads), jax.tree.leaves(same), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-6)

@@ -74,7 +74,7 @@ def test_a_row_counts_by_its_weight():
     rows = rbm.visible.states(jnp.arange(6))
     weights = jnp.array([0.5, 0.5, 0.0, 0.0, 0.0, 0.0])
     method = hm.Coupled(1, chains=64)
-    starts = method._starts(hm.Cloud(rows, weights), key=KEY).states
+    starts = method._starts(hm.samplers.Cloud(rows, weights), key=KEY).states
     assert {tuple(row) for row in np.asarray(starts)} == {tuple(r) for r in np.asarray(rows[:2])}
 
 

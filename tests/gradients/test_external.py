@@ -76,7 +76,7 @@ def batch_of(rbm):
     """Return a few weighted rows."""
     states = rbm.visible.states(jnp.arange(min(5, rbm.visible.n_states)))
     weights = jnp.arange(1.0, 1 + len(states))
-    return hm.Cloud(states, (weights / weights.sum()).astype(states.dtype))
+    return hm.samplers.Cloud(states, (weights / weights.sum()).astype(states.dtype))
 
 
 def estimated(method, rbm, updates=1, seed=0):
@@ -368,7 +368,7 @@ def test_an_error_of_jax_stays_one():
     def jax_only():
         raise jax.errors.JaxRuntimeError("INTERNAL: something else")
 
-    from harmonium._host import errors_as_raised
+    from harmonium._base.host import errors_as_raised
 
     with pytest.raises(jax.errors.JaxRuntimeError, match="something else"), errors_as_raised():
         jax_only()

@@ -13,7 +13,7 @@ KEY = jax.random.key(0)
 
 def test_without_fast_parameters_it_is_pcd():
     rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0)
-    batch = hm.Cloud.uniform(rbm.visible.states(jnp.arange(5)))
+    batch = hm.samplers.Cloud.uniform(rbm.visible.states(jnp.arange(5)))
     plain, fast = hm.Persistent(hm.Gibbs(2), 16), hm.FastPersistent(hm.Gibbs(2), 16, rate=0.0)
 
     @eqx.filter_jit
@@ -30,7 +30,7 @@ def test_without_fast_parameters_it_is_pcd():
 def test_chains_leave_a_mode_that_plain_chains_never_do():
     """States are all on or all off: a batch of one kind drives chains out of the other kind."""
     rbm = hm.RBM.from_arrays(3 * np.ones((16, 4)), -6 * np.ones(16), -24 * np.ones(4))
-    on = hm.Cloud.uniform(jnp.ones((8, 16)))
+    on = hm.samplers.Cloud.uniform(jnp.ones((8, 16)))
     shares = []
     for method in (hm.Persistent(hm.Gibbs(1), 32), hm.FastPersistent(hm.Gibbs(1), 32, rate=0.3)):
         state = method.init(rbm, on, key=KEY)

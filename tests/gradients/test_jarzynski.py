@@ -21,7 +21,7 @@ def test_log_z_is_known_at_every_update():
     state, last = fit.state.gradient, fit.state.rbm
     assert 0.5 <= fit.history[-1]["effective_chains"] <= 1
     # the weights are those of the model before the last update
-    few = hm.Cloud.uniform(state.v[:4])
+    few = hm.samplers.Cloud.uniform(state.v[:4])
     again = eqx.filter_jit(method.estimate)(last, few, state, key=KEY)[1]
     found = float(method.metrics(again)["log_z"])
     assert abs(found - hm.log_z(last).value) < 0.15

@@ -46,7 +46,10 @@ def test_it_is_the_gradient_of_the_conditional_probability(visible, target):
         return -weights @ sum(each)
 
     value, expected = loss(rbm)
-    batch, method = hm.Cloud(visible.encode(jnp.asarray(rows)), weights), hm.Discriminative(target)
+    batch, method = (
+        hm.samplers.Cloud(visible.encode(jnp.asarray(rows)), weights),
+        hm.Discriminative(target),
+    )
     state = method.init(rbm, batch, key=KEY)
     found, _, info = eqx.filter_jit(method.estimate)(rbm, batch, state, key=KEY)
     np.testing.assert_allclose(info.gap, value, rtol=1e-5)
@@ -56,7 +59,7 @@ def test_it_is_the_gradient_of_the_conditional_probability(visible, target):
 
 def test_a_blend_is_the_weighted_sum():
     rbm = random_rbm(hm.Mixed(hm.Bernoulli(2), hm.Potts(1, states=3)), hm.Bernoulli(2), 0)
-    batch = hm.Cloud.uniform(rbm.visible.states(jnp.arange(5)))
+    batch = hm.samplers.Cloud.uniform(rbm.visible.states(jnp.arange(5)))
     parts = [hm.Discriminative(), hm.Exact()]
     blend = hm.WeightedSum(*parts, shares=(1.0, 0.01))
 
@@ -73,7 +76,7 @@ def test_a_blend_is_the_weighted_sum():
 
 def test_a_blend_has_the_chains_and_the_name_of_its_parts():
     rbm = random_rbm(hm.Mixed(hm.Bernoulli(2), hm.Potts(1, states=3)), hm.Bernoulli(2), 0)
-    batch = hm.Cloud.uniform(rbm.visible.states(jnp.arange(5)))
+    batch = hm.samplers.Cloud.uniform(rbm.visible.states(jnp.arange(5)))
     blend = hm.WeightedSum(
         hm.Discriminative(), hm.Persistent(hm.Gibbs(2), chains=7), shares=(1, 0.01)
     )
@@ -103,7 +106,7 @@ def test_rows_without_a_label_are_learned_from():
 
 def test_arguments_are_checked():
     rbm = random_rbm(hm.Mixed(hm.Gaussian(2), hm.Potts(1, states=3)), hm.Bernoulli(2), 0)
-    batch = hm.Cloud.uniform(jnp.zeros((2, 5)))
+    batch = hm.samplers.Cloud.uniform(jnp.zeros((2, 5)))
     for target, message in ((0, "expected a discrete unit; unit 0"), (3, "of which 3; got 3")):
         with pytest.raises(hm.InputError, match=f"target: .*{message}"):
             hm.Discriminative(target).init(rbm, batch, key=KEY)

@@ -6,7 +6,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.gradients.mean_field import _expansion
-from harmonium.partition_function import enumerated
+from harmonium.likelihood.partition_function import enumerated
 from registry import identify, random_rbm
 
 EXAMPLES = [hm.MeanField(order=1), hm.MeanField(order=2)]
@@ -28,7 +28,7 @@ def solved(rbm, order):
 
 @eqx.filter_jit
 def estimated(method, rbm):
-    batch = hm.Cloud(jnp.zeros((1, rbm.visible.size)), jnp.zeros(1))
+    batch = hm.samplers.Cloud(jnp.zeros((1, rbm.visible.size)), jnp.zeros(1))
     state = method.init(rbm, batch, key=KEY)
     return method.estimate(rbm, batch, state, key=KEY)
 

@@ -12,7 +12,7 @@ EXAMPLES = [hm.Persistent(hm.Gibbs(100), chains=64)]
 
 def test_chains_persist_and_may_be_any_number():
     rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0)
-    batch = hm.Cloud.uniform(rbm.visible.states(jnp.arange(5)))
+    batch = hm.samplers.Cloud.uniform(rbm.visible.states(jnp.arange(5)))
     method = hm.Persistent(hm.Gibbs(1), chains=17)
     key = jax.random.key(0)
     state = method.init(rbm, batch, key=key)

@@ -46,7 +46,7 @@ def from_all_states(method, rbm, batch):
 def test_it_is_the_gradient_of_the_objective_as_written(method, visible):
     rbm = random_rbm(visible, hm.Bernoulli(3), 0)
     rows = visible.states(jnp.array([0, 3, 5, 5]))
-    batch = hm.Cloud(rows, jnp.array([0.1, 0.2, 0.3, 0.4]))
+    batch = hm.samplers.Cloud(rows, jnp.array([0.1, 0.2, 0.3, 0.4]))
     loss = eqx.filter_value_and_grad(lambda m: from_all_states(method, m, batch))
     value, expected = eqx.filter_jit(loss)(rbm)
     state = method.init(rbm, batch, key=jax.random.key(0))
@@ -61,7 +61,7 @@ def test_it_finds_the_model_that_made_the_rows(method):
     """Every objective has its minimum at the true model, where its expected gradient is zero."""
     rbm = random_rbm(hm.Potts(2, states=3), hm.Ising(2), 0)
     states = rbm.visible.states(jnp.arange(9))
-    truth = hm.Cloud(states, jax.nn.softmax(-rbm.free_energy(states)))
+    truth = hm.samplers.Cloud(states, jax.nn.softmax(-rbm.free_energy(states)))
     found, _, _ = eqx.filter_jit(method.estimate)(rbm, truth, (), key=jax.random.key(0))
     for leaf in jax.tree.leaves(found):
         np.testing.assert_allclose(leaf, 0.0, atol=1e-5)

@@ -59,7 +59,7 @@ def test_earlier_models_make_room_for_new_ones():
 def test_dropping_a_place_keeps_all_other_replicas():
     method = hm.Trajectory(5, chains=2)
     rbm = random_rbm(hm.Bernoulli(3), hm.Bernoulli(2), 0)
-    state = method.init(rbm, hm.Cloud.uniform(jnp.zeros((1, 3))), key=KEY)
+    state = method.init(rbm, hm.samplers.Cloud.uniform(jnp.zeros((1, 3))), key=KEY)
     v = jnp.arange(5.0)[:, None, None] * jnp.ones((5, 2, 3))
     state = state._replace(
         replicas=state.replicas._replace(v=v),

@@ -37,11 +37,11 @@ def every_kind() -> hm.RBM:
         hm.Categorical(2, [2, 3]),
         hm.Exclusive(3, [(0, 1)]),
         hm.MultivariateGaussian(2),
-        hm.Clamped(layer=hm.Bernoulli(3), known=BITS, values=BITS.astype(np.float32)),
-        hm.Masked(layer=hm.DReLU(3), present=BITS),
+        hm.layers.Clamped(layer=hm.Bernoulli(3), known=BITS, values=BITS.astype(np.float32)),
+        hm.layers.Masked(layer=hm.DReLU(3), present=BITS),
     )
     hidden = hm.Mixed(hm.Mixed(hm.Ising(1), hm.Gaussian(1)), hm.Poisson(1), hm.UnitInterval(1))
-    weights = hm.MaskedWeights(np.eye(visible.size, 4), np.eye(visible.size, 4))
+    weights = hm.weights.MaskedWeights(np.eye(visible.size, 4), np.eye(visible.size, 4))
     return hm.RBM(visible, hidden, Scaled(weights, np.float32(0.5)))
 
 

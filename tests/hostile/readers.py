@@ -34,7 +34,7 @@ PLAIN = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), WEIGHTS)
 MIXED = hm.RBM(
     hm.Mixed(hm.Categorical(2, [2, 3]), hm.Gaussian(2), hm.MultivariateGaussian(2)),
     hm.Ising(2),
-    hm.MaskedWeights(np.ones((9, 2)), np.eye(9, 2)),
+    hm.weights.MaskedWeights(np.ones((9, 2)), np.eye(9, 2)),
 )
 TREE = {"a": jnp.arange(3), "scalar": jnp.asarray(2.5)}
 TEXT = "name,age,born,paid\n" + "".join(

@@ -283,7 +283,7 @@ def test_many_trials_cost_little():
 
 def test_arrays_that_only_fit_when_copied_are_refused(tmp_path):
     bits = np.array([True, False])
-    clamped = hm.Clamped(layer=hm.Bernoulli(2), known=bits, values=np.zeros(2, np.float32))
+    clamped = hm.layers.Clamped(layer=hm.Bernoulli(2), known=bits, values=np.zeros(2, np.float32))
     rbm = hm.RBM(clamped, hm.Bernoulli(1), Scaled(jnp.ones((2, 1)), jnp.asarray(0.5)))
     wrong = {
         "Clamped": lambda rbm: rbm.visible.values,

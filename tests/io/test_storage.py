@@ -57,9 +57,9 @@ def test_the_native_format_holds_what_the_others_do_not():
 def test_weights_of_another_kind_are_kept_or_written_out():
     import jax.numpy as jnp
 
-    scaled = hm.Scaled(BERNOULLI.weights, jnp.asarray(2.0))
+    scaled = hm.weights.Scaled(BERNOULLI.weights, jnp.asarray(2.0))
     hm.save(hm.RBM(BERNOULLI.visible, BERNOULLI.hidden, scaled), "m.safetensors")
-    assert isinstance(hm.load("m.safetensors").weights, hm.Scaled)
+    assert isinstance(hm.load("m.safetensors").weights, hm.weights.Scaled)
     hm.save(hm.RBM(BERNOULLI.visible, BERNOULLI.hidden, scaled), "m.npz")
     np.testing.assert_allclose(hm.load("m.npz").weights, 2 * BERNOULLI.weights, rtol=1e-6)
 

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 import harmonium as hm
-from harmonium._threefry import key_of
-from harmonium.partition_function import enumerated
+from harmonium._base.threefry import key_of
+from harmonium.likelihood.partition_function import enumerated
 from registry import ALL, LEVEL, covered, exact_states, examples, identify, pairs, random_rbm
 
 REPEATS, AT_ONCE = 400 if ALL else 200, 100
@@ -32,7 +32,7 @@ def problem(visible, hidden, seed):
         random_rbm(visible, hidden, seed + 50, coupling=0.4), 30, jax.random.key(seed)
     )
     weights = jax.random.uniform(jax.random.key(seed + 1), (30,), minval=0.5, maxval=1.5)
-    return rbm, hm.Cloud(rows, weights / weights.sum())
+    return rbm, hm.samplers.Cloud(rows, weights / weights.sum())
 
 
 @eqx.filter_jit
@@ -61,7 +61,7 @@ def test_every_method_has_an_example():
     import harmonium.gradients as home
 
     kinds = {n for n, kind in vars(home).items() if isinstance(kind, type)}
-    named = {n for n in kinds if issubclass(getattr(home, n), hm.AbstractGradient)}
+    named = {n for n in kinds if issubclass(getattr(home, n), hm.gradients.AbstractGradient)}
     shown = {type(method).__name__ for method in examples("gradients")}
     assert {n for n in named if not n.startswith("Abstract")} == shown
 
@@ -97,7 +97,9 @@ def test_cd_approaches_the_exact_gradient_as_k_grows(seed):
     rbm, batch = problem(hm.Bernoulli(4), hm.Bernoulli(4), seed)
     rbm = eqx.tree_at(lambda m: m.weights, rbm, 6.0 * rbm.weights)
     _, expected = enumerated_gradient(rbm, batch)
-    many = hm.Cloud(jnp.repeat(batch.states, 500, axis=0), jnp.repeat(batch.weights / 500, 500))
+    many = hm.samplers.Cloud(
+        jnp.repeat(batch.states, 500, axis=0), jnp.repeat(batch.weights / 500, 500)
+    )
     errors = []
     for k in (1, 100):
         method = hm.Contrastive(hm.Gibbs(k))
@@ -115,10 +117,10 @@ def test_clouds_of_hidden_states_enter_by_the_turned_model(visible, hidden, seed
 
     def everything(side):
         states = side.visible.states(jnp.arange(side.visible.n_states))
-        return hm.Cloud(states, jax.nn.softmax(-side.free_energy(states)))
+        return hm.samplers.Cloud(states, jax.nn.softmax(-side.free_energy(states)))
 
     clouds = everything(rbm), everything(rbm.T)
-    from_v = eqx.filter_grad(lambda m: hm.mean_free_energy(m, clouds[0]))(rbm)
-    from_h = eqx.filter_grad(lambda m: hm.mean_free_energy(m.T, clouds[1]))(rbm)
+    from_v = eqx.filter_grad(lambda m: hm.gradients.mean_free_energy(m, clouds[0]))(rbm)
+    from_h = eqx.filter_grad(lambda m: hm.gradients.mean_free_energy(m.T, clouds[1]))(rbm)
     for a, b in zip(jax.tree.leaves(from_v), jax.tree.leaves(from_h), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)

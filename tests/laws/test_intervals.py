@@ -7,7 +7,7 @@ from scipy import stats
 
 import harmonium as hm
 from hard_models import FAMILIES, exact_rows
-from harmonium.partition_function.annealed import Annealed
+from harmonium.likelihood.partition_function.annealed import Annealed
 from registry import ALL, LEVEL, SEEDS
 
 SOME = ["two modes, 3 %", "two modes, 8 %", "needle"]  # of one shape, so that they compile once
@@ -56,7 +56,7 @@ def test_rows_show_a_mode_of_three_percent_that_no_chain_finds():
     rng = np.random.default_rng(0)
     rbm = FAMILIES["two modes, 3 %"](rng, 1.0)
     truth = hm.log_z(rbm, method="exact").value
-    path = hm.Heating(rbm.visible, rbm.hidden, rbm)  # its own biases favour the larger mode
+    path = hm.path.Heating(rbm.visible, rbm.hidden, rbm)  # its own biases favour the larger mode
     rows = rbm.visible.encode(exact_rows(rbm, 1_000, rng))
     found = Annealed(paths=[path], starts=rows).estimate(rbm, key=jax.random.key(0))
     assert found.value < truth - 0.01

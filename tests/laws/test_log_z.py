@@ -9,9 +9,9 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import harmonium as hm
-from harmonium.partition_function.annealed import Annealed
-from harmonium.partition_function.schedule import AnnealingSchedule, base_from_moments
-from harmonium.statistics import log_mean_exp
+from harmonium._base.statistics import log_mean_exp
+from harmonium.likelihood.partition_function.annealed import Annealed
+from harmonium.likelihood.partition_function.schedule import AnnealingSchedule, base_from_moments
 from registry import ALL, LEVEL, SEEDS, random_rbm
 
 PAIRS = [  # few, since each is compiled; models of one shape share their programs
@@ -53,7 +53,9 @@ def test_the_interval_covers(seed):
 def test_both_directions_bound_on_average():
     """E log Ẑ is below log Z forward and above it in reverse, clearly so with a crude path."""
     rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(4), 3, coupling=1.5)
-    schedule = AnnealingSchedule.even(hm.Heating(hm.Bernoulli(4), hm.Bernoulli(4), rbm), segments=1)
+    schedule = AnnealingSchedule.even(
+        hm.path.Heating(hm.Bernoulli(4), hm.Bernoulli(4), rbm), segments=1
+    )
     states = rbm.visible.states(jnp.arange(16))
     p = jax.nn.softmax(-rbm.free_energy(states))
     offset, gaps = float(schedule.path.log_z_of_base) - exact(rbm), []
@@ -148,7 +150,7 @@ def in_float64(rbm):
 def test_exact_means_exact_to_the_rounding_that_the_interval_states(small, seed, monkeypatch):
     """Energies of thousands of nats lose up to 0.001 each in float32."""
     if not small:
-        monkeypatch.setattr("harmonium.partition_function.enumerated.MOST_IN_FLOAT64", 0)
+        monkeypatch.setattr("harmonium.likelihood.partition_function.enumerated.MOST_IN_FLOAT64", 0)
     rng = np.random.default_rng(seed)
     weights, biases = rng.normal(size=(600, 10)) * 3.0, [rng.normal(size=n) for n in (600, 10)]
     rbm = hm.RBM.from_arrays(weights, 10.0 * biases[0], 100.0 * biases[1])
@@ -216,7 +218,7 @@ def test_a_path_may_end_at_another_model_close_by(seed):
         rbm = random_rbm(hm.Bernoulli(6), hm.Bernoulli(4), 100 * seed + i)
         noise = 0.2 * jax.random.normal(jax.random.key(i), rbm.weights.shape)
         near = eqx.tree_at(lambda m: m.weights, rbm, rbm.weights + noise)
-        paths, truth = [hm.Heating.from_neutral(near)], exact(rbm)
+        paths, truth = [hm.path.Heating.from_neutral(near)], exact(rbm)
         key = jax.random.key(1000 * seed + i)
         found = Annealed(paths=paths, starts=np.eye(6), **PLAN).estimate(rbm, key=key)
         away.append(abs(exact(near) - truth))

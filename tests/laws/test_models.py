@@ -9,7 +9,7 @@ import scipy.special
 
 import harmonium as hm
 from harmonium.layers.capabilities import is_rescalable
-from harmonium.partition_function import enumerated
+from harmonium.likelihood.partition_function import enumerated
 from registry import identify, pairs, random_rbm
 
 PAIRS = pairs(0, 3)
@@ -62,8 +62,8 @@ def test_free_energy_and_conditionals_follow_from_the_joint(visible, hidden, see
 @eqx.filter_jit
 def along(rbm, other, v):
     """Return pairs of free energies, and of constants, that agree on paths and at their ends."""
-    heating = hm.Heating(other.visible, other.hidden, rbm)
-    line, history = hm.Line(other, rbm), hm.History.through([other, other, rbm])
+    heating = hm.path.Heating(other.visible, other.hidden, rbm)
+    line, history = hm.path.Line(other, rbm), hm.path.History.through([other, other, rbm])
     base = hm.RBM(other.visible, other.hidden, jnp.zeros_like(rbm.weights))
     models = {
         "heating at 1": (heating.at(1.0), rbm),
@@ -72,7 +72,7 @@ def along(rbm, other, v):
         "line at 0": (line.at(0.0), other),
         "history at 0": (history.at(0.0), other),
         "history half-way from its middle": (history.at(0.75), line.at(0.5)),
-        "heating on its way": (heating.at(0.4), hm.Line(base, rbm).at(0.4)),
+        "heating on its way": (heating.at(0.4), hm.path.Line(base, rbm).at(0.4)),
     }
     pairs = {name: [one.free_energy(v) for one in two] for name, two in models.items()}
     return pairs | {"log Z of the base": [heating.log_z_of_base, enumerated.log_z(base)]}
@@ -136,8 +136,8 @@ def test_shapes_are_checked():
 
 def test_infinite_z_is_known():
     weights = jnp.array([[0.9]])
-    assert hm.finite_z(hm.RBM(hm.Gaussian(1), hm.Gaussian(1), weights))
-    assert not hm.finite_z(hm.RBM(hm.Gaussian(1), hm.Gaussian(1), 1.2 * weights))
+    assert hm.likelihood.finite_z(hm.RBM(hm.Gaussian(1), hm.Gaussian(1), weights))
+    assert not hm.likelihood.finite_z(hm.RBM(hm.Gaussian(1), hm.Gaussian(1), 1.2 * weights))
     with pytest.raises(hm.NotFiniteError, match="is infinite: its couplings are too strong"):
         hm.log_z(hm.RBM(hm.Gaussian(1), hm.Gaussian(1), 1.2 * weights), key=jax.random.key(0))
 
@@ -161,9 +161,9 @@ def test_a_gauge_leaves_p_of_v_as_it_is_or_is_refused(visible, hidden, seed):
     one_hot = [layer for layer in (rbm.visible, rbm.hidden) if has_sites(layer)]
     able = bool(is_rescalable(rbm.hidden).all())
     changes = {
-        hm.zero_sum: (bool(one_hot), (rbm,)),
-        hm.unit_weight_norms: (able, (rbm,)),
-        hm.unit_hidden_variance: (able, (rbm, rows)),
+        hm.analysis.zero_sum: (bool(one_hot), (rbm,)),
+        hm.analysis.unit_weight_norms: (able, (rbm,)),
+        hm.analysis.unit_hidden_variance: (able, (rbm, rows)),
     }
     for change, (is_possible, arguments) in changes.items():
         if not is_possible:

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import harmonium as hm
-from harmonium.missing.marginal import Limits
+from harmonium.likelihood.missing.marginal import Limits
 from registry import LEVEL, SEEDS
 
 UNITS = 10
@@ -62,7 +62,7 @@ def model_of(parameters):
 
 @pytest.fixture
 def no_sums(monkeypatch):
-    monkeypatch.setattr("harmonium.missing.completing.sums_for", lambda *_: FEW)
+    monkeypatch.setattr("harmonium.likelihood.missing.completing.sums_for", lambda *_: FEW)
 
 
 def asked(parameters, seed):

@@ -45,7 +45,7 @@ def model_of(columns, hidden, seed):
     rbm = random_rbm(columns.layer, hidden, seed, coupling=0.4)
     numbers = hm.MultivariateGaussian(2, [0.3, -0.2], [[1.5, -0.6], [-0.6, 1.2]])
     rbm = hm.RBM(hm.Mixed(*rbm.visible.parts[:-1], numbers), rbm.hidden, rbm.weights)
-    while not hm.finite_z(rbm):
+    while not hm.likelihood.finite_z(rbm):
         rbm = hm.RBM(rbm.visible, rbm.hidden, 0.5 * rbm.weights)
     return rbm
 

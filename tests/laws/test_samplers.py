@@ -17,8 +17,8 @@ import pytest
 from scipy import stats
 
 import harmonium as hm
-from harmonium.parameters import map_parameters
-from harmonium.partition_function.enumerated import enumerable
+from harmonium._base.parameters import map_parameters
+from harmonium.likelihood.partition_function.enumerated import enumerable
 from registry import ALL, LEVEL, covered, exact_states, examples, identify, random_rbm
 
 CHAINS = 20_000 if ALL else 10_000
@@ -121,7 +121,7 @@ def test_no_drift_of_the_rounded_model(sampler, visible, hidden, seed):
     meant = eqx.tree_at(lambda m: m.weights, rbm, rbm.weights.astype("bfloat16").astype("float32"))
     key_start, key_move, key_look = jax.random.split(jax.random.key(seed), 3)
     v = exact_starts([meant], key_start)
-    (looks,) = moved(sampler, hm.rounded(rbm), v, key_move)
+    (looks,) = moved(sampler, hm.transforms.rounded(rbm), v, key_move)
     for times, states in zip(MOVES, looks, strict=True):
         assert p_value(meant, states, key_look) > LEVEL_OF_ONE, times
 

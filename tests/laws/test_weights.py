@@ -63,7 +63,7 @@ def test_scores_are_those_of_the_dense_model(kind, visible, hidden, seed):
     ours, plain = two(kind, visible, hidden, seed)
     rows, key = rows_of(visible), jax.random.key(seed)
     close = {"rtol": 1e-5, "atol": 1e-5}
-    assert hm.finite_z(ours) == hm.finite_z(plain)
+    assert hm.likelihood.finite_z(ours) == hm.likelihood.finite_z(plain)
     np.testing.assert_allclose(hm.log_z(ours).value, hm.log_z(plain).value, **close)
     np.testing.assert_allclose(hm.free_energies(ours, rows), hm.free_energies(plain, rows), **close)
     pseudo = hm.pseudo_log_likelihoods

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium.partition_function.enumerated import log_z
+from harmonium.likelihood.partition_function.enumerated import log_z
 from registry import random_rbm
 
 
@@ -48,7 +48,7 @@ def test_given_rows_are_checked():
 def test_a_clamped_layer_is_rescaled_with_its_values():
     import jax.numpy as jnp
 
-    layer = hm.Clamped(hm.Gaussian(2), jnp.array([True, False]), jnp.array([3.0, 0.0]))
+    layer = hm.layers.Clamped(hm.Gaussian(2), jnp.array([True, False]), jnp.array([3.0, 0.0]))
     changed = layer.rescaled(np.array([2.0, 5.0]), np.array([1.0, 0.0]))
     np.testing.assert_allclose(changed.values, [7.0, 0.0])
     np.testing.assert_allclose(changed.layer.precision, [1 / 4, 1 / 25])

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import harmonium as hm
-from harmonium.partition_function.enumerated import log_z
+from harmonium.likelihood.partition_function.enumerated import log_z
 from registry import LEVEL, random_rbm
 
 GROUPS = [(0, 2), (1, 3, 5)]

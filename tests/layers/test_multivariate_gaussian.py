@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 import harmonium as hm
-from harmonium.missing.both_ways import energies_of_rows
-from harmonium.missing.marginal import Limits
+from harmonium.likelihood.missing.both_ways import energies_of_rows
+from harmonium.likelihood.missing.marginal import Limits
 from registry import LEVEL, random_rbm
 
 PRECISION = [[4.0, 0.6, -0.2], [0.6, 5.0, 0.4], [-0.2, 0.4, 4.0]]
@@ -167,7 +167,7 @@ def test_chains_and_sums_impute_the_same(visible, monkeypatch):
     rows = rbm.visible.decode(rbm.visible.sample_without_inputs((6,), key=KEY)).astype(float)
     rows[:, :2] = np.nan
     exact = hm.impute(rbm, rows, key=KEY, draws=1)
-    monkeypatch.setattr("harmonium.missing.completing.sums_for", lambda *_: Limits(0, 0))
+    monkeypatch.setattr("harmonium.likelihood.missing.completing.sums_for", lambda *_: Limits(0, 0))
     found = hm.impute(rbm, rows, key=KEY, draws=200, sweeps=60)
     assert found.method == "200 chains of 60 sweeps"
     scale = exact.spread.max()

@@ -39,11 +39,11 @@ def test_the_cgf_is_the_log_sum_over_all_counts():
 
 def test_z_is_finite_with_bounded_units_only():
     weights = jnp.ones((2, 3))
-    assert hm.finite_z(hm.RBM(hm.Poisson(2), hm.Bernoulli(3), weights))
-    assert not hm.finite_z(hm.RBM(hm.Poisson(2), hm.Gaussian(3), weights))
+    assert hm.likelihood.finite_z(hm.RBM(hm.Poisson(2), hm.Bernoulli(3), weights))
+    assert not hm.likelihood.finite_z(hm.RBM(hm.Poisson(2), hm.Gaussian(3), weights))
     mixed = hm.Mixed(hm.Bernoulli(2), hm.Gaussian(1))
-    assert not hm.finite_z(hm.RBM(hm.Poisson(2), mixed, weights))
-    assert hm.finite_z(hm.RBM(hm.Poisson(2), mixed, weights.at[:, 2].set(0.0)))
+    assert not hm.likelihood.finite_z(hm.RBM(hm.Poisson(2), mixed, weights))
+    assert hm.likelihood.finite_z(hm.RBM(hm.Poisson(2), mixed, weights.at[:, 2].set(0.0)))
 
 
 def test_other_numbers_are_refused():

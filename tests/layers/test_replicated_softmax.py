@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import harmonium as hm
-from harmonium.partition_function.by_length import log_z_by_length
+from harmonium.likelihood.partition_function.by_length import log_z_by_length
 from registry import LEVEL, random_rbm
 
 EXAMPLES = [hm.ReplicatedSoftmax(3, length=4)]

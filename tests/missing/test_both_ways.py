@@ -10,12 +10,12 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import harmonium as hm
-from harmonium.missing import both_ways
-from harmonium.missing.agreement import bennett_ratios, resampled_chains
-from harmonium.missing.annealed import ROUGH, seen_energies
-from harmonium.missing.both_ways import energies_of_rows
-from harmonium.missing.marginal import Limits, with_missing
-from harmonium.partition_function.bridge import bennett
+from harmonium.likelihood.missing import both_ways
+from harmonium.likelihood.missing.agreement import bennett_ratios, resampled_chains
+from harmonium.likelihood.missing.annealed import ROUGH, seen_energies
+from harmonium.likelihood.missing.both_ways import energies_of_rows
+from harmonium.likelihood.missing.marginal import Limits, with_missing
+from harmonium.likelihood.partition_function.bridge import bennett
 from registry import LEVEL, SEEDS
 
 VISIBLE, HIDDEN, ROWS = 10, 6, 32
@@ -76,7 +76,7 @@ def test_intervals_of_rows_cover_the_sum(kind, seed, monkeypatch):
 
 def test_a_likelihood_of_rows_that_did_not_converge_says_so(monkeypatch):
     """Steps are far too few for weights so strong; before, such an answer was said to be good."""
-    monkeypatch.setattr("harmonium.missing.rows.SLOW_SUMS", Limits(0, 0))
+    monkeypatch.setattr("harmonium.likelihood.missing.rows.SLOW_SUMS", Limits(0, 0))
     monkeypatch.setattr(both_ways, "ROUNDS", (2,))
     rbm, rows, _ = problem(strong, 3)
     rbm = hm.RBM(rbm.visible, rbm.hidden, 4.0 * rbm.weights)
@@ -100,7 +100,7 @@ def test_a_likelihood_of_annealed_rows_has_their_error(monkeypatch):
         + (exact[1:] - known.log_z.value).sum() / ROWS,
         abs=1e-5,
     )
-    monkeypatch.setattr("harmonium.missing.rows.SLOW_SUMS", Limits(0, 0))
+    monkeypatch.setattr("harmonium.likelihood.missing.rows.SLOW_SUMS", Limits(0, 0))
     found = hm.log_likelihood(rbm, rows, key=jax.random.key(1))
     assert found.converged
     assert "by annealing both ways, within" in found.method
@@ -109,7 +109,7 @@ def test_a_likelihood_of_annealed_rows_has_their_error(monkeypatch):
 
 
 def test_a_row_is_summed_where_it_can_be_whatever_is_beside_it(monkeypatch):
-    monkeypatch.setattr("harmonium.missing.rows.SLOW_SUMS", Limits(0, 2**3))
+    monkeypatch.setattr("harmonium.likelihood.missing.rows.SLOW_SUMS", Limits(0, 2**3))
     rbm, rows, _ = problem(weak, 6)
     rows[:2] = np.nan_to_num(rows[:2])
     rows[1, :2], rows[2] = np.nan, np.nan

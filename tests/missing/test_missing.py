@@ -10,10 +10,10 @@ from scipy import stats
 
 import harmonium as hm
 from harmonium.gradients import Marginal
-from harmonium.likelihood import free_energies
-from harmonium.missing.both_ways import energies_of_rows
-from harmonium.missing.marginal import Limits, posterior, with_missing
-from harmonium.partition_function import enumerated as exact_sums
+from harmonium.likelihood.missing.both_ways import energies_of_rows
+from harmonium.likelihood.missing.marginal import Limits, posterior, with_missing
+from harmonium.likelihood.partition_function import enumerated as exact_sums
+from harmonium.likelihood.scoring import free_energies
 from registry import LEVEL, exact_states, random_rbm
 
 KEY = jax.random.key(3)
@@ -72,7 +72,7 @@ def enumerated(rbm, rows, weights):
 @eqx.filter_jit
 def gradient(method, rbm, rows, weights):
     """Return the gradient and its info, in one program: eagerly, each operation is compiled."""
-    batch = hm.Cloud(with_missing(rbm.visible, rows), weights)
+    batch = hm.samplers.Cloud(with_missing(rbm.visible, rows), weights)
     state = method.init(rbm, batch, key=KEY)
     return method.estimate(rbm, batch, state, key=KEY)[::2]
 
@@ -105,7 +105,7 @@ def test_drawn_completions_give_the_gradient_on_average():
     rbm, rows, weights = problem(MIXED, hm.Bernoulli(2))
     _, expected = enumerated(rbm, rows, weights)
     expected = jax.tree.map(np.asarray, expected)
-    batch = hm.Cloud(with_missing(rbm.visible, jnp.asarray(rows)), weights)
+    batch = hm.samplers.Cloud(with_missing(rbm.visible, jnp.asarray(rows)), weights)
     method = Marginal(hm.Exact(), sweeps=60, most=Limits(0, 0))
     state = method.init(rbm, batch, key=KEY)
 
@@ -126,7 +126,9 @@ def test_completions_that_are_kept_reach_the_gradient_too():
     _, expected = enumerated(rbm, rows, weights)
     expected = jax.tree.map(np.asarray, expected)
     n = len(rows)
-    batch = hm.Cloud(with_missing(rbm.visible, jnp.asarray(rows)), weights, jnp.arange(n) + 3)
+    batch = hm.samplers.Cloud(
+        with_missing(rbm.visible, jnp.asarray(rows)), weights, jnp.arange(n) + 3
+    )
     method = Marginal(hm.Exact(), rows=n + 3, most=Limits(0, 0))
     begun = method.init(rbm, batch, key=KEY)
 
@@ -195,7 +197,7 @@ def test_imputation_is_the_enumerated_posterior(visible, hidden):
 def test_imputation_by_chains_is_near_the_exact_one(monkeypatch):
     rbm, rows, _ = problem(*PAIRS[4], n=6)
     exact = hm.impute(rbm, rows, key=KEY, draws=1)
-    monkeypatch.setattr("harmonium.missing.completing.sums_for", lambda *_: Limits(0, 0))
+    monkeypatch.setattr("harmonium.likelihood.missing.completing.sums_for", lambda *_: Limits(0, 0))
     found = hm.impute(rbm, rows, key=KEY, draws=200, sweeps=100)
     assert found.method == "200 chains of 100 sweeps"
     np.testing.assert_allclose(found.mean, exact.mean, atol=0.05)

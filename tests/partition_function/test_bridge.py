@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from harmonium.partition_function.bridge import bennett
-from harmonium.statistics import log_sum_exp, sigmoid, student_95
+from harmonium._base.statistics import log_sum_exp, sigmoid, student_95
+from harmonium.likelihood.partition_function.bridge import bennett
 
 
 def test_student_agrees_with_scipy():

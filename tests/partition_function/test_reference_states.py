@@ -6,14 +6,18 @@ import pytest
 from scipy import stats
 
 import harmonium as hm
-from harmonium.partition_function.agreement import (
+from harmonium.likelihood.partition_function.agreement import (
     AnnealingRuns,
     ReferenceRuns,
     level_of_look,
     tail_of_count,
 )
-from harmonium.partition_function.bridge import bennett, bennett_stderr, sandwich
-from harmonium.partition_function.reference_states import ReferenceStates, covered, quenched
+from harmonium.likelihood.partition_function.bridge import bennett, bennett_stderr, sandwich
+from harmonium.likelihood.partition_function.reference_states import (
+    ReferenceStates,
+    covered,
+    quenched,
+)
 
 RNG = np.random.default_rng(0)
 KNOWN = RNG.normal(0.0, 1.0, (512, 8))

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium.partition_function.bridge import bennett, ladder_log_z
-from harmonium.partition_function.enumerated import Enumerated
-from harmonium.statistics import jackknife
+from harmonium._base.statistics import jackknife
+from harmonium.likelihood.partition_function.bridge import bennett, ladder_log_z
+from harmonium.likelihood.partition_function.enumerated import Enumerated
 from registry import exact_states, random_rbm
 
 KEY = jax.random.key(0)
@@ -36,8 +36,8 @@ def test_a_mode_that_gibbs_never_finds_is_counted(two_modes, answer):
 
 
 def test_replicas_visit_both_modes(two_modes):
-    ladder = hm.adapted_ladder(two_modes, key=KEY)
-    report = hm.ladder_report(two_modes, ladder, key=KEY, steps=512)
+    ladder = hm.samplers.adapted_ladder(two_modes, key=KEY)
+    report = hm.samplers.ladder_report(two_modes, ladder, key=KEY, steps=512)
     assert report.acceptance.min() > 0.35
     assert np.ptp(report.acceptance) < 0.25
     assert report.trips > 3
@@ -63,7 +63,7 @@ def test_mbar_is_bennett_for_two_models_and_right_on_a_ladder():
         sampler = hm.ReplicaExchange(times=times)
         v, *gains = gains_of(rbm, sampler, 2_000, KEY)
         up, down = (np.asarray(x, np.float64) for x in gains)
-        ratios = hm.mbar_log_z(rbm, sampler, v)
+        ratios = hm.likelihood.mbar_log_z(rbm, sampler, v)
         base = float(sampler.path_to(rbm).log_z_of_base)
         np.testing.assert_allclose(ratios[-1] + base, exact, atol=atol)
         found = ladder_log_z(up[None], down[None])
@@ -92,7 +92,9 @@ def test_training_by_exchange_carries_log_z():
     sampler = hm.ReplicaExchange(times=4)
     method = hm.Persistent(sampler, chains=64)
     fit = hm.fit(rbm, rows, key=KEY, gradient=method, epochs=2_000)
-    found = hm.carried_log_z(fit.state.rbm, sampler, fit.state.gradient, key=KEY, steps=128)
+    found = hm.likelihood.carried_log_z(
+        fit.state.rbm, sampler, fit.state.gradient, key=KEY, steps=128
+    )
     assert found.converged, found.message
     assert abs(found.value - Enumerated().estimate(fit.state.rbm).value) < 2 * (
         found.high - found.low
@@ -108,13 +110,13 @@ def test_arguments_are_checked(two_modes):
         with pytest.raises(hm.InputError, match="model without weights"):
             hm.Exchanged(sampler=sampler).estimate(two_modes, key=KEY)
     with pytest.raises(hm.InputError, match=r"expected an hm\.ReplicaExchange"):
-        hm.adapted_ladder(two_modes, hm.Gibbs(1), key=KEY)
+        hm.samplers.adapted_ladder(two_modes, hm.Gibbs(1), key=KEY)
     with pytest.raises(hm.InputError, match="acceptance: expected a number between"):
-        hm.adapted_ladder(two_modes, key=KEY, acceptance=1.5)
+        hm.samplers.adapted_ladder(two_modes, key=KEY, acceptance=1.5)
     sampler = hm.ReplicaExchange(times=4)
     state = hm.ReplicaExchange(times=3).init_independent(two_modes, 8, key=KEY)
     with pytest.raises(hm.InputError, match="replicas of 4 models"):
-        hm.carried_log_z(two_modes, sampler, state, key=KEY)
+        hm.likelihood.carried_log_z(two_modes, sampler, state, key=KEY)
     for method in ("tempered", "exact"):
         with pytest.raises(hm.InputError, match=f"steps: method '{method}' does not have"):
             hm.log_z(two_modes, key=KEY, method=method, steps=100)
@@ -123,4 +125,4 @@ def test_arguments_are_checked(two_modes):
 
 
 def weighted(rbm):
-    return hm.ReplicaExchange(hm.Line(rbm, rbm), times=3)
+    return hm.ReplicaExchange(hm.path.Line(rbm, rbm), times=3)

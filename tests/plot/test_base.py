@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from harmonium import InputError
-from harmonium.checks import checked_pair
+from harmonium._base.checks import checked_pair
 from harmonium.plot import base, save_figure
 
 UNTOUCHED = """

@@ -5,8 +5,8 @@ import os
 import numpy as np
 import pytest
 
-from harmonium import _files
-from harmonium._files import memory_there
+from harmonium._base import files as _files
+from harmonium._base.files import memory_there
 from harmonium.runs.memory import memory_error
 
 

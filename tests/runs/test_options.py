@@ -5,12 +5,12 @@ from dataclasses import asdict
 
 import pytest
 
-from harmonium import precision
 from harmonium.data import splits
 from harmonium.errors import InputError, ModelFileError
 from harmonium.runs import options
 from harmonium.runs.config import RunConfig
 from harmonium.runs.options import check_count, check_seed
+from harmonium.transforms import precision
 
 
 def test_precisions_are_those_of_fit_which_is_imported_later():

@@ -9,10 +9,10 @@ import pytest
 
 import harmonium as hm
 from harmonium.errors import InputError
-from harmonium.precision import Timing
 from harmonium.runs.config import RunConfig
 from harmonium.runs.prepare import prepare
 from harmonium.runs.rows import rows_of_run
+from harmonium.transforms.precision import Timing
 
 
 @pytest.fixture(autouse=True)
@@ -144,10 +144,12 @@ def test_a_run_keeps_the_precision_that_was_chosen(monkeypatch):
     asked = RunConfig(source="rows.npy", hidden=64, validation=0.0)
     for faster, chosen in (((2.0, 1.0), "bfloat16"), ((1.0, 2.0), "float32")):
         timing = Timing(*faster)
-        monkeypatch.setattr("harmonium.precision.precision_timing", lambda *_, t=timing: t)
+        monkeypatch.setattr(
+            "harmonium.transforms.precision.precision_timing", lambda *_, t=timing: t
+        )
         config = prepare(asked).config
         assert config.precision == chosen
-        monkeypatch.setattr("harmonium.precision.precision_timing", lambda *_: 1 / 0)
+        monkeypatch.setattr("harmonium.transforms.precision.precision_timing", lambda *_: 1 / 0)
         assert prepare(config).config == config
 
 

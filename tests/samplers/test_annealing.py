@@ -29,7 +29,7 @@ def test_chains_leave_modes_that_no_sweep_leaves():
 def test_an_annealing_run_of_one_step_may_follow_any_path():
     rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0)
     base = rbm.visible, rbm.hidden
-    sampler = hm.AnnealedClusters(hm.Heating(*base, rbm), steps=1, size=2)
+    sampler = hm.AnnealedClusters(hm.path.Heating(*base, rbm), steps=1, size=2)
     rows = hm.sample(rbm, 5, key=KEY, sampler=sampler, steps=3)
     assert rows.shape == (5, 4)
 

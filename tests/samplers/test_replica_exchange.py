@@ -8,7 +8,7 @@ import harmonium as hm
 from registry import random_rbm
 
 
-class Growing(hm.AbstractPath):
+class Growing(hm.path.AbstractPath):
     """A path of models with any layers, whose weights grow until it ends at `rbm`."""
 
     def at(self, t):
@@ -16,7 +16,7 @@ class Growing(hm.AbstractPath):
 
     def ending_at(self, rbm):
         weaker = [eqx.tree_at(lambda m: m.weights, rbm, s * rbm.weights) for s in (0.1, 0.7)]
-        return hm.History.through([*weaker, rbm])
+        return hm.path.History.through([*weaker, rbm])
 
 
 EXAMPLES = [

@@ -8,7 +8,7 @@ import harmonium as hm
 
 KEY = jax.random.key(0)
 TWO_MODES = np.repeat([[0], [1]], 12, axis=1)  # all off, or all on
-AUTO = hm.Autopilot(6, 20)
+AUTO = hm.training.Autopilot(6, 20)
 EASY = np.random.default_rng(0).integers(0, 2, (200, 6))  # independent units
 
 
@@ -71,14 +71,16 @@ def test_its_name_is_known_and_others_are_not():
     with pytest.raises(hm.InputError, match=r"gradient: expected one of pcd, .*; got 'autopilot'"):
         trained(EASY, 1, gradient="autopilot")
     with pytest.raises(hm.InputError, match="most_sweeps"):
-        hm.Autopilot(most_sweeps=0)
+        hm.training.Autopilot(most_sweeps=0)
 
 
 def test_every_method_has_a_name():
     """Every method has one, except those that wrap others or need an argument from the user."""
-    named = {type(hm.method_named(name, 2, 20)).__name__ for name in hm.METHOD_NAMES}
+    named = {
+        type(hm.training.method_named(name, 2, 20)).__name__ for name in hm.training.METHOD_NAMES
+    }
     kinds = {name for name, kind in vars(hm.gradients).items() if isinstance(kind, type)}
-    kinds = {n for n in kinds if issubclass(getattr(hm, n), hm.AbstractGradient)}
+    kinds = {n for n in kinds if issubclass(getattr(hm, n), hm.gradients.AbstractGradient)}
     others = {"WeightedSum", "Discriminative", "Marginal", "PerPattern", "Autopilot", "External"}
     assert named ^ {n for n in kinds if not n.startswith("Abstract")} <= others
 
@@ -86,6 +88,6 @@ def test_every_method_has_a_name():
 def test_the_command_knows_the_same_names():
     from harmonium.runs.options import METHODS
 
-    assert METHODS == hm.METHOD_NAMES
+    assert METHODS == hm.training.METHOD_NAMES
     with pytest.raises(hm.InputError, match="expected one of pcd, cd"):
-        hm.method_named("sgd")
+        hm.training.method_named("sgd")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium._threefry import key_of
+from harmonium._base.threefry import key_of
 from harmonium.samplers import Cloud
 from registry import ALL
 

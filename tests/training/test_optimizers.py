@@ -25,7 +25,9 @@ def flipped(rbm):
         lambda: optax.sgd(0.1),
         lambda: optax.sgd(0.05, momentum=0.9),
         lambda: optax.adam(0.02),
-        lambda: optax.chain(optax.add_decayed_weights(0.05, hm.weights_only), optax.sgd(0.1)),
+        lambda: optax.chain(
+            optax.add_decayed_weights(0.05, hm.training.weights_only), optax.sgd(0.1)
+        ),
     ],
     ids=["sgd", "momentum", "adam", "decay"],
 )
@@ -34,7 +36,7 @@ def test_training_on_flipped_data_gives_the_flipped_run(inner):
     rbm = random_rbm(hm.Bernoulli(5), hm.Bernoulli(3), 0)
     options = {"key": KEY, "gradient": hm.Exact(), "epochs": 60, "batch_size": 12}
     loose = inner()  # once, and centred once: other functions would be compiled anew
-    centred = hm.centred(loose)
+    centred = hm.training.centred(loose)
     one = hm.fit(rbm, X, optimizer=centred, **options).rbm
     other = hm.fit(flipped(rbm), 1 - X, optimizer=centred, **options).rbm
     for a, b in zip(jax.tree.leaves(flipped(one)), jax.tree.leaves(other), strict=True):
@@ -48,8 +50,8 @@ def test_training_on_flipped_data_gives_the_flipped_run(inner):
 def test_centring_is_gradient_descent_in_centred_coordinates():
     """The update equals a plain step on (W, b~, c~) of E = −b~(v−μ) − c~(h−λ) − (v−μ)W(h−λ)."""
     rbm = random_rbm(hm.Bernoulli(5), hm.Bernoulli(3), 1)
-    batch = hm.Cloud.uniform(jnp.asarray(X, jnp.float32))
-    optimizer = hm.centred(optax.sgd(0.1))
+    batch = hm.samplers.Cloud.uniform(jnp.asarray(X, jnp.float32))
+    optimizer = hm.training.centred(optax.sgd(0.1))
 
     @eqx.filter_jit
     def updated(rbm):
@@ -64,7 +66,7 @@ def test_centring_is_gradient_descent_in_centred_coordinates():
         return hm.RBM(hm.Bernoulli(5, b - w @ lam), hm.Bernoulli(3, c - mu @ w), w)
 
     def loss(w, b, c):
-        from harmonium.partition_function.enumerated import log_z
+        from harmonium.likelihood.partition_function.enumerated import log_z
 
         rbm = plain(w, b, c)
         return batch.weights @ rbm.free_energy(batch.states) + log_z(rbm)
@@ -94,7 +96,7 @@ def test_centring_shifts_layers_of_any_kind():
 
 def test_the_average_is_that_of_the_formula():
     rbm = random_rbm(hm.Bernoulli(2), hm.Bernoulli(1), 0)
-    optimizer = hm.averaged(optax.identity(), forgetting=0.5)
+    optimizer = hm.training.averaged(optax.identity(), forgetting=0.5)
     state, path, expected = optimizer.init(rbm), rbm, rbm
     for t in range(6):
         step = jax.tree.map(lambda leaf: jnp.full_like(leaf, 0.1), rbm)
@@ -111,13 +113,13 @@ def test_the_average_is_that_of_the_formula():
 
 def test_the_schedule_holds_then_falls_to_zero():
     counts, total = jnp.array([0, 50, 75, 100, 120]), jnp.asarray(100.0)
-    np.testing.assert_allclose(hm.hold_then_fall(counts, total, 0.5), [1, 1, 0.5, 0, 0])
-    np.testing.assert_allclose(hm.hold_then_fall(counts[0], total, 1.0), 1.0)
+    np.testing.assert_allclose(hm.training.hold_then_fall(counts, total, 0.5), [1, 1, 0.5, 0, 0])
+    np.testing.assert_allclose(hm.training.hold_then_fall(counts[0], total, 1.0), 1.0)
 
 
 def test_decay_touches_weights_alone():
     rbm = random_rbm(hm.Bernoulli(2), hm.Bernoulli(2), 0)
-    mask = hm.weights_only(rbm)
+    mask = hm.training.weights_only(rbm)
     assert mask.weights is True
     assert mask.visible.bias is False
 

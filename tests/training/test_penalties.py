@@ -32,7 +32,7 @@ PENALTIES = [
 @eqx.filter_jit
 def estimate(rbm):
     """Return the exact gradient on all rows, and its info."""
-    batch = hm.Cloud.uniform(jnp.asarray(X, jnp.float32))
+    batch = hm.samplers.Cloud.uniform(jnp.asarray(X, jnp.float32))
     grads, _, info = hm.Exact().estimate(rbm, batch, (), key=KEY)
     return grads, info
 
@@ -88,7 +88,7 @@ def test_a_potts_site_is_never_divided():
 
 
 def test_tiles_are_labels_of_patches():
-    labels = np.array(hm.tiles((4, 5), (2, 3))).reshape(4, 5)
+    labels = np.array(hm.training.tiles((4, 5), (2, 3))).reshape(4, 5)
     np.testing.assert_array_equal(labels[::2], [[0, 0, 0, 1, 1], [2, 2, 2, 3, 3]])
     np.testing.assert_array_equal(labels[::2], labels[1::2])
 
@@ -102,7 +102,7 @@ def test_tiles_are_labels_of_patches():
         (lambda: hm.Recipe(momentum=(0.5, 1.0)), "momentum: expected a number from 0"),
         (lambda: hm.Recipe(sparsity=(0.1, -1.0)), "strength: expected a number of at least 0"),
         (lambda: hm.Recipe(centring=None, model_share=0.5), "expected 0 without centring"),
-        (lambda: hm.tiles((4, 4), (0, 2)), "tiles tile height"),
+        (lambda: hm.training.tiles((4, 4), (0, 2)), "tiles tile height"),
     ],
 )
 def test_mistakes_are_named(make, words):
@@ -151,10 +151,10 @@ def test_a_norm_bound_keeps_a_run_that_would_diverge():
 
 
 def test_proximal_steps_follow_other_transformations(rbm):
-    chain = optax.chain(optax.adam(0.02), hm.proximal(hm.L1(0.1), rate=0.02))
+    chain = optax.chain(optax.adam(0.02), hm.training.proximal(hm.L1(0.1), rate=0.02))
     grads = jax.tree.map(jnp.zeros_like, rbm)
-    state = hm.centred(chain).init(rbm)
-    updates, _ = hm.centred(chain).update(grads, state, rbm, info=estimate(rbm)[1])
+    state = hm.training.centred(chain).init(rbm)
+    updates, _ = hm.training.centred(chain).update(grads, state, rbm, info=estimate(rbm)[1])
     expected = hm.L1(0.1).proximal(rbm.weights, jnp.asarray(0.02), rbm)
     np.testing.assert_allclose(rbm.weights + updates.weights, expected, atol=1e-7)
     moved = rbm.visible.bias + updates.visible.bias

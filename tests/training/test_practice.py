@@ -34,7 +34,7 @@ def rbm():
 @eqx.filter_jit
 def estimate(rbm):
     """Return the exact gradient and its info."""
-    batch = hm.Cloud.uniform(jnp.asarray(rbm.visible.encode(X)))
+    batch = hm.samplers.Cloud.uniform(jnp.asarray(rbm.visible.encode(X)))
     grads, _, info = hm.Exact().estimate(rbm, batch, (), key=KEY)
     return grads, info
 
@@ -66,7 +66,7 @@ def test_the_enhanced_gradient_is_a_difference_of_covariances(rbm):
         passed["weights"] = grads.weights
         return jax.tree.map(jnp.negative, grads), state
 
-    optimizer = hm.enhanced(optax.GradientTransformation(lambda rbm: (), seen))
+    optimizer = hm.training.enhanced(optax.GradientTransformation(lambda rbm: (), seen))
     updates, _ = optimizer.update(grads, optimizer.init(rbm), rbm, info=info)
     states = rbm.visible.states(jnp.arange(64))
     p = jax.nn.softmax(-rbm.free_energy(states))
@@ -104,7 +104,7 @@ def test_the_enhanced_gradient_does_not_depend_on_which_value_is_called_one(rbm)
 def test_the_model_s_means_are_read_off_with_the_mass_of_a_batch(rbm):
     """A gradient times the mass, with a share of 1/mass, changes the offsets as one of mass 1."""
     grads, info = estimate(rbm)
-    optimizer = hm.centred(optax.identity(), rate=1.0, model_share=0.5)
+    optimizer = hm.training.centred(optax.identity(), rate=1.0, model_share=0.5)
     half = jax.tree.map(lambda g: 0.5 * g, grads)
     state = optimizer.init(rbm)
     _, whole = optimizer.update(grads, state, rbm, info=info, mass=1.0)
@@ -113,7 +113,7 @@ def test_the_model_s_means_are_read_off_with_the_mass_of_a_batch(rbm):
 
 
 def test_momentum_grows_from_start_to_end(rbm):
-    optimizer = hm.ramped_momentum(0.5, 0.9, total=40, ramp=0.1)
+    optimizer = hm.training.ramped_momentum(0.5, 0.9, total=40, ramp=0.1)
     ones, state = jax.tree.map(jnp.ones_like, rbm), optimizer.init(rbm)
     velocity, found = 0.0, []
     for momentum in (0.5, 0.6, 0.7, 0.8, 0.9, 0.9):
@@ -149,7 +149,9 @@ def test_a_schedule_of_optax_s_takes_the_place_of_hold_and_fall(rbm):
 )
 def test_any_hidden_layer_is_pulled_to_its_target(hidden, target):
     start = random_rbm(hm.Bernoulli(6), hidden, 0)
-    optimizer = optax.chain(hm.sparse_activity(target, strength=5.0), hm.centred(optax.sgd(0.2)))
+    optimizer = optax.chain(
+        hm.training.sparse_activity(target, strength=5.0), hm.training.centred(optax.sgd(0.2))
+    )
     fit = hm.fit(start, X, key=KEY, gradient=hm.Exact(), optimizer=optimizer, epochs=200)
     before, after = (abs(estimate(m)[1].hidden_mean - target).max() for m in (start, fit.rbm))
     assert after < 0.05 < before
@@ -159,7 +161,7 @@ def test_the_sparsity_gradient_is_that_of_the_cross_entropy(rbm):
     """It is exact along the hidden bias if q(1 − q) is the same for every row: without weights."""
     loose = hm.RBM(rbm.visible, rbm.hidden, jnp.zeros_like(rbm.weights))
     grads, info = estimate(loose)
-    optimizer = hm.sparse_activity(target=0.1, strength=0.3)
+    optimizer = hm.training.sparse_activity(target=0.1, strength=0.3)
     found, _ = optimizer.update(grads, optimizer.init(loose), loose, info=info)
 
     def penalty(rbm):
@@ -224,7 +226,7 @@ def test_a_measurement_within_its_error_is_not_worse():
 
     def stops(gap, stderr=1.0):
         metrics = {"update": 1, "free_energy_gap": gap, "free_energy_gap_stderr": stderr}
-        return stopper(hm.Report(1, 2, 1.0, 2.0, 1.0, 1.0, 1.0, metrics, rbm, None))
+        return stopper(hm.training.Report(1, 2, 1.0, 2.0, 1.0, 1.0, 1.0, metrics, rbm, None))
 
     assert [stops(g) for g in (0.0, 0.9, 1.1, 0.8, 1.1)] == [False] * 5
     assert stops(1.2)

@@ -90,7 +90,7 @@ def run(rate, **options):
     rows = hm.bars_and_stripes(3)
     rbm = hm.initialize(hm.Bernoulli(9), hm.Bernoulli(4), rows, key=KEY)
     options = {"epochs": 1_200, "optimizer": hm.Recipe(rate=rate)} | options
-    return hm.fit(rbm, rows, key=KEY, gradient=hm.method_named("pcd", 1, 20), **options)
+    return hm.fit(rbm, rows, key=KEY, gradient=hm.training.method_named("pcd", 1, 20), **options)
 
 
 def test_a_run_at_a_rate_that_is_far_too_high_warns_once_and_notes_why():

@@ -7,8 +7,8 @@ import pytest
 
 import harmonium as hm
 from hard_models import FAMILIES, exact_rows
-from harmonium._numerics import from_numpy
-from harmonium.partition_function.agreement import AnnealingRuns
+from harmonium._base.numerics import from_numpy
+from harmonium.likelihood.partition_function.agreement import AnnealingRuns
 from harmonium.samplers import Cloud
 from harmonium.training.monitors import Monitors, adjusted_gap
 from harmonium.training.selection import chosen

@@ -6,7 +6,7 @@ import pytest
 
 import harmonium as hm
 
-EXAMPLES = [lambda w: hm.MaskedWeights(w, np.indices(w.shape).sum(0) % 3 > 0)]
+EXAMPLES = [lambda w: hm.weights.MaskedWeights(w, np.indices(w.shape).sum(0) % 3 > 0)]
 
 
 def lattice(side: int) -> np.ndarray:
@@ -18,11 +18,11 @@ def lattice(side: int) -> np.ndarray:
 
 def test_invalid_patterns_are_refused():
     with pytest.raises(hm.InputError, match="matrix of 0 and 1"):
-        hm.MaskedWeights(np.ones((2, 2)), [[0, 2], [1, 1]])
+        hm.weights.MaskedWeights(np.ones((2, 2)), [[0, 2], [1, 1]])
     with pytest.raises(hm.InputError, match=r"shape of the weights.*\(2, 2\)"):
-        hm.MaskedWeights(np.ones((3, 2)), np.ones((2, 2)))
+        hm.weights.MaskedWeights(np.ones((3, 2)), np.ones((2, 2)))
     with pytest.raises(hm.InputError, match="array or AbstractWeights; got Pattern"):
-        hm.RBM(hm.Ising(1), hm.Ising(1), hm.MaskedWeights([[1.0]], [[1]]).pattern)
+        hm.RBM(hm.Ising(1), hm.Ising(1), hm.weights.MaskedWeights([[1.0]], [[1]]).pattern)
 
 
 def test_a_lattice_stays_a_lattice():

@@ -2,4 +2,4 @@
 
 import harmonium as hm
 
-EXAMPLES = [hm.Rounded, lambda w: hm.Rounded(w.T).T]
+EXAMPLES = [hm.weights.Rounded, lambda w: hm.weights.Rounded(w.T).T]

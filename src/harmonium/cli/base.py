@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import Any
 
-from ..signals import Asked
+from .._base.signals import Asked
 from .interruption import signals_as_interrupts
 from .output import check_output
 from .terminal import below
@@ -128,7 +128,7 @@ def complain(message: str) -> None:
 def _process_index() -> int:
     if not Asked.is_shared:  # nor need JAX be imported
         return 0
-    from ..processes import process_index
+    from .._base.processes import process_index
 
     return process_index()
 

@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from .._base.signals import Asked
 from ..errors import input_error
-from ..signals import Asked
 
 ADDRESS, COUNT, INDEX = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
 # An error of one process ends it after this time, and then the others; JAX would wait 5 minutes.
@@ -33,8 +33,8 @@ def distributed() -> Iterator[None]:
     """
     import jax
 
-    from .._files import reason_of
-    from ..processes import check_same
+    from .._base.files import reason_of
+    from .._base.processes import check_same
 
     # JAX's own handler of SIGTERM would take the place of ours.
     jax.config.update("jax_enable_preemption_service", False)

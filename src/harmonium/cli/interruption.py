@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..signals import Asked
+from .._base.signals import Asked
 
 SECONDS_TO_ACT = 10.0  # after SIGTERM: batch systems kill half a minute after it
 SECONDS_TO_HINT = 2.0  # a chunk of updates takes about one

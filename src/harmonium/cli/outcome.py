@@ -29,7 +29,7 @@ def tell(summary: dict[str, Any], as_json: bool, show: Any, options: Sequence[st
         show: the display.
         options: of the command that goes on with the run.
     """
-    from ..processes import is_first
+    from .._base.processes import is_first
 
     status, run = summary["status"], summary["run"]
     if not is_first():

@@ -111,7 +111,7 @@ def spread_over(mesh: str | None, is_distributed: bool) -> AbstractContextManage
         return nullcontext()
     import jax
 
-    from ..sharding import ROWS, checked_mesh, use_mesh
+    from .._base.sharding import ROWS, checked_mesh, use_mesh
 
     sizes = {}
     for part in [] if mesh is None else mesh.split(","):

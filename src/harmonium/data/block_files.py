@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .._files import (
+from .._base.files import (
     check_npy_head,
     check_regular,
     check_unpacked_size,

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks import as_array, described
+from .._base.checks import as_array, described
 from ..errors import InputError, input_error
 from .parts import mapping_of
 

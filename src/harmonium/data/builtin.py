@@ -96,7 +96,7 @@ def labelled_shifter(width: int = 8) -> np.ndarray:
         InputError: `width` lies outside 1 to 12.
 
     Example:
-        >>> rows = hm.labelled_shifter(3)
+        >>> rows = hm.data.labelled_shifter(3)
         >>> rows.shape  # 8 patterns, each shifted in 3 ways
         (24, 9)
         >>> rows[1].tolist()  # 001, moved to the left: 010, label 100
@@ -146,12 +146,12 @@ def ising_configurations(
         InputError: `rows`, `side` or `inverse_temperature` lies outside its range.
 
     Example:
-        >>> spins = hm.ising_configurations(20_000, side=3, inverse_temperature=0.3, seed=0)
+        >>> spins = hm.data.ising_configurations(20_000, side=3, inverse_temperature=0.3, seed=0)
         >>> spins.shape, np.unique(spins).tolist()
         ((20000, 9), [-1, 1])
-        >>> bonds = hm.lattice_bonds((3, 3))
+        >>> bonds = hm.data.lattice_bonds((3, 3))
         >>> energy = -(spins[:, bonds[:, 0]] * spins[:, bonds[:, 1]]).sum(1).mean()
-        >>> bool(abs(energy - hm.lattice_exact((3, 3), 0.3).energy) < 0.3)
+        >>> bool(abs(energy - hm.data.lattice_exact((3, 3), 0.3).energy) < 0.3)
         True
 
     Source: Kramers and Wannier (1941), Phys. Rev. 60, 252 (the transfer matrix).

@@ -91,10 +91,10 @@ def as_table(
             position.
 
     Example:
-        >>> table = hm.as_table([[0, 128, 255], [64, 0, 32]], name="greys")
+        >>> table = hm.data.as_table([[0, 128, 255], [64, 0, 32]], name="greys")
         >>> table.kind, table.scale
         ('grey', 255.0)
-        >>> hm.as_table([[-1, 1], [1, 1]], name="spins").kind
+        >>> hm.data.as_table([[-1, 1], [1, 1]], name="spins").kind
         'spins'
     """
     source = source or name

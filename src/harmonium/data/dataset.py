@@ -13,8 +13,8 @@ import numpy as np
 from jax.dtypes import canonicalize_dtype
 from jaxtyping import Array, Integer, PRNGKeyArray
 
-from .._numerics import from_numpy
-from .._threefry import key_of
+from .._base.numerics import from_numpy
+from .._base.threefry import key_of
 from ..errors import InputError
 from ..layers import AbstractLayer
 from .parts import rows_at_once

@@ -70,7 +70,7 @@ def exclusive_groups(rows: Any) -> tuple[tuple[int, ...], ...]:
     Example:
         >>> rng = np.random.default_rng(0)
         >>> letters = np.eye(4)[rng.integers(0, 4, (200, 2))][..., 1:]
-        >>> hm.exclusive_groups(letters.reshape(200, 6))
+        >>> hm.data.exclusive_groups(letters.reshape(200, 6))
         ((0, 1, 2), (3, 4, 5))
     """
     return column_groups(rows).exclusive

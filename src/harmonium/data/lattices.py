@@ -29,9 +29,9 @@ def lattice_bonds(shape: Sequence[int]) -> np.ndarray:
         InputError: `shape` holds no whole numbers of at least 1.
 
     Example:
-        >>> hm.lattice_bonds((4,)).tolist()
+        >>> hm.data.lattice_bonds((4,)).tolist()
         [[0, 1], [1, 2], [2, 3], [3, 0]]
-        >>> len(hm.lattice_bonds((3, 3)))  # two for each site
+        >>> len(hm.data.lattice_bonds((3, 3)))  # two for each site
         18
     """
     sizes = tuple(shape)
@@ -73,9 +73,9 @@ def lattice_samples(
         InputError: numbers that are out of range.
 
     Example:
-        >>> hm.lattice_samples((4, 4), 0.2, 100, seed=0).shape
+        >>> hm.data.lattice_samples((4, 4), 0.2, 100, seed=0).shape
         (100, 16)
-        >>> cold = hm.lattice_samples((4, 4), 5.0, 100, seed=0)
+        >>> cold = hm.data.lattice_samples((4, 4), 5.0, 100, seed=0)
         >>> np.unique(cold.sum(1)).tolist()  # all spins down, or all up
         [-16, 16]
 
@@ -135,7 +135,7 @@ class Thermodynamics(NamedTuple):
         entropy: in nats.
 
     Example:
-        >>> found = hm.lattice_exact((3, 3), 0.4)
+        >>> found = hm.data.lattice_exact((3, 3), 0.4)
         >>> bool(np.isclose(found.entropy, found.log_z + 0.4 * found.energy))
         True
     """
@@ -161,7 +161,7 @@ def lattice_exact(shape: Sequence[int], beta: float, *, states: int = 2) -> Ther
         InputError: a lattice or a temperature without a known sum.
 
     Example:
-        >>> ring = hm.lattice_exact((3,), 0.5)
+        >>> ring = hm.data.lattice_exact((3,), 0.5)
         >>> round(ring.log_z, 3)  # log(2 e^1.5 + 6 e^-0.5)
         2.534
 

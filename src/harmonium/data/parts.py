@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .._numerics import from_numpy
-from ..sharding import fetched
+from .._base.numerics import from_numpy
+from .._base.sharding import fetched
 
 ENTRIES_AT_ONCE = 2**21  # of the largest array of a computation: 8 MB in float32
 ENTRIES_LOOKED_AT = 2**17  # of a part that NumPy passes over several times, in a processor's cache

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from .._files import (
+from .._base.files import (
     COPY_AGAIN,
     check_npy_head,
     check_regular,

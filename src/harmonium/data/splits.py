@@ -54,8 +54,8 @@ def split_off(table: Table, fraction: float, *, seed: int) -> tuple[Table, np.nd
         InputError: `fraction` lies outside [0, 1), or there are fewer than 10 rows.
 
     Example:
-        >>> table = hm.as_table(np.eye(20), name="eye")
-        >>> rest, held_out = hm.split_off(table, 0.1, seed=0)
+        >>> table = hm.data.as_table(np.eye(20), name="eye")
+        >>> rest, held_out = hm.data.split_off(table, 0.1, seed=0)
         >>> rest.train.shape, held_out.shape
         ((18, 20), (2, 20))
     """

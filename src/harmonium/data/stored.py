@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Integer
 
-from .._numerics import from_numpy
-from ..checks import as_array
+from .._base.checks import as_array
+from .._base.numerics import from_numpy
 from ..errors import InputError
 from .parts import extremes, holds_only, parts_of
 

@@ -16,7 +16,7 @@ import numpy as np
 from jax.dtypes import canonicalize_dtype
 from jaxtyping import Array, PRNGKeyArray
 
-from ..checks import described, positive_integer
+from .._base.checks import described, positive_integer
 from ..errors import InputError, count_of
 from ..layers import AbstractLayer
 from .block_files import source_of_files

@@ -46,7 +46,7 @@ class Table:
 
     Example:
         >>> rows = hm.bars_and_stripes(2)
-        >>> table = hm.as_table(rows, name="small", image_shape=(2, 2), exhaustive=True)
+        >>> table = hm.data.as_table(rows, name="small", image_shape=(2, 2), exhaustive=True)
         >>> table.train.shape, table.kind, table.is_discrete
         ((8, 4), 'binary', True)
         >>> table.notes

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
-from ..statistics import effective_size
+from .._base.statistics import effective_size
 
 D = TypeVar("D")  # rows in memory, a `Dataset`
 NO_END = 2**31 - 1  # counts of updates are 32-bit integers

@@ -81,7 +81,7 @@ def observables(
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
-        >>> m = hm.observables(rbm, jnp.ones((8, 4)))["hidden_magnetisation"]
+        >>> m = hm.diagnostics.observables(rbm, jnp.ones((8, 4)))["hidden_magnetisation"]
         >>> m.shape, round(float(m[0]), 3)
         ((8,), 0.75)
     """

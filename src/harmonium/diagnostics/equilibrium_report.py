@@ -11,13 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from .._html import table
-from ..checks import checked_key, positive_integer
+from .._base.checks import checked_key, positive_integer
+from .._base.html import table
+from .._base.statistics import same_distribution
 from ..errors import InputError
 from ..gradients import AbstractGradient
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud, Gibbs
-from ..statistics import same_distribution
 from .base import Mixing, count
 from .chain_observables import Directions, observables, slow_directions
 from .relaxation import mixing as measured

@@ -11,15 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from .._numerics import from_numpy
-from ..checks import checked_key, positive_integer
+from .._base.checks import checked_key, positive_integer
+from .._base.numerics import from_numpy
+from .._base.sharding import clock
+from .._base.statistics import same_distribution
 from ..data import Dataset
 from ..errors import InputError, NotFiniteError
-from ..missing.marginal import completed, with_missing
+from ..likelihood.missing.marginal import completed, with_missing
 from ..rbm import RBM, checked_rbm
 from ..samplers import AbstractSampler, Gibbs
-from ..sharding import clock
-from ..statistics import same_distribution
 from .autocorrelation import estimates, relaxation_bound, relaxation_of
 from .base import Mixing
 from .chain_observables import names_watched, slow_directions, watch
@@ -153,7 +153,7 @@ def trace(
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
-        >>> trace = hm.trace(rbm, key=jax.random.key(0), sweeps=100, every=10)
+        >>> trace = hm.diagnostics.trace(rbm, key=jax.random.key(0), sweeps=100, every=10)
         >>> trace["free_energy"].shape  # chains, draws
         (64, 10)
     """
@@ -220,7 +220,7 @@ class _Run:
         if not np.isfinite(self.parts[-1]).all():
             raise NotFiniteError(
                 f"Chains of {self.rbm}: observables are not finite after {self.sweeps:,} sweeps;"
-                " the model diverged, or its Z is not finite (see hm.finite_z)."
+                " the model diverged, or its Z is not finite (see hm.likelihood.finite_z)."
             )
         if self.thinned and sum(map(len, self.parts)) >= MOST_RECORDS:
             self.parts = [self.records()[1::2]]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks import checked_rows
+from .._base.checks import checked_rows
 from ..errors import InputError
 from .moments import check_codes, cumulants, groups, pearson, variables_of
 

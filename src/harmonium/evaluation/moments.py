@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from ..checks import positive_integer
+from .._base.checks import positive_integer
 from ..errors import InputError
 from ..layers import AbstractLayer
 

@@ -11,7 +11,7 @@ from jaxtyping import Array
 from ..data.parts import in_parts
 from ..errors import InputError
 from ..rbm import RBM
-from ..single_site import PROPOSALS_AT_ONCE, neighbours_of, unit_surprisals
+from ..samplers.single_site import PROPOSALS_AT_ONCE, neighbours_of, unit_surprisals
 
 
 def pseudo_log_likelihoods(rbm: RBM, rows: Any) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks import checked_beside, checked_rows, positive_integer
+from .._base.checks import checked_beside, checked_rows, positive_integer
 from ..errors import InputError
 from .base import Quality, Score
 from .moments import (

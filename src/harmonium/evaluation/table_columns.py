@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._numerics import from_numpy
-from ..checks import checked_key
+from .._base.checks import checked_key
+from .._base.numerics import from_numpy
 from ..data.parts import rows_at_once
+from ..inference import Imputation, impute
 from ..layers.capabilities import variance_given
-from ..missing import Imputation, impute
 from ..rbm import RBM
 from ..tables import Columns, RawColumn
 
@@ -41,7 +41,8 @@ class CellScores(NamedTuple):
         message: a sentence that says so, or what is wrong.
 
     Example:
-        >>> scores = hm.CellScores(np.log([[0.25, 0.5]]), [np.array(["cat"]), np.array(["long"])])
+        >>> guesses = [np.array(["cat"]), np.array(["long"])]
+        >>> scores = hm.evaluation.CellScores(np.log([[0.25, 0.5]]), guesses)
         >>> scores.converged, scores.message
         (True, 'Converged: no cell is missing beside one that is scored.')
     """
@@ -68,7 +69,8 @@ class ColumnScore(NamedTuple):
         spread: the standard deviation of the cells; else None.
 
     Example:
-        >>> fur = hm.ColumnScore("fur", "category", 3, -0.59, 0.1, -0.64, 0.667, 0.667, None, None)
+        >>> figures = (3, -0.59, 0.1, -0.64, 0.667, 0.667, None, None)
+        >>> fur = hm.evaluation.ColumnScore("fur", "category", *figures)
         >>> fur.log_p > fur.alone, fur.correct > fur.commonest  # against the column by itself
         (True, False)
     """
@@ -113,7 +115,7 @@ def cell_scores(
         >>> columns = columns_of(frame)  # as hm.open_source("pets.csv").columns
         >>> rbm = hm.RBM(columns.layer, hm.Bernoulli(1), np.log([[3.0], [3.0]]))
         >>> codes = columns.encode(frame, "rows")
-        >>> scores = hm.cell_scores(rbm, columns, codes, key=jax.random.key(0))
+        >>> scores = hm.evaluation.cell_scores(rbm, columns, codes, key=jax.random.key(0))
         >>> print(scores.log_p[:2].round(3))  # log 2/6 and log 10/14
         [[-1.099 -1.099]
          [-0.336 -0.336]]
@@ -172,7 +174,8 @@ def column_scores(
         >>> columns = columns_of(frame)
         >>> rbm = hm.RBM(columns.layer, hm.Bernoulli(1), np.log([[3.0], [3.0]]))
         >>> codes = columns.encode(frame, "rows")
-        >>> pet, fur = hm.column_scores(rbm, columns, codes, codes, key=jax.random.key(0))
+        >>> key = jax.random.key(0)
+        >>> pet, fur = hm.evaluation.column_scores(rbm, columns, codes, codes, key=key)
         >>> round(float(fur.log_p), 3), round(float(fur.alone), 3)  # given the pet, and by itself
         (-0.591, -0.64)
     """
@@ -354,8 +357,9 @@ def unexpected(
         >>> pet, fur = np.array(["cat", "dog"], object), np.array(["long", "short"], object)
         >>> frame = Frame((RawColumn("pet", pet), RawColumn("fur", fur)))
         >>> columns = columns_of(frame)
-        >>> scores = hm.CellScores(np.log([[0.25, 0.5], [0.75, 0.5]]), guesses=[pet, fur])
-        >>> [[name for name, _ in row] for row in hm.unexpected(scores, columns)]
+        >>> log_p = np.log([[0.25, 0.5], [0.75, 0.5]])
+        >>> scores = hm.evaluation.CellScores(log_p, guesses=[pet, fur])
+        >>> [[name for name, _ in row] for row in hm.evaluation.unexpected(scores, columns)]
         [['pet'], []]
     """
     names = [column.name for column in columns.modelled]

@@ -11,12 +11,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from .._base.sharding import summed_over_rows
 from ..errors import InputError
 from ..layers import AbstractLayer
 from ..layers.capabilities import correlated
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
-from ..sharding import summed_over_rows
 
 USUAL_RATE = 0.1
 BOTH_WIDE = 4.0  # s_v s_h of a model with one layer of ±1 units, the other of 0 and 1
@@ -32,8 +32,8 @@ class PhaseInfo(NamedTuple):
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
-        >>> data = hm.Cloud.uniform(jnp.array([[0.0, 1.0], [1.0, 1.0]]))
-        >>> grads, info = hm.cloud_gradient(rbm, data, data)
+        >>> data = hm.samplers.Cloud.uniform(jnp.array([[0.0, 1.0], [1.0, 1.0]]))
+        >>> grads, info = hm.gradients.cloud_gradient(rbm, data, data)
         >>> info.visible_mean.tolist(), info.hidden_mean.shape, float(info.gap)
         ([0.5, 1.0], (2,), 0.0)
     """
@@ -197,8 +197,9 @@ def free_energy_gap(rbm: RBM, data: Cloud, model: Cloud) -> Float[Array, ""]:
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[0.0]], [1.0], [0.0])  # F(v) = −v − log 2
-        >>> data, model = (hm.Cloud.uniform(jnp.array(v)) for v in ([[1.0], [1.0]], [[0.0], [1.0]]))
-        >>> float(hm.free_energy_gap(rbm, data, model))
+        >>> data = hm.samplers.Cloud.uniform(jnp.array([[1.0], [1.0]]))
+        >>> model = hm.samplers.Cloud.uniform(jnp.array([[0.0], [1.0]]))
+        >>> float(hm.gradients.free_energy_gap(rbm, data, model))
         -0.5
     """
     return mean_free_energy(rbm, data) - mean_free_energy(rbm, model)
@@ -209,8 +210,8 @@ def mean_free_energy(rbm: RBM, cloud: Cloud) -> Float[Array, ""]:
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[0.0]], [1.0], [0.0])  # F(v) = −v − log 2
-        >>> cloud = hm.Cloud.uniform(jnp.array([[0.0], [1.0]]))
-        >>> round(float(hm.mean_free_energy(rbm, cloud)), 3)
+        >>> cloud = hm.samplers.Cloud.uniform(jnp.array([[0.0], [1.0]]))
+        >>> round(float(hm.gradients.mean_free_energy(rbm, cloud)), 3)
         -1.193
     """
     states, weights, _ = jax.lax.stop_gradient(cloud)
@@ -222,8 +223,9 @@ def cloud_gradient(rbm: RBM, data: Cloud, model: Cloud) -> tuple[RBM, PhaseInfo]
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[0.0]], [0.0], [0.0])
-        >>> data, model = (hm.Cloud.uniform(jnp.array(v)) for v in ([[1.0], [1.0]], [[0.0], [1.0]]))
-        >>> grads, info = hm.cloud_gradient(rbm, data, model)
+        >>> data = hm.samplers.Cloud.uniform(jnp.array([[1.0], [1.0]]))
+        >>> model = hm.samplers.Cloud.uniform(jnp.array([[0.0], [1.0]]))
+        >>> grads, info = hm.gradients.cloud_gradient(rbm, data, model)
         >>> grads.visible.bias.tolist(), grads.weights.tolist()  # ⟨v⟩ and ⟨vh⟩ of model − data
         ([-0.5], [[-0.25]])
     """

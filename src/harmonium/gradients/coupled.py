@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from ..checks import positive_integer
+from .._base.checks import positive_integer
 from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..samplers import Cloud

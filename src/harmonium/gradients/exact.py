@@ -6,7 +6,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray
 
 from ..errors import InputError
-from ..partition_function.enumerated import chunk_of_states, chunk_plan, enumerable, partial_log_z
+from ..likelihood.partition_function.enumerated import (
+    chunk_of_states,
+    chunk_plan,
+    enumerable,
+    partial_log_z,
+)
 from ..rbm import RBM
 from ..samplers import Cloud
 from .base import About, AbstractGradient, Estimate, mean_free_energy, phase_info
@@ -23,7 +28,7 @@ class Exact(AbstractGradient):
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
         >>> method, key = hm.Exact(), jax.random.key(0)
-        >>> batch = hm.Cloud.uniform(jnp.array([[1.0, 1.0]]))
+        >>> batch = hm.samplers.Cloud.uniform(jnp.array([[1.0, 1.0]]))
         >>> grads, _, info = method.estimate(rbm, batch, method.init(rbm, batch, key=key), key=key)
         >>> round(float(info.gap), 3), round(-hm.log_likelihood(rbm, [[1, 1]]).value, 3)
         (0.931, 0.931)

@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from .._host import call_python
-from ..checks import positive_integer
+from .._base.checks import positive_integer
+from .._base.host import call_python
+from .._base.parameters import map_parameters
 from ..errors import InputError, input_error
 from ..io.convert.annealers import Terms, quadratic_of, terms_of
 from ..io.convert.base import optional
-from ..parameters import map_parameters
 from ..rbm import RBM
 from ..samplers import Cloud
 from .base import About, AbstractGradient, PhaseInfo, Status, cloud_gradient

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
-from ..checks import positive_integer
+from .._base.checks import positive_integer
 from ..errors import InputError
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud

@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..checks import positive_integer
+from .._base.checks import positive_integer
+from .._base.statistics import effective_size, log_mean_exp, resampled
 from ..errors import InputError
 from ..path import Heating
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
-from ..statistics import effective_size, log_mean_exp, resampled
 from .base import About, AbstractGradient, PhaseInfo, Status, check_sampler, cloud_gradient
 
 

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._numerics import product
-from ..checks import positive_integer
+from .._base.checks import positive_integer
+from .._base.numerics import product
 from ..errors import InputError
 from ..layers import AbstractLayer
 from ..layers.capabilities import has_independent_units
@@ -54,7 +54,7 @@ class MeanField(AbstractGradient):
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
-        >>> batch, key = hm.Cloud.uniform(jnp.array([[1.0, 1.0]])), jax.random.key(0)
+        >>> batch, key = hm.samplers.Cloud.uniform(jnp.array([[1.0, 1.0]])), jax.random.key(0)
         >>> tap = hm.MeanField(solutions=4, iterations=50)
         >>> _, _, info = tap.estimate(rbm, batch, tap.init(rbm, batch, key=key), key=key)
         >>> round(float(info.gap), 3), round(-hm.log_likelihood(rbm, [[1, 1]]).value, 3)  # −log p

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..checks import positive_integer
+from .._base.checks import positive_integer
 from ..errors import InputError
-from ..missing.marginal import (
+from ..likelihood.missing.marginal import (
     QUICK_SUMS,
     Limits,
     Posterior,
@@ -66,7 +66,7 @@ class Marginal(AbstractGradient):
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
         >>> method, key = hm.Marginal(hm.Exact()), jax.random.key(0)
-        >>> batch = hm.Cloud.uniform(jnp.array([[1.0, jnp.nan]]))
+        >>> batch = hm.samplers.Cloud.uniform(jnp.array([[1.0, jnp.nan]]))
         >>> _, _, info = method.estimate(rbm, batch, method.init(rbm, batch, key=key), key=key)
         >>> round(float(info.gap), 3)  # −log p(v_0 = 1)
         0.708

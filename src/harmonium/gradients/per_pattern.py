@@ -6,9 +6,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
-from .._numerics import product
+from .._base.numerics import product
 from ..layers import Masked
-from ..missing.marginal import missing_units
+from ..likelihood.missing.marginal import missing_units
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
 from .base import About, AbstractGradient, Estimate, Status, check_sampler, contrasted
@@ -36,7 +36,7 @@ class PerPattern(AbstractGradient):
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
-        >>> batch = hm.Cloud.uniform(jnp.array([[1.0, jnp.nan]]))
+        >>> batch = hm.samplers.Cloud.uniform(jnp.array([[1.0, jnp.nan]]))
         >>> method = hm.PerPattern(hm.Gibbs(1))
         >>> grads, _, _ = method.estimate(rbm, batch, (), key=jax.random.key(0))
         >>> grads.weights[1].tolist()  # of the missing unit

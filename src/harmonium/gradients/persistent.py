@@ -6,12 +6,12 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
-from ..checks import positive_integer
+from .._base.checks import positive_integer
+from .._base.statistics import resampled
 from ..layers import AbstractLayer
 from ..layers.capabilities import has_independent_units, lengths_of, takes_lengths
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
-from ..statistics import resampled
 from .base import (
     About,
     AbstractGradient,

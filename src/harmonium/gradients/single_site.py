@@ -14,7 +14,7 @@ from ..layers import AbstractLayer
 from ..layers.capabilities import proposals_from
 from ..rbm import RBM
 from ..samplers import Cloud
-from ..single_site import Neighbours, neighbours_of, unit_surprisals, units_of_proposals
+from ..samplers.single_site import Neighbours, neighbours_of, unit_surprisals, units_of_proposals
 from .base import About, AbstractGradient, Estimate, phase_info
 
 
@@ -26,12 +26,12 @@ class AbstractSingleSite(AbstractGradient):
     learned.
 
     Example:
-        >>> class Flow(hm.AbstractSingleSite):
+        >>> class Flow(hm.gradients.AbstractSingleSite):
         ...     title = "flow"
         ...     def of_rows(self, found):
         ...         return jnp.exp(0.5 * found.log_odds).sum(0)
         >>> free = hm.RBM.from_arrays(np.zeros((2, 2)), [0.0, 0.0], [0.0, 0.0])
-        >>> batch = hm.Cloud.uniform(jnp.array([[1.0, 1.0]]))
+        >>> batch = hm.samplers.Cloud.uniform(jnp.array([[1.0, 1.0]]))
         >>> _, _, info = Flow().estimate(free, batch, (), key=jax.random.key(0))
         >>> float(info.gap)  # two neighbours, as likely as the row
         2.0
@@ -77,7 +77,7 @@ class PseudoLikelihood(AbstractSingleSite):
 
     Example:
         >>> free = hm.RBM.from_arrays(np.zeros((2, 2)), [0.0, 0.0], [0.0, 0.0])
-        >>> batch = hm.Cloud.uniform(jnp.array([[1.0, 1.0]]))
+        >>> batch = hm.samplers.Cloud.uniform(jnp.array([[1.0, 1.0]]))
         >>> _, _, info = hm.PseudoLikelihood().estimate(free, batch, (), key=jax.random.key(0))
         >>> round(float(info.gap), 3)  # 2 log 2
         1.386
@@ -108,7 +108,7 @@ class Discriminative(AbstractSingleSite):
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
-        >>> batch = hm.Cloud.uniform(jnp.array([[1.0, 1.0]]))  # the label comes last
+        >>> batch = hm.samplers.Cloud.uniform(jnp.array([[1.0, 1.0]]))  # the label comes last
         >>> method = hm.Discriminative()
         >>> _, _, info = method.estimate(rbm, batch, (), key=jax.random.key(0))
         >>> round(float(info.gap), 3)  # −log p(v_1 = 1 | v_0 = 1)
@@ -157,7 +157,7 @@ class RatioMatching(AbstractSingleSite):
 
     Example:
         >>> free = hm.RBM.from_arrays(np.zeros((2, 2)), [0.0, 0.0], [0.0, 0.0])
-        >>> batch = hm.Cloud.uniform(jnp.array([[1.0, 1.0]]))
+        >>> batch = hm.samplers.Cloud.uniform(jnp.array([[1.0, 1.0]]))
         >>> _, _, info = hm.RatioMatching().estimate(free, batch, (), key=jax.random.key(0))
         >>> float(info.gap)  # (1 − ½)² for each of two units
         0.5
@@ -183,7 +183,7 @@ class ProbabilityFlow(AbstractSingleSite):
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
-        >>> batch = hm.Cloud.uniform(jnp.array([[1.0, 1.0]]))
+        >>> batch = hm.samplers.Cloud.uniform(jnp.array([[1.0, 1.0]]))
         >>> _, _, info = hm.ProbabilityFlow().estimate(rbm, batch, (), key=jax.random.key(0))
         >>> energies = hm.free_energies(rbm, np.array([[1, 1], [0, 1], [1, 0]]))
         >>> flow = np.exp((energies[0] - energies[1:]) / 2).sum()  # to the two neighbours of (1, 1)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax.scipy.special import ndtri
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from ..checks import positive_integer
+from .._base.checks import positive_integer
 from ..errors import InputError
 from ..layers import AbstractLayer
 from ..path import AbstractPath, Heating, History
@@ -58,9 +58,10 @@ class AbstractLadder(AbstractGradient):
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
-        >>> method, batch = hm.Trajectory(models=12, chains=5), hm.Cloud.uniform(jnp.ones((1, 2)))
+        >>> method = hm.Trajectory(models=12, chains=5)
+        >>> batch = hm.samplers.Cloud.uniform(jnp.ones((1, 2)))
         >>> state = method.init(rbm, batch, key=jax.random.key(0))
-        >>> isinstance(method, hm.AbstractLadder), state.replicas.v.shape
+        >>> isinstance(method, hm.gradients.AbstractLadder), state.replicas.v.shape
         (True, (12, 5, 2))
         >>> int(method.metrics(state)["ladder"])  # the base and the present model
         2

@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 
-from .._files import inside
+from .._base.files import inside
 from ..errors import InputError, ModelFileError
 from ..rbm import RBM
 from .convert.base import checked_model, short

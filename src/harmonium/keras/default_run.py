@@ -122,7 +122,7 @@ class DefaultRun(keras.callbacks.Callback):
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Set the penalty that the number of rows calls for."""
-        from .._threefry import key_of
+        from .._base.threefry import key_of
         from ..training.tracking import Tracker
 
         self.began = time.perf_counter()
@@ -172,9 +172,9 @@ class DefaultRun(keras.callbacks.Callback):
 
         That tracked during the run can be far off where its chains miss modes of the model.
         """
-        from .._threefry import key_of
+        from .._base.threefry import key_of
         from ..errors import NotFiniteError
-        from ..likelihood import log_likelihood
+        from ..likelihood.scoring import log_likelihood
 
         seconds = max(LEAST_SECONDS, PART_OF_TIME * (time.perf_counter() - self.began))
         key = key_of((self.model.seed or 0) + 1)

@@ -10,7 +10,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, Integer
 
-from .._numerics import from_numpy, product
+from .._base.numerics import from_numpy, product
 from ..errors import InputError
 
 # What layers take and return. States and inputs have the same shape: one number for each column.

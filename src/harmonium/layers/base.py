@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._numerics import from_numpy
+from .._base.numerics import from_numpy
+from .._base.parameters import data_in
 from ..errors import InputError
-from ..parameters import data_in
 from .arrays import Columns, Rows, RowWeights, Units, derivatives_of_means
 from .coding import AbstractCoding, validated
 
@@ -34,7 +34,7 @@ class AbstractLayer(eqx.Module):
     Every array is a natural parameter: the energy is affine in the arrays, and their domain is
     convex. Therefore any average of two layers of one type is a layer too. An array that is not a
     parameter, such as the values at which units are held, is declared with `data_field` of
-    `harmonium.parameters`: it stays as it is.
+    `harmonium._base.parameters`: it stays as it is.
 
     States are arrays of shape (..., size): batch axes first, then `size` columns. A unit may own
     several columns (a Potts unit has one for each of its states); `n_units` counts the units. Rows

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._numerics import softplus
-from ..checks import positive_integer
+from .._base.checks import positive_integer
+from .._base.numerics import softplus
 from .arrays import Columns, Rows, RowWeights, Units, parameter, weighted_mean
 from .base import AbstractBiased
 from .coding import AbstractCoding, Numbers

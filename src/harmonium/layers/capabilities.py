@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
-from .._numerics import from_numpy
+from .._base.numerics import from_numpy
 from ..errors import InputError
 from .arrays import Columns, Proposals, derivatives_of_means
 from .base import AbstractLayer

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
-from .._numerics import from_numpy, product
+from .._base.numerics import from_numpy, product
 from ..errors import InputError
 from .arrays import Columns, Proposals, Rows, RowWeights, Units, parameter, weighted_mean
 from .coding import Codes

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
+from .._base.parameters import data_field
 from ..errors import InputError
-from ..parameters import data_field
 from .arrays import Columns, Units
 from .base import AbstractLayer
 from .capabilities import (
@@ -40,7 +40,7 @@ class AbstractPartial(AbstractBlocked, AbstractAffine):
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
         >>> visible = hm.condition(rbm, [[1.0, np.nan]]).visible
-        >>> isinstance(visible, hm.AbstractPartial), str(visible.layer)
+        >>> isinstance(visible, hm.layers.AbstractPartial), str(visible.layer)
         (True, 'Bernoulli(2)')
     """
 
@@ -132,7 +132,7 @@ class Clamped(AbstractPartial):
 
     Example:
         >>> known, values = jnp.array([True, False]), jnp.array([1.0, 0.0])
-        >>> layer = hm.Clamped(layer=hm.Bernoulli(2), known=known, values=values)
+        >>> layer = hm.layers.Clamped(layer=hm.Bernoulli(2), known=known, values=values)
         >>> layer.mean(jnp.zeros(2)).tolist()
         [1.0, 0.5]
     """
@@ -191,7 +191,7 @@ class Masked(AbstractPartial):
         present: which units are in the layer, shape (..., units).
 
     Example:
-        >>> layer = hm.Masked(layer=hm.Bernoulli(3), present=jnp.array([True, True, False]))
+        >>> layer = hm.layers.Masked(layer=hm.Bernoulli(3), present=jnp.array([True, True, False]))
         >>> round(float(layer.cgf(jnp.zeros(3))), 3)  # 2 log 2: two units are there
         1.386
     """

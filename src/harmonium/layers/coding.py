@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Integer
 
-from ..checks import as_array
+from .._base.checks import as_array
 from ..errors import InputError
 from .arrays import Columns, Units, places_in
 

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
-from .._numerics import below_sigmoid, chosen_states, softplus
-from ..checks import positive_integer
-from ..parameters import map_parameters
+from .._base.checks import positive_integer
+from .._base.numerics import below_sigmoid, chosen_states, softplus
+from .._base.parameters import map_parameters
 from .arrays import Columns, Proposals, Units, digits, parameter
 from .base import AbstractBiased
 from .capabilities import AbstractEnumerable

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer, PRNGKeyArray, Shaped
 
-from .._numerics import log_expm1, product, softplus
+from .._base.numerics import log_expm1, product, softplus
 from ..errors import InputError
 from .arrays import Columns, Rows, RowWeights, Units, parameter, weighted_mean
 from .capabilities import AbstractBlocked

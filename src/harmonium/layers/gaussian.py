@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._numerics import LOG_2PI, normals
-from ..checks import positive_integer
+from .._base.checks import positive_integer
+from .._base.numerics import LOG_2PI, normals
 from .arrays import (
     SMALLEST_PRECISION,
     Columns,

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._numerics import below_sigmoid, log_2cosh
-from ..checks import positive_integer
+from .._base.checks import positive_integer
+from .._base.numerics import below_sigmoid, log_2cosh
 from .arrays import Columns, Proposals, Rows, RowWeights, Units, parameter, weighted_mean
 from .base import AbstractBiased
 from .coding import AbstractCoding, Values

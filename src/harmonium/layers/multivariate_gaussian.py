@@ -10,9 +10,9 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
-from .._linalg import eigh, inverse_factor
-from .._numerics import LOG_2PI, normals
-from ..checks import positive_integer
+from .._base.checks import positive_integer
+from .._base.linalg import eigh, inverse_factor
+from .._base.numerics import LOG_2PI, normals
 from ..errors import InputError
 from .arrays import Columns, Rows, RowWeights, Units, parameter, weighted_mean
 from .base import AbstractBiased

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
-from .._numerics import chosen_states, product
-from ..checks import positive_integer
+from .._base.checks import positive_integer
+from .._base.numerics import chosen_states, product
 from ..errors import InputError
 from .arrays import Columns, Proposals, Rows, RowWeights, Units, digits, parameter, weighted_mean
 from .coding import EqualCodes

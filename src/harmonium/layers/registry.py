@@ -50,7 +50,7 @@ def register_layer(name: str, *, rows: str) -> Callable[[Layer], Layer]:
         InputError: a name that another type has, or an unknown coding of rows.
 
     Example:
-        >>> @hm.register_layer("ising", rows="spins")  # refused: choose another name
+        >>> @hm.layers.register_layer("ising", rows="spins")  # refused: choose another name
         ... class MySpins(hm.Ising):
         ...     pass
         Traceback (most recent call last):

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._numerics import log_half_line, mean_half_line, positive_normals, variance_half_line
-from ..checks import positive_integer
+from .._base.checks import positive_integer
+from .._base.numerics import log_half_line, mean_half_line, positive_normals, variance_half_line
 from .arrays import (
     SMALLEST_PRECISION,
     Columns,

@@ -10,10 +10,10 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
-from .._numerics import chosen_counts
-from ..checks import positive_integer
+from .._base.checks import positive_integer
+from .._base.numerics import chosen_counts
+from .._base.parameters import data_field
 from ..errors import InputError
-from ..parameters import data_field
 from .arrays import Columns, Rows, RowWeights, Units, parameter, weighted_mean
 from .base import AbstractBiased
 from .capabilities import AbstractBlocked, AbstractDocuments

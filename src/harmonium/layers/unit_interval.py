@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._numerics import log_interval, mean_interval, tilted_uniforms, variance_interval
-from ..checks import positive_integer
+from .._base.checks import positive_integer
+from .._base.numerics import log_interval, mean_interval, tilted_uniforms, variance_interval
 from .arrays import Columns, Rows, RowWeights, Units, bisected, parameter, weighted_mean
 from .base import AbstractBiased
 from .coding import AbstractCoding, Numbers

@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from .._base.statistics import log_mean_exp
 from ..errors import InputError
-from ..statistics import log_mean_exp
 from .base import BLUE, GREY, ORANGE, checked_numbers, histograms, label, legend_below, new_figure
 
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
-from ..checks import as_array, positive_integer
+from .._base.checks import as_array, positive_integer
 from ..errors import InputError
 from .base import COLORS, GREY, checked_numbers, label, legend_below, new_figure
 

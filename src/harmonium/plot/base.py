@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
-from ..checks import as_array
+from .._base.checks import as_array
 from ..errors import InputError
 from ..io.formats.base import write_whole
 

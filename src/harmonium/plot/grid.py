@@ -6,7 +6,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from ..checks import checked_rows
+from .._base.checks import checked_rows
 from .base import ImageShape, as_picture, checked_shape, draw_matrix, new_figure
 
 TALLEST = 12.0  # inches

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..checks import positive_integer
+from .._base.checks import positive_integer
 from ..rbm import RBM
 from .base import (
     TITLE,

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..checks import checked_pair
+from .._base.checks import checked_pair
 from ..errors import InputError
 from ..evaluation.moments import NUMERIC, Variables, check_codes, groups, pearson, variables_of
 from .base import BLUE, GREY, SMALL, evenly_spaced, label, new_figure

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 from matplotlib.figure import Figure
 
-from ..checks import checked_pair
+from .._base.checks import checked_pair
 from ..evaluation.moments import check_codes, principal_axes, variables_of
 from .base import BLUE, GREY, evenly_spaced, label, new_figure
 

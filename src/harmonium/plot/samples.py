@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..checks import checked_pair, positive_integer
+from .._base.checks import checked_pair, positive_integer
 from .base import (
     ImageShape,
     as_picture,

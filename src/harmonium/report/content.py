@@ -9,12 +9,12 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from .._base.sharding import fetched
 from ..errors import input_error
 from ..io.formats.native import described
-from ..likelihood import free_energies
+from ..likelihood.scoring import free_energies
 from ..rbm import RBM
 from ..sequences import Sites
-from ..sharding import fetched
 from ..tables import Columns
 from ..tables.base import AbstractPart
 from .encoding import encoded, halved

@@ -10,9 +10,9 @@ import jax
 import numpy as np
 
 from ..data import Dataset
+from ..inference.sampling import sample
 from ..io.formats.base import write_whole
 from ..rbm import RBM, checked_rbm
-from ..sampling import sample
 from ..sequences import Sites
 from ..tables import Columns
 from .content import MOST_ROWS, Rows, checked_shape, report_content
@@ -29,7 +29,7 @@ class Page(NamedTuple):
         height: pixels that it takes in a notebook; what is longer scrolls.
 
     Example:
-        >>> hm.Page("<!doctype html>").text
+        >>> hm.report.Page("<!doctype html>").text
         '<!doctype html>'
     """
 

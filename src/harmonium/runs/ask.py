@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .._threefry import key_of
-from ..evaluation import Answer, ask
-from ..evaluation.questions import FEWEST_CHAINS
+from .._base.threefry import key_of
+from ..inference import Answer, ask
+from ..inference.questions import FEWEST_CHAINS
 from ..io.storage import load
 from .folder import RunFolder
 from .options import check_count, check_seed

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .._files import reason_of
+from .._base.files import reason_of
+from .._base.processes import by_first
+from .._base.sharding import clock
 from ..errors import input_error
-from ..processes import by_first
 from ..rbm import RBM
-from ..sharding import clock
 from ..training import Fit, Report, TrainState
 from .folder import MODEL, RunFolder
 from .prepare import Prepared

@@ -8,12 +8,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .._files import inside
+from .._base.files import inside
+from .._base.processes import by_first, is_first
+from .._base.sharding import fetched
 from ..errors import ModelFileError, input_error
 from ..io.formats.base import sync_folder
 from ..io.formats.native import load_tree, read_header, save_tree
-from ..processes import by_first, is_first
-from ..sharding import fetched
 from ..training import TrainState
 
 CHECKPOINTS = "checkpoints"

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..data.parts import parts_of
 from ..errors import input_error
-from ..partition_function.enumerated import enumerable
+from ..likelihood.partition_function.enumerated import enumerable
 from ..rbm import RBM
 
 

@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._threefry import key_of
+from .._base.statistics import effective_size
+from .._base.threefry import key_of
 from ..data import Dataset
 from ..errors import count_of, input_error
 from ..io.formats.base import write_whole
 from ..io.storage import load
 from ..layers.capabilities import takes_lengths
-from ..likelihood import Automatic, free_energies
-from ..partition_function.annealed import Annealed
-from ..partition_function.by_length import lengths_of_rows, log_z_of_rows
+from ..likelihood.partition_function.annealed import Annealed
+from ..likelihood.partition_function.by_length import lengths_of_rows, log_z_of_rows
+from ..likelihood.scoring import Automatic, free_energies
 from ..rbm import RBM
 from ..report import page_of
-from ..statistics import effective_size
 from .folder import RunFolder
 from .jsonable import jsonable
 from .leftovers import is_run, trials_in

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..couplings import contact_scores, effective_couplings
+from ..analysis.couplings import contact_scores, effective_couplings
 from ..errors import input_error
 from ..io.storage import load
 from ..plot import contact_map

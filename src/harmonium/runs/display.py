@@ -14,8 +14,8 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.segment import Segment
 from rich.text import Text
 
+from .._base.sharding import clock as common_clock
 from ..errors import printable, printable_lines
-from ..sharding import clock as common_clock
 from ..training import Report
 from ..training.progress import clock
 

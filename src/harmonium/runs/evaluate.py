@@ -9,8 +9,8 @@ from typing import Any
 
 from ..errors import NotFiniteError
 from ..io.storage import load
-from ..partition_function import finite_z
-from ..partition_function.enumerated import LARGEST_LOG2_STATES
+from ..likelihood.partition_function import finite_z
+from ..likelihood.partition_function.enumerated import LARGEST_LOG2_STATES
 from ..rbm import RBM
 from .checks import refuse_many_states
 from .display import Display

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .._files import reason_of
+from .._base.files import reason_of
 from ..errors import HarmoniumError
 
 DEBUG = "HARMONIUM_DEBUG"

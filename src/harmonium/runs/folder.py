@@ -13,11 +13,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
-from .._files import inside, parsed_json
+from .._base.files import inside, parsed_json
+from .._base.processes import by_first
 from ..errors import InputError, ModelFileError, input_error
 from ..io.formats.base import write_new, write_whole
 from ..io.storage import MODEL, format_to_write
-from ..processes import by_first
 from ..rbm import RBM
 from ..sequences import Sites
 from ..tables import Columns

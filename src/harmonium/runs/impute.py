@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .._threefry import key_of
+from .._base.threefry import key_of
 from ..data.readers import read_frame
+from ..inference import impute
 from ..io.storage import load
-from ..missing import impute
 from ..tables import Columns, Frame, RawColumn
 from ..tables.writing import SUFFIXES
 from .folder import RunFolder

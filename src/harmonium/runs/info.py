@@ -10,13 +10,13 @@ from typing import Any
 import jax
 import numpy as np
 
+from .._base.sharding import fetched
+from ..analysis import hidden_in_words
 from ..data.sources import open_source
 from ..data.table import describe
 from ..errors import HarmoniumError
-from ..evaluation import hidden_in_words
 from ..io.storage import holds_model, load
 from ..rbm import RBM
-from ..sharding import fetched
 from ..tables import Columns
 from .checks import states_to_sum
 from .display import nats

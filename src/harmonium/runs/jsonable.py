@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .._files import bytes_of, parsed_json, parser_errors
+from .._base.files import bytes_of, parsed_json, parser_errors
 
 
 def jsonable(value: Any) -> Any:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..analysis.gauge import zero_sum
 from ..data.parts import in_parts
-from ..gauge import zero_sum
 from ..io.storage import load
 from ..plot import weight_logos
 from ..plot.base import save_figure

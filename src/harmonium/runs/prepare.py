@@ -9,20 +9,17 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 import numpy as np
 
-from .._threefry import key_of
+from .._base.processes import are_several, check_same
+from .._base.sharding import HIDDEN, ROWS, size_of_axis
+from .._base.threefry import key_of
 from ..data import Dataset, Stream
 from ..data.sources import named_units
 from ..data.splits import USUAL_FRACTION
 from ..errors import input_error
 from ..gradients import AbstractGradient
 from ..gradients.exact import LARGEST_LOG2_STATES
-from ..initialization import initialize
 from ..layers import AbstractLayer
-from ..precision import SHORT
-from ..processes import are_several, check_same
 from ..rbm import RBM
-from ..sharding import HIDDEN, ROWS, size_of_axis
-from ..standardize import Standardization, standardization
 from ..tables import Columns
 from ..training import Huber, Recipe, TrainState, method_named
 from ..training.arguments import Plan, plan_run
@@ -32,6 +29,9 @@ from ..training.optimizers import averaged_model
 from ..training.penalties import AbstractPenalty
 from ..training.start import first_state
 from ..training.tracking import Tracker
+from ..transforms.initialization import initialize
+from ..transforms.precision import SHORT
+from ..transforms.standardize import Standardization, standardization
 from .checks import refuse_many_states
 from .config import USUAL, RunConfig
 from .options import LARGEST_COUNT, ROWS_TO_START_FROM

@@ -9,17 +9,17 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._threefry import key_of
+from .._base.processes import by_first
+from .._base.threefry import key_of
+from ..analysis import tree_log_likelihood
 from ..errors import InputError, NotFiniteError, count_of, input_error
-from ..evaluation import tree_log_likelihood
+from ..inference.sampling import drawn_rows
 from ..io.formats.base import write_whole
 from ..io.storage import load
-from ..processes import by_first
 from ..rbm import RBM
 from ..report import Rows as Shown
 from ..report import page_of, report_content
 from ..report.content import baseline
-from ..sampling import drawn_rows
 from .config import RunConfig
 from .display import Display
 from .folder import MODEL, REPORT, RunFolder

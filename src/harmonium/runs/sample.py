@@ -13,21 +13,21 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from .._threefry import key_of
+from .._base.threefry import key_of
 from ..data.readers import read_file, read_frame
 from ..errors import HarmoniumError, NotFiniteError, input_error
+from ..inference.sampling import drawn_rows
 from ..io.formats.base import write_whole
 from ..io.storage import load
 from ..plot import image_grid
 from ..plot.base import save_figure
 from ..rbm import RBM
-from ..sampling import drawn_rows
 from ..sequences import Sites
-from ..sharpen import sharpened
 from ..tables import Columns, Frame
 from ..tables.conditions import Conditions
 from ..tables.text_format import TextFormat
 from ..tables.writing import SUFFIXES as TEXT
+from ..transforms.sharpen import sharpened
 from .checks import refuse_misfit
 from .folder import RunFolder
 from .leftovers import is_run

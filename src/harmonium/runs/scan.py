@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluation import single_changes
+from ..analysis import single_changes
 from ..io.storage import load
 from ..plot import mutation_map
 from ..plot.base import save_figure

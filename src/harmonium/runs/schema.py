@@ -13,7 +13,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from .._files import shortened
+from .._base.files import shortened
 from ..errors import ModelFileError, printable
 from .jsonable import read_json
 from .options import is_number

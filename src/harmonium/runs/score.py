@@ -9,16 +9,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._threefry import key_of
+from .._base.threefry import key_of
 from ..data import Dataset
 from ..errors import HarmoniumError, NotFiniteError
-from ..initialization import initialize
 from ..layers import AbstractLayer, Bernoulli
 from ..layers.capabilities import takes_lengths
-from ..likelihood import LogLikelihood, log_likelihood
-from ..partition_function.base import LogZ
+from ..likelihood.partition_function.base import LogZ
+from ..likelihood.scoring import LogLikelihood, log_likelihood
 from ..rbm import RBM
 from ..tables.writing import SUFFIXES
+from ..transforms.initialization import initialize
 from .folder import RunFolder
 from .options import (
     EVALUATION_SEED,

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from .._threefry import key_of
+from .._base.threefry import key_of
 from ..data import Dataset
 from ..errors import input_error
 from ..io.formats.base import write_whole
 from ..io.storage import load
-from ..likelihood import free_energies
+from ..likelihood.scoring import free_energies
 from ..sequences import RawAlignment, Sites, file_and_family, is_alignment, read_sequences
 from ..sequences.reading import FASTA
 from .folder import RunFolder

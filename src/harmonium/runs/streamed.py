@@ -6,7 +6,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from .._files import memory_there
+from .._base.files import memory_there
+from .._base.processes import from_first
 from ..data import Dataset, Stream, Table
 from ..data.block_files import files_named, is_in_blocks
 from ..data.builtin import BUILTIN
@@ -16,7 +17,6 @@ from ..data.readers import stem_of
 from ..data.sources import coding_of
 from ..data.splits import USUAL_FRACTION, note_on_levels
 from ..errors import count_of, input_error
-from ..processes import from_first
 from ..tables.text_format import TextFormat
 from .config import RunConfig
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .._files import parser_errors
+from .._base.files import parser_errors
 from ..errors import input_error
 from ..io.convert.base import optional
 from ..io.formats.base import write_new

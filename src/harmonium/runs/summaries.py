@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from .._base.statistics import log_mean_exp
 from ..errors import ModelFileError
-from ..likelihood import LogLikelihood
-from ..partition_function.base import LogZ
-from ..statistics import log_mean_exp
+from ..likelihood.partition_function.base import LogZ
+from ..likelihood.scoring import LogLikelihood
 from .schema import RESTORE, fits, read_record
 
 T = TypeVar("T")

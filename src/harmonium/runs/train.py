@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from .._threefry import key_of
+from .._base.processes import are_several, by_first, in_any
+from .._base.sharding import clock
+from .._base.signals import Asked
+from .._base.threefry import key_of
 from ..errors import InputError, NotFiniteError, input_error
-from ..likelihood import log_likelihood
-from ..processes import are_several, by_first, in_any
+from ..likelihood.scoring import log_likelihood
 from ..rbm import RBM
-from ..sharding import clock
-from ..signals import Asked
 from ..training import DivergenceWarning, Fit, PoorModelWarning, TrainState
 from ..training.cross_validation import will_cross_validate
 from ..training.loop import Callback, run_plan

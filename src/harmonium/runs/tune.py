@@ -14,14 +14,14 @@ from typing import IO, Any
 import jax
 from rich.console import Console
 
-from .._threefry import key_of
+from .._base.signals import Asked
+from .._base.threefry import key_of
 from ..errors import InputError, input_error
 from ..io.convert.base import optional
 from ..io.storage import load
-from ..likelihood import log_likelihood
-from ..precision import cores
-from ..signals import Asked
+from ..likelihood.scoring import log_likelihood
 from ..training import Report
+from ..transforms.precision import cores
 from .display import Display, nats
 from .ensemble import mean_of
 from .failures import failure_of

@@ -8,13 +8,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._threefry import key_of
+from .._base.threefry import key_of
 from ..data import Dataset
 from ..data.readers import read_frame
 from ..evaluation import cell_scores, unexpected
 from ..evaluation.table_columns import CellScores
 from ..io.storage import load
-from ..likelihood import free_energies
+from ..likelihood.scoring import free_energies
 from ..rbm import RBM
 from ..tables import Columns, Frame
 from .display import Display, nats

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._files import bytes_of, unzipped
+from .._base.files import bytes_of, unzipped
 from ..data.readers import cells_of
 from ..io.formats.base import write_whole
 from ..tables import Frame, RawColumn

@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
-from ..checks import positive_integer
+from .._base.checks import positive_integer
+from .._base.statistics import effective_size
 from ..errors import InputError
 from ..path import AbstractPath, path_to
 from ..rbm import RBM
-from ..statistics import effective_size
 from .base import AbstractSampler
 
 Number = Float[Array, ""] | float
@@ -25,9 +25,9 @@ class Annealing(NamedTuple):
         log_weights: log of each chain's importance weight so far, shape (n,), nats.
 
     Example:
-        >>> weights = jnp.array([1.0, 3.0])
-        >>> chains = hm.Annealing(v=jnp.array([[0.0], [1.0]]), log_weights=jnp.log(weights))
-        >>> jax.nn.softmax(chains.log_weights).round(2).tolist()  # each chain's share
+        >>> v = jnp.array([[0.0], [1.0]])
+        >>> chains = hm.samplers.Annealing(v=v, log_weights=jnp.log(jnp.array([1.0, 3.0])))
+        >>> jax.nn.softmax(chains.log_weights).round(2).tolist()  # the weight of each chain
         [0.25, 0.75]
     """
 
@@ -67,9 +67,9 @@ def anneal(
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
-        >>> path, key = hm.Heating.from_neutral(rbm), jax.random.key(0)
-        >>> begun = hm.start_annealing(path, 1_000, key=key)
-        >>> chains = hm.anneal(path, 0.0, 1.0, 50, begun, key=key)
+        >>> path, key = hm.path.Heating.from_neutral(rbm), jax.random.key(0)
+        >>> begun = hm.samplers.start_annealing(path, 1_000, key=key)
+        >>> chains = hm.samplers.anneal(path, 0.0, 1.0, 50, begun, key=key)
         >>> found = path.log_z_of_base + jnp.log(jnp.exp(chains.log_weights).mean())
         >>> bool(abs(found - hm.log_z(rbm).value) < 0.1)
         True
@@ -96,8 +96,9 @@ def start_annealing(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> An
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
-        >>> begun = hm.start_annealing(hm.Heating.from_neutral(rbm), 3, key=jax.random.key(0))
-        >>> begun.v.shape, begun.log_weights.tolist()
+        >>> path = hm.path.Heating.from_neutral(rbm)
+        >>> chains = hm.samplers.start_annealing(path, 3, key=jax.random.key(0))
+        >>> chains.v.shape, chains.log_weights.tolist()
         ((3, 2), [0.0, 0.0, 0.0])
     """
     layer = path.at(0.0).visible

@@ -23,7 +23,7 @@ class Cloud(NamedTuple):
             the number of rows or more where there is none; None if unknown.
 
     Example:
-        >>> cloud = hm.Cloud.uniform(jnp.array([[0.0, 1.0], [1.0, 1.0]]))
+        >>> cloud = hm.samplers.Cloud.uniform(jnp.array([[0.0, 1.0], [1.0, 1.0]]))
         >>> cloud.weights.tolist(), cloud.mean_of(cloud.states).tolist()
         ([0.5, 0.5], [0.5, 1.0])
     """
@@ -54,7 +54,7 @@ class AbstractSampler(eqx.Module):
     random key.
 
     Example:
-        >>> class Sweeps(hm.AbstractSampler):
+        >>> class Sweeps(hm.samplers.AbstractSampler):
         ...     def init(self, rbm, v, *, key):
         ...         return v
         ...     def step(self, rbm, v, *, key):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._base.sharding import fetched
 from ..errors import NotFiniteError
 from ..layers.capabilities import curvature
 from ..rbm import RBM
-from ..sharding import fetched
 
 UNCONFINED = (
     "Z is not known to be finite. Its continuous units are not confined: the matrix of their"
@@ -25,7 +25,7 @@ def finite_z(rbm: RBM) -> bool:
     Example:
         >>> weak = hm.RBM(hm.Gaussian(1), hm.Gaussian(1), [[0.9]])
         >>> strong = hm.RBM(hm.Gaussian(1), hm.Gaussian(1), [[1.1]])
-        >>> hm.finite_z(weak), hm.finite_z(strong)
+        >>> hm.likelihood.finite_z(weak), hm.likelihood.finite_z(strong)
         (True, False)
     """
     curvatures = [np.asarray(curvature(layer)) for layer in (rbm.visible, rbm.hidden)]

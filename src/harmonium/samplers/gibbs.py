@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..checks import positive_integer
+from .._base.checks import positive_integer
 from ..rbm import RBM
 from .base import AbstractSampler
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from ..checks import checked_key, positive_integer
+from .._base.checks import checked_key, positive_integer
 from ..errors import InputError, NotFiniteError
 from ..rbm import RBM
 from .replica_exchange import ReplicaExchange
@@ -36,7 +36,8 @@ class LadderReport(NamedTuple):
         chains: number of independent columns of replicas.
 
     Example:
-        >>> report = hm.LadderReport(np.array([0.5, 0.7]), round_trips=12.0, steps=1_000, chains=64)
+        >>> acceptance = np.array([0.5, 0.7])
+        >>> report = hm.samplers.LadderReport(acceptance, round_trips=12.0, steps=1_000, chains=64)
         >>> round(report.barrier, 2), round(report.trips, 1)
         (0.8, 36.0)
         >>> print(report)  # doctest: +NORMALIZE_WHITESPACE
@@ -112,7 +113,7 @@ class LadderRun:
         if not (np.isfinite(part[0]).all() and np.isfinite(part[1]).all()):
             raise NotFiniteError(
                 f"Replicas of {self.rbm}: free energies are not finite; the model diverged, or"
-                " its Z is not finite (see hm.finite_z)."
+                " its Z is not finite (see hm.likelihood.finite_z)."
             )
         self.parts.append(part)
         self.steps += records * self.every
@@ -206,7 +207,8 @@ def ladder_report(
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
         >>> ladder = hm.ReplicaExchange(times=3)
-        >>> report = hm.ladder_report(rbm, ladder, key=jax.random.key(0), chains=8, steps=100)
+        >>> key = jax.random.key(0)
+        >>> report = hm.samplers.ladder_report(rbm, ladder, key=key, chains=8, steps=100)
         >>> report.models, bool(report.acceptance.min() > 0.5)
         (3, True)
     """
@@ -255,7 +257,7 @@ def adapted_ladder(
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
         >>> three, key = hm.ReplicaExchange(times=3), jax.random.key(0)
-        >>> ladder = hm.adapted_ladder(rbm, three, key=key, chains=8, rounds=1)
+        >>> ladder = hm.samplers.adapted_ladder(rbm, three, key=key, chains=8, rounds=1)
         >>> ladder.times.tolist()  # an easy model: two temperatures are enough
         [0.0, 1.0]
 

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from .._base.statistics import Z_95, effective_size, resampled, student_95
 from ..path import AbstractPath, path_to
 from ..rbm import RBM
-from ..statistics import Z_95, effective_size, resampled, student_95
 from .annealing import start_annealing
 from .gibbs import Gibbs, GibbsState
 

@@ -10,8 +10,8 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from .._numerics import from_numpy
-from ..checks import as_array, positive_integer
+from .._base.checks import as_array, positive_integer
+from .._base.numerics import from_numpy
 from ..errors import InputError
 from ..path import AbstractPath, path_to
 from ..rbm import RBM
@@ -99,7 +99,9 @@ class ReplicaExchange(AbstractSampler):
     def __init__(self, path: Any = None, times: Any = 16, sweeps: int = 1):
         """Accept `times` as positions, or as a number of evenly spaced models."""
         if path is not None and not isinstance(path, AbstractPath):
-            raise InputError(f"path: expected a path such as hm.Heating, or None; got {path!r}.")
+            raise InputError(
+                f"path: expected a path such as hm.path.Heating, or None; got {path!r}."
+            )
         self.path = path
         self.times = _checked_times(times)
         self.sweeps = positive_integer(sweeps, "ReplicaExchange sweeps")

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..checks import positive_integer
+from .._base.checks import positive_integer
+from .._base.parameters import map_parameters
 from ..errors import InputError
-from ..parameters import map_parameters
 from ..rbm import RBM
 from .base import AbstractSampler
 

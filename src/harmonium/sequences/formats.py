@@ -13,7 +13,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from .._files import bytes_of, parser_errors, unzipped
+from .._base.files import bytes_of, parser_errors, unzipped
 from ..errors import InputError, count_of, printable
 
 LETTERS = re.compile(rb"[A-Za-z.*?~_-]+")

@@ -17,16 +17,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._numerics import from_numpy
-from .._threefry import key_of
-from ..checks import positive_integer
+from .._base.checks import positive_integer
+from .._base.numerics import from_numpy
+from .._base.threefry import key_of
 from ..data import Dataset
 from ..data.parts import in_parts
 from ..errors import InputError, warn_user
 from ..gradients import AbstractGradient
-from ..initialization import initialize
 from ..layers import AbstractLayer
-from ..missing.marginal import SLOW_SUMS, way_to_sum
+from ..likelihood.missing.marginal import SLOW_SUMS, way_to_sum
 from ..rbm import RBM as Model
 from ..samplers.gibbs import after_sweeps
 from ..training import (
@@ -41,6 +40,7 @@ from ..training import (
     method_named,
     partial_fit,
 )
+from ..transforms.initialization import initialize
 
 FLOATS = (np.float64, np.float32)
 ROUNDING = 1e-5  # a scaler's own rounding leaves [0, 1] by less

@@ -12,20 +12,20 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..checks import positive_integer
+from .._base.checks import positive_integer
 from ..data import Dataset
 from ..data.parts import in_parts
 from ..errors import InputError
 from ..evaluation import pseudo_log_likelihoods
-from ..initialization import initialize
+from ..inference.sampling import sample
 from ..io.convert import to_sklearn
 from ..layers import Bernoulli
 from ..layers.discrete import AbstractBernoulli
-from ..likelihood import LogLikelihood, log_likelihood
+from ..likelihood.scoring import LogLikelihood, log_likelihood
 from ..rbm import RBM as Model
-from ..sampling import sample
 from ..training import Recipe, Report, TrainState
 from ..training.optimizers import averaged_model
+from ..transforms.initialization import initialize
 from .base import (
     CHAINS,
     FLOATS,
@@ -101,7 +101,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         How the gradient of the likelihood is estimated: "pcd", persistent chains; "cd", chains that
         start at the data; "exact", by enumeration of the smaller layer; "auto", persistent chains
         with more sweeps or replica exchange when they would mix too slowly; or any other of
-        `hm.METHOD_NAMES`. Or a method object of the library, such as `hm.Persistent(hm.Gibbs(5))`.
+        `hm.training.METHOD_NAMES`. Or a method object of the library, such as
+        `hm.Persistent(hm.Gibbs(5))`.
     k : int, default=1
         Gibbs sweeps in an update.
     n_chains : int, default=None

@@ -17,17 +17,17 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from .._numerics import product
-from ..checks import positive_integer
+from .._base.checks import positive_integer
+from .._base.numerics import product
 from ..data import Dataset
 from ..data.parts import rows_at_once
 from ..errors import InputError, warn_user
 from ..gradients import AbstractGradient, Contrastive, Discriminative, WeightedSum
+from ..inference import impute
+from ..inference.sampling import sample
 from ..layers import Mixed, Potts
-from ..missing import impute
 from ..rbm import RBM as Model
 from ..samplers import Gibbs
-from ..sampling import sample
 from ..training import Report
 from .base import CHAINS, SAMPLING, BaseRBM, checked_sweeps, key_from, row_groups
 from .columns import hidden_layer

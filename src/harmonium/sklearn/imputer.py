@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..checks import positive_integer
-from ..missing import impute
+from .._base.checks import positive_integer
+from ..inference import impute
 from ..tables import Columns, Frame, RawColumn
 from ..tables.containers import AbstractContainer
 from ..tables.unmodelled import LeftOut

@@ -9,14 +9,14 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..checks import positive_integer
+from .._base.checks import positive_integer
 from ..data import Dataset
 from ..errors import InputError
-from ..initialization import initialize
-from ..likelihood import LogLikelihood, free_energies, log_likelihood
-from ..missing import impute
+from ..inference import impute
+from ..inference.sampling import sample
+from ..likelihood.scoring import LogLikelihood, free_energies, log_likelihood
 from ..rbm import RBM as Model
-from ..sampling import sample
+from ..transforms.initialization import initialize
 from .base import (
     CHAINS,
     SAMPLING,

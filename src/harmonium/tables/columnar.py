@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._files import parser_errors
+from .._base.files import parser_errors
 from ..errors import InputError, MissingDependencyError
 from .database import database
 from .date_cells import without_times

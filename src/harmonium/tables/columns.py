@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .._files import bytes_of, parsed_json, parser_errors
+from .._base.files import bytes_of, parsed_json, parser_errors
 from ..errors import InputError, count_of
 from ..layers import (
     AbstractLayer,

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from .._files import most_unpacked, parser_errors
+from .._base.files import most_unpacked, parser_errors
 from ..errors import InputError
 
 WORKING = 2**29  # bytes, besides those of the file unpacked

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._files import bytes_of, unzipped
+from .._base.files import bytes_of, unzipped
 from ..errors import InputError
 from .cells import columns_in
 from .database import database

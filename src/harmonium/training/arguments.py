@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import optax
 
-from .._numerics import shapes_of
-from ..checks import described, positive_integer
+from .._base.checks import described, positive_integer
+from .._base.numerics import shapes_of
 from ..data import Dataset, Stream
 from ..data.stored import padded_size
 from ..data.stream import rows_to_train_on
@@ -20,10 +20,10 @@ from ..errors import InputError
 from ..gradients import AbstractGradient, Marginal
 from ..layers import AbstractLayer
 from ..layers.capabilities import takes_lengths
-from ..missing.marginal import CHEAP_SUMS, QUICK_SUMS
-from ..partition_function.by_length import check_lengths_known
-from ..precision import SHORT, check_precision, is_worth_rounding
+from ..likelihood.missing.marginal import CHEAP_SUMS, QUICK_SUMS
+from ..likelihood.partition_function.by_length import check_lengths_known
 from ..rbm import RBM, checked_rbm
+from ..transforms.precision import SHORT, check_precision, is_worth_rounding
 from ..weights.base import is_plain
 from .methods import method_named
 from .optimizers import Recipe

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from ..checks import positive_integer
+from .._base.checks import positive_integer
 from ..gradients import About, PhaseInfo, Status, cloud_gradient
 from ..gradients.tempering import MEMORY, WAIT, AbstractTempering, chains_at_end
 from ..rbm import RBM
@@ -82,7 +82,7 @@ class Autopilot(AbstractTempering):
     Example:
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
         >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
-        >>> method = hm.Autopilot(models=3, chains=10)
+        >>> method = hm.training.Autopilot(models=3, chains=10)
         >>> fit = hm.fit(rbm, rows, key=key, gradient=method, epochs=2)
         >>> int(fit.history[-1]["k"]), int(fit.history[-1]["ladder"]), fit.notes
         (1, 1, ())

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float
 
-from .._numerics import product
+from .._base.numerics import product
 from ..gradients import PhaseInfo
 from ..rbm import RBM
 from .base import (
@@ -59,7 +59,7 @@ def centred(
         >>> import optax
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
         >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
-        >>> optimizer = hm.averaged(hm.centred(optax.sgd(0.1, momentum=0.5)))
+        >>> optimizer = hm.training.averaged(hm.training.centred(optax.sgd(0.1, momentum=0.5)))
         >>> fit = hm.fit(rbm, rows, key=key, gradient="exact", optimizer=optimizer, epochs=2)
         >>> fit.state.optimizer.inner.visible_offset.tolist()  # ⟨v⟩ of the data
         [0.5, 0.5, 0.5, 0.5]
@@ -117,7 +117,7 @@ def enhanced(
         >>> import optax
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
         >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
-        >>> optimizer = hm.averaged(hm.enhanced(optax.sgd(0.1)))
+        >>> optimizer = hm.training.averaged(hm.training.enhanced(optax.sgd(0.1)))
         >>> hm.fit(rbm, rows, key=key, gradient="exact", optimizer=optimizer, epochs=2).message
         'finished after 2 updates (2 epochs)'
 

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from .._host import errors_as_raised
-from .._numerics import from_numpy
+from .._base.host import errors_as_raised
+from .._base.numerics import from_numpy
 from ..data import Dataset
 from ..data.shuffling import batches_in_order
 from ..rbm import RBM

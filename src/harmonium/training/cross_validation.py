@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from .._numerics import from_numpy
+from .._base.numerics import from_numpy
 from ..data.splits import FEW_ROWS
 from ..evaluation import pseudo_log_likelihoods
 from ..gradients import Persistent

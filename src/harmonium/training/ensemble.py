@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Key
 
-from ..checks import checked_key
+from .._base.checks import checked_key
 from ..data import Dataset
 from ..errors import InputError
 from ..gradients import AbstractGradient

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..checks import checked_key
+from .._base.checks import checked_key
+from .._base.sharding import clock, use_mesh
 from ..data import Dataset
 from ..errors import InputError, warn_user
 from ..gradients import AbstractGradient
 from ..rbm import RBM
-from ..sharding import clock, use_mesh
 from .arguments import Plan, checked_callbacks, plan_run
 from .chunks import DivergenceWarning, Models, growth_limit, next_chunk
 from .optimizers import averaged_model

@@ -61,9 +61,9 @@ def method_named(
         InputError: an unknown name, or numbers that are not positive.
 
     Example:
-        >>> hm.method_named("cd", k=5).about.title, hm.method_named("pcd").chains
+        >>> hm.training.method_named("cd", k=5).about.title, hm.training.method_named("pcd").chains
         ('CD-5', 500)
-        >>> [hm.method_named(name).about.title for name in hm.METHOD_NAMES[:4]]
+        >>> [hm.training.method_named(name).about.title for name in hm.training.METHOD_NAMES[:4]]
         ['PCD-1', 'CD-1', 'exact gradient', 'autopilot']
     """
     if name not in _MAKERS:

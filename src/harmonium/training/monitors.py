@@ -15,17 +15,24 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from .._numerics import from_numpy
-from .._threefry import key_of
+from .._base.numerics import from_numpy
+from .._base.sharding import clock, whole
+from .._base.statistics import Z_95, effective_size, student_95
+from .._base.threefry import key_of
 from ..data import Dataset, Stream
 from ..evaluation import pseudo_log_likelihoods
 from ..evaluation.reconstruction import errors_of_states
-from ..missing.annealed import ROUGH, SeenEnergies, independent_energies, seen_energies
-from ..missing.marginal import QUICK_SUMS, completed, draw, entries_of_sum, posterior, with_missing
+from ..likelihood.missing.annealed import ROUGH, SeenEnergies, independent_energies, seen_energies
+from ..likelihood.missing.marginal import (
+    QUICK_SUMS,
+    completed,
+    draw,
+    entries_of_sum,
+    posterior,
+    with_missing,
+)
 from ..path import Line
 from ..rbm import RBM
-from ..sharding import clock, whole
-from ..statistics import Z_95, effective_size, student_95
 from .update import batch_of, padded
 
 MONITORED_ROWS = 2_000

@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
-from ..checks import checked_key
+from .._base.checks import checked_key
 from ..errors import InputError, count_of, warn_user
 from ..gradients import AbstractGradient
 from ..rbm import RBM

@@ -17,9 +17,9 @@ import numpy as np
 import optax
 from jaxtyping import Array
 
-from .._numerics import from_numpy
+from .._base.numerics import from_numpy
+from .._base.parameters import map_parameters
 from ..errors import InputError
-from ..parameters import map_parameters
 from ..rbm import RBM
 from .base import transformation
 from .centring import centred
@@ -58,7 +58,7 @@ def averaged(
         >>> import optax
         >>> rbm = hm.RBM.from_arrays([[0.0]], [0.0], [0.0])
         >>> grads = hm.RBM.from_arrays([[-1.0]], [0.0], [0.0])
-        >>> optimizer = hm.averaged(optax.sgd(1.0), forgetting=1.0)
+        >>> optimizer = hm.training.averaged(optax.sgd(1.0), forgetting=1.0)
         >>> state = optimizer.init(rbm)
         >>> for _ in range(3):
         ...     updates, state = optimizer.update(grads, state, rbm)
@@ -112,7 +112,7 @@ def proximal(
 ) -> optax.GradientTransformationExtraArgs:
     """Apply penalties to the weights after the step, as the last transformation of a chain.
 
-        optax.chain(optax.sgd(0.1), hm.proximal(hm.L1(0.001), rate=0.1))
+        optax.chain(optax.sgd(0.1), hm.training.proximal(hm.L1(0.001), rate=0.1))
 
     It belongs inside `centred` and `averaged`. Several penalties act one after the other; in the
     order L1, groups, bounds this is the proximal step of their sum (Yu 2013). With momentum α, a
@@ -132,7 +132,7 @@ def proximal(
     Example:
         >>> import optax
         >>> rbm = hm.RBM.from_arrays([[1.0, 0.25]], [0.0], [0.0, 0.0])
-        >>> optimizer = optax.chain(optax.sgd(0.5), hm.proximal(hm.L1(1.0), rate=0.5))
+        >>> optimizer = optax.chain(optax.sgd(0.5), hm.training.proximal(hm.L1(1.0), rate=0.5))
         >>> no_gradient = jax.tree.map(jnp.zeros_like, rbm)
         >>> updates, _ = optimizer.update(no_gradient, optimizer.init(rbm), rbm)
         >>> (rbm.weights + updates.weights).tolist()  # smaller by 0.5, but not below 0
@@ -174,7 +174,7 @@ def weights_only(rbm: RBM) -> RBM:
     Example:
         >>> import optax
         >>> rbm = hm.RBM.from_arrays([[2.0]], [1.0], [1.0])
-        >>> decay = optax.add_decayed_weights(0.5, mask=hm.weights_only)
+        >>> decay = optax.add_decayed_weights(0.5, mask=hm.training.weights_only)
         >>> grads, _ = decay.update(jax.tree.map(jnp.zeros_like, rbm), decay.init(rbm), rbm)
         >>> float(grads.weights[0, 0]), float(grads.visible.bias[0])
         (1.0, 0.0)

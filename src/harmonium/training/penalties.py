@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..checks import positive_integer
+from .._base.checks import positive_integer
 from ..errors import InputError
 from ..layers import AbstractLayer
 from ..rbm import RBM
@@ -35,7 +35,7 @@ class AbstractPenalty(ABC):
     """A penalty on the weights, with its proximal step.
 
     Example:
-        >>> class Ridge(hm.AbstractPenalty):
+        >>> class Ridge(hm.training.AbstractPenalty):
         ...     def value(self, weights, rbm):
         ...         return 0.5 * (weights**2).sum()
         ...     def proximal(self, weights, step, rbm):
@@ -338,9 +338,10 @@ def tiles(picture: tuple[int, int], tile: tuple[int, int]) -> tuple[int, ...]:
         tile: height and width of a tile; tiles at the far edges may be smaller.
 
     Example:
-        >>> hm.tiles((2, 4), (2, 2))
+        >>> hm.training.tiles((2, 4), (2, 2))
         (0, 0, 1, 1, 0, 0, 1, 1)
-        >>> patches = hm.GroupLasso(1e-3, visible=hm.tiles((28, 28), (7, 7)), hidden="each")
+        >>> tiles = hm.training.tiles((28, 28), (7, 7))
+        >>> patches = hm.GroupLasso(1e-3, visible=tiles, hidden="each")
     """
     names = ("height", "width")
     for what, pair in (("picture", picture), ("tile", tile)):

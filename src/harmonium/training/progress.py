@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any
 
-from .._html import bar
+from .._base.html import bar
 from .state import CURVES, Report
 
 SECONDS_BETWEEN = 0.2  # drawing more often takes time, and nobody reads faster

@@ -15,8 +15,8 @@ import jax
 
 from ..data import Dataset, Stream
 from ..layers.capabilities import takes_lengths
-from ..likelihood import is_exact_cheap
-from ..partition_function.finite import finite_z
+from ..likelihood.partition_function.finite import finite_z
+from ..likelihood.scoring import is_exact_cheap
 from ..rbm import RBM
 from ..samplers import Cloud
 from .arguments import Plan

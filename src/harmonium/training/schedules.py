@@ -14,7 +14,7 @@ import numpy as np
 import optax
 from jaxtyping import Array
 
-from .._numerics import from_numpy
+from .._base.numerics import from_numpy
 from ..rbm import RBM
 from .base import transformation
 
@@ -45,7 +45,7 @@ def scheduled(
 
     Example:
         >>> grads = hm.RBM.from_arrays([[1.0]], [0.0], [0.0])
-        >>> optimizer = hm.scheduled(rate=0.5, total=4)
+        >>> optimizer = hm.training.scheduled(rate=0.5, total=4)
         >>> steps, state = [], optimizer.init(grads)
         >>> for _ in range(4):
         ...     updates, state = optimizer.update(grads, state)
@@ -88,7 +88,7 @@ def hold_then_fall(count: Array, total: Array, hold: float) -> Array:
 
     Example:
         >>> count, total = jnp.array([0, 50, 75, 100]), jnp.array(100.0)
-        >>> hm.hold_then_fall(count, total, 0.5).tolist()
+        >>> hm.training.hold_then_fall(count, total, 0.5).tolist()
         [1.0, 1.0, 0.5, 0.0]
     """
     if hold == 1.0:
@@ -115,7 +115,7 @@ def ramped_momentum(
 
     Example:
         >>> grads = hm.RBM.from_arrays([[1.0]], [0.0], [0.0])
-        >>> momentum = hm.ramped_momentum(start=0.5, end=0.5, total=100)
+        >>> momentum = hm.training.ramped_momentum(start=0.5, end=0.5, total=100)
         >>> state = momentum.init(grads)
         >>> for _ in range(3):
         ...     velocity, state = momentum.update(grads, state)

@@ -22,12 +22,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._threefry import key_of
+from .._base.statistics import effective_size
+from .._base.threefry import key_of
 from ..data import Dataset
-from ..partition_function.enumerated import chunk_of_states, enumerable
+from ..likelihood.partition_function.enumerated import chunk_of_states, enumerable
 from ..rbm import RBM
 from ..samplers import Cloud
-from ..statistics import effective_size
 from .monitors import Monitors, RowStatistics
 from .tracking import TOLERANCE, HeldOut, Tracker, fresh_log_z
 from .update import batch_of

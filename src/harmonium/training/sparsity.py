@@ -52,9 +52,9 @@ def sparse_activity(
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[0.0]], [0.0], [0.0])  # a hidden unit with ⟨h⟩ = 0.5
-        >>> data = hm.Cloud.uniform(jnp.array([[1.0]]))
-        >>> grads, info = hm.cloud_gradient(rbm, data, data)
-        >>> penalty = hm.sparse_activity(target=0.25, strength=2.0)
+        >>> data = hm.samplers.Cloud.uniform(jnp.array([[1.0]]))
+        >>> grads, info = hm.gradients.cloud_gradient(rbm, data, data)
+        >>> penalty = hm.training.sparse_activity(target=0.25, strength=2.0)
         >>> pulled, _ = penalty.update(grads, penalty.init(rbm), rbm, info=info)
         >>> float(pulled.hidden.bias[0])  # 2 · (0.5 − 0.25), which descent makes a lower bias
         0.5

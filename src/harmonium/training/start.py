@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
-from .._numerics import shapes_of
-from ..checks import checked_key, described
+from .._base.checks import checked_key, described
+from .._base.numerics import shapes_of
+from .._base.sharding import HIDDEN, ROWS, check_divisible, size_of_axis, with_weights_spread
 from ..data import Dataset
 from ..errors import InputError
 from ..rbm import RBM
-from ..sharding import HIDDEN, ROWS, check_divisible, size_of_axis, with_weights_spread
 from .arguments import Plan, plan_run
 from .base import same_shapes
 from .schedules import reschedule
@@ -37,7 +37,7 @@ def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainSta
     Example:
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
         >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
-        >>> state = hm.begin(rbm, rows, key=key, epochs=2)
+        >>> state = hm.training.begin(rbm, rows, key=key, epochs=2)
         >>> int(state.updates), hm.fit(rbm, rows, key=key, epochs=2, state=state).message
         (0, 'finished after 2 updates (2 epochs)')
     """

@@ -6,7 +6,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from jaxtyping import Array, Int
 
-from .._html import curve, table
+from .._base.html import curve, table
 from ..errors import count_of
 from ..rbm import RBM
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..checks import positive_integer
+from .._base.checks import positive_integer
 from ..errors import InputError
 from ..rbm import RBM
 from .state import Report

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._numerics import from_numpy
+from .._base.numerics import from_numpy
 from ..rbm import RBM
 from .schedules import RateState
 

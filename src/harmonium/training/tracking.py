@@ -22,25 +22,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from .._numerics import from_numpy
-from ..layers.capabilities import correlated
-from ..likelihood import is_exact_cheap
-from ..partition_function.agreement import TAIL, AnnealingRuns, ReferenceRuns
-from ..partition_function.bridge import bennett, bennett_stderr
-from ..partition_function.enumerated import Enumerated
-from ..partition_function.finite import finite_z
-from ..partition_function.schedule import (
-    FinalStates,
-    base_from_data,
-    groups_of,
-    resampled_states,
-)
-from ..path import AbstractPath, Heating, Line
-from ..rbm import RBM
-from ..samplers import Annealing, Cloud, anneal, start_annealing
-from ..samplers.gibbs import after_sweeps
-from ..sharding import fetched
-from ..statistics import (
+from .._base.numerics import from_numpy
+from .._base.sharding import fetched
+from .._base.statistics import (
     effective_size,
     log_mean_exp,
     lower_mean_bound,
@@ -48,6 +32,22 @@ from ..statistics import (
     resampled,
     sigmoid,
 )
+from ..layers.capabilities import correlated
+from ..likelihood.partition_function.agreement import TAIL, AnnealingRuns, ReferenceRuns
+from ..likelihood.partition_function.bridge import bennett, bennett_stderr
+from ..likelihood.partition_function.enumerated import Enumerated
+from ..likelihood.partition_function.finite import finite_z
+from ..likelihood.partition_function.schedule import (
+    FinalStates,
+    base_from_data,
+    groups_of,
+    resampled_states,
+)
+from ..likelihood.scoring import is_exact_cheap
+from ..path import AbstractPath, Heating, Line
+from ..rbm import RBM
+from ..samplers import Annealing, Cloud, anneal, start_annealing
+from ..samplers.gibbs import after_sweeps
 from .base import same_shapes
 from .state import TrainState
 from .update import Method

@@ -11,16 +11,16 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Key, PRNGKeyArray
 
+from .._base.parameters import map_parameters
+from .._base.sharding import with_weights_spread
 from ..data import Dataset
 from ..data.windows import count_of_rows
 from ..gradients import AbstractGradient, PhaseInfo
 from ..layers import AbstractLayer
-from ..missing.marginal import with_missing
-from ..parameters import map_parameters
-from ..precision import rounded
+from ..likelihood.missing.marginal import with_missing
 from ..rbm import RBM
 from ..samplers import Cloud
-from ..sharding import with_weights_spread
+from ..transforms.precision import rounded
 from .state import TrainState
 
 

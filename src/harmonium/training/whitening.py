@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array
 
-from .._linalg import inverse
-from .._numerics import product
+from .._base.linalg import inverse
+from .._base.numerics import product
+from .._base.parameters import map_parameters
 from ..layers.capabilities import along, confined, correlated, whitening
-from ..parameters import map_parameters
 from ..rbm import RBM
 from ..weights.base import is_plain
 from .base import transformation

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from .._numerics import from_numpy, product
+from .._base.numerics import from_numpy, product
 from ..errors import InputError
 from .base import AbstractWeights
 
@@ -65,7 +65,7 @@ class MaskedWeights(AbstractWeights):
             returns it.
 
     Example:
-        >>> weights = hm.MaskedWeights([[1.0, 2.0], [3.0, 4.0]], np.eye(2))
+        >>> weights = hm.weights.MaskedWeights([[1.0, 2.0], [3.0, 4.0]], np.eye(2))
         >>> weights.dense.tolist()
         [[1.0, 0.0], [0.0, 4.0]]
         >>> key = jax.random.key(0)

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from .._numerics import product
+from .._base.numerics import product
 from .base import AbstractWeights
 
 SHORT = jnp.bfloat16
@@ -42,7 +42,7 @@ class Rounded(AbstractWeights):
         turned: whether the object stands for the transpose Wᵀ.
 
     Example:
-        >>> weights = hm.Rounded(jnp.array([[1.001, 1.01]]))
+        >>> weights = hm.weights.Rounded(jnp.array([[1.001, 1.01]]))
         >>> (jnp.ones(1) @ weights).tolist()  # bfloat16 has 1 and 1 + 1/128, nothing in between
         [1.0, 1.0078125]
         >>> round(float(weights.weights[0, 0]), 3)

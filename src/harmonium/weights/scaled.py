@@ -7,8 +7,8 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .._base.parameters import data_field
 from ..errors import InputError
-from ..parameters import data_field
 from .base import AbstractWeights, dense, over_rows, projected
 
 
@@ -22,7 +22,7 @@ class Scaled(AbstractWeights):
         scale: t.
 
     Example:
-        >>> weights = hm.Scaled(jnp.array([[1.0, 2.0]]), jnp.asarray(0.5))
+        >>> weights = hm.weights.Scaled(jnp.array([[1.0, 2.0]]), jnp.asarray(0.5))
         >>> weights.dense.tolist()
         [[0.5, 1.0]]
         >>> half = hm.RBM(hm.Bernoulli(1), hm.Bernoulli(2), weights)

@@ -48,8 +48,8 @@ def test_one_update_is_the_cores_gradient(kinds, method, k, weighted, eagerly, m
     rbm = same_model(core, eagerly, method=method, k=k)
     model = jnp.asarray(as_numpy(next_model_states(rbm, rows)))
     p = jnp.asarray(weights / weights.sum()) if weighted else jnp.full(30, 1 / 30)
-    data = hm.Cloud(jnp.asarray(rows), p)
-    model = hm.Cloud(model, p) if method == "cd" else hm.Cloud.uniform(model)
+    data = hm.samplers.Cloud(jnp.asarray(rows), p)
+    model = hm.samplers.Cloud(model, p) if method == "cd" else hm.samplers.Cloud.uniform(model)
     gap, expected = jax.value_and_grad(free_energy_gap)(core, data, model)
 
     loss = rbm.train_on_batch(rows, sample_weight=weights if weighted else None)

@@ -32,7 +32,7 @@ def test_potts_sites_have_an_axis_of_their_own():
 
 def test_weights_of_another_kind_are_written_out():
     scaled = hm.RBM(
-        BERNOULLI.visible, BERNOULLI.hidden, hm.Scaled(BERNOULLI.weights, jnp.asarray(0.5))
+        BERNOULLI.visible, BERNOULLI.hidden, hm.weights.Scaled(BERNOULLI.weights, jnp.asarray(0.5))
     )
     np.testing.assert_allclose(to_arrays(scaled).weights, 0.5 * BERNOULLI.weights, rtol=1e-6)
 

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from ..._base.sharding import fetched
 from ...errors import InputError, MissingDependencyError
 from ...layers import AbstractLayer, Bernoulli, Potts
 from ...layers.registry import row_of
 from ...rbm import RBM
-from ...sharding import fetched
 
 KEEP_IT_NATIVE = "save it as .safetensors, which holds every model"
 PLAIN = {("bernoulli", "bernoulli"), ("potts", "bernoulli")}  # what W, a and b can describe

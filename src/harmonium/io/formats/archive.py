@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..._files import read_npz
+from ..._base.files import read_npz
 from ...errors import ModelFileError
 from ...rbm import RBM
 from ..convert.base import Parameters, model_of, parameters_of

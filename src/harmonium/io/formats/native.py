@@ -16,11 +16,11 @@ import numpy as np
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from ..._files import bytes_of, parsed_json, parser_errors
-from ..._numerics import from_numpy
+from ..._base.files import bytes_of, parsed_json, parser_errors
+from ..._base.numerics import from_numpy
+from ..._base.sharding import fetched
 from ...errors import InputError, ModelFileError
 from ...rbm import RBM
-from ...sharding import fetched
 from ..convert.base import checked_model, finite, listed, short
 from .base import COPY_AGAIN, AbstractFormat, write_whole
 from .base_fields import check_field, check_numbers

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._files import check_unpacked_size, parser_errors
+from ..._base.files import check_unpacked_size, parser_errors
 from ...errors import ModelFileError
 from ...rbm import RBM
 from ..convert.base import Parameters, listed, model_of, optional, parameters_of, short

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..._files import check_unpacked_size, parser_errors
+from ..._base.files import check_unpacked_size, parser_errors
 from ...errors import ModelFileError
 from ...rbm import RBM
 from ..convert.base import optional, short

@@ -6,8 +6,8 @@ from typing import Any
 
 import jax
 
-from ...likelihood import LogLikelihood, log_likelihood, log_z
-from ...partition_function.base import TRUSTED_ESS, LogZ
+from ...likelihood.partition_function.base import TRUSTED_ESS, LogZ
+from ...likelihood.scoring import LogLikelihood, log_likelihood, log_z
 from ..display import nats
 from ..failures import NotMeasuredError
 from ..score import finite_score, without_hidden_units

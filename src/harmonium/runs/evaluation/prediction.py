@@ -13,7 +13,7 @@ from ...evaluation import (
     pseudo_log_likelihoods,
     reconstruction_errors,
 )
-from ...likelihood import free_energies
+from ...likelihood.scoring import free_energies
 from ..display import nats
 from ..failures import NotMeasuredError
 from .base import (

@@ -17,7 +17,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from ...signals import Asked
+from ..._base.signals import Asked
 from ..display import Display
 from ..failures import failure_of
 from .base import NotKnown, ReportProgress

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._numerics import from_numpy
+from ..._base.numerics import from_numpy
 from ...evaluation import (
     MomentAgreement,
     Quality,
@@ -16,10 +16,10 @@ from ...evaluation import (
     sample_quality,
 )
 from ...evaluation.moments import states_of
+from ...inference.sampling import DrawnRows, drawn_rows
 from ...layers.capabilities import takes_lengths
-from ...likelihood import free_energies
+from ...likelihood.scoring import free_energies
 from ...rbm import RBM
-from ...sampling import DrawnRows, drawn_rows
 from ..failures import NotMeasuredError
 from .base import (
     MOST_ROWS,

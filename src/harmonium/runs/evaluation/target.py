@@ -8,14 +8,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..._threefry import key_of
+from ..._base.threefry import key_of
 from ...data import Dataset
 from ...diagnostics.base import Mixing
 from ...errors import input_error
-from ...missing import impute
-from ...partition_function.base import LogZ
+from ...inference import impute
+from ...inference.sampling import DrawnRows
+from ...likelihood.partition_function.base import LogZ
 from ...rbm import RBM
-from ...sampling import DrawnRows
 from ..folder import RunFolder
 from ..leftovers import is_run
 from ..rows import Rows, own_rows, rows_for_model

@@ -1,0 +1,91 @@
+"""Checks of user input; the same mistake always raises the same message."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from ..errors import InputError
+from .threefry import quick
+
+
+def as_array(values: Any, name: str) -> np.ndarray:
+    """Return values as a NumPy array, or raise InputError if rows differ in length."""
+    try:
+        return np.asarray(values)
+    except InputError:  # rows that are not in memory say so
+        raise
+    except ValueError:
+        raise InputError(f"{name}: expected rows of equal length.") from None
+
+
+def positive_integer(value: Any, what: str, most: int | None = None) -> int:
+    """Return `value` as an int, or raise InputError unless it is from 1 to `most`, if given."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InputError(f"{what}: expected a whole number of at least 1; got {value!r}.")
+    if most is not None and value > most:
+        raise InputError(f"{what}: expected a whole number of at most {most:,}; got {value:,}.")
+    return int(value)
+
+
+def checked_key(key: Any) -> PRNGKeyArray:
+    """Return the key in its faster form (see `quick`), or raise InputError if it is no JAX key."""
+    dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", None)
+    typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key) and shape == ()
+    legacy = dtype == jnp.uint32 and shape in ((2,), (4,))
+    if not typed and not legacy:
+        found = type(key).__name__ if dtype is not None else repr(key)
+        raise InputError(f"key: expected a random key, such as jax.random.key(0); got {found}.")
+    return quick(key)
+
+
+def checked_rows(rows: Any, name: str) -> np.ndarray:
+    """Return rows as a matrix of finite numbers.
+
+    Raises:
+        InputError: a wrong shape, no rows, or entries that are not finite numbers.
+    """
+    array = as_array(rows, name)
+    if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "buif":
+        raise InputError(
+            f"{name}: expected a matrix of numbers with at least one row and one column;"
+            f" found shape {array.shape} of {array.dtype}. Pass one row for each state."
+        )
+    wrong = int((~np.isfinite(array)).sum())
+    if wrong:
+        raise InputError(
+            f"{name}: expected finite numbers; found {wrong} entries that are not."
+            " Fill or drop them first."
+        )
+    return array
+
+
+def checked_beside(rows: Any, name: str, data: np.ndarray) -> np.ndarray:
+    """Return rows as a matrix of finite numbers with as many columns as the data."""
+    array = checked_rows(rows, name)
+    if array.shape[1] != data.shape[1]:
+        raise InputError(
+            f"{name}: expected {data.shape[1]} columns, as data has; found {array.shape[1]}."
+            " Pass rows of the same model, both in the user's coding."
+        )
+    return array
+
+
+def checked_pair(samples: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return samples and data as matrices with the same number of columns."""
+    theirs = checked_rows(data, "data")
+    return checked_beside(samples, "samples", theirs), theirs
+
+
+def check_positive(**numbers: float) -> None:
+    """Raise InputError unless all of these are positive."""
+    for name, number in numbers.items():
+        if not number > 0:
+            raise InputError(f"{name}: expected a positive number; got {number}.")
+
+
+def described(value: Any) -> str:
+    """Return a value as error messages show it: a number or a short text itself, else its type."""
+    return f"{value!r:.40}" if isinstance(value, int | float | str) else type(value).__name__

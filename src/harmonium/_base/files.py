@@ -1,0 +1,336 @@
+"""Files from anyone: whatever the bytes, a reader returns a value or raises an error of ours.
+
+What all readers share: errors of parsers become one line, memory is bounded by the size of the
+file, nothing is unpickled, and JSON is what the standard says. The limits are in docs/formats.md.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import json
+import math
+import os
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from ..errors import HarmoniumError, input_error, printable
+
+COPY_AGAIN = "copy or write the file again"
+READABLE = "a readable file"
+# Compressed files may unpack to this many bytes, or to this many times their size. Deflate reaches
+# a ratio of 1000; tables and arrays of real data rarely reach 200.
+UNPACKED_BYTES, UNPACKED_RATIO = 2**28, 200
+MOST_NESTED = 64  # levels of JSON
+LONGEST_NUMBER = 19  # digits of a whole number in JSON: 64 bits
+LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+# Why a file cannot be read, and what to do, by the error's type or the system's number for it.
+_WHY_NOT: dict[Any, tuple[str, str]] = {
+    FileNotFoundError: ("no such file", "check the path"),
+    IsADirectoryError: ("a folder", "name one file in it"),
+    PermissionError: ("permission denied", "change its permissions, or copy it"),
+    errno.EMFILE: ("too many open files", "raise their limit, such as by ulimit -n 4096"),
+    errno.EIO: ("an error of its disk", "copy it to another disk"),
+}
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+_GZIP = b"\x1f\x8b"
+
+
+@contextmanager
+def parser_errors(label: Any, expected: str, advice: str = COPY_AGAIN) -> Iterator[None]:
+    """Turn whatever a parser raises on a damaged file into one error that names the file.
+
+    Raises:
+        InputError: in place of any exception but those of harmonium.
+    """
+    try:
+        yield
+    except (HarmoniumError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # parsers have their own types; panics of Rust are no Exception
+        why = _why_not(error)
+        if why is not None:  # it says nothing of what the file holds
+            raise input_error(str(label), READABLE, *why) from None
+        found = f"a truncated or damaged one ({reason_of(error)})"
+        raise input_error(str(label), expected, found, advice) from None
+
+
+@contextmanager
+def open_errors(label: Any) -> Iterator[None]:
+    """Turn an error of the operating system into one that names the file and says what to do.
+
+    Raises:
+        InputError: in place of an OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        found, advice = _why_not(error) or (reason_of(error), "check the path")
+        raise input_error(str(label), READABLE, found, advice) from None
+
+
+def _why_not(error: BaseException) -> tuple[str, str] | None:
+    """Return why a file cannot be read, and what to do; None if its content may be the reason."""
+    return _WHY_NOT.get(type(error)) or _WHY_NOT.get(getattr(error, "errno", None))
+
+
+def reason_of(error: BaseException) -> str:
+    """Return the first line of an exception's message, or its type, as text of limited length."""
+    text = getattr(error, "strerror", None) or str(error)
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return shortened(line.rstrip(".") or type(error).__name__)
+
+
+def shortened(text: str) -> str:
+    """Return at most 100 characters of text from outside, unprintable ones replaced by ?."""
+    shown = printable(text)
+    return shown if len(shown) <= 100 else f"{shown[:97]}..."
+
+
+def check_regular(path: Path, label: str) -> None:
+    """Refuse what is no file of content, such as a pipe or a device, which may never end.
+
+    Raises:
+        InputError: there is something else at the path; nothing is raised if there is nothing.
+    """
+    with open_errors(label):
+        is_other = path.exists() and not path.is_file() and not path.is_dir()
+    if is_other:
+        raise input_error(label, "a file", "a pipe or a device", "copy its content into a file")
+
+
+def inside(folder: Path, name: str) -> Path:
+    """Return the path of a file of a folder that may come from others.
+
+    Raises:
+        InputError: a link leads out of the folder.
+    """
+    path = folder / name
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        advice = "put the file itself there, if you trust it"
+        raise input_error(str(path), "a file in the folder", "a link that leads out of it", advice)
+    return path
+
+
+def bytes_of(path: Path, label: str) -> bytes:
+    """Return the content of a file.
+
+    Raises:
+        InputError: it cannot be read, or is no file of content.
+    """
+    check_regular(path, label)
+    with open_errors(label):
+        return path.read_bytes()
+
+
+# --- Compressed files and sizes -----------------------------------------------------------
+
+
+def most_unpacked(size: int) -> int:
+    """Return to how many bytes a file of this size may unpack."""
+    most = max(UNPACKED_BYTES, UNPACKED_RATIO * size)
+    return min(most, memory_there() or most)
+
+
+def check_unpacked_size(label: Any, size: int, unpacked: int, advice: str) -> None:
+    """Refuse content that takes far more memory than its file can hold data for.
+
+    Args:
+        label: what error messages call the file.
+        size: of the file, in bytes.
+        unpacked: the size in bytes that is declared, or was found so far.
+        advice: what to do instead.
+
+    Raises:
+        InputError: more than 256 MiB and more than 200 times the size of the file, or more than
+            the memory of the computer.
+    """
+    most = most_unpacked(size)
+    if unpacked > most:
+        expected = f"at most {_size(most)} of content in a file of {_size(size)}"
+        found = f"{_size(unpacked)} or more"
+        raise input_error(str(label), expected, found, advice)
+
+
+def unzipped(content: bytes, label: str) -> bytes:
+    """Return content decompressed if it is that of a gzip file, else as it is.
+
+    Raises:
+        InputError: it is damaged, or unpacks to far more than its size.
+    """
+    if content[:2] != _GZIP:
+        return content
+    parts, found = [], 0
+    with parser_errors(label, "a gzip file"), gzip.open(io.BytesIO(content)) as file:
+        while part := file.read(2**20):
+            parts.append(part)
+            found += len(part)
+            advice = "if you trust it, unpack it with gunzip and name what you get"
+            check_unpacked_size(label, len(content), found, advice)
+    return b"".join(parts)
+
+
+def memory_there() -> int | None:
+    """Return the bytes of memory that this process may use; None if unknown."""
+    known = [limit for limit in map(_limit_in, LIMITS) if limit is not None]
+    with suppress(AttributeError, ValueError, OSError):  # not known on this system
+        known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return min((number for number in known if number > 0), default=None)
+
+
+def _limit_in(path: str) -> int | None:
+    """Read a container's limit, which is a number or the word `max`."""
+    try:
+        return int(Path(path).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _size(count: int) -> str:
+    if count >= 2**70:
+        return "more than 2^70 bytes"
+    return f"{count / 2**30:,.1f} GiB" if count >= 2**30 else f"{count / 2**20:,.3g} MiB"
+
+
+# --- NumPy arrays ---------------------------------------------------------------------------
+
+
+def check_npy_head(file: IO[bytes], size: int) -> bool:
+    """Read the head of an .npy file, and return whether its entries can be read without pickle.
+
+    Args:
+        file: at its beginning.
+        size: of the whole file, in bytes.
+
+    Raises:
+        ValueError: it declares more entries than there are bytes for, or is no such head.
+    """
+    version = np.lib.format.read_magic(file)
+    if version not in _HEADERS:
+        raise ValueError(f"version {version} of the .npy format")
+    shape, _, dtype = _HEADERS[version](file)
+    if dtype.hasobject:
+        return False
+    if min(shape, default=0) < 0 or math.prod(shape) * max(1, dtype.itemsize) > size:
+        shown = shape if len(str(shape)) < 60 else f"({len(shape)} axes)"
+        raise ValueError(f"an array of shape {shown}, {dtype}, in {size:,} bytes")
+    return True
+
+
+def read_npy(open_file: Any, size: int) -> np.ndarray:
+    """Return the array of an .npy file; an empty one of objects in place of what needs pickle.
+
+    Args:
+        open_file: a function that opens the file.
+        size: of the whole file, in bytes.
+
+    Raises:
+        Exception: whatever NumPy raises on damage; use it within `parser_errors`.
+    """
+    with open_file() as file:
+        if not check_npy_head(file, size):
+            return np.empty(0, object)
+    with open_file() as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def read_npz(path: Path, label: str, expected: str, names: Iterable[str] | None = None) -> Any:
+    """Return the arrays of an .npz file by name, those that need pickle as empty ones of objects.
+
+    Args:
+        path: the file.
+        label: what error messages call it.
+        expected: what it should be, for error messages.
+        names: the arrays to read, of those that there are; None for all.
+
+    Raises:
+        InputError: the file is damaged, or declares more than it can hold data for.
+    """
+    with parser_errors(label, expected), zipfile.ZipFile(path) as archive:
+        members = [each for each in archive.infolist() if each.filename.endswith(".npy")]
+        named = [(each.filename.removesuffix(".npy"), each) for each in members]
+        found = dict(named)
+        if len(found) < len(named):
+            raise ValueError("two arrays of one name")
+        wanted = found if names is None else [name for name in names if name in found]
+        chosen = {name: found[name] for name in wanted}
+        plain = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}  # what NumPy writes
+        if not {each.compress_type for each in chosen.values()} <= plain:
+            raise ValueError("a compression that NumPy never writes")
+        unpacked = sum(each.file_size for each in chosen.values())
+        advice = "if you trust it, load it with NumPy and write it by numpy.savez"
+        check_unpacked_size(label, path.stat().st_size, unpacked, advice)
+        return {
+            name: read_npy(lambda each=each: archive.open(each), each.file_size)
+            for name, each in chosen.items()
+        }
+
+
+# --- JSON -----------------------------------------------------------------------------------
+
+
+def parsed_json(text: str | bytes, *, has_paths: bool = False) -> Any:
+    """Return what standard JSON holds.
+
+    Args:
+        text: the JSON.
+        has_paths: whether it may name files, of which a name may be any bytes: Python writes those
+            that are no UTF-8 as surrogates.
+
+    Raises:
+        ValueError: it is no JSON, or has a name twice in an object, a number that is not finite or
+            of more than 64 bits, text that is no Unicode, or more than 64 levels.
+    """
+    hooks: dict[str, Any] = {"object_pairs_hook": _object, "parse_constant": _no_number}
+    try:
+        value = json.loads(text, parse_int=_whole, parse_float=_real, **hooks)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    level, errors = [value], "surrogateescape" if has_paths else "strict"
+    for _ in range(MOST_NESTED):
+        for word in level:
+            if isinstance(word, str):
+                word.encode(errors=errors)  # another surrogate raises a ValueError
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return value
+    raise ValueError("nested too deeply")
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return (*value, *value.values())
+    return value if isinstance(value, list) else ()
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the name {twice[:40]!r} twice in one object")
+    return found
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name}, which is no number of JSON")
+
+
+def _whole(digits: str) -> int:
+    if len(digits.lstrip("-")) > LONGEST_NUMBER:
+        raise ValueError(f"a whole number of {len(digits):,} digits")
+    return int(digits)
+
+
+def _real(digits: str) -> float:
+    value = float(digits)
+    return value if math.isfinite(value) else _no_number(digits[:40])

@@ -1,0 +1,127 @@
+"""What the processes of one run agree on; each of them makes the same calls in the same order.
+
+This is the only place that asks which process this is and how many there are. With one process,
+nothing here does more than the call itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+import jax
+import numpy as np
+from jax.experimental import multihost_utils
+
+from ..errors import HarmoniumError, InputError, ModelFileError, input_error
+
+P = ParamSpec("P")
+T = TypeVar("T")
+SHORTEST_TEXT = 256  # bytes: texts are padded to few lengths, since each is a program to compile
+# Errors that are raised in all processes if the first one meets them.
+SHARED: tuple[type[HarmoniumError], ...] = (ModelFileError, InputError)
+
+
+def are_several() -> bool:
+    """Return whether several processes of `jax.distributed` compute together; asks no device."""
+    return jax.distributed.is_initialized() and jax.process_count() > 1
+
+
+def process_index() -> int:
+    """Return the index of this process, from 0; it is 0 where there is one only."""
+    return jax.process_index() if are_several() else 0
+
+
+def is_first() -> bool:
+    """Return whether this process prints and writes for all."""
+    return process_index() == 0
+
+
+def in_any(flag: bool) -> bool:
+    """Return whether a flag is set in any process: an all-reduce, for which all wait here."""
+    return bool(_gathered(int(flag)).any())
+
+
+def from_first(value: T) -> T:
+    """Return the first process's value, which JSON can hold, in all of them: a broadcast."""
+    if not are_several():
+        return value
+    text = json.dumps(value).encode()
+    length = int(multihost_utils.broadcast_one_to_all(np.array(len(text), np.int32)))
+    room = max(SHORTEST_TEXT, 2 ** math.ceil(math.log2(length)))
+    padded = np.frombuffer(text[:room].ljust(room), np.uint8)
+    return json.loads(np.asarray(multihost_utils.broadcast_one_to_all(padded)).tobytes())
+
+
+def check_same(name: str, value: Any, expected: str, advice: str) -> None:
+    """Refuse what differs between processes, whose computations would wait for ever.
+
+    Raises:
+        InputError: in all of them, if the value of one, which JSON can hold, is not the first's.
+    """
+    differing = np.flatnonzero(_gathered(int(value != from_first(value))))
+    if len(differing):
+        indices = ", ".join(map(str, differing[:10])) + (", ..." if len(differing) > 10 else "")
+        raise input_error(name, expected, f"others in process {indices} than in process 0", advice)
+
+
+def _gathered(number: int) -> np.ndarray:
+    """Return the number of each process."""
+    if not are_several():
+        return np.array([number])
+    return np.asarray(multihost_utils.process_allgather(np.array(number, np.int32)))
+
+
+class _Acting:
+    """Whether the first process acts alone now; then it does not wait for the others."""
+
+    alone = False
+
+
+def by_first(function: Callable[P, T]) -> Callable[P, T]:
+    """Return a function that the first process calls for all, such as one that writes a file.
+
+    It is called when all have arrived, so that no process still reads what it changes. All return
+    what the first one returned, which JSON can hold, or raise the error that it met. Within it, no
+    array can be gathered from the other processes, which wait for it.
+    """
+
+    @functools.wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        if _Acting.alone or not are_several():
+            return function(*args, **kwargs)
+        in_any(False)  # a barrier
+        if not is_first():
+            return _result(from_first({}))
+        error = None
+        outcome: dict[str, Any] = {}
+        _Acting.alone = True
+        try:
+            outcome["returned"] = function(*args, **kwargs)
+        except SHARED as raised:
+            error = raised
+            outcome = {"kind": SHARED.index(type(raised)), "text": str(raised)}
+        except OSError as raised:
+            error = raised
+            file = None if raised.filename is None else str(raised.filename)
+            outcome = {"system": [raised.errno, raised.strerror, file]}
+        finally:
+            _Acting.alone = False
+        from_first(outcome)
+        if error is not None:
+            raise error
+        return outcome["returned"]
+
+    return called
+
+
+def _result(outcome: dict[str, Any]) -> Any:
+    """Return what the first process returned, or raise what it raised."""
+    if "system" in outcome:
+        raise OSError(*outcome["system"])
+    if "kind" in outcome:
+        raise SHARED[outcome["kind"]](outcome["text"])
+    return outcome["returned"]

@@ -1,0 +1,187 @@
+"""Computations spread over several devices, by JAX's own shardings.
+
+A mesh of devices has an axis "data", over which rows and chains are spread, an axis "hidden", over
+which the columns of W are, or both. What is computed is the same: random numbers depend on a key
+and a place alone. Sums over devices are taken in another order, so the last digits may differ.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import multihost_utils
+from jax.sharding import AxisType, Mesh, PartitionSpec
+from jaxtyping import Array
+
+from ..errors import InputError
+from .signals import Asked
+
+__all__ = ["use_mesh"]
+
+ROWS, HIDDEN = "data", "hidden"
+FREE = PartitionSpec.UNCONSTRAINED
+T = TypeVar("T")
+
+
+@contextmanager
+def use_mesh(mesh: Mesh | Mapping[str, int] | None) -> Iterator[None]:
+    """Spread what is computed within this context over the devices of a mesh.
+
+    Training, sampling, annealing and scores need nothing else: all states pass through the two
+    products with W, in which their rows are spread over the axis "data".
+
+    Args:
+        mesh: sizes of its axes, such as {"data": 4, "hidden": 2}, for all devices that JAX has; or
+            a `jax.sharding.Mesh` with these axes; None changes nothing.
+
+    Raises:
+        InputError: other axes, or more devices than there are.
+
+    Example:
+        >>> rbm = hm.RBM.from_arrays(np.zeros((6, 4)), np.zeros(6), np.zeros(4))
+        >>> with hm.use_mesh({"data": 1}):
+        ...     hm.sample(rbm, 8, key=jax.random.key(0)).shape
+        (8, 6)
+    """
+    if mesh is None:
+        yield
+        return
+    with jax.set_mesh(checked_mesh(mesh)):
+        yield
+
+
+def checked_mesh(mesh: Any, name: str = "mesh") -> Mesh:
+    """Return a mesh with the axes "data" and "hidden" that are wanted, along which XLA decides.
+
+    Raises:
+        InputError: something else than a mesh, other axes, or more devices than there are.
+    """
+    if isinstance(mesh, Mesh):
+        sizes, devices = dict(mesh.shape), mesh.devices
+    elif isinstance(mesh, Mapping) and all(_is_count(size) for size in mesh.values()):
+        sizes, devices = {str(axis): int(size) for axis, size in mesh.items()}, None
+    else:
+        raise InputError(f"{name}: expected sizes of axes, such as {{'data': 4}}; got {mesh!r}.")
+    if not sizes or not set(sizes) <= {ROWS, HIDDEN}:
+        axes = ", ".join(map(repr, sizes)) or "none"
+        raise InputError(f"{name}: expected the axes 'data', 'hidden' or both; got {axes}.")
+    wanted, there = math.prod(sizes.values()), jax.device_count()
+    if wanted > there:
+        raise InputError(
+            f"{name}: expected at most {there} devices, which JAX has here; got {wanted}. On a CPU,"
+            f" XLA_FLAGS=--xla_force_host_platform_device_count={wanted} makes as many."
+        )
+    if devices is None:
+        devices = np.array(jax.devices()[:wanted]).reshape(*sizes.values())
+    return Mesh(devices, tuple(sizes), axis_types=(AxisType.Auto,) * len(sizes))
+
+
+def _is_count(size: Any) -> bool:
+    return isinstance(size, int | np.integer) and not isinstance(size, bool) and int(size) >= 1
+
+
+def size_of_axis(axis: str) -> int:
+    """Return over how many devices an axis is spread in the current context; 1 without a mesh."""
+    mesh = jax.sharding.get_abstract_mesh()
+    is_ours = all(kind == AxisType.Auto for kind in mesh.axis_types)
+    return mesh.shape[axis] if is_ours and axis in mesh.axis_names else 1
+
+
+def with_rows_spread(states: Array) -> Array:
+    """Return states of shape (..., rows, units) with their rows spread, if they can be shared."""
+    devices = size_of_axis(ROWS)
+    if devices == 1 or states.ndim < 2 or states.shape[-2] % devices:
+        return states
+    return _placed(states, PartitionSpec(*(FREE,) * (states.ndim - 2), ROWS, FREE))
+
+
+def with_weights_spread(tree: T, shape: tuple[int, ...]) -> T:
+    """Return a tree whose arrays of the shape of W have their columns spread, if they can be."""
+    devices = size_of_axis(HIDDEN)
+    if devices == 1 or shape[-1] % devices:
+        return tree
+
+    def spread(leaf: Any) -> Any:
+        if getattr(leaf, "shape", None) != shape:
+            return leaf
+        return _placed(leaf, PartitionSpec(None, HIDDEN))
+
+    return jax.tree.map(spread, tree)
+
+
+@functools.partial(jax.jit, static_argnums=1)  # outside a program, an array is moved
+def _placed(array: Array, spec: PartitionSpec) -> Array:
+    return jax.lax.with_sharding_constraint(array, spec)
+
+
+def summed_over_rows(function: Callable[..., T], model: Any, *rows: Any) -> T:
+    """Return function(model, *rows), for a function that is a sum over rows.
+
+    Each device takes the sum over its own rows, and these are added up in one exchange. Left to
+    itself, XLA exchanges every product that sums over rows, also those that are then subtracted
+    from one another. The rows are trees of arrays whose first axis is that of the rows.
+    """
+    devices = size_of_axis(ROWS)
+    if devices == 1 or any(len(leaf) % devices for leaf in jax.tree.leaves(rows)):
+        return function(model, *rows)
+    arrays, fixed = eqx.partition(model, eqx.is_array)
+
+    def summed(arrays: Any, *rows: Any) -> T:
+        return jax.lax.psum(function(eqx.combine(arrays, fixed), *rows), ROWS)
+
+    each, same = PartitionSpec(ROWS), PartitionSpec()
+    specs: Any = {"in_specs": (same, *(each for _ in rows)), "out_specs": same}
+    shared = jax.shard_map(summed, axis_names={ROWS}, check_vma=False, **specs)
+    return jax.jit(shared)(arrays, *rows)  # outside a program, it would want all axes of the mesh
+
+
+def check_divisible(name: str, count: int, axis: str) -> None:
+    """Refuse a number that cannot be shared equally among the devices of an axis.
+
+    Raises:
+        InputError: names the next number that can.
+    """
+    devices = size_of_axis(axis)
+    if count % devices:
+        more = devices * math.ceil(count / devices)
+        raise InputError(
+            f"{name}: expected a multiple of {devices}, the size of the mesh's axis {axis!r}; got"
+            f" {count:,}. Choose {more:,}."
+        )
+
+
+def clock() -> float:
+    """Return the time in seconds, from some beginning; among several processes, the first one's.
+
+    What is decided by measured times, such as the updates of a chunk, is then the same in all.
+    Long computations come here often, so what the system asks one of the processes for is done here
+    by all of them.
+    """
+    now, asked = np.array([time.perf_counter()]), Asked.number
+    if jax.process_count() > 1:
+        words = np.append(now.view(np.uint32), np.uint32(asked))
+        said = np.asarray(multihost_utils.process_allgather(words))
+        now, asked = said[0, :-1].view(np.float64), int(said[:, -1].max())
+    Asked.act_on(asked)  # what comes meanwhile is for the next time, when all hear of it
+    return float(now[0])
+
+
+def whole(array: Array) -> Array:
+    """Return an array with all its parts here, also those of other processes: all must ask."""
+    if array.is_fully_addressable or array.is_fully_replicated:
+        return array
+    return jnp.asarray(multihost_utils.process_allgather(array, tiled=True))
+
+
+def fetched(array: Any) -> np.ndarray:
+    """Return an array as NumPy's, also where other processes have parts of it: all must ask."""
+    return np.asarray(whole(array) if isinstance(array, jax.Array) else array)

@@ -1,0 +1,348 @@
+r"""Effective couplings: the fields, pair and higher interactions that an RBM has summed up in W.
+
+An RBM's log p(v) = −U(v) + Γ(vW) − log Z is a sum of terms of one unit, of pairs, of triples and so
+on. In the zero-sum gauge this sum is unique: each term is zero if summed over the states of any of
+its units. The term of the units i, j, … is what remains of log p if the other units are averaged
+over and the terms of fewer units are subtracted.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Integer
+
+from .._base.numerics import from_numpy
+from .._base.threefry import key_of
+from ..data import Dataset
+from ..data.parts import in_parts
+from ..errors import InputError
+from ..layers import AbstractLayer
+from ..layers.capabilities import has_independent_units
+from ..rbm import RBM, checked_rbm
+
+__all__ = ["Couplings", "contact_scores", "effective_couplings"]
+
+NODES = 8  # of the quadrature over a normal density
+# Values that `values_of_units` tries: those of one signed byte on, as many as two bytes have.
+LOWEST_VALUE = -128
+MOST_VALUES = 2**16
+MOST_ROWS = 200
+
+
+class Couplings(NamedTuple):
+    """Terms of log p(v), each of one tuple of visible units.
+
+    Attributes:
+        units: the units of each term, shape (terms, order).
+        values: their terms in nats, shape (terms, q, …, q) with an axis for each unit, in the order
+            of `states`. 0 for states that a unit does not have.
+        states: the values of each unit in the user's coding, shape (visible units, q); NaN where a
+            unit has fewer. For spins −1 and +1, the coupling J of J·s·s′ is `values[:, 1, 1]`.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Ising(3), hm.Gaussian(1), [[1.0], [2.0], [3.0]])
+        >>> couplings = hm.effective_couplings(rbm)
+        >>> couplings.states[0].tolist(), couplings.values[0].round(3).tolist()
+        ([-1, 1], [[2.0, -2.0], [-2.0, 2.0]])
+        >>> print(couplings.norms.round(3))
+        [ 4.  6. 12.]
+    """
+
+    units: np.ndarray
+    values: np.ndarray
+    states: np.ndarray
+
+    @property
+    def norms(self) -> np.ndarray:
+        """The Frobenius norm of each term."""
+        return np.sqrt((self.values**2).sum(axis=tuple(range(1, self.values.ndim))))
+
+
+def effective_couplings(
+    rbm: RBM,
+    order: int = 2,
+    *,
+    units: Sequence[Sequence[int]] | None = None,
+    around: Any = None,
+    progress: Callable[[float], None] | None = None,
+) -> Couplings:
+    r"""Return the terms of log p(v) of `order` visible units each, in the zero-sum gauge.
+
+    The terms of units i and j are
+
+        J_ij(a, b) = Σ_μ ⟨Γ_μ(w_iμ(a) + w_jμ(b) + X_μ)⟩, minus its means over a and over b,
+
+    where X is the input to hidden unit μ from all other visible units. By default their states
+    count as equally likely, and X as normal, which is exact for Gaussian hidden units and for very
+    many visible ones. With `around`, X is that of real rows: the terms as they act near the data.
+    Terms of order 1 are the fields, of which −U is a part.
+
+    Args:
+        rbm: a model of discrete visible units and hidden units that are independent given them.
+        order: the number of units of a term: 1, 2 or 3.
+        units: the terms of interest, each `order` different units; all if None.
+        around: rows in the user's coding, at most 200 of which are used, or None. With all states
+            of a model as rows, no more than those, the terms are exact.
+        progress: is called with the fraction of the terms that is done.
+
+    Raises:
+        InputError: layers or terms that are not as expected.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Ising(3), hm.Gaussian(1), [[1.0], [2.0], [3.0]])  # log p = (s·w)² / 2
+        >>> couplings = hm.effective_couplings(rbm)
+        >>> couplings.units.tolist()
+        [[0, 1], [0, 2], [1, 2]]
+        >>> print(couplings.values[:, 1, 1].round(3))  # J of J·s·s′
+        [2. 3. 6.]
+
+    Source: Cossu, Del Debbio, Giani, Khamseh & Wilson 2019; Decelle, Furtlehner, Navas Gómez &
+    Seoane 2024 (normal X).
+    """
+    visible = checked_rbm(rbm).visible
+    if order not in (1, 2, 3):
+        raise InputError(f"order: expected 1, 2 or 3 units a term; got {order!r}.")
+    states = values_of_units(visible)
+    if not has_independent_units(rbm.hidden):
+        raise InputError(
+            f"{rbm}: expected hidden units that are independent given v; got {rbm.hidden};"
+            " use Bernoulli or DReLU units."
+        )
+    terms = _checked_terms(units, order, visible.n_units)
+    present = ~np.isnan(states)
+    contributions, energies = _contributions(rbm, states)
+    # Around rows the couplings are those that act near the data: on PF00072 (800 hidden units)
+    # 95.5 % of the best 2L pairs are contacts, instead of 93.8 % with the normal inputs.
+    if around is None:
+        inputs = _normal_inputs(contributions, present)
+    else:
+        inputs = _inputs_of_rows(rbm, around, states, contributions)
+    arrays = (from_numpy(contributions), from_numpy(present), inputs, from_numpy(-energies))
+    done = 0
+
+    def values_of(portion: Array, number: int) -> Array:
+        nonlocal done
+        done += len(portion)
+        if progress is not None:
+            progress(min(1.0, done / len(terms)))
+        return _values_of_terms(rbm.hidden, portion, *arrays)
+
+    width = rbm.hidden.size * states.shape[1] ** order
+    return Couplings(terms, in_parts(values_of, terms, width), states)
+
+
+def contact_scores(couplings: Couplings, *, without: int | None = None) -> Float[np.ndarray, "n n"]:
+    """Return how strongly each pair of units is coupled: Frobenius norms, corrected by averages.
+
+    S_ij = F_ij − F_i F_j / F, with the norm F_ij of the terms of a pair, its mean F_i over all
+    other units and F over all pairs. The subtracted product is what a unit's variability alone
+    would explain.
+
+    Args:
+        couplings: those of order 2 of all pairs.
+        without: the place of a state that does not count, such as that of a gap.
+
+    Returns:
+        A symmetric matrix with zeros on the diagonal.
+
+    Raises:
+        InputError: couplings of another order, or not of all pairs.
+
+    Example:
+        >>> weights = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])
+        >>> rbm = hm.RBM(hm.Ising(4), hm.Gaussian(2), weights)
+        >>> scores = hm.contact_scores(hm.effective_couplings(rbm))
+        >>> (scores > 0.5).astype(int).tolist()  # 0 with 1, and 2 with 3
+        [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]]
+
+    Source: Dunn, Wahl & Gloor 2008 (the correction); Ekeberg et al. 2013 (norms).
+    """
+    n = len(couplings.states)
+    order = couplings.units.shape[1]
+    if order != 2 or len(couplings.units) != n * (n - 1) // 2:
+        raise InputError(
+            f"couplings: expected all pairs; got {len(couplings.units)} terms of order {order};"
+            " use effective_couplings(rbm)."
+        )
+    values = couplings.values
+    if without is not None:
+        values = np.delete(np.delete(values, without, axis=1), without, axis=2)
+    norms = np.zeros((n, n))
+    i, j = couplings.units.T
+    norms[i, j] = norms[j, i] = couplings._replace(values=values).norms
+    mean = norms.sum(0) / max(n - 1, 1)
+    scores = norms - np.outer(mean, mean) / max(mean.mean(), np.finfo(float).tiny)
+    np.fill_diagonal(scores, 0.0)
+    return scores
+
+
+def values_of_units(layer: AbstractLayer) -> Float[np.ndarray, "units most"]:
+    """Return the values of each unit in the user's coding, in rising order; NaN pads.
+
+    Raises:
+        InputError: units that depend on one another, are not discrete, or have values that are no
+            whole numbers.
+    """
+    if layer.n_states is None or not has_independent_units(layer):
+        raise InputError(
+            "rbm: expected independent visible units of a few values, such as Bernoulli, Ising or"
+            f" Potts; got {layer}."
+        )
+    values: list[list[int]] = [[] for _ in range(layer.n_units)]
+    # Complete once the product of the numbers of values is the number of states, but for rounding.
+    log_states = math.log(layer.n_states) - 1e-6
+    value = LOWEST_VALUE
+    while value < MOST_VALUES and sum(math.log(max(len(own), 1)) for own in values) < log_states:
+        inside = ~layer.coding.outside(np.full((1, layer.n_units), float(value)))[0]
+        for unit in np.flatnonzero(inside):
+            values[unit].append(value)
+        value += 1
+    if value == MOST_VALUES:
+        raise InputError(f"rbm: expected units of whole numbers; got {layer}.")
+    most = max(map(len, values))
+    return np.array([[*own, *[np.nan] * (most - len(own))] for own in values])
+
+
+def _checked_terms(units: Sequence[Sequence[int]] | None, order: int, n: int) -> np.ndarray:
+    if order > n:
+        raise InputError(f"order: expected at most the {n} visible units; got {order}.")
+    if units is None:
+        return np.array(list(itertools.combinations(range(n), order)))
+    terms = np.asarray(units)
+    fits = terms.ndim == 2 and terms.shape[1] == order and terms.dtype.kind in "iu" and len(terms)
+    if not fits or (terms < 0).any() or (terms >= n).any():
+        raise InputError(
+            f"units: expected tuples of {order} numbers of visible units, from 0 to {n - 1};"
+            f" got {units!r:.80}."
+        )
+    if (np.diff(np.sort(terms, axis=1), axis=1) == 0).any():
+        raise InputError("units: expected different units in a term; got one unit twice.")
+    return terms
+
+
+def _contributions(rbm: RBM, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the inputs to h from each unit in each of its states, and its energy U in each."""
+    visible = rbm.visible
+    weights = rbm.dense_weights
+    contributions = []
+    energies = []
+    for column in np.where(np.isnan(states), states[:, :1], states).T:
+        x = visible.encode(column)
+        contributions.append(np.asarray(visible.fold((x[:, None] * weights).T).T))
+        energies.append(np.asarray(visible.unit_energies(x)))
+    return np.stack(contributions, axis=1), np.stack(energies, axis=1)
+
+
+class _Inputs(NamedTuple):
+    """Inputs to h over which the terms are averaged: nodes of a normal density, or rows.
+
+    Attributes:
+        totals: inputs from all units in each case, shape (cases, hidden).
+        parts: the part of each unit, shape (units, cases, hidden) or (units, 1, hidden).
+        variance: variance of the normal inputs, shape (hidden,); zero for rows.
+        variances: the part of each unit of it, shape (units, hidden).
+        nodes: the cases in standard deviations, shape (cases,).
+        weights: the weight of each case.
+    """
+
+    totals: Array | np.ndarray
+    parts: Array | np.ndarray
+    variance: Array | np.ndarray
+    variances: Array | np.ndarray
+    nodes: Array | np.ndarray
+    weights: Array | np.ndarray
+
+
+def _normal_inputs(contributions: np.ndarray, present: np.ndarray) -> _Inputs:
+    p = (present / present.sum(1, keepdims=True))[:, :, None]
+    mean = (p * contributions).sum(1)
+    variances = (p * (contributions - mean[:, None]) ** 2).sum(1)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    inputs = _Inputs(
+        totals=np.broadcast_to(mean.sum(0), (NODES, mean.shape[1])),
+        parts=mean[:, None],
+        variance=variances.sum(0),
+        variances=variances,
+        nodes=nodes,
+        weights=weights / weights.sum(),
+    )
+    return _Inputs(*(jnp.asarray(array, contributions.dtype) for array in inputs))
+
+
+def _inputs_of_rows(
+    rbm: RBM, around: Any, states: np.ndarray, contributions: np.ndarray
+) -> _Inputs:
+    dataset = Dataset.of(around).checked_for(rbm.visible)
+    if dataset.missing:
+        raise InputError("around: expected complete rows; got missing values.")
+    rows = np.asarray(dataset.some(MOST_ROWS).rows(key=key_of(0)))
+    matches = rows[:, :, None] == states
+    if not matches.any(-1).all():
+        row, unit = (int(k) for k in np.argwhere(~matches.any(-1))[0])
+        raise InputError(
+            f"around: expected rows of states; got {rows[row, unit]:g} in column {unit};"
+            " draw grey levels as 0 or 1 first."
+        )
+    place = matches.argmax(-1)
+    parts = np.take_along_axis(contributions[None], place[:, :, None, None], axis=2)[:, :, 0]
+    n_hidden = contributions.shape[2]
+    inputs = _Inputs(
+        totals=parts.sum(1),
+        parts=parts.transpose(1, 0, 2),
+        variance=np.zeros(n_hidden),
+        variances=np.zeros((len(states), n_hidden)),
+        nodes=np.zeros(len(rows)),
+        weights=np.full(len(rows), 1.0 / len(rows)),
+    )
+    return _Inputs(*(jnp.asarray(array, contributions.dtype) for array in inputs))
+
+
+@eqx.filter_jit
+def _values_of_terms(
+    hidden: AbstractLayer,
+    terms: Integer[Array, "terms order"],
+    contributions: Float[Array, "units states hidden"],
+    present: Array,
+    inputs: _Inputs,
+    negative_energies: Float[Array, "units states"],
+) -> Array:
+    """Return the values of terms, shape (terms, q, …, q)."""
+    order = terms.shape[1]
+    q = contributions.shape[1]
+
+    def on_axis(values: Array, axis: int) -> Array:
+        """Put values of shape (terms, q, …) on the axis of one of a term's units."""
+        shape = [len(terms), *[1] * order, *values.shape[2:]]
+        shape[1 + axis] = q
+        return values.reshape(shape)
+
+    own = jnp.zeros((len(terms), *[1] * order, contributions.shape[2]), contributions.dtype)
+    for axis in range(order):
+        own += on_axis(contributions[terms[:, axis]], axis)
+    deviation = jnp.sqrt(jnp.maximum(inputs.variance - inputs.variances[terms].sum(1), 0.0))
+
+    def add_case(case: Array, total: Array) -> Array:
+        column = jnp.minimum(case, inputs.parts.shape[1] - 1)
+        others = inputs.totals[case] - inputs.parts[terms, column].sum(1)
+        others = (others + inputs.nodes[case] * deviation).reshape(len(terms), *[1] * order, -1)
+        difference = hidden.unit_cgfs(own + others) - hidden.unit_cgfs(others)
+        return total + inputs.weights[case] * difference.sum(-1)
+
+    start = jnp.zeros((len(terms), *[q] * order), contributions.dtype)
+    if order == 1:
+        start = negative_energies[terms[:, 0]]
+    total = jax.lax.fori_loop(0, len(inputs.weights), add_case, start)
+    for axis in range(order):
+        is_state = on_axis(present[terms[:, axis]], axis)
+        count = is_state.sum(axis + 1, keepdims=True)
+        mean = (total * is_state).sum(axis + 1, keepdims=True) / count
+        total = (total - mean) * is_state
+    return total

@@ -1,0 +1,8 @@
+"""What a trained model is asked: samples, conditional samples, probabilities, missing cells."""
+
+from .imputation import Imputation as Imputation
+from .imputation import impute as impute
+from .questions import Answer as Answer
+from .questions import ask as ask
+from .sampling import condition as condition
+from .sampling import sample as sample

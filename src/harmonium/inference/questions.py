@@ -1,0 +1,220 @@
+"""Questions about a table's columns: the distribution of some, given cells and ranges of others."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from .._base.checks import checked_key, positive_integer
+from .._base.statistics import student_95
+from ..errors import InputError
+from ..rbm import RBM
+from ..tables import Columns, Frame
+from ..tables.base import AbstractColumn, AbstractPart
+from ..tables.conditions import Conditions, meant, meant_in_quotes, split_outside, unquoted
+from .imputation import Imputation, impute
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+MOST_STATES = 20  # numbers of more states are described by their quantiles
+FEWEST_CHAINS = 8  # the interval is estimated from their differences
+
+
+class Answer(NamedTuple):
+    """The distribution of one column.
+
+    Attributes:
+        name: the column.
+        values: its values in words, or the names of quantiles.
+        shares: the probability of each value, or None for quantiles.
+        reach: half the width of the 95 % interval of each probability, estimated from the
+            differences between families of chains; 0 where it is exact. None for quantiles.
+        quantiles: the 5, 25, 50, 75 and 95 % quantiles in words, or None.
+        method: how it was computed.
+        converged: whether it is exact, or its chains have mixed.
+        message: a sentence that says so, or what is wrong and what to do.
+
+    Example:
+        >>> from harmonium.tables import Frame, RawColumn, columns_of
+        >>> pet, fur = np.array(["cat", "dog"], object), np.array(["long", "short"], object)
+        >>> columns = columns_of(Frame((RawColumn("pet", pet), RawColumn("fur", fur))))
+        >>> rbm = hm.RBM(columns.layer, hm.Bernoulli(1), np.log([[3.0], [3.0]]))
+        >>> answer = hm.ask(rbm, columns, "fur | pet=dog", key=jax.random.key(0))[0]
+        >>> answer.name, answer.reach, answer.quantiles, answer.method
+        ('fur', [0.0, 0.0], None, 'exact, 2 terms')
+    """
+
+    name: str
+    values: list[str]
+    shares: list[float] | None
+    reach: list[float] | None
+    quantiles: list[str] | None
+    method: str
+    converged: bool = True
+    message: str = ""
+
+
+def ask(
+    rbm: RBM,
+    columns: Columns,
+    question: str,
+    *,
+    key: PRNGKeyArray,
+    chains: int = 1_000,
+    sweeps: int = 1_000,
+) -> list[Answer]:
+    """Return the distributions of the columns that a question names.
+
+    Where given cells are exact values, probabilities are exact sums over up to 2^22 states, or
+    averages of p(column | h) over a population of annealed Gibbs chains, as `impute` has it. Given
+    ranges, they are frequencies among the draws that lie in them.
+
+    Args:
+        rbm: a model of the columns' codes.
+        columns: what the columns are.
+        question: "survived | sex=female, age=30..40": columns, and after a bar cells that are known
+            and ranges. Names and values with commas, bars or equal signs are in quotes. All other
+            columns count as unknown, and are summed over.
+        key: a JAX random key.
+        chains: Gibbs chains, at least 8, where the sum is not exact.
+        sweeps: sweeps of each chain at first; averages are over the last two thirds. Chains
+            that have not mixed restart with twice as many, for some seconds; then `converged` is
+            False.
+
+    Raises:
+        InputError: columns or cells that the table does not have, or a range that hardly any draw
+            reaches; fewer than 8 chains, or no key.
+
+    Example:
+        >>> from harmonium.tables import Frame, RawColumn, columns_of
+        >>> pet, fur = np.array(["cat", "dog"], object), np.array(["long", "short"], object)
+        >>> columns = columns_of(Frame((RawColumn("pet", pet), RawColumn("fur", fur))))
+        >>> rbm = hm.RBM(columns.layer, hm.Bernoulli(1), np.log([[3.0], [3.0]]))
+        >>> answer = hm.ask(rbm, columns, "fur | pet=dog", key=jax.random.key(0))[0]
+        >>> answer.values, np.round(answer.shares, 3).tolist()  # 1 + 3 to 1 + 9
+        (['long', 'short'], [0.286, 0.714])
+    """
+    key = checked_key(key)
+    if positive_integer(chains, "chains") < FEWEST_CHAINS:
+        raise InputError(f"chains: expected at least {FEWEST_CHAINS}; got {chains}.")
+    unknown, *rest = split_outside(question, "|")
+    known = "|".join(rest)
+    names = [unquoted(name) for name in split_outside(unknown, ",") if name.strip()]
+    by_name = {column.name: column for column in (*columns.columns, *columns.parts) if column.parts}
+    _check_names(names, by_name)
+    conditions = Conditions(Frame(()), ())
+    if known.strip():
+        conditions = columns.conditions(known, "QUESTION")
+    places = {part.name: i for i, part in enumerate(columns.modelled)}
+    row = np.full((1, len(places)), np.nan, np.float32)
+    if conditions.cells.columns:
+        row = columns.encode(conditions.cells, "QUESTION", may_lack=True)
+    for name in names:
+        is_coded = name in places and not np.isnan(row[0, places[name]])
+        if is_coded or name in conditions.cells.names:
+            raise InputError(
+                f"QUESTION: expected unknown columns before the bar; got {name!r}; drop it."
+            )
+    seed = int(jax.random.bits(key))  # of the cells that a code stands for
+    if conditions.ranges:
+        imputations: list[Imputation] = []
+
+        def draw(attempt: int) -> np.ndarray:
+            key_draw = jax.random.fold_in(key, attempt)
+            imputations.append(impute(rbm, row, key=key_draw, draws=chains, sweeps=sweeps))
+            return imputations[-1].draws[:, 0]
+
+        codes, frame = columns.draw(conditions, draw, chains, seed=seed)
+        # Chains of a family count as one draw, also among those that lie in the ranges.
+        fraction = min(float(np.mean([_effective_fraction(own) for own in imputations])), 1.0)
+        estimates = [
+            _frequencies(own, part, fraction)
+            for own, part in zip(codes.T, columns.modelled, strict=True)
+        ]
+        method = f"{len(codes):,} draws"
+        imputation = min(imputations, key=lambda own: own.converged)
+    else:
+        imputation = impute(rbm, row, key=key, draws=chains, sweeps=sweeps)
+        frame = columns.decode(imputation.draws[:, 0].astype(float), seed=seed)
+        probabilities = columns.probabilities(imputation.mean)
+        errors = columns.pieces(imputation.stderr)
+        estimates = [
+            _Estimate(p[0].astype(float), 2.0 * error[0])
+            for p, error in zip(probabilities, errors, strict=True)
+        ]
+        method = imputation.method
+    cells = {column.name: column.values for column in columns.split(frame).columns}
+    answers = []
+    for name in names:
+        states = columns.modelled[places[name]].states if name in places else None
+        if states and (states <= MOST_STATES or cells[name].dtype.kind == "O"):  # words, or few
+            answer = _by_states(columns.modelled[places[name]], estimates[places[name]])
+        else:
+            answer = _by_quantiles(by_name[name], cells[name])
+        answers.append(
+            answer._replace(
+                method=method, converged=imputation.converged, message=imputation.message
+            )
+        )
+    return answers
+
+
+class _Estimate(NamedTuple):
+    """The probabilities of a column's states, and half the widths of their 95 % intervals."""
+
+    probabilities: np.ndarray
+    half_widths: np.ndarray
+
+
+def _check_names(names: list[str], columns: dict[str, Any]) -> None:
+    for name in names or [""]:
+        if name not in columns:
+            advice = "as in: survived | sex=female; what is known stands after the bar"
+            advice = meant_in_quotes(name, columns, meant(name, columns, advice))
+            known = ", ".join(columns)
+            raise InputError(
+                f"QUESTION: expected columns among {known:.300}; got {name!r}; {advice}."
+            )
+
+
+def _effective_fraction(imputation: Imputation) -> float:
+    """Return the effective size of the draws of the one row, over their number."""
+    assert imputation.effective is not None
+    return float(imputation.effective[0]) / len(imputation.draws)
+
+
+def _by_states(part: AbstractPart, estimate: _Estimate) -> Answer:
+    # Of two values both are as uncertain, and one half-width stands for both.
+    half_widths = np.broadcast_to(estimate.half_widths, estimate.probabilities.shape)
+    return Answer(
+        part.name,
+        values=part.state_names(),
+        shares=estimate.probabilities.astype(float).tolist(),
+        reach=half_widths.astype(float).tolist(),
+        quantiles=None,
+        method="",
+    )
+
+
+def _by_quantiles(column: AbstractColumn, cells: np.ndarray) -> Answer:
+    quantiles = np.quantile(np.sort(cells), QUANTILES, method="nearest")
+    return Answer(
+        column.name,
+        values=[f"{level:.0%}" for level in QUANTILES],
+        shares=None,
+        reach=None,
+        quantiles=[column.shown(quantile) for quantile in quantiles],
+        method="",
+    )
+
+
+def _frequencies(codes: np.ndarray, part: AbstractPart, fraction: float) -> _Estimate:
+    """Return the frequencies of the states among draws of this effective fraction."""
+    counts = np.zeros(1)
+    if part.states:
+        counts = np.bincount(codes.astype(int), minlength=part.states)
+    p = (counts + 0.5) / (len(codes) + 0.5 * len(counts))  # none is certainly 0
+    size = max(fraction * len(codes), 2.0)
+    return _Estimate(p, student_95(int(size) - 1) * np.sqrt(p * (1.0 - p) / size))

@@ -1,0 +1,217 @@
+"""Drawing rows from a model, with or without some of their units held fixed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PRNGKeyArray
+
+from .._base.checks import as_array, checked_key, positive_integer
+from .._base.numerics import from_numpy
+from .._base.sharding import fetched, whole
+from ..data.parts import ENTRIES_AT_ONCE
+from ..errors import InputError, NotConvergedWarning, warn_user
+from ..layers import Clamped
+from ..layers.capabilities import takes_lengths
+from ..likelihood.missing.completing import FEWEST_CHAINS, complete
+from ..likelihood.missing.marginal import check_finite_given, given_seen, with_missing
+from ..path import path_to
+from ..rbm import RBM, checked_type
+from ..samplers import AbstractSampler
+from ..samplers.annealing import annealed_draws
+from ..samplers.finite import check_finite_z
+from ..samplers.gibbs import after_sweeps
+
+__all__ = ["condition", "sample"]
+
+DEFAULT_SWEEPS, FEWEST_SWEEPS = 1_000, 64
+FEWEST_AT_ONCE = 1_000  # draws of one population, of those that make very many
+NOTHING_DRAWN = "Converged: no value is free."
+UNCHECKED = "Not checked: whether these chains mix is for their sampler to say."
+
+
+def sample(
+    rbm: RBM,
+    n: int | None = None,
+    *,
+    key: PRNGKeyArray,
+    sampler: AbstractSampler | None = None,
+    steps: int | None = None,
+    given: Any = None,
+) -> np.ndarray:
+    """Draw rows from a model.
+
+    By default rows are exact draws where either layer has so few states that they can be summed
+    over (2^22 for a single given row, fewer for many). Otherwise each is a chain of its own: a
+    population of at least 32 chains makes 1,000 Gibbs sweeps. In the first third it is annealed,
+    one sweep at each of equally spaced inverse temperatures up to 1, with importance weights by
+    which chains are resampled. So modes get the shares that they have in the model even where
+    sweeps do not lead from one to another. The others are sweeps of the model. Where the chains
+    that are left descend from too few, or independent groups of them differ, they begin anew with
+    twice the sweeps; if that takes too long, a `NotConvergedWarning` says so.
+
+    Args:
+        rbm: the model.
+        n: number of rows; with `given`, rows for each given row (1 if None).
+        key: a JAX random key.
+        sampler: another sampler, whose chains start from the model without its weights: `Gibbs()`
+            for sweeps without annealing.
+        steps: sweeps of annealed chains, which then neither sum nor begin anew, or steps of
+            `sampler`, of which nothing is checked. If None: as many as make 1,000 sweeps, or 1,000
+            steps for a sampler whose steps do not consist of sweeps; for given rows with few
+            draws, fewer sweeps of more chains.
+        given: rows in the user's coding, with NaN where a unit is to be drawn; the others are held
+            fixed.
+
+    Returns:
+        Rows in the user's coding, shape (n, visible units).
+
+    Raises:
+        InputError: n or steps is not positive, or the given rows do not fit.
+        NotFiniteError: Z of the model is infinite, or not known to be finite, as for `log_z`.
+
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> hm.sample(rbm, 100, key=jax.random.key(0)).shape
+        (100, 2)
+        >>> rows = hm.sample(rbm, 3, key=jax.random.key(1), given=[[1, np.nan]])
+        >>> rows[:, 0].tolist()
+        [1, 1, 1]
+    """
+    found = drawn_rows(rbm, n, key=key, sampler=sampler, steps=steps, given=given)
+    if not found.converged:
+        warn_user(f"sample: {found.message}", NotConvergedWarning)
+    return found.rows
+
+
+class DrawnRows(NamedTuple):
+    """Rows in the user's coding, whether they can be relied on, and a sentence that says so."""
+
+    rows: np.ndarray
+    converged: bool
+    message: str
+
+
+def drawn_rows(
+    rbm: RBM,
+    n: int | None = None,
+    *,
+    key: PRNGKeyArray,
+    sampler: AbstractSampler | None = None,
+    steps: int | None = None,
+    given: Any = None,
+) -> DrawnRows:
+    """Return what `sample` returns, with what it warns of."""
+    if n is None and given is None:
+        raise InputError("n: expected the number of rows to draw.")
+    count = positive_integer(1 if n is None else n, "n")
+    rbm, key = checked_type(rbm), checked_key(key)
+    if steps is not None:
+        steps = positive_integer(steps, "steps")
+    if given is None:
+        check_finite_z(rbm)
+        rows = np.full((1, rbm.visible.n_units), np.nan)
+    else:
+        rows = np.atleast_2d(_with_gaps(given))
+        rows = _checked(rbm, rows)
+        check_finite_given(rbm, rows)
+    is_single = given is not None or not _has_rows(rbm)
+    if sampler is None and is_single and not takes_lengths(rbm.visible):
+        return _completed(rbm, rows, count, steps, key=key)
+    if given is not None:
+        rows = np.repeat(rows, count, axis=0)
+        rbm, count = condition(rbm, rows), len(rows)
+    if steps is None:
+        per_step = None if sampler is None else sampler.sweeps_per_step
+        steps = -(-DEFAULT_SWEEPS // (per_step or 1))
+    number = jnp.asarray(steps, jnp.int32)
+    states = whole(_draw(rbm, sampler, count, number, key=key))
+    return DrawnRows(rbm.visible.decode(states), True, UNCHECKED)
+
+
+def _has_rows(rbm: RBM) -> bool:
+    """Return whether a model is one of several rows, as `condition` returns them."""
+    return isinstance(rbm.visible, Clamped) and rbm.visible.known.ndim > 1
+
+
+def _completed(
+    rbm: RBM, rows: np.ndarray, count: int, steps: int | None, *, key: PRNGKeyArray
+) -> DrawnRows:
+    """Return draws of each row's missing units."""
+    states = np.repeat(fetched(_encoded(rbm, from_numpy(rows))), count, axis=0)
+    gaps = np.flatnonzero(np.isnan(rows).any(1))
+    if not len(gaps):
+        return DrawnRows(rbm.visible.decode(from_numpy(states)), True, NOTHING_DRAWN)
+    sweeps = steps
+    if sweeps is None:  # many rows with few draws each: as much work for a population of each
+        share = 1.0 if len(rows) == 1 else min(1.0, count / FEWEST_CHAINS)
+        sweeps = max(FEWEST_SWEEPS, math.ceil(DEFAULT_SWEEPS * share))
+    most = max(FEWEST_AT_ONCE, ENTRIES_AT_ONCE // (rbm.visible.size + rbm.hidden.size))
+    portions = -(-count // most)
+    size, drawn, said = -(-count // portions), [], []
+    for portion in range(portions):
+        key_portion = key if portion == 0 else jax.random.fold_in(key, portion)
+        found = complete(rbm, rows[gaps], size, sweeps, key=key_portion, as_told=steps is not None)
+        drawn.append(found.draws)
+        said.append((bool(found.mixed.all()), found.message))
+    places = gaps[:, None] * count + np.arange(count)
+    states[places] = np.concatenate(drawn, axis=1)[:, :count]
+    return DrawnRows(rbm.visible.decode(from_numpy(states)), *min(said))
+
+
+def condition(rbm: RBM, rows: Any) -> RBM:
+    """Return the model with visible units held fixed where `rows` is a number, free where NaN.
+
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> given = hm.condition(rbm, [[1, np.nan]])
+        >>> ratio = np.exp(hm.log_z(given).value - hm.log_z(rbm).value)
+        >>> round(float(ratio), 3)  # p(v_0 = 1)
+        0.493
+    """
+    rows = _checked(rbm, _with_gaps(rows))
+    # A single row gives one model, without a batch axis.
+    return _conditioned(rbm, from_numpy(np.array(rows[0] if len(rows) == 1 else rows)))
+
+
+def _checked(rbm: RBM, rows: np.ndarray) -> np.ndarray:
+    """Return rows of numbers, NaN where a unit is free, if they fit the visible units."""
+    if rows.ndim != 2 or rows.shape[1] != rbm.visible.n_units:
+        raise InputError(
+            f"given: expected rows with {rbm.visible.n_units} columns; got shape {rows.shape}."
+        )
+    return rbm.visible.validate(rows, "given", missing=True)
+
+
+@eqx.filter_jit
+def _conditioned(rbm: RBM, rows: Array) -> RBM:
+    return given_seen(rbm, with_missing(rbm.visible, rows))
+
+
+def _with_gaps(given: Any) -> np.ndarray:
+    array = as_array(given, "given")
+    if array.dtype.kind not in "buif":
+        raise InputError(f"given: expected numbers, NaN where a unit is free; got {array.dtype}.")
+    return array.astype(float)
+
+
+@eqx.filter_jit
+def _encoded(rbm: RBM, rows: Array) -> Array:
+    return with_missing(rbm.visible, rows)
+
+
+@eqx.filter_jit
+def _draw(
+    rbm: RBM, sampler: AbstractSampler | None, n: int, steps: Array, *, key: PRNGKeyArray
+) -> Array:
+    key_init, key_step = jax.random.split(key)
+    if sampler is None:
+        begun = annealed_draws(path_to(rbm), n, steps // 2, key=key_init)
+        return after_sweeps(rbm, begun.v, steps - steps // 2, key=key_step)
+    state = sampler.init_independent(rbm, n, key=key_init)
+    return sampler.positions(sampler.run(rbm, state, steps, key=key_step))

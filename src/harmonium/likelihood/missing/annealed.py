@@ -1,0 +1,175 @@
+"""Annealing of rows with missing values: the chains, and a quick estimate from few of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ...layers import AbstractLayer
+from ...layers.capabilities import sample_given, unit_cgfs_given
+from ...rbm import RBM
+from .marginal import missing_units
+
+ROUGH = 1.0  # nats lost, from which on few forward chains are too rough to choose by
+
+
+class SeenEnergies(NamedTuple):
+    """Quick estimates of F(v_seen) from forward chains alone, nats.
+
+    Chains that miss a mode leave no trace in `variance`. `lost` grows long before they do: a model
+    should not be chosen by rows whose mean of it exceeds `ROUGH`.
+
+    Attributes:
+        value: one for each row, corrected for the mean error of a logarithm, variance/2.
+        variance: the variance of each, from the spread of its chains' weights.
+        completed: states of the rows with their missing units as one chain left them, about as
+            probable as p(v_missing | v_seen) says, shape (n, visible).
+        lost: log ⟨e^w⟩ − ⟨w⟩ of each row, 0 or more: the work that its chains lose. For normal w
+            of variance σ² it is σ²/2, and e^(σ²) chains are needed. 0 where nothing was annealed.
+    """
+
+    value: Float[Array, " n"]
+    variance: Float[Array, " n"]
+    completed: Float[Array, "n visible"]
+    lost: Float[Array, " n"]
+
+
+class Ramp(NamedTuple):
+    """How weights change along a run: at step i by the factor t = (first + slope i)/steps.
+
+    t is cut to the interval from 0 to 1, so that a ramp down may begin with a burn-in. There are
+    two paths. Where the seen units keep their weights, hidden units follow them from the start.
+    Where all weights are multiplied, seen and missing units choose a mode together.
+
+    Attributes:
+        first, slope, steps: whole numbers.
+        whole: 1 for rows all of whose weights are multiplied by t, 0 for those of which only the
+            missing units' are; shape (n,), or one number for all.
+    """
+
+    first: Array | int
+    slope: Array | int
+    steps: Array | int
+    whole: Array | float = 0.0
+
+    def inputs(self, i: Array, seen: Array, missing: Array) -> Array:
+        """Return the hidden units' inputs at step i, from those of seen and of missing units."""
+        t = self.at(i)
+        of_seen = 1.0 - jnp.asarray(self.whole)[..., None] * (1.0 - t)
+        return of_seen * seen + t * missing
+
+    def at(self, i: Array) -> Array:
+        """Return t."""
+        return jnp.clip((self.first + self.slope * i) / self.steps, 0.0, 1.0)
+
+
+class Seen(NamedTuple):
+    """What is known of rows.
+
+    Attributes:
+        known: which units are seen, shape (n, units).
+        values: states with any finite numbers where a unit is missing, shape (n, visible).
+        inputs: those of the hidden units from the seen units alone, shape (n, hidden).
+    """
+
+    known: Array
+    values: Array
+    inputs: Array
+
+
+def seen_of(rbm: RBM, v: Float[Array, "*rows visible"]) -> Seen:
+    """Return what is known of states that are NaN in all columns of a missing unit. Traceable."""
+    visible = rbm.visible
+    known = ~missing_units(visible, v)
+    values = jnp.where(jnp.isnan(v), visible.mean(visible.zero_inputs), v)
+    return Seen(known, values, rbm.inputs_to_h(jnp.where(visible.spread(known), values, 0.0)))
+
+
+def log_z_uncoupled(rbm: RBM, seen: Seen, whole: Array | float = 0.0) -> Float[Array, " n"]:
+    """Return −F(v_seen) where t is 0: seen units alone have weights, or none. Traceable."""
+    nothing = jnp.zeros_like(seen.values)
+    alone = unit_cgfs_given(rbm.visible, nothing, seen.known, seen.values).sum(-1)
+    return alone + rbm.hidden.cgf((1.0 - jnp.asarray(whole)[..., None]) * seen.inputs)
+
+
+def moved(
+    rbm: RBM,
+    seen: Seen,
+    ramp: Ramp,
+    steps: tuple[Array | int, Array | int],
+    x: Float[Array, "chains n visible"],
+    log_weights: Float[Array, "chains n"],
+    *,
+    key: PRNGKeyArray,
+) -> tuple[Float[Array, "chains n visible"], Float[Array, "chains n"]]:
+    """Return completed states and log weights after some steps of a ramp. Traceable.
+
+    Each step weights a chain by the change of t and moves it by one Gibbs sweep, with the seen
+    units held. At t = 0 a sweep draws the missing units independently, so the states in which a
+    ramp from 0 begins do not matter.
+
+    Args:
+        rbm: the model.
+        seen: what is known of the rows.
+        ramp: t of each step.
+        steps: the first step, and the one after the last.
+        x: states of the chains.
+        log_weights: those gathered before.
+        key: a JAX random key, the same for all steps of a ramp.
+    """
+
+    def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        x, log_weights = carry
+        missing = rbm.inputs_to_h(x) - seen.inputs
+        before, after = (
+            ramp.inputs(place, seen.inputs, missing) for place in (jnp.maximum(i - 1, 0), i)
+        )
+        log_weights = log_weights + rbm.hidden.cgf(after) - rbm.hidden.cgf(before)
+        key_h, key_v = jax.random.split(jax.random.fold_in(key, i))
+        inputs = ramp.at(i) * rbm.inputs_to_v(rbm.hidden.sample(after, key=key_h))
+        x = sample_given(rbm.visible, inputs, seen.known, seen.values, key=key_v)
+        return x, log_weights
+
+    return jax.lax.fori_loop(*steps, step, (x, log_weights))
+
+
+def seen_energies(
+    rbm: RBM, v: Float[Array, "n visible"], chains: int, steps: int, *, key: PRNGKeyArray
+) -> SeenEnergies:
+    r"""Return F(v_seen) = −log Σ_h ∫ exp(−E) dv_missing by annealed importance sampling. Traceable.
+
+    W between the missing units and the hidden units is multiplied by t, from 0 to 1 in equal
+    steps. At t = 0 the missing units are independent of all others, and the sum is known.
+
+    Args:
+        rbm: the model.
+        v: states, NaN in all columns of a missing unit.
+        chains: chains for each row.
+        steps: steps of t.
+        key: a JAX random key.
+
+    Source: Neal 2001.
+    """
+    seen = seen_of(rbm, v)
+    x = jnp.broadcast_to(seen.values, (chains, *v.shape))
+    nothing = jnp.zeros((chains, len(v)), v.dtype)
+    # The turn at t = 0 draws the start. As a turn of the loop it is compiled with the others.
+    x, log_w = moved(rbm, seen, Ramp(0, 1, steps), (0, steps + 1), x, nothing, key=key)
+    total = jax.nn.logsumexp(log_w, axis=0) - jnp.log(chains)
+    share = jnp.exp(log_w - total)
+    variance = ((share - 1.0) ** 2).sum(0) / (chains * max(1, chains - 1))
+    value = -(log_z_uncoupled(rbm, seen) + total + variance / 2.0)
+    return SeenEnergies(value, variance, x[0], total - log_w.mean(0))
+
+
+def independent_energies(
+    visible: AbstractLayer, hidden: AbstractLayer, v: Float[Array, "n visible"]
+) -> Float[Array, " n"]:
+    """Return F(v_seen) of the model of these layers without weights, exactly. Traceable."""
+    values = jnp.where(jnp.isnan(v), visible.mean(visible.zero_inputs), v)
+    known = ~missing_units(visible, v)
+    seen = unit_cgfs_given(visible, jnp.zeros_like(v), known, values).sum(-1)
+    return -(seen + hidden.cgf(hidden.zero_inputs))

@@ -1,0 +1,271 @@
+"""Rows with missing values: sums over the missing units, given the seen units.
+
+A missing value is NaN in a row. In states, all columns of the missing unit are NaN, as
+`with_missing` encodes them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
+
+from ..._base.numerics import product
+from ..._base.threefry import key_of
+from ...layers import AbstractLayer, Clamped
+from ...layers.capabilities import (
+    has_independent_units,
+    joint_states,
+    proposals_from,
+    unit_cgfs_given,
+)
+from ...rbm import RBM
+from ...samplers import Gibbs
+from ...samplers.finite import check_finite_z, check_weights, finite_z
+from ...samplers.single_site import units_of_proposals
+
+
+class Limits(NamedTuple):
+    """The largest numbers of terms: of a sum over hidden states, and over completions of a row."""
+
+    hidden: int
+    completions: int
+
+
+CHEAP_SUMS = Limits(2**6, 2**2)  # for sums that cost no more than a Gibbs sweep
+QUICK_SUMS = Limits(2**12, 2**6)  # for sums in every training update
+SLOW_SUMS = Limits(2**16, 2**12)  # for sums that are computed once
+ENTRIES_OF_SUMS = 2**26  # about a second of such sums, for all rows together
+MOST_TERMS = 2**22  # of a row, all of whose weights are kept
+
+
+class Posterior(NamedTuple):
+    """The terms of a sum for incomplete rows, with their probabilities given the seen units.
+
+    Attributes:
+        log_z_seen: −F(v_seen) = log of the sum over h and the missing units, shape (n,), nats.
+        log_share: log p of each term given the seen units, shape (n, terms).
+        h: hidden states, shape (terms, hidden), if each term is a hidden state; v then follows
+            p(v | h).
+        v: completed rows, shape (n, terms, visible), if each term is a completion.
+    """
+
+    log_z_seen: Float[Array, " n"]
+    log_share: Float[Array, "n terms"]
+    h: Float[Array, "terms hidden"] | None = None
+    v: Float[Array, "n terms visible"] | None = None
+
+
+def with_missing(layer: AbstractLayer, rows: Array) -> Float[Array, "*batch columns"]:
+    """Encode rows where NaN marks a missing value; all columns of its unit are NaN. Traceable."""
+    missing = layer.spread(jnp.isnan(rows))
+    return jnp.where(missing, jnp.nan, layer.encode(rows))
+
+
+def missing_units(
+    layer: AbstractLayer, v: Float[Array, "*batch columns"]
+) -> Bool[Array, "*batch units"]:
+    """Return a mask of the units whose columns are NaN."""
+    return jnp.isnan(layer.fold(v))
+
+
+def given_seen(rbm: RBM, v: Float[Array, "*batch visible"]) -> RBM:
+    """Return the model with the seen visible units held fixed, one model for each row."""
+    values = jnp.where(jnp.isnan(v), rbm.visible.mean(rbm.visible.zero_inputs), v)
+    known = ~missing_units(rbm.visible, v)
+    values = jax.lax.stop_gradient(values)
+    clamped = Clamped(layer=rbm.visible, known=known, values=values)  # pyright: ignore
+    return RBM(clamped, rbm.hidden, rbm.weights)
+
+
+def check_finite_given(rbm: RBM, rows: np.ndarray) -> None:
+    """Raise NotFiniteError if draws of the missing units would be meaningless for any row.
+
+    Args:
+        rbm: the model.
+        rows: in the user's coding, NaN where a value is missing, shape (n, visible units).
+    """
+    check_weights(rbm)
+    if np.isnan(rows).any() and not finite_z(rbm):
+        # Seen units may confine the others: this depends on which are seen, not on their values.
+        for place in np.unique(np.isnan(rows), axis=0, return_index=True)[1]:
+            row = with_missing(rbm.visible, jnp.asarray(rows[place]))
+            check_finite_z(given_seen(rbm, row))
+
+
+def completed(
+    rbm: RBM, v: Float[Array, "n visible"], sweeps: int, *, key: PRNGKeyArray
+) -> Float[Array, "n visible"]:
+    """Draw the missing units by this many Gibbs sweeps, with the seen units held fixed."""
+    key_start, key_sweep = jax.random.split(key)
+    model, gibbs = given_seen(rbm, v), Gibbs(sweeps)
+    chains = gibbs.init_independent(model, v.shape[0], key=key_start)
+    chains, _ = gibbs.step(model, chains, key=key_sweep)
+    return chains.v
+
+
+def posterior(
+    rbm: RBM, v: Float[Array, "n visible"], missing: int, most: Limits = QUICK_SUMS
+) -> Posterior | None:
+    """Sum over the hidden states or over the missing units, whichever costs less.
+
+    Args:
+        rbm: the model.
+        v: states of rows with missing values.
+        missing: the largest number of missing units in a row.
+        most: limits on the terms; where both sums exceed them, None is returned.
+    """
+    over, _ = way_to_sum(rbm, missing, most)
+    if over == "hidden":
+        return over_hidden(rbm, v)
+    return over_completions(rbm, v, missing) if over == "completions" else None
+
+
+def way_to_sum(rbm: RBM, missing: int, most: Limits) -> tuple[str | None, int]:
+    """Return "hidden" or "completions", or None if both have too many terms; and their number.
+
+    A completion needs a product with W, so it costs as much as one hidden state per hidden unit.
+    """
+    hidden, completions = rbm.hidden.n_states, math.inf
+    if rbm.visible.n_states is not None:
+        completions = min(_most_states(rbm.visible), 2**16) ** min(missing, 60)
+    can_hidden = hidden is not None and hidden <= most.hidden
+    is_less = not can_hidden or completions * rbm.hidden.size < (hidden or 0)
+    if completions <= most.completions and is_less:
+        return "completions", int(completions)
+    return ("hidden", int(hidden or 0)) if can_hidden else (None, 0)
+
+
+def sums_for(rbm: RBM, rows: int) -> Limits:
+    """Return limits for sums that are computed once, for so many rows: fewer rows may have more.
+
+    A hidden state costs as much as the row has visible columns, a completion as hidden units.
+    """
+    each = ENTRIES_OF_SUMS // max(1, rows)
+    hidden = min(each // rbm.visible.size, MOST_TERMS)
+    completions = min(each // rbm.hidden.size, MOST_TERMS)
+    return Limits(max(SLOW_SUMS.hidden, hidden), max(SLOW_SUMS.completions, completions))
+
+
+def entries_of_sum(rbm: RBM, missing: int, most: Limits) -> int:
+    """Return how many numbers the sum for one row holds in memory at once."""
+    over, terms = way_to_sum(rbm, missing, most)
+    columns = 1 if over == "hidden" else rbm.widest
+    return max(1, terms) * columns
+
+
+def over_hidden(rbm: RBM, v: Float[Array, "n visible"]) -> Posterior:
+    """Sum over all hidden states h, whose inputs to the visible units are I = hWᵀ.
+
+    p(v_seen, h) ∝ exp(−U(h) + Σ_seen (v_i·I_i − U_i(v_i)) + Σ_missing Γ_i(I_i))
+    """
+    indices = jnp.arange(rbm.hidden.n_states, dtype=jnp.uint32)
+    log_weights, h = hidden_terms(rbm, v, indices)
+    return _normalised(log_weights, h=h)
+
+
+def hidden_terms(
+    rbm: RBM, v: Float[Array, "n visible"], indices: Integer[Array, " terms"]
+) -> tuple[Float[Array, "n terms"], Float[Array, "terms hidden"]]:
+    """Return log p(v_seen, h) + log Z of some hidden states, and the states."""
+    visible = rbm.visible
+    h = joint_states(rbm.hidden, indices.astype(jnp.uint32))
+    inputs, missing = rbm.inputs_to_v(h), missing_units(visible, v)
+    any_value = jax.lax.stop_gradient(visible.mean(visible.zero_inputs))
+    values = jnp.where(jnp.isnan(v), any_value, v)
+    if not has_independent_units(visible):
+
+        def reached_by(row: tuple[Array, Array]) -> Array:
+            return unit_cgfs_given(visible, inputs, ~row[0], row[1]).sum(-1)
+
+        return jax.lax.map(reached_by, (missing, values)) - rbm.hidden.energy(h), h
+    seen = jnp.where(missing, 0.0, visible.unit_energies(values)).sum(-1)
+    reached = product(jnp.nan_to_num(v), inputs.T)
+    reached += product(missing.astype(v.dtype), visible.unit_cgfs(inputs).T)
+    return reached - rbm.hidden.energy(h) - seen[:, None], h
+
+
+def over_completions(rbm: RBM, v: Float[Array, "n visible"], missing: int) -> Posterior:
+    """Sum over all states of at most `missing` missing units in each row (discrete layers)."""
+    count = _most_states(rbm.visible) ** missing
+    log_weights, states = completion_terms(rbm, v, missing, jnp.arange(count))
+    return _normalised(log_weights, v=states)
+
+
+def completion_terms(
+    rbm: RBM, v: Float[Array, "n visible"], missing: int, indices: Integer[Array, " terms"]
+) -> tuple[Float[Array, "n terms"], Float[Array, "n terms visible"]]:
+    """Return −F of some completions of each row, −∞ for those that it lacks, and their states."""
+    states, is_one = _completions(rbm.visible, v, missing, indices)
+    return jnp.where(is_one, -rbm.free_energy(states), -jnp.inf), states
+
+
+def _normalised(log_weights: Array, **terms: Array) -> Posterior:
+    total = jax.nn.logsumexp(log_weights, axis=-1)
+    return Posterior(total, log_weights - total[:, None], **terms)
+
+
+def draw(
+    rbm: RBM, found: Posterior, *, key: PRNGKeyArray, seen: Float[Array, "n visible"]
+) -> Float[Array, "n visible"]:
+    """Draw a completion of every row exactly from p(v_missing | v_seen)."""
+    key_term, key_v = jax.random.split(key)
+    reached = jnp.cumsum(jnp.exp(found.log_share), axis=-1)
+    uniforms = jax.random.uniform(key_term, reached.shape[:1], reached.dtype)
+    term = (reached <= (uniforms * reached[:, -1])[:, None]).sum(-1)
+    if found.v is not None:
+        return found.v[jnp.arange(len(term)), term]
+    assert found.h is not None
+    return given_seen(rbm, seen).sample_v_from_h(found.h[term], key=key_v)
+
+
+def _table_of_proposals(visible: AbstractLayer, columns: np.ndarray) -> np.ndarray:
+    """Return a table with one row of proposals for each unit.
+
+    A row begins with the proposal that changes nothing and is padded with −1. One more row after
+    those of all units stands for "no unit".
+    """
+    units = units_of_proposals(visible, columns)
+    counts = np.bincount(units, minlength=visible.n_units)
+    table = np.full((visible.n_units + 1, counts.max() + 1), -1)
+    table[:, 0] = len(columns)
+    for unit in range(visible.n_units):
+        table[unit, 1 : counts[unit] + 1] = np.flatnonzero(units == unit)
+    return table
+
+
+def _most_states(visible: AbstractLayer) -> int:
+    """Return the largest number of states of any unit."""
+    columns, _ = proposals_from(visible, visible.sample(visible.zero_inputs, key=key_of(0)))
+    return int(np.bincount(units_of_proposals(visible, columns)).max()) + 1
+
+
+def _completions(
+    visible: AbstractLayer,
+    v: Float[Array, "n visible"],
+    missing: int,
+    indices: Integer[Array, " terms"],
+) -> tuple[Float[Array, "n terms visible"], Bool[Array, "n terms"]]:
+    """Return completions and a mask of valid ones: fewer missing units have fewer of them."""
+    anything = visible.sample_without_inputs(v.shape[:-1], key=key_of(0))
+    start = jnp.where(jnp.isnan(v), anything, v)
+    columns, changes = proposals_from(visible, start)
+    table = _table_of_proposals(visible, columns)
+    columns = np.concatenate([columns, columns[:1]])  # last: one that changes nothing
+    changes = jnp.concatenate([changes, jnp.zeros_like(changes[:, :1])], axis=1)
+    is_missing = missing_units(visible, v)
+    order = jnp.argsort(~is_missing, axis=1, stable=True)[:, :missing]
+    places = jnp.where(jnp.take_along_axis(is_missing, order, 1), order, visible.n_units)
+    # The digits of an index say which state each missing unit has.
+    powers = table.shape[1] ** np.arange(missing)[::-1]
+    choices = indices[:, None] // jnp.asarray(powers) % table.shape[1]
+    proposals = jnp.asarray(table)[places[:, None, :], choices]  # row, term, missing unit
+    rows = jnp.arange(v.shape[0])[:, None, None]
+    terms = jnp.arange(len(choices))[None, :, None, None]
+    where, change = jnp.asarray(columns)[proposals], changes[rows, proposals]
+    every = jnp.broadcast_to(start[:, None], (v.shape[0], len(choices), v.shape[1]))
+    return every.at[rows[..., None], terms, where].add(change), (proposals >= 0).all(-1)

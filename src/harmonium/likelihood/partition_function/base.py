@@ -1,0 +1,163 @@
+"""The base class of methods for log Z, and their result."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from ..._base.checks import checked_key
+from ...data import Dataset
+from ...errors import InputError, NotFiniteError
+from ...rbm import RBM
+
+CHAINS = 512  # of an annealed estimate, in each direction
+TRUSTED_ESS = 10.0
+
+
+class LogZ(NamedTuple):
+    """log Z with a 95 % interval.
+
+    Attributes:
+        value: the estimate, nats.
+        low: lower end of its 95 % interval, nats.
+        high: upper end.
+        method: how it was computed, in words.
+        converged: whether the interval can be relied on: all checks were made, and agree.
+        checked: whether anything independent could have contradicted the estimate, such as rows or
+            another base. If not, it has not converged, whatever its own runs say.
+        ess: effective number of chains, the smaller of both directions.
+        gap: reverse minus forward estimate, nats; 0 where exact.
+        message: why it converged or why not, in words.
+        forward: log weights of the forward annealing runs, shape (n,); the log of the mean of e^w
+            is the lower estimate of log Z. None where nothing was annealed.
+        reverse: log weights of the reverse runs, which estimate −log Z, each with the log of how
+            much of the model its start stands for.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> print(hm.log_z(rbm))
+        log Z = 6.0684 in [6.0684, 6.0684] (exact, 8 states)
+    """
+
+    value: float
+    low: float
+    high: float
+    method: str
+    converged: bool
+    ess: float = float("inf")
+    gap: float = 0.0
+    message: str = ""
+    forward: np.ndarray | None = None
+    reverse: np.ndarray | None = None
+    checked: bool = True
+
+    @property
+    def convergence(self) -> str:
+        """One of three words: "converged", "unchecked" or "not converged"."""
+        return convergence_word(self.converged, self.checked)
+
+    def __str__(self) -> str:
+        """Return a summary in one sentence."""
+        warning = warning_of(self.convergence)
+        interval = f"[{self.low:.4f}, {self.high:.4f}]"
+        return f"log Z = {self.value:.4f} in {interval} ({self.method}{warning})"
+
+
+def convergence_word(converged: bool, checked: bool) -> str:
+    """Return "converged", "unchecked" or "not converged".
+
+    An estimate is unchecked if its own runs agree, but nothing independent of them could have shown
+    that they miss a part of the model.
+    """
+    if converged:
+        return "converged"
+    return "not converged" if checked else "unchecked"
+
+
+def warning_of(convergence: str) -> str:
+    """Return what follows an answer in words: nothing if it converged."""
+    if convergence == "converged":
+        return ""
+    return f", {convergence.replace('not', 'NOT')}"
+
+
+class AbstractLogZ(ABC):
+    """A method for log Z. Its settings are fields, which are checked when it is created.
+
+    Example:
+        >>> class Uncoupled(hm.likelihood.AbstractLogZ):
+        ...     def compute(self, rbm, key, progress):  # of a model whose weights are 0
+        ...         value = float(hm.path.Line(rbm, rbm).log_z_of_base)
+        ...         return hm.LogZ(value, value, value, "no weights", converged=True)
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.zeros((4, 3)))
+        >>> round(hm.log_z(rbm, method=Uncoupled(), key=jax.random.key(0)).value, 3)  # 7 log 2
+        4.852
+    """
+
+    def is_estimate(self, rbm: RBM) -> bool:
+        """Return whether log Z of this model is sampled, which needs a key and a finite Z."""
+        return True
+
+    def for_model(self, rbm: RBM) -> AbstractLogZ:
+        """Return the method that computes log Z of this model: another one if this one chooses."""
+        return self
+
+    def with_rows(self, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> AbstractLogZ:
+        """Return the method that also uses rows of data for its estimate, if it can."""
+        return self
+
+    @abstractmethod
+    def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
+        """Return log Z; the key has been checked where one is needed."""
+
+    def estimate(
+        self,
+        rbm: RBM,
+        *,
+        key: PRNGKeyArray | None = None,
+        progress: Callable[[float], Any] | None = None,
+    ) -> LogZ:
+        """Return log Z with its interval.
+
+        Args:
+            rbm: the model.
+            key: a JAX random key; not needed where `is_estimate` is false.
+            progress: called with the fraction done, from 0 to 1.
+
+        Raises:
+            InputError: no key where one is needed, or a model that the method cannot handle.
+            NotFiniteError: Z is infinite, or parameters are not finite.
+        """
+        return self.compute(rbm, self.checked_key(rbm, key), progress or (lambda part: None))
+
+    def checked_key(self, rbm: RBM, key: Any) -> Any:
+        """Return the key, checked, or None where none is needed."""
+        if not self.is_estimate(rbm):
+            return None
+        if key is None:
+            raise InputError(
+                f"key: log Z of {rbm} is estimated by sampling; pass key=jax.random.key(0)."
+            )
+        return checked_key(key)
+
+
+def exact_result(value: float, method: str, rounding: float = 0.0) -> LogZ:
+    """Return a log Z that has no error except rounding.
+
+    Args:
+        value: log Z, nats.
+        method: how it was computed, in words.
+        rounding: half the width of its interval, nats; 0 where sums were in float64.
+
+    Raises:
+        NotFiniteError: the model's parameters are not finite, or overflow.
+    """
+    if not np.isfinite(value):
+        raise NotFiniteError(
+            f"log Z is {value}: the model's parameters are not finite or too large."
+        )
+    return LogZ(value, value - rounding, value + rounding, method, converged=True)

@@ -1,0 +1,249 @@
+"""Ratios of partition functions: Bennett's ratio between two models, MBAR over a ladder.
+
+Plain numerics on NumPy arrays in float64. The energies are passed in, whether the states were drawn
+by annealing, replica exchange or otherwise. A few lines replace SciPy functions, whose import would
+take longer than all computations in this module.
+"""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._base.statistics import (
+    Z_95,
+    Estimate,
+    effective_size,
+    from_left_out,
+    jackknife,
+    log_mean_exp,
+    log_sum_exp,
+    relative_weights,
+    sigmoid,
+)
+from ...errors import InputError
+
+MOST_STEPS, CLOSE = 200, 1e-12  # of a search for a root
+
+
+def bennett(
+    forward: np.ndarray, reverse: np.ndarray, log_shares: np.ndarray | None = None
+) -> float:
+    """Return Bennett's acceptance ratio estimate of a log ratio of partition functions.
+
+    From log weights w of annealing runs in both directions, it is the r that solves
+    Σ_forward σ(w − r + m) = Σ_reverse ω σ(w + r − m), with m = log(n_reverse / n_forward). For two
+    models without annealing between them, `forward` holds F_0 − F_1 at states of the first model
+    and `reverse` F_1 − F_0 at states of the second.
+
+    Args:
+        forward: log weights of forward runs, nats.
+        reverse: those of reverse runs.
+        log_shares: log ω, how much of the model the start of each reverse run stands for; only
+            differences matter. Equal if None.
+
+    Source: Bennett 1976; Shirts, Bair, Hooker & Pande 2003 (for annealing runs).
+    """
+    m = float(np.log(len(reverse) / len(forward)))
+    log_shares = _normalised(log_shares, reverse)
+    sides = (float(log_mean_exp(forward)), -float(log_mean_exp(reverse + log_shares)))
+    reach = 50.0 + max(float(np.ptp(forward)), float(np.ptp(reverse)))
+    low, high = min(sides) - reach, max(sides) + reach
+    r = sum(sides) / 2
+    # Newton's method between bounds, on the difference of the logarithms of both sums: its slope
+    # does not vanish, however far the forward and reverse estimates differ.
+    for _ in range(MOST_STEPS):
+        f, down = _total(forward - r + m)
+        g, up = _total(reverse + r - m, log_shares)
+        excess, slope = f - g, down + up
+        low, high = (r, high) if excess > 0 else (low, r)
+        before, r = r, r + excess / slope if slope > 0 else low
+        r = r if low < r < high else (low + high) / 2
+        if abs(r - before) <= CLOSE * max(1.0, abs(r)):
+            break
+    return r
+
+
+def _normalised(log_shares: np.ndarray | None, reverse: np.ndarray) -> np.ndarray:
+    """Return the logs of shares whose mean is 1."""
+    if log_shares is None:
+        return np.zeros(len(reverse))
+    return log_shares - log_mean_exp(log_shares)
+
+
+def _total(x: np.ndarray, log_shares: np.ndarray | float = 0.0) -> tuple[float, float]:
+    """Return log Σ ω σ(x), and its derivative with respect to a number that is added to all x."""
+    logs = -np.logaddexp(0.0, -x)
+    total = float(log_sum_exp(logs + log_shares))
+    return total, float(np.exp(logs + log_shares - total) @ -np.expm1(logs))
+
+
+def bennett_stderr(
+    forward: np.ndarray, reverse: np.ndarray, log_shares: np.ndarray | None = None
+) -> float:
+    """Return the standard error of Bennett's ratio for independent annealing runs, to first order.
+
+    With f = σ(w − r + m) of forward and g = σ(w + r − m) of reverse annealing runs, its square is
+
+        (⟨f²⟩/⟨f⟩² − 1)/n_forward + Σ ω² (g − ⟨g⟩)² / (⟨g⟩ Σ ω)²,    where ⟨g⟩ = Σ ω g / Σ ω
+
+    Source: Bennett 1976.
+    """
+    m = float(np.log(len(reverse) / len(forward)))
+    r = bennett(forward, reverse, log_shares)
+    f = sigmoid(forward - r + m)
+    g = sigmoid(reverse + r - m)
+    shares = np.exp(_normalised(log_shares, reverse)) / len(reverse)
+    mean = shares @ g
+    variance = f.var() / f.mean() ** 2 / len(f) + (shares * (g - mean)) @ (shares * (g - mean)) / (
+        mean**2
+    )
+    return float(np.sqrt(variance))
+
+
+class Sandwich(NamedTuple):
+    """log Z with its lower and upper estimates.
+
+    Attributes:
+        value: Bennett's acceptance ratio between both directions.
+        half_width: half the width of its 95 % interval.
+        lower: log of the mean weight of the forward runs, on average below log Z.
+        upper: the estimate of the reverse runs, on average above log Z if they start from exact
+            draws.
+        ess: Kish's effective number of chains, the smaller of both directions.
+        groups: number of independent groups behind the interval.
+    """
+
+    value: float
+    half_width: float
+    lower: float
+    upper: float
+    ess: float
+    groups: int
+
+    @property
+    def gap(self) -> float:
+        """The upper estimate minus the lower estimate."""
+        return self.upper - self.lower
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval; infinite for fewer than two groups."""
+        return self.value - self.half_width, self.value + self.half_width
+
+    def at_level(self, level: float) -> Sandwich:
+        """Return it with an interval that misses with this probability, instead of 5 %."""
+        factor = NormalDist().inv_cdf(1.0 - level / 2.0) / Z_95
+        return self._replace(half_width=factor * self.half_width)
+
+
+def sandwich(
+    forward: np.ndarray, reverse: np.ndarray, groups: int, log_shares: np.ndarray | None = None
+) -> Sandwich:
+    """Combine log weights of forward runs (mean weight Z) and reverse runs (mean weight 1/Z).
+
+    The interval is that of the jackknife, but not narrower than for independent chains, since
+    sixteen groups determine their own spread only to a fifth.
+
+    Args:
+        forward: log weights of forward runs, nats, group after group.
+        reverse: those of reverse runs, likewise.
+        groups: number of independent groups.
+        log_shares: how much of the model each reverse run stands for, as for `bennett`.
+    """
+    log_shares = _normalised(log_shares, reverse)
+    middle = jackknife(bennett, forward, reverse, log_shares, groups=groups)
+    half = max(middle.half_width, Z_95 * bennett_stderr(forward, reverse, log_shares))
+    back = reverse + log_shares
+    ess = min(float(effective_size(relative_weights(w))) for w in (forward, back))
+    ends = float(log_mean_exp(forward)), -float(log_mean_exp(back))
+    return Sandwich(middle.value, float(half), *ends, ess, groups)
+
+
+def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return log Z of every model of a ladder minus that of the first, from states of all models.
+
+    With u_k(x) the free energy of state x under model k and n_k states drawn from model k,
+
+        Z_k = Σ_x e^(−u_k(x)) / Σ_l n_l e^(−u_l(x)) / Z_l
+
+    which is solved as the minimum of a convex function of the log Z. Of all estimators that use
+    these states, it has the least asymptotic variance.
+
+    Args:
+        energies: u, shape (models, states), nats; the order of the states does not matter.
+        counts: n, shape (models,), states drawn from each model; some may be 0.
+
+    Raises:
+        InputError: shapes that do not fit, or counts that do not add up.
+
+    Source: Shirts & Chodera 2008.
+    """
+    u, n = np.asarray(energies, np.float64), np.asarray(counts, np.float64)
+    if u.ndim != 2 or n.shape != u.shape[:1] or n.sum() != u.shape[1] or (n < 0).any():
+        raise InputError(
+            f"energies: expected shape (models, states), and as counts one number of states for"
+            f" each model, all states together; got {u.shape} and {n.shape}, {n.sum():g} states."
+        )
+    from scipy.optimize import minimize  # imported here: it takes a third of a second
+
+    some = n > 0
+    log_n = np.log(n[some])
+
+    def terms(log_z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return log Σ_l n_l e^(−u_l)/Z_l for each state, and the share of each model in it."""
+        logs = log_n[:, None] - u[some] - log_z[:, None]
+        mixture = log_sum_exp(logs, axis=0)
+        return mixture, np.exp(logs - mixture)
+
+    def objective(free: np.ndarray) -> tuple[float, np.ndarray]:
+        log_z = np.append(0.0, free)
+        mixture, shares = terms(log_z)
+        gradient = n[some] - shares.sum(1)
+        return float(mixture.sum() + n[some] @ log_z), gradient[1:]
+
+    def curvature(free: np.ndarray) -> np.ndarray:
+        shares = terms(np.append(0.0, free))[1]
+        return (np.diag(shares.sum(1)) - shares @ shares.T)[1:, 1:]
+
+    start = (-u[some]).mean(1)
+    free = (start - start[0])[1:]
+    if len(free):
+        found = minimize(objective, free, jac=True, hess=curvature, method="trust-exact")
+        free = found.x
+    mixture, _ = terms(np.append(0.0, free))
+    log_z = log_sum_exp(-u - mixture, axis=1)
+    return log_z - log_z[0]
+
+
+def ladder_log_z(up: np.ndarray, down: np.ndarray) -> Estimate:
+    """Return log Z of the last model of a ladder minus that of the first, from its replicas.
+
+    It is the sum of Bennett's ratios between neighbours. The standard error is that of a jackknife
+    that leaves out one column of replicas at a time; this accounts for all correlations within a
+    column, in time and through swaps. Each ratio without a column is found by one step of Newton's
+    method from the ratio r of all columns: with f = σ(w − r) for states of the lower model and
+    g = σ(w + r) for states of the upper model,
+
+        r without c = r − Σ_c (f − g) / Σ_others [f (1 − f) + g (1 − g)].
+
+    Args:
+        up: F_k − F_{k+1} at states of model k, shape (steps, pairs, columns), nats.
+        down: F_{k+1} − F_k at states of model k + 1, likewise.
+
+    Source: Bennett 1976; Quenouille 1949; Tukey 1958.
+    """
+    columns = up.shape[-1]
+    whole, left = 0.0, np.zeros(columns)
+    for k in range(up.shape[1]):
+        lower, upper = np.asarray(up[:, k], np.float64), np.asarray(down[:, k], np.float64)
+        r = bennett(lower.ravel(), upper.ravel())
+        f, g = sigmoid(lower - r), sigmoid(upper + r)
+        pull, hold = (f - g).sum(0), (f * (1 - f) + g * (1 - g)).sum(0)
+        whole += r
+        left += r - pull / np.maximum(hold.sum() - hold, 1e-300)
+    if columns < 2:
+        return Estimate(whole, float("nan"), columns)
+    return from_left_out(whole, left)

@@ -1,0 +1,207 @@
+"""Exact log Z by enumeration of the states of one layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..._base.sharding import fetched
+from ..._base.signals import Asked
+from ..._base.statistics import log_mean_exp, resampled
+from ...data.parts import ENTRIES_AT_ONCE
+from ...errors import InputError, Interrupted
+from ...layers.capabilities import joint_states
+from ...rbm import RBM
+from ...transforms.precision import in_float64
+from .base import AbstractLogZ, LogZ, exact_result
+
+CHUNKS_PER_DISPATCH = 64
+LARGEST_LOG2_STATES = 28
+MOST_IN_FLOAT64 = 2**22  # states × columns of both layers: milliseconds
+DRAWS = 64  # states whose rounding is looked at
+FLOAT64 = 1e-13  # relative rounding of a sum in float64
+
+
+@dataclass(frozen=True)
+class Enumerated(AbstractLogZ):
+    """log Z = log Σ_x e^(−F(x)) over the smaller discrete layer, in chunks.
+
+    Few states are summed in float64. Of many, energies are computed in float32, and log ⟨e^(F −
+    F′)⟩ over states drawn from the sum is added, where F′ is in float64: that is what the rounding
+    changed. The interval is that of this mean. Sums of chunks are added in float64 on the host, and
+    memory does not grow with the number of states.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> found = hm.log_z(rbm, method=hm.Enumerated())
+        >>> round(found.value, 3), found.method, found.low == found.high
+        (6.068, 'exact, 8 states', True)
+    """
+
+    def is_estimate(self, rbm: RBM) -> bool:
+        """Return False: enumeration is exact."""
+        return False
+
+    def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
+        """Return log Z of a model with a discrete layer of at most 2^28 joint states.
+
+        Raises:
+            InputError: too many states, or neither layer is discrete.
+            Interrupted: a KeyboardInterrupt; the message says how far the enumeration got, and
+                gives the lower bound of log Z from the states summed by then.
+        """
+        side = enumerable(rbm)
+        if side is None or (side.visible.n_states or 0) > 2**LARGEST_LOG2_STATES:
+            raise InputError(
+                f"Exact log Z of {rbm}: expected a discrete layer with at most"
+                f" 2^{LARGEST_LOG2_STATES} joint states."
+                " Leave the method out, or choose 'annealed'."
+            )
+        words = f"exact, {side.visible.n_states:,} states"
+        columns = side.visible.size + side.hidden.size
+        if (side.visible.n_states or 0) * columns <= MOST_IN_FLOAT64:
+            # A sum that is not finite raises an error below.
+            with in_float64(side) as precise, np.errstate(invalid="ignore"):
+                value = float(np.logaddexp.reduce(_summed(precise, progress)))
+            return exact_result(value, words)
+        sums = _summed(side, progress)
+        value = float(np.logaddexp.reduce(sums))
+        if not np.isfinite(value):
+            return exact_result(value, words)  # which raises an error
+        change, error = _rounding(side, sums, value)
+        return exact_result(value + change, words, error)
+
+
+def _summed(side: RBM, progress: Callable[[float], Any]) -> np.ndarray:
+    """Return log Σ e^(−F) of each chunk, in float64.
+
+    Raises:
+        Interrupted: a KeyboardInterrupt.
+    """
+    rows, chunks = chunk_plan(side)
+    sums: list[np.ndarray] = []
+    with np.errstate(invalid="ignore"):  # a sum that is not finite raises an error later
+        try:
+            for first in range(0, chunks, CHUNKS_PER_DISPATCH):
+                count = min(CHUNKS_PER_DISPATCH, chunks - first)
+                start = jnp.asarray(first, jnp.uint32)
+                largest, rest = (
+                    fetched(each).astype(np.float64) for each in _log_sums(side, rows, start, count)
+                )
+                sums.append(largest + rest)
+                progress((first + count) / chunks)
+        except KeyboardInterrupt:
+            Asked.number = 0
+            done = min(1.0, len(sums) * CHUNKS_PER_DISPATCH / chunks)
+            bound = np.logaddexp.reduce(np.concatenate(sums)) if sums else -np.inf
+            raise Interrupted(
+                f"exact log Z: interrupted after {100 * done:.0f} % of {side.visible.n_states:,}"
+                f" states; from these alone, log Z is at least {bound:.4f}"
+            ) from None
+        return np.concatenate(sums)
+
+
+def _rounding(side: RBM, sums: np.ndarray, value: float) -> tuple[float, float]:
+    """Return what float32 took from log Z, log ⟨e^(F − F′)⟩ over DRAWS states, and its error.
+
+    The states are drawn from p of the float32 sum: first a chunk, then a state of it. The error is
+    two standard errors of the mean, and never below what float64 leaves.
+    """
+    rows, _ = chunk_plan(side)
+    rng = np.random.default_rng(0)
+    chosen = np.bincount(resampled(np.exp(sums - value), DRAWS, rng.uniform()), minlength=len(sums))
+    states, changes = [], []
+    for chunk in np.flatnonzero(chosen):
+        x, log_weights = _chunk(side, jnp.asarray(chunk, jnp.uint32), rows)
+        energies = fetched(log_weights).astype(np.float64)
+        which = resampled(np.exp(energies - energies.max()), int(chosen[chunk]), rng.uniform())
+        states.append(fetched(x[jnp.asarray(which)]))
+        changes.append(-energies[which])
+    every = np.concatenate(states)
+    with in_float64(side) as precise:
+        precisely = fetched(_energies(precise, jnp.asarray(every, np.float64)))
+    change = np.concatenate(changes) - precisely
+    error = 2.0 * change.std() / np.sqrt(DRAWS) + FLOAT64 * abs(value)
+    return float(log_mean_exp(change)), float(error)
+
+
+@eqx.filter_jit
+def _chunk(side: RBM, chunk: Array, rows: int) -> tuple[Array, Array]:
+    return chunk_of_states(side, chunk, rows)
+
+
+@eqx.filter_jit
+def _energies(side: RBM, states: Array) -> Array:
+    return side.free_energy(states)
+
+
+@eqx.filter_jit
+def _log_sums(side: RBM, rows: int, first: jax.Array, count: int) -> tuple[Array, Array]:
+    """Return for each chunk its largest −F and the log of the others' sum relative to it.
+
+    Their sum in float32 would round log Z to its last digits: 5e-4 of 5,000.
+    """
+
+    def parts(chunk: Array) -> tuple[Array, Array]:
+        terms = chunk_of_states(side, chunk, rows)[1]
+        largest = terms.max()
+        return largest, jnp.log(jnp.exp(terms - largest).sum())
+
+    return jax.lax.map(parts, first + jnp.arange(count, dtype=jnp.uint32))
+
+
+def enumerable(rbm: RBM) -> RBM | None:
+    """Return the model, transposed if needed, so that its *visible* layer is the one to enumerate.
+
+    This is the discrete layer with fewer joint states; None if neither layer is discrete.
+    """
+    sides = [side for side in (rbm, rbm.T) if side.visible.n_states is not None]
+    return min(sides, key=lambda side: side.visible.n_states or 0, default=None)
+
+
+def chunk_plan(side: RBM, entries: int = ENTRIES_AT_ONCE) -> tuple[int, int]:
+    """Return (rows per chunk, number of chunks) for a sum over `side.visible`."""
+    count = side.visible.n_states
+    if count is None:
+        raise InputError(f"{side.visible}: its states are continuous and cannot be enumerated.")
+    rows = min(count, max(1, entries // side.widest))
+    return rows, -(-count // rows)
+
+
+def chunk_of_states(
+    side: RBM, chunk: Array, rows: int
+) -> tuple[Float[Array, "rows columns"], Float[Array, " rows"]]:
+    """Return one chunk of states and their −F, which is −∞ past the last state."""
+    indices = chunk.astype(jnp.uint32) * rows + jnp.arange(rows, dtype=jnp.uint32)
+    states = joint_states(side.visible, indices)
+    inside = indices < (side.visible.n_states or 0)
+    return states, jnp.where(inside, -side.free_energy(states), -jnp.inf)
+
+
+def log_z(rbm: RBM) -> Float[Array, ""]:
+    """Return log Z = log Σ_x e^(−F(x)) over the smaller discrete layer x. Traceable, one dispatch.
+
+    Raises:
+        InputError: neither layer is discrete, or there are more than 2^31 states.
+    """
+    side = enumerable(rbm)
+    if side is None:
+        raise InputError(f"{rbm}: log Z can be enumerated only if a layer is discrete.")
+    rows, chunks = chunk_plan(side)
+    return jax.nn.logsumexp(partial_log_z(side, rows, 0, chunks))
+
+
+def partial_log_z(side: RBM, rows: int, first: int | Array, count: int) -> Float[Array, " count"]:
+    """Return log Σ e^(−F) of each of `count` chunks from `first` on."""
+
+    def log_sum(chunk: Array) -> Array:
+        return jax.nn.logsumexp(chunk_of_states(side, chunk, rows)[1])
+
+    return jax.lax.map(log_sum, first + jnp.arange(count, dtype=jnp.uint32))

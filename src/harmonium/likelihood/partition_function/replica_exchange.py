@@ -1,0 +1,324 @@
+"""log Z by replica exchange: ratios between neighbouring models, estimated from the replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..._base.checks import check_positive, checked_key, positive_integer
+from ..._base.sharding import clock, fetched
+from ..._base.statistics import Estimate, log_mean_exp
+from ...data.parts import in_parts
+from ...errors import InputError
+from ...path import AbstractPath
+from ...rbm import RBM
+from ...samplers import ReplicaExchange
+from ...samplers.ladder_tuning import LadderReport, LadderRun, checked_ladder, pilot
+from .base import AbstractLogZ, LogZ
+from .bridge import ladder_log_z, mbar
+from .schedule import base_from_moments
+
+FIRST_STEPS = 256
+ROUNDS, ACCEPTANCE = 5, 0.5  # of the pilot run
+FEWEST_CHAINS = 8
+LEAST_ACCEPTANCE = 0.1  # of any pair
+FEWEST_TRIPS = 5.0  # mean round trips per column of replicas in the counted part of a run
+LEVEL, CERTAIN = 1e-3, 1e-5  # p-values below which two estimates may differ, and do differ
+ROUNDING = 1e-4  # nats, of free energies in float32
+
+
+class _Ladder(NamedTuple):
+    """The result of one ladder.
+
+    Attributes:
+        estimate: log Z.
+        warnings: reasons not to rely on it.
+        ends: other estimates from the same replicas: lower and upper ones, and those of both
+            halves.
+        report: how well the replicas move along the ladder.
+    """
+
+    estimate: Estimate
+    warnings: list[str]
+    ends: list[float]
+    report: LadderReport
+
+
+@dataclass(frozen=True)
+class Exchanged(AbstractLogZ):
+    """log Z by replica exchange from independent models, with Bennett's ratios between neighbours.
+
+    log Z of the model minus that of the base is the sum of Bennett's ratios between neighbouring
+    models. Columns of replicas are independent, so the 95 % interval is a jackknife that leaves
+    out one column at a time. The first half of a run is not counted. Runs are doubled until
+
+        the interval is narrower than ± tolerance,
+        every pair accepts at least a tenth of its swaps,
+        the replicas of a column made at least five round trips on average in the counted part,
+        both halves of the counted part agree, at a level of 0.001,
+
+    or the time is up. Two ladders run side by side, both spaced by a pilot run: one of
+    temperatures from the neutral model (no biases, no weights), and one from the independent model
+    with the moments of short chains. The latter usually has the smaller barrier, but it misses all
+    modes that short chains miss, and its replicas still move freely along the ladder. A missed
+    mode makes a ladder's log Z too small. So where both clearly disagree (p < 0.00001), the answer
+    is that of the ladder with the larger log Z; where they agree (p > 0.001), that of the ladder
+    with the smaller barrier; in between, the runs go on.
+
+    A mode that the replicas of neither ladder ever find cannot be detected.
+
+    Attributes:
+        chains: independent columns of replicas, at least 8.
+        sampler: a ladder from an independent model, which is then used unchanged and alone,
+            instead of both ladders.
+        tolerance: nats, the largest accepted half width of the interval.
+        seconds: time after which a run is not doubled.
+
+    Raises:
+        InputError: a number is out of its range.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> method = hm.Exchanged(chains=16)
+        >>> found = hm.log_z(rbm, method=method, key=jax.random.key(0))
+        >>> found.converged, bool(abs(found.value - np.log(432)) < 0.1)
+        (True, True)
+
+    Source: Bennett 1976; Syed, Bouchard-Côté, Deligiannidis & Doucet 2022; Krause, Fischer & Igel
+    2020 (for models of this kind).
+    """
+
+    chains: int = 64
+    sampler: ReplicaExchange | None = None
+    tolerance: float = 0.1
+    seconds: float = 120.0
+
+    def __post_init__(self):
+        _check_numbers(self.chains, self.tolerance, self.seconds)
+
+    def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
+        """Return log Z.
+
+        Raises:
+            InputError: no key, or a ladder that begins with weights.
+            NotFiniteError: free energies are not finite.
+        """
+        seconds, deadline = self.seconds, clock() + self.seconds
+        key_base, *keys = jax.random.split(key, 3)
+        if self.sampler is not None:
+            runs = [LadderRun.fresh(rbm, _based(rbm, self.sampler), self.chains, key=keys[0])]
+        else:
+            bases = [ReplicaExchange(), ReplicaExchange(base_from_moments(rbm, key=key_base))]
+            runs = []
+            for base, key_run in zip(bases, keys, strict=True):
+                runs.append(pilot(rbm, base, self.chains, ROUNDS, ACCEPTANCE, key=key_run))
+                progress(0.1 * len(runs))
+        steps, found, spent = FIRST_STEPS, None, 0.0
+        while found is None or (not found.converged and clock() + spent < deadline):
+            started = clock()
+            for run in runs:
+                run.until(steps)
+            found = _concluded([_judged(run, self.tolerance) for run in runs])
+            steps, spent = 2 * steps, clock() - started
+            progress(float(np.clip(1.0 - (deadline - clock()) / seconds, 0.2, 1.0)))
+        progress(1.0)
+        if not found.converged:
+            late = f" The time limit of {seconds:g} s was reached; raise `seconds`."
+            found = found._replace(message=found.message + late)
+        return found
+
+
+def carried_log_z(
+    rbm: RBM,
+    sampler: ReplicaExchange,
+    state: Any,
+    *,
+    key: PRNGKeyArray,
+    steps: int = 64,
+    tolerance: float = 0.1,
+) -> LogZ:
+    """Return log Z of a model from the replicas of its training, at little extra cost.
+
+    The replicas follow the distributions of the models on the ladder, as far as they kept up with
+    the training, so a short continuation is enough for Bennett's ratios. The rules of `Exchanged`
+    decide on convergence, except that round trips made in training count too.
+
+    Args:
+        rbm: the model that the replicas belong to, `fit.state.rbm`.
+        sampler: the ladder of `Persistent(sampler, chains)` that it was trained with.
+        state: the replicas, `fit.state.gradient`.
+        key: a JAX random key.
+        steps: length of the continuation.
+        tolerance: nats, the largest half width of the interval that counts as converged.
+
+    Raises:
+        InputError: a ladder that begins with weights, or the state of another ladder.
+        NotFiniteError: free energies are not finite.
+
+    Example:
+        >>> ladder, key = hm.ReplicaExchange(times=4), jax.random.key(0)
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> method = hm.Persistent(ladder, chains=16)
+        >>> fit = hm.fit(rbm, hm.bars_and_stripes(2), key=key, gradient=method, epochs=20)
+        >>> found = hm.likelihood.carried_log_z(fit.state.rbm, ladder, fit.state.gradient, key=key)
+        >>> bool(abs(found.value - hm.log_z(fit.state.rbm).value) < 0.1)
+        True
+    """
+    sampler, steps = _based(rbm, sampler), positive_integer(steps, "steps")
+    expected = (len(sampler.times), rbm.visible.size)
+    v = getattr(state, "v", jnp.zeros(()))
+    if v.ndim != 3 or (v.shape[0], v.shape[2]) != expected:
+        raise InputError(
+            f"state: expected replicas of {expected[0]} models with {expected[1]} columns, as"
+            f" `fit.state.gradient` of this ladder holds; got shape {v.shape}."
+        )
+    _check_numbers(v.shape[1], tolerance, 1.0)
+    run = LadderRun(rbm, sampler, state, key=checked_key(key))
+    run.until(steps)
+    return _concluded([_judged(run, tolerance, first=0.0)])
+
+
+def mbar_log_z(
+    rbm: RBM, sampler: ReplicaExchange, v: Float[Array, "models n visible"]
+) -> np.ndarray:
+    """Return log Z of every model of a ladder minus that of the first, from states of all models.
+
+    The energy of every state is computed under every model, not only under neighbouring ones; see
+    `bridge.mbar`.
+
+    Args:
+        rbm: the model at the ladder's end.
+        sampler: the ladder.
+        v: states of each model, shape (models, n, visible).
+
+    Returns:
+        Shape (models,), nats.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> ladder = hm.ReplicaExchange(times=4)
+        >>> state = ladder.init_independent(rbm, 256, key=jax.random.key(0))
+        >>> state = ladder.run(rbm, state, 64, key=jax.random.key(1))
+        >>> ratios = hm.likelihood.mbar_log_z(rbm, ladder, state.v)
+        >>> bool(abs(ratios[-1] - np.log(432 / 128)) < 0.2)  # Z of the first model is 2⁷
+        True
+
+    Source: Shirts & Chodera 2008.
+    """
+    models = len(checked_ladder(sampler).times)
+    if len(v) != models:
+        raise InputError(
+            f"v: expected states of each of the {models} models, shape (models, n, visible);"
+            f" got shape {v.shape}."
+        )
+    states, path = v.reshape(-1, v.shape[-1]), sampler.path_to(rbm)
+    energies = in_parts(
+        lambda some, _: _under_all(path, sampler.times, some).T, fetched(states), rbm.widest
+    )
+    return mbar(energies.T, np.full(models, v.shape[1]))
+
+
+@eqx.filter_jit
+def _under_all(path: AbstractPath, times: Array, v: Array) -> Float[Array, "models n"]:
+    """Return free energies of states under every model, computed one model after the other."""
+    return jax.lax.map(lambda t: path.at(t).free_energy(v), times)
+
+
+def _judged(run: LadderRun, tolerance: float, first: float = 0.5) -> _Ladder:
+    """Estimate log Z from a run without its fraction `first`, with all warnings."""
+    base = float(run.sampler.path_to(run.rbm).log_z_of_base)
+    gains, report = run.gains(first), run.report(first)
+    middle = (1.0 + first) / 2
+    whole, *halves = (
+        _plus(ladder_log_z(*some), base)
+        for some in (gains, run.gains(first, middle), run.gains(middle))
+    )
+    trips = report.trips if first else float(run.state.trips.sum()) / report.chains
+    least = float(report.acceptance.min())
+    rules = [
+        (whole.half_width < tolerance, f"the interval is ± {whole.half_width:.2g} wide"),
+        (
+            least >= LEAST_ACCEPTANCE,
+            f"a pair of neighbours accepts {100 * least:.1f} % of its swaps",
+        ),
+        (trips >= FEWEST_TRIPS, f"the replicas of a column made {trips:.1f} round trips"),
+        (
+            _p_value(*halves) > LEVEL,
+            f"the halves of the run give {halves[0].value:.2f} and {halves[1].value:.2f}",
+        ),
+    ]
+    up, down = (x.astype(np.float64).swapaxes(0, 1) for x in gains)
+    one_sided = [
+        base + float(sum(map(log_mean_exp, up))),
+        base - float(sum(map(log_mean_exp, down))),
+    ]
+    ends = [*one_sided, *(half.value for half in halves)]
+    return _Ladder(whole, [why for fine, why in rules if not fine], ends, report)
+
+
+def _concluded(ladders: Sequence[_Ladder]) -> LogZ:
+    """Choose between ladders, and return the answer."""
+    best = min(ladders, key=lambda one: one.report.barrier)
+    largest = max(ladders, key=lambda one: one.estimate.value)
+    warnings, note = [], ""
+    p = _p_value(best.estimate, largest.estimate)
+    if p < CERTAIN:
+        note = f" The other ladder misses a part of Z: log Z = {best.estimate.value:.2f}."
+        best = largest
+    elif p < LEVEL:
+        both = " and ".join(f"{one.estimate.value:.2f}" for one in ladders)
+        warnings.append(f"the two ladders give {both}")
+    for one in ladders:
+        of = "" if one is best else "on the other ladder "
+        warnings += [of + why for why in one.warnings]
+    report, half = best.report, best.estimate.half_width
+    every = [end for one in ladders for end in (*one.ends, one.estimate.value)]
+    ends = every if warnings else [best.estimate.value]
+    good = f"Replicas move along the ladder: {report}."
+    said = f"Not converged: {'; '.join(warnings)}." if warnings else good
+    return LogZ(
+        value=best.estimate.value,
+        low=min(ends) - half,
+        high=max(ends) + half,
+        method=f"tempered, {report.chains} × {report.models} replicas × {report.steps:,} steps",
+        converged=not warnings,
+        ess=float(report.chains),
+        gap=best.ends[1] - best.ends[0],
+        message=said + note,
+    )
+
+
+def _p_value(one: Estimate, other: Estimate) -> float:
+    """Return the p-value of the difference between two estimates of the same number."""
+    from scipy.special import stdtr  # imported here: it takes a fifth of a second
+
+    error = float(np.hypot(one.stderr, other.stderr)) + ROUNDING
+    return 2 * float(stdtr(one.groups - 1, -abs(one.value - other.value) / error))
+
+
+def _plus(estimate: Estimate, base: float) -> Estimate:
+    return estimate._replace(value=estimate.value + base)
+
+
+def _based(rbm: RBM, sampler: Any) -> ReplicaExchange:
+    """Return the ladder, or raise InputError unless log Z of its first model is known."""
+    sampler = checked_ladder(sampler)
+    if float(sampler.times[0]) > 0 or not sampler.path_to(rbm).begins_uncoupled:
+        raise InputError(
+            "sampler: expected a ladder that begins at t = 0 with a model without weights, as"
+            " that of hm.path.Heating does; begin a History with one."
+        )
+    return sampler
+
+
+def _check_numbers(chains: Any, tolerance: float, seconds: float) -> None:
+    if positive_integer(chains, "chains") < FEWEST_CHAINS:
+        raise InputError(f"chains: expected at least {FEWEST_CHAINS}; got {chains}.")
+    check_positive(tolerance=tolerance, seconds=seconds)

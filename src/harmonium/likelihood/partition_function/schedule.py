@@ -1,0 +1,225 @@
+"""Annealing schedules from independent models to a trained one: their bases and their spacing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..._base.numerics import from_numpy
+from ..._base.sharding import fetched
+from ..._base.statistics import effective_size, log_sum_exp, relative_weights, resampled
+from ...path import AbstractPath, Heating
+from ...rbm import RBM
+from ...samplers import Annealing, anneal, start_annealing
+from ...samplers.gibbs import after_sweeps
+
+__all__ = ["base_from_data", "base_from_moments", "usual_bases"]
+
+SEGMENTS = 32
+# Steps per dispatch: many enough for small models to be fast, few enough to interrupt large ones.
+STEPS_AT_ONCE = 64
+GROUPS = (16, 8, 4, 2, 1)
+ESS_OF_GROUP = 8.0  # with a smaller effective size, resampled states are no draws of the model
+
+
+class AnnealingSchedule(NamedTuple):
+    """A path and the ends of its segments; every segment has the same number of steps.
+
+    Attributes:
+        path: the models.
+        times: positions from 0 to 1, shape (segments + 1,).
+    """
+
+    path: AbstractPath
+    times: np.ndarray
+
+    @classmethod
+    def even(cls, path: AbstractPath, segments: int = SEGMENTS) -> AnnealingSchedule:
+        """Return the schedule with segments of equal length in t."""
+        return cls(path, np.linspace(0.0, 1.0, segments + 1))
+
+    def respaced(self, *gains: np.ndarray) -> AnnealingSchedule:
+        """Space the segments so that all contribute equally to the variance of the total work.
+
+        Segment b contributes C_b = cov(w_b, Σ w). This includes correlations between segments:
+        where chains mix slowly, the work in one segment is correlated with the work in the next.
+        Since C falls as the square of a segment's length, lengths are measured by √C. C is bounded
+        from below by a fifth of the segment's own variance, since a covariance is noisy.
+
+        Args:
+            gains: log weights of each segment in the order of the schedule, shape (segments, n),
+                for one or more sets of chains.
+
+        Source: Crooks 2007; Sivak & Crooks 2012.
+        """
+        shares = np.zeros(len(self.times) - 1)
+        for gain in gains:
+            apart = gain - gain.mean(1, keepdims=True)
+            shares += np.maximum((apart * apart.sum(0)).mean(1), 0.2 * (apart**2).mean(1))
+        lengths = np.sqrt(shares)
+        along = np.append(0.0, np.cumsum(lengths + 0.1 * lengths.mean() + 1e-12))
+        times = np.interp(np.linspace(0.0, along[-1], len(self.times)), along, self.times)
+        times[0], times[-1] = 0.0, 1.0
+        return AnnealingSchedule(self.path, times)
+
+    def last_step(self, rbm: RBM, v: Float[Array, "n visible"]) -> np.ndarray:
+        """Return F under the path's last model minus F under the target model `rbm`, shape (n,).
+
+        It is the log weight of one more step, and 0 where the two are the same model.
+        """
+        return fetched(_last_step(self.path, rbm, v)).astype(np.float64)
+
+    def start(self, chains: int, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
+        """Draw chains from the model without weights at which the path begins."""
+        return _started(self.path, chains, key=key)
+
+    def run(
+        self,
+        v: Float[Array, "n visible"],
+        steps: int,
+        *,
+        key: PRNGKeyArray,
+        reverse: bool = False,
+    ) -> tuple[Float[Array, "n visible"], np.ndarray]:
+        """Anneal chains from one end of the path to the other, with `steps` steps per segment.
+
+        A few segments run at a time, so that the run can be interrupted. Their log weights are
+        returned in float64.
+
+        Args:
+            v: initial visible states of the chains, shape (n, visible).
+            steps: steps in each segment.
+            key: a JAX random key.
+            reverse: whether to run from t = 1 to 0 instead of from 0 to 1.
+
+        Returns:
+            The final states of the chains, and their log weights in each segment, in the order in
+            which the segments were run, shape (segments, n).
+        """
+        times = from_numpy((self.times[::-1] if reverse else self.times).astype(v.dtype))
+        last, at_once = len(times) - 1, max(1, STEPS_AT_ONCE // steps)
+        gains = []
+        for first in range(0, last, at_once):
+            end = min(first + at_once, last)
+            numbers = from_numpy(np.array([first, end, steps], np.int32))
+            v, gained = _segments(self.path, times, numbers, v, key=key)
+            gains.append(fetched(gained)[first:end].astype(np.float64))
+        return v, np.concatenate(gains)
+
+
+@eqx.filter_jit
+def _segments(
+    path: AbstractPath, times: Array, numbers: Array, v: Array, *, key: PRNGKeyArray
+) -> tuple[Array, Array]:
+    """Run segments `first` to `end` with the given steps each; other segments add nothing."""
+    first, end, steps = numbers
+
+    def segment(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        v, gains = carry
+        start = Annealing(v, jnp.zeros(len(v), v.dtype))
+        ours = jax.random.fold_in(key, i)
+        v, gained = anneal(path, times[i], times[i + 1], steps, start, key=ours)
+        return v, gains.at[i].set(gained)
+
+    gains = jnp.zeros((len(times) - 1, len(v)), v.dtype)
+    return jax.lax.fori_loop(first, end, segment, (v, gains))
+
+
+@eqx.filter_jit
+def _started(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> Array:
+    return start_annealing(path, chains, key=key).v
+
+
+@eqx.filter_jit
+def _last_step(path: AbstractPath, rbm: RBM, v: Array) -> Array:
+    return path.at(1.0).free_energy(v) - rbm.free_energy(v)
+
+
+class FinalStates(NamedTuple):
+    """Final states of forward annealing runs: draws of the model, each with a weight.
+
+    Attributes:
+        v: visible states, shape (n, visible).
+        log_weights: shape (n,); the mean of e^w is an unbiased estimate of Z.
+    """
+
+    v: Float[Array, "n visible"]
+    log_weights: np.ndarray
+
+
+def resampled_states(
+    final_states: Sequence[FinalStates], n: int, groups: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw n states from final states by systematic resampling with their weights.
+
+    Each group draws from its own part of every set of final states, so that groups stay
+    independent. The sets contribute in proportion to their effective sizes, since all estimate
+    the same Z.
+
+    Returns:
+        The states, and for each the log of what it stands for: the total weight of its group over
+        the number of states drawn from it. A group that came upon a region of much mass counts
+        for more than one that did not; with equal groups, a region that few groups find would have
+        too small a share.
+    """
+    rng = np.random.default_rng(seed)
+    states = np.concatenate([fetched(one.v) for one in final_states])
+    logs, places = [], []
+    for one in final_states:
+        count = len(one.log_weights)
+        logs.append(
+            one.log_weights + np.log(effective_size(relative_weights(one.log_weights)) / count)
+        )
+        places.append(np.arange(count) * groups // count)
+    log_w, place = np.concatenate(logs), np.concatenate(places)
+    chosen = []
+    log_shares = []
+    for g, mine in enumerate(np.array_split(np.arange(n), groups)):
+        members = np.flatnonzero(place == g)
+        weights = relative_weights(log_w[members])
+        chosen.append(members[resampled(weights, len(mine), rng.uniform())])
+        total = log_sum_exp(log_w[members]) - np.log(len(mine))
+        log_shares.append(np.full(len(mine), total))
+    return states[np.concatenate(chosen)], np.concatenate(log_shares)
+
+
+def groups_of(log_weights: np.ndarray) -> int:
+    """Return the largest number of groups of sufficient effective size, at most sixteen."""
+    ess = effective_size(relative_weights(log_weights))
+    fitting = [g for g in GROUPS if ess / g >= ESS_OF_GROUP and len(log_weights) >= 4 * g]
+    return fitting[0] if fitting else 1
+
+
+swept = eqx.filter_jit(after_sweeps)
+
+
+@eqx.filter_jit
+def base_from_data(rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> Heating:
+    """Return the path from the independent model with the moments of states v and drawn h."""
+    hidden = rbm.hidden.fit_moments(rbm.sample_h_from_v(v, key=key))
+    return Heating(rbm.visible.fit_moments(v), hidden, rbm)
+
+
+@eqx.filter_jit
+def base_from_moments(
+    rbm: RBM, *, key: PRNGKeyArray, chains: int = 256, sweeps: int = 300
+) -> Heating:
+    """Return the path from the independent model with the moments of short chains of `rbm`."""
+    key_draw, key_move, key_h = jax.random.split(key, 3)
+    v = rbm.visible.sample_without_inputs((chains,), key=key_draw)
+    return base_from_data(rbm, after_sweeps(rbm, v, sweeps, key=key_move), key=key_h)
+
+
+def usual_bases(rbm: RBM, *, key: PRNGKeyArray) -> list[AbstractPath]:
+    """Return the paths from the bases that need no data.
+
+    The first base has the moments of short chains, and is close to the model. The second is the
+    neutral model, which is broad, and from which chains find modes that no short chain reaches.
+    """
+    return [base_from_moments(rbm, key=key), Heating.from_neutral(rbm)]

@@ -1,0 +1,452 @@
+"""log Z, log-likelihoods and free energies of a model, with an automatic choice of method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Array, PRNGKeyArray
+
+from .._base.checks import as_array, checked_key
+from .._base.html import table
+from .._base.numerics import from_numpy
+from .._base.sharding import clock
+from .._base.statistics import effective_size
+from ..data import Dataset
+from ..data.parts import parts_of
+from ..errors import InputError, warn_user
+from ..layers.capabilities import takes_lengths
+from ..rbm import RBM, checked_rbm
+from .missing.both_ways import SECONDS
+from .missing.marginal import completed, with_missing
+from .missing.rows import RowEnergies, energies_of_seen
+from .partition_function.annealed import MOST_STARTS, Annealed
+from .partition_function.base import AbstractLogZ, LogZ, convergence_word, warning_of
+from .partition_function.by_length import (
+    check_lengths_known,
+    check_one_length,
+    lengths_of_rows,
+    log_z_of_rows,
+)
+from .partition_function.closed_form import ClosedForm, has_closed_form
+from .partition_function.enumerated import LARGEST_LOG2_STATES, Enumerated, enumerable
+from .partition_function.finite import check_finite
+from .partition_function.replica_exchange import Exchanged
+
+__all__ = [
+    "Automatic",
+    "LogLikelihood",
+    "exact_kl",
+    "free_energies",
+    "likelihood_from",
+    "log_likelihood",
+    "log_z",
+]
+
+COMPLETING = 100  # sweeps in which missing values are drawn
+LARGEST_EXACT_WORK = 2**34  # states × width of the other layer: half a minute on two cores
+
+
+class LogLikelihood(NamedTuple):
+    """Mean log-likelihood of rows, nats per row, with the interval that follows from that of log Z.
+
+    Attributes:
+        value: ⟨−F(v)⟩ − log Z.
+        low: the same with log Z at the upper end of its interval.
+        high: the same with log Z at the lower end of its interval.
+        method: how log Z was computed, followed by the note if there is one.
+        converged: whether the interval can be relied on.
+        stderr_rows: standard error of the mean over rows, which the interval does not include.
+        log_z: the log Z that was used.
+        note: what else is to be said of the rows; empty if they are complete states of the model.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> score = hm.log_likelihood(rbm, [[1, 1, 1, 0], [1, 1, 1, 1]])
+        >>> score.low == score.value == score.high, round(score.log_z.value, 3)  # exact
+        (True, 6.068)
+    """
+
+    value: float
+    low: float
+    high: float
+    method: str
+    converged: bool
+    stderr_rows: float
+    log_z: LogZ
+    note: str = ""
+
+    @property
+    def convergence(self) -> str:
+        """One of three words, as for log Z: "converged", "unchecked" or "not converged"."""
+        return convergence_word(self.converged, self.log_z.checked)
+
+    def __str__(self) -> str:
+        """Return a summary in one sentence."""
+        warning = warning_of(self.convergence)
+        return (
+            f"log-likelihood = {self.value:.4f} in [{self.low:.4f}, {self.high:.4f}] nats per row,"
+            f" ± {self.stderr_rows:.4f} over rows ({self.method}{warning})"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return a table, as notebooks show it."""
+        rows = {
+            "nats per row": f"{self.value:.4f}",
+            "95 % interval": f"{self.low:.4f} to {self.high:.4f}",
+            "standard error over rows": f"{self.stderr_rows:.4f}",
+            "method": self.method,
+            "converged": "yes" if self.converged else f"NO ({self.convergence}): do not quote it",
+        }
+        return table("log-likelihood", rows)
+
+
+def likelihood_from(
+    free_energies: np.ndarray, log_z: LogZ, note: str = "", weights: np.ndarray | None = None
+) -> LogLikelihood:
+    """Combine free energies of rows with log Z; the interval is that of log Z with reversed sign.
+
+    Args:
+        free_energies: F of each row, shape (n,), nats.
+        log_z: log Z of the same model.
+        note: what else is to be said of the rows; it is added to the method of the answer too.
+        weights: a weight for each row; the mean then counts as (Σw)²/Σw² rows (Kish 1965).
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> found = hm.log_z(rbm)  # once, for many sets of rows
+        >>> energies = hm.free_energies(rbm, [[1, 1, 1, 0], [1, 1, 1, 1]])
+        >>> round(hm.likelihood.likelihood_from(energies, found).value, 3)  # log(64 / 432)
+        -1.91
+    """
+    share = np.ones(len(free_energies)) if weights is None else np.asarray(weights, np.float64)
+    worth = float(effective_size(share))
+    share = share / share.sum()
+    energies = np.asarray(free_energies, np.float64)
+    mean = -float(share @ energies)
+    spread = float(share @ (energies + mean) ** 2)
+    stderr = float(np.sqrt(spread / (worth - 1.0))) if worth > 1.0 else float("nan")
+    return LogLikelihood(
+        value=mean - log_z.value,
+        low=mean - log_z.high,
+        high=mean - log_z.low,
+        method=_joined(log_z.method, note),
+        converged=log_z.converged,
+        stderr_rows=stderr,
+        log_z=log_z,
+        note=note,
+    )
+
+
+def _joined(*remarks: str) -> str:
+    """Return remarks as one text; empty ones are left out."""
+    return "; ".join(filter(None, remarks))
+
+
+@dataclass(frozen=True)
+class Automatic(AbstractLogZ):
+    """log Z exactly where that is cheap or has a closed form, else by an estimate.
+
+    Attributes:
+        otherwise: the method of the estimate; if None, an InputError is raised instead.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> method = hm.likelihood.Automatic(otherwise=hm.Annealed(steps=1_000))
+        >>> method.is_estimate(rbm), hm.log_z(rbm, method=method).method  # h has few states
+        (False, 'exact, 8 states')
+    """
+
+    otherwise: AbstractLogZ | None = field(default_factory=Annealed)
+
+    def for_model(self, rbm: RBM) -> AbstractLogZ:
+        """Return the method for this model: a closed form, an enumeration or `otherwise`."""
+        if has_closed_form(rbm):
+            return ClosedForm()
+        if self.otherwise is None or is_exact_cheap(rbm):
+            return Enumerated()
+        return self.otherwise
+
+    def is_estimate(self, rbm: RBM) -> bool:
+        """Return whether log Z is neither cheap to enumerate nor has a closed form."""
+        return self.for_model(rbm).is_estimate(rbm)
+
+    def with_rows(self, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> AbstractLogZ:
+        """Return the chosen method, which uses the rows if it is an estimate that can."""
+        return self.for_model(rbm).with_rows(rbm, dataset, key=key)
+
+    def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
+        """Return log Z by the chosen method."""
+        return self.for_model(rbm).compute(rbm, key, progress)
+
+
+WAYS: dict[str, Callable[..., AbstractLogZ]] = {
+    "auto": lambda **settings: Automatic(Annealed(**settings)),
+    "exact": lambda **settings: Automatic(None, **settings),
+    "annealed": Annealed,
+    "tempered": Exchanged,
+}
+
+
+def log_z(
+    rbm: RBM,
+    *,
+    key: PRNGKeyArray | None = None,
+    method: AbstractLogZ | str = "auto",
+    progress: Callable[[float], Any] | None = None,
+    **settings: Any,
+) -> LogZ:
+    """Return log Z with its interval, in nats: exact where that is cheap, else an estimate.
+
+    Args:
+        rbm: the model.
+        key: a JAX random key; may be left out only where the answer is exact.
+        method: a method such as `hm.Annealed(steps=1000)`, `hm.Exchanged()` or `hm.Enumerated()`,
+            or the name of one. "auto" enumerates where the smaller discrete layer is small enough,
+            uses the closed form for two Gaussian layers, and anneals otherwise. "exact" raises an
+            error instead of annealing. "annealed" and "tempered" are `hm.Annealed` and
+            `hm.Exchanged`.
+        progress: called with the fraction done, from 0 to 1.
+        settings: fields of the named method, such as `tolerance` and `seconds`.
+
+    Raises:
+        InputError: no key for an estimate, an unknown method, or settings that it does not have.
+        NotFiniteError: Z of the model is infinite, or not known to be finite.
+        Interrupted: an enumeration was interrupted; the message says how far it got.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> found = hm.log_z(rbm)
+        >>> round(found.value, 3), found.method  # log(6 · 6 · 6 · 2): three pairs, a unit alone
+        (6.068, 'exact, 8 states')
+    """
+    way = _way(rbm, method, settings)
+    check_finite(rbm, way)
+    return way.estimate(rbm, key=key, progress=progress)
+
+
+_log_z = log_z  # because `log_likelihood` has an argument named log_z
+
+
+def log_likelihood(
+    rbm: RBM,
+    data: Any,
+    *,
+    key: PRNGKeyArray | None = None,
+    log_z: LogZ | None = None,
+    method: AbstractLogZ | str = "auto",
+    progress: Callable[[float], Any] | None = None,
+    **settings: Any,
+) -> LogLikelihood:
+    """Return the mean log-likelihood of rows, ⟨−F(v)⟩ − log Z, in nats per row.
+
+    For an annealed log Z, the independent model with the moments of the rows is tried as a base
+    too, and reverse runs from the rows serve as a check. Rows with sample weights count in
+    proportion to them. For rows with missing values the value is ⟨log p(v_seen)⟩: exact where the
+    missing units can be summed (see `free_energies`), else by annealing in both directions, whose
+    error the interval includes; where too many rows fail to converge, so does the answer. Documents
+    that differ in length have a log Z for each length (`ReplicatedSoftmax`).
+
+    Args:
+        rbm: the model.
+        data: rows in the user's coding, shape (n, visible units), NaN where a value is missing, or
+            a `Dataset`; for a stochastic one, binary values are drawn once from the grey levels.
+        key: a JAX random key; may be left out only where the answer is exact.
+        log_z: a log Z computed before; computed here if None.
+        method: as in `log_z`.
+        progress: as in `log_z`.
+        settings: as in `log_z`.
+
+    Raises:
+        InputError: rows outside the visible layer's domain, or no key where one is needed.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> score = hm.log_likelihood(rbm, [[1, 1, 1, 0], [1, 1, 1, 1]])
+        >>> round(score.value, 3), score.method  # log(4 · 4 · 4 / 432)
+        (-1.91, 'exact, 8 states')
+    """
+    way = _way(rbm, method, settings)
+    keys = (None, None, None) if key is None else tuple(jax.random.split(checked_key(key), 3))
+    dataset = Dataset.of(data).checked_for(rbm.visible)
+    found, lengths, note = [], [], ""
+    has_lengths = takes_lengths(rbm.visible)
+    seconds, began = float(settings.get("seconds") or SECONDS), clock()
+    for i, part in enumerate(dataset.parts(key=keys[0])):
+        key_part = None if keys[0] is None else jax.random.fold_in(keys[0], i)
+        left = seconds - (clock() - began)
+        found.append(_free_energies(rbm, part, key_part, left))
+        if has_lengths:
+            lengths.append(lengths_of_rows(rbm, part))
+        note = note or _note(rbm, part)
+    of_seen = RowEnergies(*(np.concatenate(each) for each in zip(*found, strict=True)))
+    energies = of_seen.value
+    if dataset.log_density is not None:
+        energies = energies - np.asarray(dataset.log_density)
+    weights = None if dataset.weights is None else np.asarray(dataset.weights)
+    if log_z is not None and has_lengths:
+        check_one_length(np.concatenate(lengths))
+    if log_z is None and has_lengths:
+        check_finite(rbm, way)
+        of_length = np.concatenate(lengths)
+        of_rows = log_z_of_rows(rbm, of_length, weights, way, key=keys[2], progress=progress)
+        log_z = of_rows.mean
+        energies = energies + of_rows.of_row - of_rows.mean.value
+    elif log_z is None:
+        if keys[1] is not None and way.is_estimate(rbm):
+            way = way.with_rows(rbm, _without_gaps(rbm, dataset, keys[1]), key=keys[1])
+        log_z = _log_z(rbm, key=keys[2], method=way, progress=progress)
+    if not of_seen.annealed.any():
+        return likelihood_from(energies, log_z, note, weights)
+    return _with_annealed(likelihood_from(energies, log_z, note, weights), of_seen, weights)
+
+
+def _with_annealed(
+    found: LogLikelihood, of_seen: RowEnergies, weights: np.ndarray | None
+) -> LogLikelihood:
+    """Return the likelihood with what the annealing of missing values leaves uncertain."""
+    share = np.ones(len(of_seen.value)) if weights is None else weights.astype(np.float64)
+    share = share / share.sum()
+    below, above = of_seen.reach_of_mean(share)
+    note = f"missing values by annealing both ways, within {max(below, above):.2g} nats"
+    is_known = of_seen.is_mean_known(share)
+    if not is_known:
+        doubtful = int((~of_seen.converged).sum())
+        note += f", which did NOT converge for {doubtful:,} of {int(of_seen.annealed.sum()):,} rows"
+    return found._replace(
+        low=found.low - above,
+        high=found.high + below,
+        method=_joined(found.method, note),
+        note=_joined(found.note, note),
+        converged=found.converged and is_known,
+    )
+
+
+def _without_gaps(rbm: RBM, dataset: Dataset, key: PRNGKeyArray) -> Dataset:
+    """Return some of the rows, with missing values drawn from the model given the seen ones."""
+    if not dataset.missing:
+        return dataset
+    rows = dataset.some(MOST_STARTS).rows(key=key)
+    states = _completed(rbm, from_numpy(np.asarray(rows)), key=key)
+    return Dataset.of(rbm.visible.decode(states))
+
+
+@eqx.filter_jit
+def _completed(rbm: RBM, rows: Array, *, key: PRNGKeyArray) -> Array:
+    return completed(rbm, with_missing(rbm.visible, rows), COMPLETING, key=key)
+
+
+def _way(rbm: Any, method: Any, settings: dict[str, Any]) -> AbstractLogZ:
+    """Return the method that is named or given, after checking that `rbm` is a single model."""
+    checked_rbm(rbm)
+    given = {name: value for name, value in settings.items() if value is not None}
+    if isinstance(method, AbstractLogZ) and not given:
+        return method
+    if isinstance(method, AbstractLogZ) or method not in WAYS:
+        names = ", ".join(map(repr, WAYS))
+        expected = f"{names}, or a method such as hm.Annealed() with its own settings"
+        found = f"{method!r} and {', '.join(given)}" if given else repr(method)
+        raise InputError(f"method: expected {expected}; got {found}.")
+    try:
+        return WAYS[method](**given)
+    except TypeError:
+        unknown = ", ".join(given)
+        raise InputError(
+            f"{unknown}: method {method!r} does not have all of these settings; see its fields."
+        ) from None
+
+
+def free_energies(rbm: RBM, rows: Any, *, key: PRNGKeyArray | None = None) -> np.ndarray:
+    """Return F of rows in the user's coding, shape (n,), nats; a few thousand rows at a time.
+
+    For a row with missing values (NaN), the result is F(v_seen) = −log of the sum of e^(−F) over
+    the missing units, so that log p(v_seen) = −F(v_seen) − log Z. The sum is exact where there are
+    at most 2^16 hidden states or 2^12 completions of a row; else it is annealed, with a key, and
+    rows that do not converge are warned of. Exact sums are in float64.
+
+    Args:
+        rbm: the model.
+        rows: in the user's coding, shape (n, visible units).
+        key: a JAX random key; may be left out only where the sums are exact.
+
+    Raises:
+        InputError: rows outside the domain, or no key where one is needed.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> rows = [[0, 0, 0, 0], [1, 1, 1, 0], [0, 0, 0, np.nan]]
+        >>> print(hm.free_energies(rbm, rows).round(3))  # −log 2³, −log 4³, −log(2³ + 2³)
+        [-2.079 -4.159 -2.773]
+    """
+    checked = rbm.visible.validate(as_array(rows, "data"), missing=True)
+    found = _free_energies(rbm, checked, key)
+    doubtful = int((~found.converged).sum())
+    if doubtful:
+        warn_user(
+            f"free_energies: the annealing of missing values did not converge for {doubtful:,} of"
+            f" {int(found.annealed.sum()):,} rows; hm.log_likelihood has an interval that says how"
+            " far off they may be."
+        )
+    return found.value
+
+
+def _free_energies(rbm: RBM, rows: np.ndarray, key: Any, seconds: float = SECONDS) -> RowEnergies:
+    """Return F of rows that lie in the domain."""
+    check_lengths_known(rbm, int(np.isnan(rows).sum(1).max()))
+    return energies_of_seen(rbm, rows, key=key, seconds=seconds)
+
+
+def is_exact_cheap(rbm: RBM, work: int = LARGEST_EXACT_WORK) -> bool:
+    """Return whether enumerating log Z takes at most `work` terms times their width."""
+    side = enumerable(rbm)
+    if side is None or side.visible.n_states is None:
+        return False
+    states = side.visible.n_states
+    return states <= 2**LARGEST_LOG2_STATES and states * side.hidden.size <= work
+
+
+def _note(rbm: RBM, rows: np.ndarray) -> str:
+    """Return a note if discrete units hold values between their states, else an empty string."""
+    for some in parts_of(rows):
+        seen = ~np.isnan(some)
+        back = rbm.visible.decode(rbm.visible.encode(np.where(seen, some, 0)))
+        if not np.allclose(back[seen], some[seen], rtol=1e-3, atol=1e-3):
+            return "grey levels used as they are, which is no probability of binary rows"
+    return ""
+
+
+def exact_kl(rbm: RBM, rows: Any, weights: Any = None) -> float:
+    """Return KL(q‖p) = Σ_v q(v) log q(v) − Σ_v q(v) log p(v), nats, q the distribution of the rows.
+
+    Equal rows are one state of q. Minimising KL(q‖p) is the same as maximising the likelihood.
+
+    Args:
+        rbm: a model that can be enumerated, with a discrete visible layer.
+        rows: in the user's coding, shape (n, visible units).
+        weights: the rows' probabilities, up to a factor; equal if None.
+
+    Raises:
+        InputError: the visible layer is continuous, so that KL from a finite set is infinite.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.zeros((4, 3)))  # 16 equal states
+        >>> rows = hm.bars_and_stripes(2, distinct=True)
+        >>> round(hm.exact_kl(rbm, rows), 3)  # log(16 / 6)
+        0.981
+    """
+    if rbm.visible.n_states is None:
+        raise InputError(
+            f"KL: expected a discrete visible layer; got {rbm.visible}, which is continuous, so"
+            " that KL from a finite set of rows is infinite."
+        )
+    array = rbm.visible.validate(rows)
+    w = np.ones(len(array)) if weights is None else np.asarray(weights, float)
+    states, index = np.unique(array, axis=0, return_inverse=True)
+    q = np.bincount(index.ravel(), weights=w / w.sum(), minlength=len(states))
+    states, q = states[q > 0], q[q > 0]
+    energies = free_energies(rbm, states)
+    return float(q @ np.log(q) + q @ energies + Enumerated().estimate(rbm).value)

@@ -1,0 +1,121 @@
+"""Single-site proposals: how log p(v) changes when exactly one unit changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Integer
+
+from .._base.numerics import product
+from ..layers import AbstractLayer
+from ..layers.arrays import places_in
+from ..layers.capabilities import blocks_of, proposals_from
+from ..rbm import RBM
+
+PROPOSALS_AT_ONCE = 4
+
+
+class Neighbours(NamedTuple):
+    """All states that differ in one unit from each of n states.
+
+    Attributes:
+        log_odds: log p(v′) − log p(v), shape (proposals, n), in nats.
+        units: the unit that each proposal changes.
+        n_units: number of units.
+    """
+
+    log_odds: Float[Array, "proposals n"]
+    units: Integer[np.ndarray, " proposals"]
+    n_units: int
+
+
+def neighbours_of(
+    rbm: RBM, v: Float[Array, "n visible"], units: Sequence[int] | None = None
+) -> Neighbours:
+    """Return log p(v′) − log p(v) = F(v) − F(v′) of every v′ that differs from v in one unit.
+
+    Each proposal changes the hidden inputs by the weights of its few columns. So all proposals of
+    a row together cost as much as one product of all of them with W, and no free energy is computed
+    from scratch. The proposals of a few units cost no more than the rows of W that they use.
+
+    Args:
+        rbm: a model whose visible units, or those of interest, are discrete.
+        v: states.
+        units: the units of interest; all of them if None.
+    """
+    visible = rbm.visible
+    hidden = rbm.hidden
+    inputs = rbm.inputs_to_h(v)
+    columns, changes = proposals_from(visible, v)
+    changed_units = units_of_proposals(visible, columns)
+    weights = rbm.dense_weights
+    if units is not None:
+        chosen = np.flatnonzero(np.isin(changed_units, units))
+        changed_units = changed_units[chosen]
+        columns = columns[chosen]
+        changes = changes[..., chosen, :]
+    energies = _energies_of_proposals(visible, v, changed_units, columns, changes)
+    cgf = hidden.cgf(inputs)
+    touched, places = np.unique(columns, return_inverse=True)
+    if len(touched) < visible.size:  # so that the gradient of a proposal is not as large as W
+        columns = places.reshape(columns.shape)
+        weights = weights[touched]
+
+    @jax.checkpoint  # its gradient would otherwise keep the hidden inputs of every proposal
+    def log_odds_of(proposal: tuple[Array, Array, Array]) -> Array:
+        where, change, energy = proposal
+        return hidden.cgf(inputs + product(change, weights[where])) - cgf - energy
+
+    proposals = (jnp.asarray(columns), jnp.moveaxis(changes, -2, 0), energies)
+    log_odds = jax.lax.map(log_odds_of, proposals, batch_size=PROPOSALS_AT_ONCE)
+    return Neighbours(log_odds, changed_units, visible.n_units)
+
+
+def units_of_proposals(
+    visible: AbstractLayer, columns: Integer[np.ndarray, "proposals few"]
+) -> Integer[np.ndarray, " proposals"]:
+    """Return the unit that each proposal changes."""
+    with jax.ensure_compile_time_eval():
+        return np.asarray(visible.spread(jnp.arange(visible.n_units)))[columns[:, 0]]
+
+
+def _energies_of_proposals(
+    visible: AbstractLayer,
+    v: Float[Array, "n visible"],
+    units: Integer[np.ndarray, " proposals"],
+    columns: Integer[np.ndarray, "proposals few"],
+    changes: Float[Array, "n proposals few"],
+) -> Float[Array, "proposals n"]:
+    """Return U(v′) − U(v) of each proposal, computed for one proposal of every block at once.
+
+    Computed one at a time, each proposal would cost as much as all units together: for a wide row,
+    the square of its width in total.
+    """
+    blocks, block_of_unit = np.unique(blocks_of(visible), return_inverse=True)
+    old = visible.unit_energies(v)
+    differences = jnp.zeros((len(units), v.shape[0]), v.dtype)
+    rounds = places_in(block_of_unit[units])  # proposals of a round are of different blocks
+    for number in range(rounds.max() + 1):
+        now = np.flatnonzero(rounds == number)
+        new = visible.unit_energies(v.at[:, columns[now]].add(changes[:, now]))
+        by_block = jax.ops.segment_sum((new - old).T, block_of_unit, len(blocks))
+        differences = differences.at[now].set(by_block[block_of_unit[units[now]]])
+    return differences
+
+
+def unit_surprisals(neighbours: Neighbours) -> Float[Array, "units n"]:
+    """Return −log p(v_i | all other units) of every unit i.
+
+    This is log(1 + Σ e^x) over the log odds x of the unit's proposals.
+    """
+    log_odds = neighbours.log_odds
+    places = jnp.asarray(neighbours.units)
+    n_units = neighbours.n_units
+    largest = jnp.maximum(jax.ops.segment_max(log_odds, places, n_units), 0.0)
+    scaled = jnp.exp(log_odds - largest[places])
+    total = jnp.exp(-largest) + jax.ops.segment_sum(scaled, places, n_units)
+    return largest + jnp.log(total)

@@ -1,0 +1,8 @@
+"""A model from rows, or from another model."""
+
+from .initialization import initialize as initialize
+from .precision import precision_timing as precision_timing
+from .precision import rounded as rounded
+from .sharpen import sharpened as sharpened
+from .standardize import Standardization as Standardization
+from .standardize import standardization as standardization

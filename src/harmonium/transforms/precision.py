@@ -1,0 +1,265 @@
+"""When to compute products with weights rounded to bfloat16: measured on the device at hand."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PRNGKeyArray
+
+from .._base.checks import positive_integer
+from .._base.numerics import from_numpy
+from .._base.processes import from_first
+from .._base.sharding import clock, fetched
+from .._base.threefry import key_of
+from ..errors import InputError
+from ..rbm import RBM, checked_rbm
+from ..weights import Rounded
+from ..weights.base import is_plain
+from ..weights.rounded import short
+
+__all__ = ["precision_timing", "rounded"]
+
+SHORT = "bfloat16"
+PRECISIONS = ("float32", SHORT)
+# Products below these sizes take less time than the call around them, whatever their precision.
+FEWEST_ROWS = 64
+WORTHWHILE = 2**18  # multiplications
+LARGEST = 2**28  # multiplications of a measurement; larger products are measured on fewer rows
+REPEATS = 5  # of each precision, in turn; the fastest counts
+SECONDS = 0.02  # of each of them
+FILE = "harmonium-precision.json"
+MARGIN = 1.05  # how much faster bfloat16 has to be: less is within the noise of a measurement
+
+
+class Timing(NamedTuple):
+    """The time of a Gibbs sweep and a gradient in each precision.
+
+    Attributes:
+        float32: seconds.
+        bfloat16: seconds, with the rounding of the weights.
+    """
+
+    float32: float
+    bfloat16: float
+
+    @property
+    def is_bfloat16_faster(self) -> bool:
+        """Whether bfloat16 is faster by more than the noise of a measurement."""
+        return self.bfloat16 * MARGIN < self.float32
+
+
+@contextmanager
+def in_float64(rbm: RBM) -> Iterator[RBM]:
+    """Let JAX compute in float64 within the block, and yield the model in that precision.
+
+    Sums of many terms lose up to 1e-6 of their size in float32: 0.01 nats of 5,000.
+    """
+    with jax.enable_x64(True):
+        yield jax.tree.map(_in_float64, rbm)
+
+
+def _in_float64(leaf: Any) -> Any:
+    if getattr(leaf, "dtype", None) != np.float32:
+        return leaf
+    return from_numpy(fetched(leaf).astype(np.float64))
+
+
+def rounded(rbm: RBM) -> RBM:
+    """Return the model with weights that are rounded to bfloat16 in products with states.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(1), hm.Bernoulli(1), [[1.001]])
+        >>> rounded = hm.transforms.rounded(rbm)  # bfloat16 keeps 8 binary digits
+        >>> float(rounded.inputs_to_h(jnp.ones(1))[0])
+        1.0
+    """
+    return RBM(rbm.visible, rbm.hidden, Rounded(rbm.weights))
+
+
+def rounded_if_faster(rbm: RBM, chains: int, precision: str | None = None) -> RBM:
+    """Return the model with rounded weights where this speeds up its chains, else the model.
+
+    Weights are rounded if all states are exact in bfloat16, so that the two models are nearly the
+    same, if the device is faster in bfloat16, and if the products for this number of chains are
+    large enough to be worth the conversions.
+
+    Args:
+        rbm: the model.
+        chains: number of chains.
+        precision: "float32" never rounds, "bfloat16" rounds wherever the states are exact in it.
+
+    Raises:
+        InputError: an unknown precision.
+    """
+    check_precision(precision)
+    is_exact = (
+        rbm.visible.is_exact_in_bfloat16
+        and rbm.hidden.is_exact_in_bfloat16
+        and rbm.visible.dtype == jnp.float32
+    )
+    if precision == "float32" or not (is_exact and is_plain(rbm.weights)):
+        return rbm
+    if precision is None and not is_worth_rounding(rbm, chains):
+        return rbm
+    # Rounded here, outside the compiled loop: XLA would move the rounding out of the loop once for
+    # each use, and then repeat a product that the uses share.
+    return RBM(rbm.visible, rbm.hidden, Rounded(short(rbm.weights)))
+
+
+def check_precision(precision: Any) -> None:
+    """Raise InputError unless this is None or the name of a precision."""
+    if precision not in (None, *PRECISIONS):
+        raise InputError(f"precision: expected None or one of {PRECISIONS}; got {precision!r}.")
+
+
+def is_worth_rounding(rbm: RBM, rows: int) -> bool:
+    """Return whether products with this many states are large, and faster in bfloat16 here."""
+    product = rows * rbm.visible.size * rbm.hidden.size
+    if rows < FEWEST_ROWS or product < WORTHWHILE:
+        return False
+    return precision_timing(rbm, rows).is_bfloat16_faster
+
+
+def precision_timing(rbm: RBM, rows: int) -> Timing:
+    """Measure a Gibbs sweep and a gradient of the free energy in float32 and in bfloat16.
+
+    Both precisions take turns, and the fastest of five runs counts: a fraction of a second in all.
+    The result is kept for the process and, beside JAX's compilation cache if there is one, on disk,
+    for each device, version of JAX, pair of layers and number of rows. What a processor lists among
+    its features does not tell: where `avx512_bf16` is listed, bfloat16 can be twice as fast as
+    float32, or slower.
+
+    Args:
+        rbm: a model whose states are exact in bfloat16; only its layers matter.
+        rows: how many states are multiplied at once.
+
+    Returns:
+        Seconds in each precision.
+
+    Raises:
+        InputError: not a single model, or `rows` not positive.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.eye(4, 3))
+        >>> found = hm.transforms.precision_timing(rbm, rows=64)
+        >>> found.float32 > 0, found.bfloat16 > 0
+        (True, True)
+    """
+    rbm = checked_rbm(rbm)
+    rows = positive_integer(rows, "rows")
+    rows = min(rows, max(FEWEST_ROWS, LARGEST // (rbm.visible.size * rbm.hidden.size)))
+    layers = " ".join(f"{type(x).__module__}.{x}" for x in (rbm.visible, rbm.hidden))
+    case = f"{device_name()}; JAX {jax.__version__}; {rows} rows; {layers}"
+    if case not in _TIMINGS:
+        stored = from_first(_stored(case))
+        found = Timing(*stored) if stored else _measured(rbm, rows)
+        if not stored:
+            _store(case, found)
+        _TIMINGS[case] = found
+    return _TIMINGS[case]
+
+
+_TIMINGS: dict[str, Timing] = {}  # of this process
+
+
+def _measured(rbm: RBM, rows: int) -> Timing:
+    """Time both precisions in turn."""
+    # Of normal size, so that no product meets numbers that are slow to multiply.
+    shape = (rbm.visible.size, rbm.hidden.size)
+    key_w, key_v, key = jax.random.split(key_of(0), 3)
+    weights = 0.1 * jax.random.normal(key_w, shape, rbm.visible.dtype)
+    plain = RBM(rbm.visible, rbm.hidden, weights)
+    v = rbm.visible.sample_without_inputs((rows,), key=key_v)
+    models = (plain, rounded(plain))
+    for model in models:  # compiles
+        jax.block_until_ready(_work(model, v, key=key))
+    best = [float("inf"), float("inf")]
+    for _ in range(REPEATS):
+        for i, model in enumerate(models):
+            # which is the same in several processes
+            calls = 0
+            began = clock()
+            while (spent := clock() - began) < SECONDS or not calls:
+                jax.block_until_ready(_work(model, v, key=key))
+                calls += 1
+            best[i] = min(best[i], spent / calls)
+    return Timing(*best)
+
+
+@eqx.filter_jit
+def _work(rbm: RBM, v: Array, *, key: PRNGKeyArray) -> tuple[Array, Array]:
+    """Make a sweep and a gradient, in the forms that training has them."""
+    v = rbm.gibbs_sweep(v, key=key)
+    gradient: Any = eqx.filter_grad(lambda model: model.free_energy(v).sum())(rbm)
+    return v, jax.tree.leaves(gradient.weights)[0]
+
+
+def device_name() -> str:
+    """Return what tells devices of different speed apart: its name, and on a CPU the cores."""
+    device: Any = next(iter(jnp.zeros(()).devices()))
+    if device.platform != "cpu":
+        return f"{device.platform} {device.device_kind}"
+    return f"cpu {_processor()}, {cores()} cores"
+
+
+def cores() -> int:
+    """Return on how many cores this process may run."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+@functools.cache
+def _processor() -> str:
+    """Return the processor's name, and a hash of its features where Linux lists them."""
+    known: dict[str, str] = {}
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
+            name, _, value = line.partition(":")
+            known.setdefault(name.strip().lower(), value.strip())
+    features = known.get("flags", known.get("features", ""))
+    name = known.get("model name", platform.processor() or platform.machine())
+    return f"{name} {hashlib.sha256(features.encode()).hexdigest()[:8]}"
+
+
+def _file() -> Path | None:
+    """Return the file of measurements beside JAX's compilation cache, or None without a cache."""
+    folder = jax.config.jax_compilation_cache_dir  # pyright: ignore[reportAttributeAccessIssue]
+    return Path(folder) / FILE if folder and "://" not in str(folder) else None
+
+
+def _stored(case: str) -> Timing | None:
+    with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
+        file = _file()
+        if file is not None:
+            seconds = json.loads(file.read_text("utf-8"))[case]
+            return Timing(float(seconds[0]), float(seconds[1]))
+    return None
+
+
+def _store(case: str, timing: Timing) -> None:
+    """Add a measurement to the file; a cache that cannot be written is left alone."""
+    file = _file()
+    if file is None:
+        return
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            known = json.loads(file.read_text("utf-8"))
+        except (OSError, ValueError):
+            known = {}
+        known = known if isinstance(known, dict) else {}
+        part = file.with_name(f"{file.name}.{os.getpid()}")
+        part.write_text(json.dumps(known | {case: list(timing)}, indent=1), "utf-8")
+        part.replace(file)

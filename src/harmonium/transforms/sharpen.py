@@ -1,0 +1,85 @@
+"""The same model at a lower temperature: a sharper distribution over v, with the same modes."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._base.checks import positive_integer
+from .._base.parameters import map_parameters
+from .._base.threefry import key_of
+from ..errors import InputError
+from ..layers import AbstractLayer, Mixed
+from ..layers.capabilities import alternatives, blocks_of, proposals_from
+from ..rbm import RBM, checked_rbm
+
+__all__ = ["sharpened"]
+
+PROBES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)  # values of real units, of either sign
+LARGEST_REST = 1e-4  # nats: rounding
+
+
+def sharpened(rbm: RBM, times: int) -> RBM:
+    """Return the model with `times` the free energy: p(v) ∝ exp(−times · F(v)).
+
+    Its visible layer has `times` the parameters, and there are that many copies of the hidden
+    layer, each with the same weights, so it is an RBM too, and every sampler and score serves it.
+    Dividing all parameters by a temperature instead cools (v, h) together, which is another
+    distribution of v. The sampler `Tempered` draws from the same p(v) at any inverse temperature,
+    by proposals that it accepts or rejects.
+
+    Args:
+        rbm: the model.
+        times: a whole number of at least 1, the inverse temperature of v.
+
+    Raises:
+        InputError: visible units whose energy has terms without parameters.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> rows = [[1, 1, 1, 0], [0, 0, 0, 0]]
+        >>> print(hm.free_energies(rbm, rows).round(3))
+        [-4.159 -2.079]
+        >>> print(hm.free_energies(hm.sharpened(rbm, 2), rows).round(3))
+        [-8.318 -4.159]
+
+    Source: Tubiana, Cocco & Monasson 2019 (copies of the hidden layer).
+    """
+    times = positive_integer(times, "times")
+    if times == 1:
+        return checked_rbm(rbm)
+    visible = map_parameters(lambda array: times * array, checked_rbm(rbm).visible)
+    if _largest_rest(rbm.visible) > LARGEST_REST:
+        raise InputError(
+            "rbm: expected visible units whose energy is that of their parameters alone; got"
+            f" {rbm.visible}, whose energy has other terms, such as log x! of counts."
+        )
+    hidden = Mixed(*[rbm.hidden] * times)
+    return RBM(visible, hidden, jnp.concatenate([rbm.dense_weights] * times, axis=1))
+
+
+def _largest_rest(layer: AbstractLayer) -> float:
+    """Return the largest |U| of a block of units if all parameters are 0, nats.
+
+    The energy is affine in the parameters, so this is the part of it that they do not multiply.
+    """
+    without = map_parameters(jnp.zeros_like, layer)
+    energies = np.asarray(without.unit_energies(_probing_states(layer)))
+    by_block = np.zeros((len(energies), int(blocks_of(layer).max()) + 1))
+    np.add.at(by_block.T, blocks_of(layer), energies.T)
+    return float(np.abs(by_block).max())
+
+
+def _probing_states(layer: AbstractLayer) -> Float[Array, "states columns"]:
+    """Return states in which each discrete unit takes all its states, each real one many values.
+
+    A layer's own draws would not do: of counts, most may be 0 or 1, where log x! is 0.
+    """
+    start = layer.sample_without_inputs((), key=key_of(0))
+    columns, _ = proposals_from(layer, start)
+    is_discrete = np.isin(np.arange(layer.size), columns)
+    low, high = layer.coding.support
+    probes = np.array([*PROBES, *(-probe for probe in PROBES)])[:, None]
+    numbers = jnp.asarray(np.clip(probes, low, high), layer.dtype)
+    return jnp.concatenate([alternatives(layer, start), jnp.where(is_discrete, start, numbers)])

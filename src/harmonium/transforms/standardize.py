@@ -1,0 +1,138 @@
+"""Standardisation: a model of standardised rows, rewritten exactly as a model of the rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from .._base.numerics import product
+from .._base.threefry import key_of
+from ..data.stream import rows_to_train_on
+from ..errors import InputError
+from ..layers import AbstractLayer
+from ..layers.capabilities import is_rescalable, is_shiftable, rescaled
+from ..rbm import RBM
+from ..weights.base import over_rows
+
+__all__ = ["Standardization", "standardization"]
+
+ROWS_OF_A_STREAM = 50_000  # enough for moments
+SMALLEST_SPREAD = 1e-6  # relative to the mean of a column: less is rounding error
+
+
+class Standardization(NamedTuple):
+    """The standardisation of rows: v = scale · z + mean, where z is what a model learns from.
+
+    A model can be rewritten exactly in both directions. With s the scales and m the means,
+
+        F_v(v) = F_z((v − m)/s) + constant,      log p_v(v) = log p_z(z) − Σ_i log s_i
+
+    where γ′ = γ/s² and b′ = b/s + γm/s² for Gaussian units, W′ = W/s, and the hidden layer is
+    shifted by −m W′. In float32, a mean of a thousand standard deviations costs three of the seven
+    digits.
+
+    Attributes:
+        mean: m, shape (units,); 0 for units that cannot be rescaled, such as binary ones.
+        scale: s, shape (units,); 1 for such units and for constant columns.
+
+    Example:
+        >>> scaling = hm.transforms.Standardization(mean=np.array([12.0]), scale=np.array([2.0]))
+        >>> scaling.standardised([[10.0], [14.0]]).tolist()
+        [[-1.0], [1.0]]
+        >>> learned = hm.RBM(hm.Gaussian(1), hm.Bernoulli(1), [[0.0]])  # of standardised rows
+        >>> visible = scaling.of_rows(learned).visible
+        >>> visible.mean(jnp.zeros(1)).tolist(), visible.variance(jnp.zeros(1)).tolist()
+        ([12.0], [4.0])
+    """
+
+    mean: np.ndarray
+    scale: np.ndarray
+
+    @property
+    def log_volume(self) -> float:
+        """Σ log s: the log-likelihood of standardised rows minus that of the original rows."""
+        return float(np.log(self.scale).sum())
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether the standardisation changes nothing."""
+        return bool((self.mean == 0).all() and (self.scale == 1).all())
+
+    def standardised(self, rows: Any) -> np.ndarray:
+        """Return z = (v − m)/s of rows v in the user's coding; the rows if nothing changes."""
+        rows = np.asarray(rows)
+        return rows if self.is_identity else (rows - self.mean) / self.scale
+
+    def restored(self, rows: Any) -> np.ndarray:
+        """Return v = s z + m of standardised rows z."""
+        rows = np.asarray(rows)
+        return rows if self.is_identity else rows * self.scale + self.mean
+
+    def of_rows(self, rbm: RBM) -> RBM:
+        """Return the model of v for a model of z: the one to keep after training.
+
+        Raises:
+            InputError: the model's units do not fit the rows.
+        """
+        return rewritten(rbm, self.scale, self.mean)
+
+    def of_standardised(self, rbm: RBM) -> RBM:
+        """Return the model of z for a model of v, to continue its training."""
+        return rewritten(rbm, 1.0 / self.scale, -self.mean / self.scale)
+
+
+def standardization(visible: AbstractLayer, data: Any, weights: Any = None) -> Standardization:
+    """Return the means and standard deviations of the columns that the visible layer can rescale.
+
+    Moments are those of observed values; missing ones are NaN.
+
+    Args:
+        visible: the layer that will learn from the rows. Gaussian units can be rescaled, Bernoulli
+            units cannot.
+        data: rows in the user's coding, shape (n, units), a `Dataset`, or a `Stream`, of which
+            50,000 rows are used.
+        weights: sample weights of the rows.
+
+    Raises:
+        InputError: data outside the layer's domain.
+
+    Example:
+        >>> layer = hm.Mixed(hm.Bernoulli(1), hm.Gaussian(1))
+        >>> scaling = hm.standardization(layer, [[0, 10.0], [1, 14.0]])
+        >>> scaling.mean.tolist(), scaling.scale.tolist()  # the binary column stays as it is
+        ([0.0, 12.0], [1.0, 2.0])
+    """
+    dataset = rows_to_train_on(data, weights).checked_for(visible)
+    if not (is_rescalable(visible) | is_shiftable(visible)).any():
+        return Standardization(np.zeros(visible.n_units), np.ones(visible.n_units))
+    dataset = dataset.in_memory if dataset.is_whole else dataset.some(ROWS_OF_A_STREAM)
+    rows = dataset.rows(key=key_of(0)).astype(np.float64)
+    row_weights = np.ones(len(rows)) if dataset.weights is None else np.asarray(dataset.weights)
+    is_observed = ~np.isnan(rows)
+    total = np.maximum(row_weights @ is_observed, np.finfo(np.float64).tiny)
+    mean = row_weights @ np.where(is_observed, rows, 0.0) / total
+    variance = row_weights @ np.where(is_observed, (rows - mean) ** 2, 0.0) / total
+    deviation = np.sqrt(variance)
+    varies = deviation > SMALLEST_SPREAD * abs(mean)
+    scale = np.where(is_rescalable(visible) & varies, deviation, 1.0)
+    return Standardization(np.where(is_shiftable(visible), mean, 0.0), scale)
+
+
+def rewritten(rbm: RBM, scale: np.ndarray, offset: np.ndarray) -> RBM:
+    """Return the model of scale · x + offset, where `rbm` is a model of x.
+
+    Raises:
+        InputError: not one number for each visible unit, or a unit that cannot be rescaled.
+    """
+    units = rbm.visible.n_units
+    if np.shape(scale) != (units,) or np.shape(offset) != (units,):
+        expected = f"one for each of the {units} units of {rbm.visible}"
+        raise InputError(f"Standardization: expected scales {expected}; got {np.shape(scale)}.")
+    old = rbm.visible
+    visible = rescaled(old, scale, offset)
+    inverse = 1.0 / old.spread(jnp.asarray(scale, old.dtype))
+    origin = old.spread(jnp.asarray(offset, old.dtype))
+    hidden = rbm.hidden.shift(-product(origin * inverse, rbm.weights))
+    return RBM(visible, hidden, over_rows(rbm.weights, inverse))
