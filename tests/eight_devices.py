@@ -17,7 +17,8 @@ from spread import METHODS, ROWS, described, found, start, trained
 
 def moving():
     """Go on with a run on other devices, from arrays that were stored."""
-    state, fit = None, None
+    state = None
+    fit = None
     for mesh, stop in (({"data": 4, "hidden": 2}, 200), (None, 600), ({"data": 8}, 1_000)):
         fit = trained("Gibbs", mesh, state, stop)
         state = jax.tree.map(lambda x: jnp.asarray(np.asarray(x)), fit.state)
@@ -38,7 +39,8 @@ def sent():
     import scaling_model
     from scaling_processes import compiled
 
-    pairs, itemsize = [], start()[0].weights.dtype.itemsize
+    pairs = []
+    itemsize = start()[0].weights.dtype.itemsize
     for data, columns, k in ((8, 1, 1), (1, 8, 1), (4, 2, 2)):
         work = scaling_model.Work(24, 32, 16, 40, k, data, columns)
         counted = scaling_model.found_in(compiled(work).as_text())

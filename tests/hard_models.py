@@ -47,7 +47,8 @@ def two_modes(rng: Rng, dial: float, mass: float = 0.03) -> hm.RBM:
         p = np.exp(energies.min() - energies)
         return float(p[(2 * states - 1) @ pattern[:, 0] < 0].sum() / p.sum())
 
-    low, high = 0.0, 2.0
+    low = 0.0
+    high = 2.0
     for _ in range(25):
         middle = (low + high) / 2
         low, high = (middle, high) if share(middle) > mass else (low, middle)

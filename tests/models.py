@@ -49,7 +49,8 @@ def free_energy(rbm: hm.RBM, v: np.ndarray) -> np.ndarray:
 
 def all_states(rbm: hm.RBM) -> tuple[np.ndarray, np.ndarray]:
     """Return every joint state of a small model."""
-    n_visible, n_hidden = rbm.visible.n_states, rbm.hidden.n_states
+    n_visible = rbm.visible.n_states
+    n_hidden = rbm.hidden.n_states
     v, h = np.divmod(np.arange(n_visible * n_hidden), n_hidden)
     return np.asarray(rbm.visible.states(jnp.asarray(v))), np.asarray(
         rbm.hidden.states(jnp.asarray(h))

@@ -70,7 +70,8 @@ def random_rbm(visible, hidden, seed, coupling=0.8) -> hm.RBM:
     Couplings between two continuous layers are weakened until Z is finite.
     """
     keys = jax.random.split(jax.random.key(1000 + seed), 3)
-    visible, hidden = randomised(visible, keys[0]), randomised(hidden, keys[1])
+    visible = randomised(visible, keys[0])
+    hidden = randomised(hidden, keys[1])
     shape = (visible.size, hidden.size)
     rbm = hm.RBM(visible, hidden, coupling * jax.random.normal(keys[2], shape))
     while not hm.likelihood.finite_z(rbm):

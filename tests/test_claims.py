@@ -124,7 +124,8 @@ def test_the_table_of_bars_is_that_of_the_records():
     shown = {"FPCD-1": "fast PCD-1", "PT-1": "PT-1, 8 models", "PTT-1": "PTT-1, 8 models"}
     of_rate = {(record["method"], record["rate"]): record for record in measured("bars")}
     for method in {method for method, _ in of_rate}:
-        low, high = of_rate[method, 0.01], of_rate[method, 0.1]
+        low = of_rate[method, 0.01]
+        high = of_rate[method, 0.1]
         ends = [low["end"], high["highest"], high["end"]]
         slow, best, end = (f"−{-mean:.2f} ± {error:.2f}" for mean, error in ends)
         row = f"| {shown.get(method, method)} | {slow} | {best} | {high['at']:,} | {end} |"

@@ -23,7 +23,9 @@ import harmonium as hm
 from harmonium.gradients import mean_free_energy
 from harmonium.likelihood.partition_function.enumerated import log_z as traced_log_z
 
-N_V, N_H, N_ROWS = 4, 3, 7
+N_V = 4
+N_H = 3
+N_ROWS = 7
 N_W = N_V * N_H
 SEED = 7  # of the statistical tests, which passed with each of the seeds 0 to 9
 LEVEL = 1e-4  # probability that a statistical test fails by chance
@@ -60,8 +62,10 @@ class Brute:
         self.dE = -np.array(minus)  # ∂E/∂θ: −v_i h_j, −v_i, −h_j
         self.Z = np.exp(-self.E).sum()
         self.p = np.exp(-self.E) / self.Z
-        self.p_v, self.p_h = self.p.sum(1), self.p.sum(0)
-        self.h_given_v, self.v_given_h = self.p / self.p_v[:, None], self.p / self.p_h
+        self.p_v = self.p.sum(1)
+        self.p_h = self.p.sum(0)
+        self.h_given_v = self.p / self.p_v[:, None]
+        self.v_given_h = self.p / self.p_h
         self.p_h1 = self.h_given_v @ self.h  # p(h_j = 1 | v), shape (all v, hidden)
         self.p_v1 = self.v_given_h.T @ self.v  # p(v_i = 1 | h), shape (all h, visible)
         self.F = -np.log(np.exp(-self.E).sum(1))
@@ -86,8 +90,10 @@ class World(NamedTuple):
 def world(request):
     rng = np.random.default_rng(request.param)
     theta = rng.normal(size=N_W + N_V + N_H)
-    brute, index = Brute(theta), rng.integers(2**N_V, size=N_ROWS)
-    rbm, data = hm.RBM.from_arrays(*split(theta)), brute.v[index]
+    brute = Brute(theta)
+    index = rng.integers(2**N_V, size=N_ROWS)
+    rbm = hm.RBM.from_arrays(*split(theta))
+    data = brute.v[index]
     q = np.bincount(index, minlength=2**N_V) / N_ROWS
     return World(theta, brute, rbm, index, data, q, exact_ascent(rbm, data))
 
@@ -154,7 +160,8 @@ def chances(p_one, x):
 
 
 def test_energy(world):
-    (v, h), brute = pairs(world.brute.v, world.brute.h), world.brute
+    (v, h) = pairs(world.brute.v, world.brute.h)
+    brute = world.brute
     close(world.rbm.energy(v, h), brute.E)
     close(world.rbm.T.energy(h, v), brute.E)
     by_parameters = slope(lambda theta: energy(brute.v[13], brute.h[6], theta), world.theta)
@@ -169,7 +176,8 @@ def test_joint_probability(world):
 
 
 def test_marginal_and_free_energy(world):
-    F, log_z = world.rbm.free_energy(jnp.asarray(world.brute.v)), hm.log_z(world.rbm).value
+    F = world.rbm.free_energy(jnp.asarray(world.brute.v))
+    log_z = hm.log_z(world.rbm).value
     close(F, world.brute.F)
     close(np.exp(-F - log_z), world.brute.p.sum(1))
     close(np.log(np.exp(-F).sum()), log_z)
@@ -178,7 +186,8 @@ def test_marginal_and_free_energy(world):
 
 
 def test_conditional_means(world):
-    (W, a, b), brute = split(world.theta), world.brute
+    (W, a, b) = split(world.theta)
+    brute = world.brute
     close(sigmoid(brute.v @ W + b), brute.p_h1)
     close(sigmoid(brute.h @ W.T + a), brute.p_v1)
     close(world.rbm.mean_h_from_v(jnp.asarray(brute.v)), brute.p_h1)
@@ -197,7 +206,8 @@ def test_one_unit_given_the_other_layer(world):
     brute = world.brute
     sides = (world.rbm, brute.v, brute.h, brute.p), (world.rbm.T, brute.h, brute.v, brute.p.T)
     for side, x, other, joint in sides:
-        W, bias = np.asarray(side.weights), np.asarray(side.visible.bias)
+        W = np.asarray(side.weights)
+        bias = np.asarray(side.visible.bias)
         ones = side.mean_v_from_h(jnp.asarray(other))
         for j in range(x.shape[1]):
             alpha = -other @ W[j] - bias[j]
@@ -210,7 +220,8 @@ def test_one_unit_given_the_other_layer(world):
 
 
 def test_biases_are_weights_to_always_on_units(world):
-    (W, a, b), brute = split(world.theta), world.brute
+    (W, a, b) = split(world.theta)
+    brute = world.brute
     v, h = (jnp.asarray(np.c_[x, np.ones(len(x))]) for x in (brute.v, brute.h))
     joined = np.block([[W, a[:, None]], [b[None], np.zeros((1, 1))]])
     rbm = hm.RBM.from_arrays(joined, np.zeros(N_V + 1), np.zeros(N_H + 1))
@@ -229,7 +240,8 @@ def test_biases_are_weights_to_always_on_units(world):
 
 
 def test_likelihood_of_data(world):
-    E, p = world.brute.E[world.index], world.brute.p_v[world.index]
+    E = world.brute.E[world.index]
+    p = world.brute.p_v[world.index]
     J = N_ROWS * hm.log_likelihood(world.rbm, world.data).value
     close(J, np.log(p.prod()))
     close(J, np.log(p).sum())
@@ -237,7 +249,8 @@ def test_likelihood_of_data(world):
 
 
 def test_derivative_of_one_row(world):
-    brute, t = world.brute, world.index[0]
+    brute = world.brute
+    t = world.index[0]
     weights = np.exp(-brute.E)
     by_weights = -weights[t] @ brute.dE[t] / weights[t].sum()
     by_weights += np.einsum("vh,vht->t", weights, brute.dE) / weights.sum()
@@ -259,7 +272,8 @@ def test_positive_and_negative_phase(world):
 
 
 def test_factorisation_trick(world):
-    brute, v = world.brute, world.brute.v[11]
+    brute = world.brute
+    v = world.brute.v[11]
     products = chances(brute.p_h1[11], brute.h)  # ∏_k p(h_k | v) for all h
     over_all_h = np.einsum("h,i,hj->ij", products, v, brute.h)
     close(over_all_h, np.outer(v, brute.p_h1[11]))
@@ -267,7 +281,9 @@ def test_factorisation_trick(world):
 
 
 def test_three_derivatives(world):
-    brute, t, p_v = world.brute, world.index[0], world.brute.p_v
+    brute = world.brute
+    t = world.index[0]
+    p_v = world.brute.p_v
     W, a, b = split(exact_ascent(world.rbm, world.data[:1]))
     average = np.einsum("v,vi,vj->ij", p_v, brute.v, brute.p_h1)
     close(np.outer(brute.v[t], brute.p_h1[t]) - average, W)
@@ -278,7 +294,8 @@ def test_three_derivatives(world):
 
 
 def test_two_terms_of_the_gradient(world):
-    brute, index = world.brute, world.index
+    brute = world.brute
+    index = world.index
     first = slope(lambda theta: -Brute(theta).F[index].sum(), world.theta)
     second = slope(lambda theta: -N_ROWS * np.log(Brute(theta).Z), world.theta)
     p_data = world.q[:, None] * brute.h_given_v  # P_data(v, h)
@@ -291,7 +308,8 @@ def test_two_terms_of_the_gradient(world):
 
 
 def test_small_step_raises_the_likelihood(world):
-    J, g = log_likelihood(world.theta, world.index), N_ROWS * world.ascent
+    J = log_likelihood(world.theta, world.index)
+    g = N_ROWS * world.ascent
     direction = np.random.default_rng(0).normal(size=len(g))
     moved = log_likelihood(world.theta + 1e-6 * direction, world.index)
     close((moved - J) / 1e-6, g @ direction, 1e-4)  # Taylor: the remainder is O(step)
@@ -307,7 +325,8 @@ def test_small_step_raises_the_likelihood(world):
 
 
 def test_derivative_of_free_energy(world):
-    weights, of_F = np.exp(-world.brute.E), jax.grad(lambda rbm, v: rbm.free_energy(v))
+    weights = np.exp(-world.brute.E)
+    of_F = jax.grad(lambda rbm, v: rbm.free_energy(v))
     for t, v in enumerate(world.brute.v):
         close(flat(of_F(world.rbm, jnp.asarray(v))), world.brute.dF[t])
         close(weights[t] @ world.brute.dE[t] / weights[t].sum(), world.brute.dF[t])
@@ -321,7 +340,9 @@ def test_kl(world):
 
 
 def test_kl_gradient(world):
-    q, brute, weights = world.q, world.brute, np.exp(-world.brute.F)
+    q = world.q
+    brute = world.brute
+    weights = np.exp(-world.brute.F)
     downhill = -slope(lambda theta: kl(theta, q), world.theta)
     close(downhill, world.ascent, 1e-8)
     close(-q @ brute.dF + q.sum() * weights @ brute.dF / weights.sum(), world.ascent)
@@ -331,10 +352,12 @@ def test_kl_gradient(world):
 
 
 def test_analytic_hidden_average(world):
-    brute, q = world.brute, world.q
+    brute = world.brute
+    q = world.q
     sampled = np.einsum("vi,hj->vhij", brute.v, brute.h)
     analytic = np.einsum("vi,vj->vij", brute.v, brute.p_h1)
-    p_data, mean = q[:, None] * brute.h_given_v, np.einsum("v,vij->ij", q, analytic)
+    p_data = q[:, None] * brute.h_given_v
+    mean = np.einsum("v,vij->ij", q, analytic)
     close(np.einsum("vh,vhij->ij", p_data, sampled), mean)
     variance = np.einsum("vh,vhij->ij", p_data, (sampled - mean) ** 2)
     smaller = np.einsum("v,vij->ij", q, (analytic - mean) ** 2)
@@ -342,7 +365,8 @@ def test_analytic_hidden_average(world):
     close(variance, smaller + saved)  # the law of total variance
     assert (saved[q @ brute.v > 0] > 0).all()
     # χ² of the library's own draws: their mean is the analytic average.
-    n, p = 20_000, brute.p_h1[11]
+    n = 20_000
+    p = brute.p_h1[11]
     many = jnp.broadcast_to(jnp.asarray(brute.v[11]), (n, N_V))
     drawn = world.rbm.sample_h_from_v(many, key=jax.random.key(SEED)).mean(0)
     assert n * ((drawn - p) ** 2 / (p * (1 - p))).sum() < chi2.isf(LEVEL / 3, N_H)
@@ -367,7 +391,8 @@ class Jump(hm.samplers.AbstractSampler):
 
 
 def test_contrastive_is_equation_30(world):
-    brute, index = world.brute, world.index
+    brute = world.brute
+    index = world.index
     k = np.random.default_rng(1).integers(2**N_V, size=N_ROWS)  # the number of v^(k)
     positive = np.einsum("rh,rht->rt", brute.h_given_v[index], brute.dE[index])
     negative = np.einsum("rh,rht->rt", brute.h_given_v[k], brute.dE[k])
@@ -382,15 +407,20 @@ def test_contrastive_approaches_the_negative_phase():
     signs = np.array([[1, 1, -1], [1, 1, -1], [1, -1, 1], [1, -1, 1]])
     W = 2.0 * signs + 0.1 * np.random.default_rng(0).normal(size=(N_V, N_H))
     theta = np.concatenate([W.ravel(), -W.sum(1) / 2, -W.sum(0) / 2])
-    brute, rbm, n, first = Brute(theta), hm.RBM.from_arrays(*split(theta)), 20_000, 12
+    brute = Brute(theta)
+    rbm = hm.RBM.from_arrays(*split(theta))
+    n = 20_000
+    first = 12
     round_trip = brute.v_given_h @ brute.h_given_v.T  # column v: p(v^(1) | v)
-    terms, batch = brute.dF[:, :N_W], cloud(np.tile(brute.v[first], (n, 1)))
+    terms = brute.dF[:, :N_W]
+    batch = cloud(np.tile(brute.v[first], (n, 1)))
 
     def statistic(mean, law):
         away = mean - law @ terms
         return n * away @ np.linalg.solve(np.cov(terms.T, aweights=law, bias=True), away)
 
-    distances, limit = {}, chi2.isf(LEVEL / 4, N_W)
+    distances = {}
+    limit = chi2.isf(LEVEL / 4, N_W)
     for k in (1, 4, 64):
         grads, _ = estimate(hm.Contrastive(hm.Gibbs(k)), rbm, batch, SEED)
         mean = terms[first] - flat(grads)[:N_W]
@@ -404,7 +434,8 @@ def test_contrastive_approaches_the_negative_phase():
 
 
 def test_slip_p_of_v_dropped(world):
-    brute, t = world.brute, world.index[0]
+    brute = world.brute
+    t = world.index[0]
     W, _, b = split(exact_ascent(world.rbm, world.data[:1]))
     row = np.outer(brute.v[t], brute.p_h1[t])
     far(row - np.einsum("vi,vj->ij", brute.v, brute.p_h1), W)
@@ -421,7 +452,9 @@ def test_slip_index_of_the_hidden_bias(world):
 
 
 def test_slip_step_equal_to_the_gradient(world):
-    many, g = np.tile(world.index, 20), 20 * N_ROWS * world.ascent  # J, a sum, grows with the data
+    # J, a sum, grows with the data
+    many = np.tile(world.index, 20)
+    g = 20 * N_ROWS * world.ascent
     J = log_likelihood(world.theta, many)
     assert log_likelihood(world.theta + g, many) < J - 1  # printed: ε ΔW = ∂J/∂W
     raised = log_likelihood(world.theta + 1e-8 * g, many) - J  # meant: ΔW = ∂J/∂W
@@ -429,7 +462,9 @@ def test_slip_step_equal_to_the_gradient(world):
 
 
 def test_slip_row_missing_from_the_normaliser(world):
-    E, dE, dF = world.brute.E, world.brute.dE, world.brute.dF
+    E = world.brute.E
+    dE = world.brute.dE
+    dF = world.brute.dF
     total = [np.exp(-E[k]) @ dE[k] for k in world.index]
     right = -dF[world.index].sum(0)
     close(-sum(x / np.exp(-E[k]).sum() for x, k in zip(total, world.index, strict=True)), right)
@@ -438,7 +473,8 @@ def test_slip_row_missing_from_the_normaliser(world):
 
 
 def test_slip_row_left_in_the_average(world):
-    p_data, right = world.q[:, None] * world.brute.h_given_v, -world.brute.dF[world.index].sum(0)
+    p_data = world.q[:, None] * world.brute.h_given_v
+    right = -world.brute.dF[world.index].sum(0)
     close(-N_ROWS * np.einsum("vh,vht->t", p_data, world.brute.dE), right)
     for k in world.index:
         far(-N_ROWS * np.einsum("vh,ht->t", p_data, world.brute.dE[k]), right)
@@ -455,7 +491,8 @@ def test_slip_stray_logarithm(world):
 
 def test_slip_sign_of_the_final_gradient(world):
     data = np.einsum("v,vi,vj->ij", world.q, world.brute.v, world.brute.p_h1)
-    printed, right = -data + world.brute.vh, split(world.ascent)[0]
+    printed = -data + world.brute.vh
+    right = split(world.ascent)[0]
     far(printed, right)
     assert (printed * right).sum() < 0  # downhill
     close(data - world.brute.vh, right)
@@ -464,7 +501,8 @@ def test_slip_sign_of_the_final_gradient(world):
 def test_slip_sample_code(world):
     page = PAGE.read_text("utf-8").replace("\n> ", "\n")
     printed, corrected = re.findall(r"```python\n(.*?)```", page, flags=re.S)
-    (W, a, b), reached = split(world.theta), []
+    (W, a, b) = split(world.theta)
+    reached = []
 
     def visible_given_hidden(hidden):
         reached.append(np.round(sigmoid(W @ hidden + a)))
@@ -496,7 +534,10 @@ def test_slip_sample_code(world):
 
 def test_slip_transposed_weights(world):
     W, a, b = split(world.theta)
-    notes_w, v, h = W.T, world.brute.v[13], world.brute.h[6]  # the notes' w_ij: i hidden, j visible
+    # the notes' w_ij: i hidden, j visible
+    notes_w = W.T
+    v = world.brute.v[13]
+    h = world.brute.h[6]
     with pytest.raises(ValueError, match="matmul"):
         v @ notes_w @ h
     close(-(h @ notes_w @ v + v @ a + h @ b), world.brute.E[13, 6])
@@ -507,7 +548,8 @@ def test_slip_transposed_weights(world):
 
 
 def test_slip_joint_as_product_of_pairs(world):
-    brute, of_pairs = world.brute, np.ones_like(world.brute.p)
+    brute = world.brute
+    of_pairs = np.ones_like(world.brute.p)
     for j, i in product(range(N_V), range(N_H)):
         same_v, same_h = (1.0 * (x[:, None] == x) for x in (brute.v[:, j], brute.h[:, i]))
         of_pairs *= same_v @ brute.p @ same_h  # p(v_j, h_i)
@@ -552,7 +594,9 @@ def test_slip_kl_maximised(world):
 
 
 def test_slip_scope_of_the_sum(world):
-    q, ln_p, dF = world.q, np.log(world.brute.p_v), world.brute.dF
+    q = world.q
+    ln_p = np.log(world.brute.p_v)
+    dF = world.brute.dF
     entropy = -q[q > 0] @ np.log(q[q > 0])
     for v in range(2**N_V):
         far(-entropy - q[v] * ln_p[v], hm.exact_kl(world.rbm, world.data))
@@ -563,7 +607,8 @@ def test_slip_scope_of_the_sum(world):
 
 
 def test_slip_term_without_its_sum(world):
-    brute, model = world.brute, world.brute.p_v @ world.brute.dF
+    brute = world.brute
+    model = world.brute.p_v @ world.brute.dF
     terms = world.q[:, None] * (-brute.dF + model)  # ∂/∂θ of q(v) ln p(v), for each v
     for v in range(2**N_V):
         far(terms[v], world.ascent)
@@ -572,7 +617,9 @@ def test_slip_term_without_its_sum(world):
 
 
 def test_slip_last_lines(world):
-    (W, *_), brute, q = split(world.theta), world.brute, world.q
+    (W, *_) = split(world.theta)
+    brute = world.brute
+    q = world.q
     fields = brute.v @ W  # (wv)_i in the notes' orientation
     derivative = -jax.grad(mean_free_energy)(world.rbm, cloud(world.data)).weights
     terms = np.einsum("v,vh,hi,vi->i", q, brute.h_given_v, brute.h, fields)  # ⟨h_i (wv)_i⟩

@@ -17,7 +17,11 @@ import harmonium as hm
 
 SCRIPT = Path(__file__).parents[1] / "examples" / "from_scratch.py"
 LEVEL = 1e-4  # two-sided, of Welch's t
-SEEDS, EPOCHS, BATCH, HIDDEN, RATE = range(6), 10, 20, 8, 0.05
+SEEDS = range(6)
+EPOCHS = 10
+BATCH = 20
+HIDDEN = 8
+RATE = 0.05
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +74,9 @@ def test_the_comparison_detects_half_the_rate(example, method):
 
 def test_its_likelihood_is_that_of_the_library(example):
     rng = np.random.default_rng(0)
-    W, a, b = rng.normal(size=(64, HIDDEN)), rng.normal(size=64), rng.normal(size=HIDDEN)
+    W = rng.normal(size=(64, HIDDEN))
+    a = rng.normal(size=64)
+    b = rng.normal(size=HIDDEN)
     data = example.digits()
     exact = hm.log_likelihood(hm.RBM.from_arrays(W, a, b), data).value
     assert example.log_likelihood(data, W, a, b) == pytest.approx(exact, rel=1e-5)

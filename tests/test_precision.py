@@ -33,8 +33,10 @@ def wide(seed=0, visible=16, hidden=12):
 
 def test_products_are_those_of_the_rounded_weights_to_float32():
     rbm = wide()
-    v, h = rbm.visible.states(jnp.arange(100)), rbm.hidden.states(jnp.arange(100))
-    coarse, meant = hm.transforms.rounded(rbm), with_short_weights(rbm)
+    v = rbm.visible.states(jnp.arange(100))
+    h = rbm.hidden.states(jnp.arange(100))
+    coarse = hm.transforms.rounded(rbm)
+    meant = with_short_weights(rbm)
     np.testing.assert_allclose(coarse.inputs_to_h(v), meant.inputs_to_h(v), atol=1e-5)
     np.testing.assert_allclose(coarse.inputs_to_v(h), meant.inputs_to_v(h), atol=1e-5)
     np.testing.assert_allclose(coarse.T.free_energy(h), meant.T.free_energy(h), atol=2e-5)
@@ -55,7 +57,8 @@ def products(jaxpr):
 @pytest.mark.parametrize("method", examples("gradients") if ALL else OF_KINDS, ids=identify)
 def test_no_device_may_round_the_weights_of_a_float32_run(method):
     """GPUs and TPUs multiply float32 with ten or seven bits unless more precision is requested."""
-    rbm, key = wide(3), jax.random.key(0)
+    rbm = wide(3)
+    key = jax.random.key(0)
 
     def program(rbm, key):
         state = method.init(rbm, FEW_ROWS, key=key)
@@ -156,7 +159,8 @@ def test_steps_smaller_than_the_rounding_are_not_lost():
 
 
 def test_a_resumed_run_in_bfloat16_equals_an_uninterrupted_one():
-    key, given = jax.random.key(0), {"precision": "bfloat16", "optimizer": hm.Recipe(hold=1.0)}
+    key = jax.random.key(0)
+    given = {"precision": "bfloat16", "optimizer": hm.Recipe(hold=1.0)}
     rbm = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), BARS, key=key)
     whole = hm.fit(rbm, BARS, key=key, epochs=6, **given)
     half = hm.fit(rbm, BARS, key=key, epochs=3, **given)
@@ -228,7 +232,8 @@ def test_refusals_of_bfloat16_state_the_reason(monkeypatch, given, words):
 
 def test_the_faster_precision_is_measured_once_and_kept(monkeypatch, tmp_path):
     """In the process, and on disk beside the compilation cache; a damaged file is measured anew."""
-    rbm, calls = hm.RBM(hm.Bernoulli(8), hm.Ising(4), np.zeros((8, 4), np.float32)), []
+    rbm = hm.RBM(hm.Bernoulli(8), hm.Ising(4), np.zeros((8, 4), np.float32))
+    calls = []
     file = tmp_path / "cache" / rounding.FILE
     measured = rounding._measured
 
@@ -291,7 +296,8 @@ def test_log_z_is_that_of_the_model_though_annealing_ends_at_the_rounded_one(mon
 
 
 def test_a_rounded_model_is_scored_and_trained():
-    key, rbm = jax.random.key(0), wide()
+    key = jax.random.key(0)
+    rbm = wide()
     found = hm.log_z(hm.transforms.rounded(rbm), method="annealed", key=key)
     exact = hm.log_z(with_short_weights(rbm)).value
     assert found.low <= exact <= found.high

@@ -34,7 +34,8 @@ def test_a_run_that_is_made_longer_goes_on_learning():
 @pytest.mark.parametrize("batch", [1, 10, 50])
 def test_sample_weights_mean_the_same_in_small_batches(batch):
     """p(1) of a single unit under weights 9 and 1 is 0.9, whatever the batch size."""
-    rows, weights = np.tile([[1], [0]], (50, 1)), np.tile([9.0, 1.0], 50)
+    rows = np.tile([[1], [0]], (50, 1))
+    weights = np.tile([9.0, 1.0], 50)
     rbm = hm.initialize(hm.Bernoulli(1), hm.Bernoulli(1), key=KEY)
     options = {"gradient": hm.Exact(), "batch_size": batch, "epochs": 20_000 // (100 // batch)}
     fit = hm.fit(rbm, rows, key=KEY, weights=weights, optimizer=hm.Recipe(rate=0.02), **options)
@@ -45,7 +46,9 @@ def test_sample_weights_mean_the_same_in_small_batches(batch):
 @pytest.mark.parametrize("sizes", [(512, 5_000), (512, 64), (512, 512)])
 def test_bennett_holds_for_annealing_runs_of_any_sizes(sizes):
     """Normal log weights that satisfy Crooks' relation at a log ratio of 0.7."""
-    rng, spread, ratio = np.random.default_rng(0), 1.5, 0.7
+    rng = np.random.default_rng(0)
+    spread = 1.5
+    ratio = 0.7
     forward = rng.normal(ratio - spread**2 / 2, spread, sizes[0])
     reverse = rng.normal(-ratio - spread**2 / 2, spread, sizes[1])
     assert abs(bennett(forward, reverse) - ratio) < 4 * 2 / np.sqrt(min(sizes))

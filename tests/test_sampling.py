@@ -50,7 +50,8 @@ def test_annealed_chains_find_modes_that_sweeps_do_not_connect(monkeypatch):
     weights = jnp.zeros((14, 21)).at[:, 0].set(5.0)
     bias = jnp.zeros(21).at[0].set(-14 * 2.5)  # p(v) = p(1 - v)
     rbm = hm.RBM(hm.Bernoulli(14, jnp.full(14, -2.5)), hm.Bernoulli(21, bias), weights)
-    n, nothing = 4_000, np.full((1, 14), np.nan)
+    n = 4_000
+    nothing = np.full((1, 14), np.nan)
     for seed in range(2):
         key = jax.random.key(seed)
         stuck = hm.sample(rbm, n, key=key, sampler=hm.Gibbs(), steps=200)
@@ -129,7 +130,9 @@ def test_chains_that_have_not_mixed_are_told():
 
 def test_populations_without_enough_families_begin_anew(monkeypatch):
     monkeypatch.setattr("harmonium.likelihood.missing.completing.sums_for", lambda *_: Limits(0, 0))
-    rbm, nothing, key = apart(0.9), np.full((1, 14), np.nan), jax.random.key(1)
+    rbm = apart(0.9)
+    nothing = np.full((1, 14), np.nan)
+    key = jax.random.key(1)
     found = hm.impute(rbm, nothing, key=key, draws=200, sweeps=16)
     assert found.converged
     assert found.method.startswith("200 chains of up to ")

@@ -99,7 +99,8 @@ def test_processes_share_a_run(mesh, parts, found, tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    count, started = math.prod(mesh.values()), []
+    count = math.prod(mesh.values())
+    started = []
     for number in range(count):
         command = [sys.executable, str(HERE / "one_of_several.py"), str(number), str(count)]
         command += [str(port), str(tmp_path), json.dumps(mesh), *parts]
@@ -125,7 +126,8 @@ def test_processes_share_a_run(mesh, parts, found, tmp_path):
 
 
 def test_a_mesh_of_one_device_changes_no_bit():
-    rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+    rows = hm.bars_and_stripes(2)
+    key = jax.random.key(0)
     rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(2), rows, key=key)
     plain = hm.fit(rbm, rows, key=key, epochs=20)
     given = jax.make_mesh((1, 1), ("hidden", "data"))  # explicit axes are left to XLA as well

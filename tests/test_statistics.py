@@ -49,7 +49,8 @@ def test_it_can_be_compiled():
 @pytest.mark.parametrize("spread", [0.3, 1.0, 3.0])
 def test_lower_bounds_of_means_hold_for_heavy_tails(n, spread):
     """For x normal with mean −σ²/2, the mean of e^x is 1: 10 % of bounds may be above 0."""
-    rng, draws = np.random.default_rng([n, int(10 * spread)]), 200
+    rng = np.random.default_rng([n, int(10 * spread)])
+    draws = 200
     found = [
         lower_mean_bound(spread * rng.standard_normal(n) - spread**2 / 2, 0.1) for _ in range(draws)
     ]

@@ -42,7 +42,8 @@ def opened(browser, tmp_path) -> Iterator[Callable[..., Any]]:
 
     The test fails if the page reports an error, but for one that has the text `expected`.
     """
-    errors, contexts = [], []
+    errors = []
+    contexts = []
 
     def open_page(html: str, *, expected: str | None = None, **context: Any) -> Any:
         address = html
@@ -96,7 +97,8 @@ def going() -> Callable[[], AbstractContextManager[Watch]]:
 
 @contextmanager
 def a_run_that_goes_on() -> Iterator[Watch]:
-    rbm, rows = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(2), np.zeros((4, 2))), np.eye(4)
+    rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(2), np.zeros((4, 2)))
+    rows = np.eye(4)
     summary = {"status": "training", "log_likelihood": None, "message": "the run has not ended"}
     with Watch() as watch:
         watch.begin(report_content(rbm, Rows(rows, rows[:0]), title="run", summary=summary))
@@ -124,7 +126,8 @@ def bars():
 @pytest.fixture(scope="session")
 def table(tmp_path_factory):
     """The report of a table with hostile names, of words and numbers and gaps."""
-    folder, rng = tmp_path_factory.mktemp("table"), np.random.default_rng(0)
+    folder = tmp_path_factory.mktemp("table")
+    rng = np.random.default_rng(0)
     lines = ['"<script>alert(1)</script>",mass,"quote "" & <b>"']
     for _ in range(200):
         cat = rng.random() < 0.5
@@ -137,7 +140,8 @@ def table(tmp_path_factory):
 @pytest.fixture(scope="session")
 def sequences(tmp_path_factory):
     """The report of an alignment."""
-    folder, rng = tmp_path_factory.mktemp("sequences"), np.random.default_rng(0)
+    folder = tmp_path_factory.mktemp("sequences")
+    rng = np.random.default_rng(0)
     names = (f">s{i}\n{''.join(rng.choice(list('ACGU'), 8))}" for i in range(60))
     (folder / "rna.fasta").write_text("\n".join(names) + "\n")
     return report(folder, str(folder / "rna.fasta"), hidden=4)

@@ -83,7 +83,8 @@ def test_the_negative_phase_of_cd_has_the_means_of_so_many_sweeps(opened, rbm):
     start = np.zeros(512)
     np.add.at(start, (ROWS @ (1 << np.arange(9))).astype(int), 1 / len(ROWS))
     p = start @ up @ down @ up @ down
-    n, q = 400 * len(ROWS), p @ all_v
+    n = 400 * len(ROWS)
+    q = p @ all_v
     assert np.max(np.abs(found - q) / np.sqrt(q * (1 - q) / n)) < 4.6  # 9 means at 10⁻⁴ in all
 
 

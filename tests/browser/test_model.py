@@ -77,7 +77,8 @@ def test_free_energies_and_means_are_those_of_python(page, visible, hidden, turn
     rbm = halved(rbm)
     v = rbm.visible.sample_without_inputs((40,), key=jax.random.key(1))
     found = page.evaluate(SIZES, {"content": content_of(rbm), "states": np.asarray(v).tolist()})
-    free, means = rbm.free_energy(v), rbm.hidden.mean(rbm.inputs_to_h(v))
+    free = rbm.free_energy(v)
+    means = rbm.hidden.mean(rbm.inputs_to_h(v))
     np.testing.assert_allclose(found["free"], free, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(found["means"], means, rtol=1e-4, atol=1e-4)
 

@@ -151,7 +151,8 @@ def test_the_first_sweeps_are_fast_enough_to_watch(opened):
 
 def test_a_method_tells_of_its_chains(opened):
     """Known numbers have titles, others their own name; a run without any has no such section."""
-    rbm, rows = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(2), np.zeros((4, 2))), np.eye(4)
+    rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(2), np.zeros((4, 2)))
+    rows = np.eye(4)
     summary = {"status": "done", "log_likelihood": None, "message": "no score was asked for"}
     history = [
         {"epoch": i, "update": i, "reconstruction": 0.1, "acceptance": 0.5, "hops_made": 3.0}

@@ -16,7 +16,8 @@ from harmonium.runs.watch import Watch
 @pytest.mark.parametrize("closed", [False, True], ids=["open", "closed early"])
 def test_a_page_follows_a_run_to_its_report(opened, tmp_path, closed):
     config = RunConfig(source="digits", hidden=16, epochs=300, chains=32)
-    said, found = io.StringIO(), {}
+    said = io.StringIO()
+    found = {}
     with Watch() as watch:
 
         def run():

@@ -27,7 +27,8 @@ class Case:
     """A command line, without quotes, and the words that its message must contain."""
 
     def __init__(self, command: str, *words: str):
-        self.command, self.words = command, words
+        self.command = command
+        self.words = words
 
     def __repr__(self):
         return self.command[:60]
@@ -281,8 +282,11 @@ def with_header(source: Path, target: str, change) -> None:
 
 
 def make_rows() -> None:
-    reals, nan, inf = ROWS + 0.25, ROWS.copy(), ROWS.copy()
-    nan[3, 1], inf[2, 0] = np.nan, np.inf
+    reals = ROWS + 0.25
+    nan = ROWS.copy()
+    inf = ROWS.copy()
+    nan[3, 1] = np.nan
+    inf[2, 0] = np.inf
     arrays = {"bits": ROWS.astype(int), "reals": reals, "nan": nan, "inf": inf}
     arrays |= {"negative": ROWS - 0.5, "wide": np.ones((6, 5)), "no_rows": np.ones((0, 4))}
     arrays |= {"levels": np.arange(12).reshape(3, 4), "codes": np.arange(20).reshape(5, 4) % 3}
@@ -335,7 +339,8 @@ def make_models() -> None:
 
 def make_damaged_models() -> None:
     good = Path("good.safetensors")
-    content, tensors = good.read_bytes(), load_file(good)
+    content = good.read_bytes()
+    tensors = load_file(good)
     Path("truncated.safetensors").write_bytes(content[:-10])
     Path("empty.safetensors").write_bytes(b"")
     for suffix in ("h5", "pt"):
@@ -388,7 +393,8 @@ def make_runs(bars: Path) -> None:
         shutil.copytree(bars, name)
         Path(name, "config.json").write_text(text)
     checkpoint = bars / "checkpoints" / "last.safetensors"
-    state, content = load_file(checkpoint), checkpoint.read_bytes()
+    state = load_file(checkpoint)
+    content = checkpoint.read_bytes()
     for name in ("last", "previous"):
         Path(f"truncated/checkpoints/{name}.safetensors").write_bytes(content[:-3])
     state[".rbm.weights"] = np.full_like(state[".rbm.weights"], np.inf)
@@ -432,7 +438,8 @@ def test_bad_input_gives_one_line_and_changes_no_file(cli, case, workshop, train
 
 def test_json_does_not_change_how_a_mistake_is_reported(cli, workshop, monkeypatch):
     monkeypatch.chdir(workshop)
-    plain, as_json = cli("train nan.npy"), cli("train nan.npy --json")
+    plain = cli("train nan.npy")
+    as_json = cli("train nan.npy --json")
     assert plain == as_json
     assert as_json.out == ""
 

@@ -328,7 +328,8 @@ def test_runs_are_compared(cli, no_report, trained):
 
 
 def test_a_run_finds_its_rows_from_any_folder(cli, no_report, tmp_path, monkeypatch):
-    home, away = tmp_path / "home", tmp_path / "away"
+    home = tmp_path / "home"
+    away = tmp_path / "away"
     home.mkdir()
     away.mkdir()
     np.save(home / "bits.npy", hm.data.bars_and_stripes())

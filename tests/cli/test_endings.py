@@ -38,7 +38,8 @@ def stop_after(monkeypatch, updates: int, error: BaseException) -> None:
 
 
 def same_arrays(one: str, other: str) -> None:
-    first, second = load_file(one), load_file(other)
+    first = load_file(one)
+    second = load_file(other)
     assert first.keys() == second.keys()
     for name, array in first.items():
         np.testing.assert_array_equal(array, second[name], err_msg=name)
@@ -326,7 +327,8 @@ def test_debugging_shows_the_traceback(cli, monkeypatch):
 
 def start(*words: str, before: str = "") -> subprocess.Popen:
     """Start the command in a process of its own, with pipes for its output, after some Python."""
-    command, pipe = [sys.executable, "-c", before + START, *words], subprocess.PIPE
+    command = [sys.executable, "-c", before + START, *words]
+    pipe = subprocess.PIPE
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
     environment.pop("TF_CPP_MIN_LOG_LEVEL", None)  # which JAX has set for this process
     return subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True)

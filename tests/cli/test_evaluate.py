@@ -43,7 +43,8 @@ def test_every_block_of_the_report_is_filled_for_a_run(cli, run):
     status, out, err = cli(f"evaluate {run} --json --pictures figures")
     found = strict(out)
     assert (status, found["status"], list(found)) == (0, "done", KEYS.split())
-    rbm, rows = hm.load(run), hm.bars_and_stripes(4)
+    rbm = hm.load(run)
+    rows = hm.bars_and_stripes(4)
     pseudo = hm.pseudo_log_likelihoods(rbm, rows).mean()
     assert found["pseudo_log_likelihood"]["value"] == pytest.approx(pseudo, rel=1e-5)
     assert found["pseudo_log_likelihood"]["per_unit"] == pytest.approx(pseudo / 16, rel=1e-5)
@@ -197,7 +198,8 @@ def test_evaluate_reads_rows_as_the_visible_units_take_them(cli, layer):
 
 def test_evaluate_of_a_run_scores_its_own_rows(cli, trained):
     status, out, err = cli(f"evaluate {trained} --quick --json")
-    found, before = strict(out), strict((trained / "summary.json").read_text())
+    found = strict(out)
+    before = strict((trained / "summary.json").read_text())
     assert status == 0
     assert found["log_likelihood"]["rows"] == "train"  # bars holds every row of its distribution
     assert found["log_likelihood"]["value"] == pytest.approx(before["log_likelihood"]["value"])
@@ -297,7 +299,8 @@ def test_train_and_evaluate_score_the_same_draws_of_grey_levels(cli, no_report):
     np.save("grey.npy", np.random.default_rng(0).random((40, 9)).astype(np.float32))
     status, out, _ = cli("train grey.npy --hidden 4 --epochs 3 --seed 5 --out run --json")
     assert status == 0
-    trained, found = strict(out), strict(cli("evaluate run --quick --json").out)
+    trained = strict(out)
+    found = strict(cli("evaluate run --quick --json").out)
     for name in ("value", "stderr_rows"):
         assert found["log_likelihood"][name] == trained["log_likelihood"][name]
 

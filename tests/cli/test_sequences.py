@@ -21,7 +21,8 @@ STEM = [(1, 12), (2, 11), (3, 10), (4, 9)]  # columns, counted from 0
 
 def written(path, rows=300, seed=0):
     """Write hairpins: four pairs of bases that match, a loop and two free ends."""
-    rng, lines = np.random.default_rng(seed), []
+    rng = np.random.default_rng(seed)
+    lines = []
     for k in range(rows):
         row = list(rng.choice(list("ACGU"), 14))
         for i, j in STEM:

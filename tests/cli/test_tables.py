@@ -43,9 +43,11 @@ def table(tmp_path):
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """A run on the table that has learned it, which tests must not change, and what it printed."""
-    folder, out = tmp_path_factory.mktemp("finished"), io.StringIO()
+    folder = tmp_path_factory.mktemp("finished")
+    out = io.StringIO()
     written(folder / "animals.csv")
-    inside, told = contextlib.chdir(folder), contextlib.redirect_stdout(out)
+    inside = contextlib.chdir(folder)
+    told = contextlib.redirect_stdout(out)
     with inside, told, pytest.raises(SystemExit) as ended:
         main(f"train animals.csv {RUN} --epochs 300".split())
     assert not ended.value.code
@@ -126,7 +128,8 @@ def test_rows_are_drawn_within_told_ranges(cli, table, run):
 
 def test_unusual_rows_are_found_with_their_reasons(cli, table, run):
     odd = [list(row) for row in table]
-    odd[7][1], odd[7][2] = "cat", 3500
+    odd[7][1] = "cat"
+    odd[7][2] = 3500
     with Path("odd.csv").open("w", newline="") as file:
         csv.writer(file).writerows(odd)
     _, out, _ = cli("score odd.csv run --out scores.csv --seed 1")
@@ -181,11 +184,15 @@ def test_missing_cells_are_filled_and_all_others_stay(cli, table, run):
 def test_cells_that_are_there_stay_as_they_stand(cli, table, run):
     """Digits, spaces, the mark of a missing cell and the separator are those of the file."""
     odd = [[*row] for row in table]
-    odd[1][2], odd[2][2], odd[3][2], odd[4][2] = "4.50", "3", " 5.0", "?"
+    odd[1][2] = "4.50"
+    odd[2][2] = "3"
+    odd[3][2] = " 5.0"
+    odd[4][2] = "?"
     with Path("odd.csv").open("w", newline="") as file:
         csv.writer(file, delimiter=";").writerows(odd)
     assert cli("impute odd.csv run --out filled.csv").status == 0
-    before, after = Path("odd.csv").read_text(), Path("filled.csv").read_text()
+    before = Path("odd.csv").read_text()
+    after = Path("filled.csv").read_text()
     for old, new in zip(before.splitlines(), after.splitlines(), strict=True):
         for a, b in zip(old.split(";"), new.split(";"), strict=True):
             assert a == b or (a in ("", "?") and float(b) > 0)
@@ -200,7 +207,10 @@ def test_cells_that_are_there_stay_as_they_stand(cli, table, run):
 def test_columns_that_the_run_left_out_stay_as_they_are_and_are_named(cli, table, run):
     odd = [[*row, "TRUE" if i % 9 == 0 else ""] for i, row in enumerate(table)]
     odd[0][-1] = "internal"
-    odd[1][2], odd[2][5], odd[3][6], odd[4][0] = "", "", "NA", ""
+    odd[1][2] = ""
+    odd[2][5] = ""
+    odd[3][6] = "NA"
+    odd[4][0] = ""
     with Path("odd.csv").open("w", newline="") as file:
         csv.writer(file).writerows(odd)
     _, out, _ = cli("impute odd.csv run --out filled.csv")
@@ -212,7 +222,8 @@ def test_columns_that_the_run_left_out_stay_as_they_are_and_are_named(cli, table
         f"internal ({120 - 120 // 9:,} empty; not a column of the run)",
     ):
         assert said in line
-    before, after = read("odd.csv"), read("filled.csv")
+    before = read("odd.csv")
+    after = read("filled.csv")
     changed = {
         place
         for old, new in zip(before, after, strict=True)

@@ -14,7 +14,9 @@ from harmonium.cli.terminal import Shown, print_data, shown_text
 from harmonium.errors import printable, printable_lines
 from harmonium.runs.display import Display, PatientConsole
 
-ESC, CSI, TURN = "\x1b", "\x9b", "\u202e"
+ESC = "\x1b"
+CSI = "\x9b"
+TURN = "\u202e"
 CELLS = [f"{ESC}]0;title\x07", f"{CSI}31m", f"{TURN}evil", "[red]x[/red]", "line\nkind  model"]
 NAMES = [f"a{ESC}[31m", f"b{TURN}", "[bold]c", f"d\r\nkind  model{CSI}2J"]
 STEERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -53,7 +55,8 @@ def hostile(tmp_path_factory):
     from harmonium.runs.train import train
 
     folder = tmp_path_factory.mktemp("hostile")
-    rng, rows = np.random.default_rng(0), 60
+    rng = np.random.default_rng(0)
+    rows = 60
     cells = [
         rng.choice(CELLS, rows),
         rng.normal(size=rows),

@@ -105,7 +105,8 @@ def test_a_trial_of_a_killed_process_goes_on_from_its_checkpoint(cli, no_report,
 
 def test_an_interrupted_search_ends_as_one_that_was_not(cli, no_report, spec, monkeypatch):
     assert cli("tune spec.toml --out whole").status == 0
-    kept, seen = Checkpointer.__call__, []
+    kept = Checkpointer.__call__
+    seen = []
 
     def call(self, report):
         kept(self, report)

@@ -55,7 +55,8 @@ def test_digits():
 def test_digits_are_all_there_and_always_split_alike():
     from sklearn.datasets import load_digits
 
-    table, again = builtin("digits"), builtin("digits", seed=5)
+    table = builtin("digits")
+    again = builtin("digits", seed=5)
     np.testing.assert_array_equal(table.train, again.train)
     rows = np.column_stack(
         [np.vstack([table.train, table.test]), [*table.labels, *table.test_labels]]
@@ -132,7 +133,8 @@ def z_level() -> float:
 
 
 def test_ising_energy_is_exact_on_four_by_four():
-    beta, rows = 0.44, 20_000
+    beta = 0.44
+    rows = 20_000
     every = bonds(all_spins(16), 4)
     probability = np.exp(beta * every - (beta * every).max())
     probability /= probability.sum()
@@ -144,7 +146,8 @@ def test_ising_energy_is_exact_on_four_by_four():
 
 
 def test_ising_draws_follow_the_whole_distribution_on_three_by_three():
-    beta, rows = 0.3, 40_000
+    beta = 0.3
+    rows = 40_000
     spins = all_spins(9)
     probability = np.exp(beta * bonds(spins, 3))
     probability /= probability.sum()
@@ -156,7 +159,8 @@ def test_ising_draws_follow_the_whole_distribution_on_three_by_three():
 
 
 def test_ising_set_has_the_energy_that_the_partition_function_says():
-    beta, step = sets.ISING_INVERSE_TEMPERATURE, 1e-3
+    beta = sets.ISING_INVERSE_TEMPERATURE
+    step = 1e-3
 
     def log_z(at: float) -> float:
         lines = all_spins(8).astype(float)
@@ -164,8 +168,11 @@ def test_ising_set_has_the_energy_that_the_partition_function_says():
         symmetric = np.exp(at * ((within[:, None] + within) / 2 + lines @ lines.T))
         return float(np.log((np.linalg.eigvalsh(symmetric) ** 8).sum()))
 
-    below, here, above = log_z(beta - step), log_z(beta), log_z(beta + step)
-    mean, variance = (above - below) / (2 * step), (above - 2 * here + below) / step**2
+    below = log_z(beta - step)
+    here = log_z(beta)
+    above = log_z(beta + step)
+    mean = (above - below) / (2 * step)
+    variance = (above - 2 * here + below) / step**2
     table = builtin("ising", seed=3)
     drawn = bonds(np.vstack([table.train, table.test]), 8)
     z = (drawn.mean() - mean) / np.sqrt(variance / len(drawn))

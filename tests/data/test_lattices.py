@@ -45,7 +45,8 @@ def test_draws_have_the_exact_energy(shape, beta, states):
     exact = hm.data.lattice_exact(shape, beta, states=states)
     bonds = hm.data.lattice_bonds(shape)
     s = hm.data.lattice_samples(shape, beta, 2_000, states=states, sweeps=60, seed=0).astype(int)
-    a, b = s[:, bonds[:, 0]], s[:, bonds[:, 1]]
+    a = s[:, bonds[:, 0]]
+    b = s[:, bonds[:, 1]]
     energy = -(a * b if states == 2 else a == b).sum(1).astype(float)
     error = energy.std() / np.sqrt(len(s))
     assert abs(energy.mean() - exact.energy) < 4.5 * error

@@ -113,7 +113,8 @@ def test_by_default_a_tenth_of_real_rows_is_held_out():
 
 
 def test_rows_are_looked_at_once_for_each_layer(monkeypatch):
-    rows, layer = np.arange(12.0).reshape(6, 2), hm.Gaussian(2)
+    rows = np.arange(12.0).reshape(6, 2)
+    layer = hm.Gaussian(2)
     seen = []
     validate = hm.Gaussian.validate
     monkeypatch.setattr(

@@ -22,7 +22,8 @@ from harmonium._base.statistics import effective_size
 from harmonium.data import blocks
 
 KEY = jax.random.key(3)
-N, COLUMNS = 230, 6
+N = 230
+COLUMNS = 6
 ROWS = (np.random.default_rng(0).random((N, COLUMNS)) < 0.4).astype(np.float32)
 
 
@@ -36,7 +37,8 @@ def fitted(data, rows=ROWS, **options):
 
 def same(one, other):
     """Compare the last states of two fits, bit by bit."""
-    one, other = one.state, other.state
+    one = one.state
+    other = other.state
     for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
 
@@ -74,7 +76,8 @@ def numbered(n):
 
 def visits(stream, batch, epochs):
     """Return the numbers of the rows in each window of so many epochs."""
-    windows, updates = stream.windows(batch, key=KEY), 0
+    windows = stream.windows(batch, key=KEY)
+    updates = 0
     found = []
     for epoch in range(epochs):
         seen = []
@@ -110,7 +113,8 @@ def test_blocks_come_in_another_order_in_each_epoch_the_same_for_a_key():
 
 def test_every_block_may_be_anywhere_in_an_epoch():
     """The place of a block is uniform: χ² over 100 epochs, at level 1e-4."""
-    stream, counts = in_blocks(numbered(100), 10, window=20), np.zeros((10, 5))
+    stream = in_blocks(numbered(100), 10, window=20)
+    counts = np.zeros((10, 5))
     for seen in visits(stream, 20, 100):
         for place, rows in enumerate(seen):
             counts[np.unique(rows // 10), place] += 1
@@ -174,14 +178,16 @@ def write_fortran(folder):
 
 
 def write_parquet(folder):
-    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
     for i, part in enumerate(batches(100)):
         columns = {f"c{k}": part[:, k] for k in range(COLUMNS)}
         parquet.write_table(pyarrow.table(columns), folder / f"{i}.parquet", row_group_size=30)
 
 
 def write_lists(folder):
-    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
     cells = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(ROWS.ravel()), COLUMNS)
     parquet.write_table(pyarrow.table({"row": cells}), folder / "a.parquet", row_group_size=30)
 
@@ -260,7 +266,8 @@ def test_archives_of_arrays_are_refused_with_advice(tmp_path):
 
 
 def test_empty_cells_of_a_file_are_missing_values(tmp_path):
-    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
     columns = {"a": [1, None, 0], "b": [True, False, None], "c": [0.0, 1.0, 1.0]}
     parquet.write_table(pyarrow.table(columns), tmp_path / "rows.parquet")
     stream = hm.Stream(tmp_path / "rows.parquet")
@@ -270,7 +277,8 @@ def test_empty_cells_of_a_file_are_missing_values(tmp_path):
 
 
 def test_groups_and_batches_may_be_empty(tmp_path):
-    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
     table = pyarrow.table({f"c{k}": ROWS[:, k] for k in range(COLUMNS)})
     parts = [table[:0], table[:100], table[:0], table[100:], table[:0]]
     parts = [(p.to_batches() or [table.to_batches()[0][:0]])[0] for p in parts]
@@ -290,7 +298,8 @@ def test_groups_and_batches_may_be_empty(tmp_path):
 
 def check_all_rows(stream):
     """Read an epoch of rows, in any order."""
-    windows, found = stream.windows(20, key=KEY), []
+    windows = stream.windows(20, key=KEY)
+    found = []
     for updates in range(0, 12, 3):
         window = windows.at(updates)
         found.append(window.dataset.rows()[: int(window.count)])
@@ -323,7 +332,8 @@ def test_a_block_with_other_rows_than_the_file_says_is_refused():
 
 
 def test_a_group_that_unpacks_to_much_is_not_read(tmp_path, monkeypatch):
-    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
     parquet.write_table(pyarrow.table({"a": np.zeros(100_000)}), tmp_path / "rows.parquet")
     monkeypatch.setattr("harmonium._base.files.UNPACKED_BYTES", 2**10)
     with pytest.raises(hm.InputError, match="write it with smaller row groups"):
@@ -414,7 +424,8 @@ def test_windows_have_the_precision_of_the_thread_that_wants_them():
 
 
 def test_a_run_reads_in_one_thread_from_its_first_update_to_its_last():
-    here, passes = threading.get_ident(), []
+    here = threading.get_ident()
+    passes = []
 
     def read():
         passes.append(threading.get_ident())
@@ -430,7 +441,8 @@ def test_a_run_reads_in_one_thread_from_its_first_update_to_its_last():
 
 def test_no_more_than_a_block_is_read_at_once():
     class Slow:
-        shape, largest = (5_000, 784), 0
+        shape = (5_000, 784)
+        largest = 0
 
         def __getitem__(self, some):
             rows = range(*some.indices(self.shape[0]))

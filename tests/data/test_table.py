@@ -318,6 +318,7 @@ def test_the_first_bad_value_is_named_whatever_part_it_lies_in(monkeypatch, at_o
     monkeypatch.setattr("harmonium.data.parts.rows_at_once", lambda width: at_once)
     array = np.eye(7, 4)
     assert as_table(array, name="rows").kind == "binary"
-    array[5, 2], array[6, 0] = np.nan, np.inf
+    array[5, 2] = np.nan
+    array[6, 0] = np.inf
     message = refusal(array)
     assert "found nan at row 5, column 2 (counted from 0) and 1 more such" in message

@@ -46,7 +46,8 @@ def test_both_follow_their_own_distribution_and_meet_as_often_as_possible(layer)
 
 def test_pairs_with_nearly_equal_distributions_are_drawn():
     """With an overlap of nearly 1, few pairs differ, and each of these takes thousands of draws."""
-    layer, n = hm.Bernoulli(4), 4_096
+    layer = hm.Bernoulli(4)
+    n = 4_096
     fields = jnp.zeros((n, 4)), jnp.zeros((n, 4)).at[:, 0].set(2e-3)
     x, y = eqx.filter_jit(drawn_together)(layer, *fields, key=KEY)
     apart = np.asarray((x != y).any(-1))

@@ -33,7 +33,9 @@ class ExactDraws(dimod.Sampler):
 
     def __init__(self, beta=1.0, vartype="SPIN", properties=None):
         self.parameters = {"num_reads": [], "seed": []}
-        self.beta, self.vartype, self.properties = beta, vartype, properties or {}
+        self.beta = beta
+        self.vartype = vartype
+        self.properties = properties or {}
         self.sent = []
 
     def sample(self, bqm, num_reads, seed):
@@ -81,7 +83,8 @@ def batch_of(rbm):
 
 def estimated(method, rbm, updates=1, seed=0):
     """Return the gradient and the state after some updates of one model."""
-    batch, step = batch_of(rbm), eqx.filter_jit(method.estimate)
+    batch = batch_of(rbm)
+    step = eqx.filter_jit(method.estimate)
     state = method.init(rbm, batch, key=KEY)
     for key in jax.random.split(jax.random.key(seed), updates):
         grads, state, _ = step(rbm, batch, state, key=key)
@@ -144,7 +147,8 @@ def test_the_fit_of_a_temperature_is_the_maximum():
     model = Quadratic(*(random.normal(size=shape) for shape in ((3, 2), 3, 2)), 0.0)
     drawn = (random.random((50, n)) < 0.5 for n in (3, 2))
     states = States(*drawn, random.integers(1, 9, 50).astype(float))
-    v, h = 2.0 * states.visible - 1, 2.0 * states.hidden - 1
+    v = 2.0 * states.visible - 1
+    h = 2.0 * states.hidden - 1
     z_v = v * (model.visible_bias + h @ model.weights.T)
     z = 2 * np.hstack([z_v, h * (model.hidden_bias + v @ model.weights)])
     for before, information in ((1.0, 1.0), (0.5, 200.0), (3.0, 0.0)):
@@ -162,8 +166,11 @@ def test_the_fit_of_a_temperature_is_the_maximum():
 def test_the_gradient_is_unbiased_at_an_unknown_temperature(n, vartype):
     """The mean of estimates after the first ones: largest |z|, Bonferroni over all entries."""
     rbm = model(n)
-    method, batch = hm.External(ExactDraws(2.5, vartype), reads=500), batch_of(rbm)
-    step, state, found = eqx.filter_jit(method.estimate), method.init(rbm, batch, key=KEY), []
+    method = hm.External(ExactDraws(2.5, vartype), reads=500)
+    batch = batch_of(rbm)
+    step = eqx.filter_jit(method.estimate)
+    state = method.init(rbm, batch, key=KEY)
+    found = []
     for key in jax.random.split(jax.random.key(5), 110):
         grads, state, _ = step(rbm, batch, state, key=key)
         found.append(np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(grads)]))
@@ -176,7 +183,8 @@ def test_the_gradient_is_unbiased_at_an_unknown_temperature(n, vartype):
 
 
 def test_draws_at_a_known_temperature():
-    rbm, method = model(0), hm.External(ExactDraws(3.0), reads=200_000, beta=3.0)
+    rbm = model(0)
+    method = hm.External(ExactDraws(3.0), reads=200_000, beta=3.0)
     grads, state = estimated(method, rbm)
     np.testing.assert_allclose(grads.weights, exact(rbm).weights, atol=4.5 * 0.5 / 200_000**0.5)
     assert (float(state.beta), method.metrics(state)) == (3.0, {})
@@ -188,7 +196,8 @@ def test_training_reaches_the_likelihood_of_the_exact_gradient():
     The 99.9 % confidence interval of the mean difference in log-likelihood lies within ±0.1 nats.
     A run that takes the draws for those at β = 1 loses five times that.
     """
-    rows, recipe = hm.bars_and_stripes(2), hm.Recipe(rate=3.0)
+    rows = hm.bars_and_stripes(2)
+    recipe = hm.Recipe(rate=3.0)
 
     def reached(gradient, seed):
         key = jax.random.key(seed)
@@ -281,7 +290,8 @@ def test_a_sampler_without_a_temperature_is_noted(sampler):
 
 
 def test_the_sampler_is_called_once_in_an_update_and_gets_the_seeds_of_the_run():
-    rows, rbm = hm.bars_and_stripes(2), random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0)
+    rows = hm.bars_and_stripes(2)
+    rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0)
     options = {"key": KEY, "optimizer": hm.Recipe(rate=0.1), "epochs": 7}
     sampler = ExactDraws()
     fits = [hm.fit(rbm, rows, gradient=hm.External(sampler), **options) for _ in range(2)]
@@ -294,7 +304,8 @@ def test_the_sampler_is_called_once_in_an_update_and_gets_the_seeds_of_the_run()
 
 
 def test_models_are_trained_side_by_side_and_in_portions():
-    rows, keys = hm.bars_and_stripes(2), jax.random.split(KEY, 2)
+    rows = hm.bars_and_stripes(2)
+    keys = jax.random.split(KEY, 2)
     starts = [hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key) for key in keys]
     options = {"gradient": hm.External(ExactDraws(2.0)), "optimizer": hm.Recipe(rate=0.1)}
     both = hm.fit_ensemble(starts, rows, keys=keys, epochs=3, **options)
@@ -335,9 +346,11 @@ FAULTS = [
 @pytest.mark.parametrize(("n", "spoil", "message"), [(n, *each) for n, each in enumerate(FAULTS)])
 def test_faults_reach_the_user_as_one_line(n, spoil, message, caplog):
     """The first by all ways to a user, the others by one way each."""
-    rows, method = hm.bars_and_stripes(2), hm.External(Faulty(spoil))
+    rows = hm.bars_and_stripes(2)
+    method = hm.External(Faulty(spoil))
     rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=KEY)
-    keys, state = jax.random.split(KEY, 1), method.init(rbm, batch_of(rbm), key=KEY)
+    keys = jax.random.split(KEY, 1)
+    state = method.init(rbm, batch_of(rbm), key=KEY)
     options = {"gradient": method, "optimizer": hm.Recipe(rate=0.1)}
     attempts = (
         lambda: hm.fit(rbm, rows, key=KEY, epochs=50, **options),
@@ -384,7 +397,8 @@ def test_a_model_that_diverged_is_not_sent():
 
 def test_too_many_distinct_states_are_refused():
     method = hm.External(dimod.ExactSolver(), reads=10, weighting="boltzmann")
-    rbm, batch = model(0), batch_of(model(0))
+    rbm = model(0)
+    batch = batch_of(model(0))
     state = method.init(rbm, batch, key=KEY)
     with pytest.raises(hm.InputError, match="at most reads=10 distinct visible states; found 16;"):
         method.estimate(rbm, batch, state, key=KEY)
@@ -392,7 +406,8 @@ def test_too_many_distinct_states_are_refused():
 
 @pytest.mark.parametrize("hidden", [hm.Gaussian(2), hm.Potts(2, states=3)], ids=str)
 def test_units_of_more_than_two_values_are_refused(hidden):
-    rows, rbm = hm.bars_and_stripes(2), random_rbm(hm.Bernoulli(4), hidden, 0)
+    rows = hm.bars_and_stripes(2)
+    rbm = random_rbm(hm.Bernoulli(4), hidden, 0)
     with pytest.raises(hm.InputError, match="External with ExactDraws: expected units that take"):
         hm.fit(rbm, rows, key=KEY, gradient=EXAMPLES[0], epochs=2)
 

@@ -14,7 +14,8 @@ KEY = jax.random.key(0)
 def test_without_fast_parameters_it_is_pcd():
     rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0)
     batch = hm.samplers.Cloud.uniform(rbm.visible.states(jnp.arange(5)))
-    plain, fast = hm.Persistent(hm.Gibbs(2), 16), hm.FastPersistent(hm.Gibbs(2), 16, rate=0.0)
+    plain = hm.Persistent(hm.Gibbs(2), 16)
+    fast = hm.FastPersistent(hm.Gibbs(2), 16, rate=0.0)
 
     @eqx.filter_jit
     def estimated(method):

@@ -18,7 +18,8 @@ def test_log_z_is_known_at_every_update():
     method = hm.Jarzynski(hm.Gibbs(1), chains=2_000)
     recipe = hm.Recipe(rate=0.05, averaging=None)
     fit = hm.fit(rbm, rows, key=KEY, gradient=method, optimizer=recipe, epochs=300)
-    state, last = fit.state.gradient, fit.state.rbm
+    state = fit.state.gradient
+    last = fit.state.rbm
     assert 0.5 <= fit.history[-1]["effective_chains"] <= 1
     # the weights are those of the model before the last update
     few = hm.samplers.Cloud.uniform(state.v[:4])

@@ -32,7 +32,8 @@ def conditional(rbm, rows, unit, states):
 )
 def test_it_is_the_gradient_of_the_conditional_probability(visible, target):
     rbm = random_rbm(visible, hm.Bernoulli(3), 0)
-    rng, labels = np.random.default_rng(0), visible.parts[1]
+    rng = np.random.default_rng(0)
+    labels = visible.parts[1]
     rows = np.column_stack(
         [rng.integers(0, 2, (6, visible.parts[0].size)), rng.integers(0, 3, (6, labels.n_units))]
     ).astype(float)
@@ -46,10 +47,8 @@ def test_it_is_the_gradient_of_the_conditional_probability(visible, target):
         return -weights @ sum(each)
 
     value, expected = loss(rbm)
-    batch, method = (
-        hm.samplers.Cloud(visible.encode(jnp.asarray(rows)), weights),
-        hm.Discriminative(target),
-    )
+    batch = hm.samplers.Cloud(visible.encode(jnp.asarray(rows)), weights)
+    method = hm.Discriminative(target)
     state = method.init(rbm, batch, key=KEY)
     found, _, info = eqx.filter_jit(method.estimate)(rbm, batch, state, key=KEY)
     np.testing.assert_allclose(info.gap, value, rtol=1e-5)

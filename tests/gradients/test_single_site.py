@@ -20,7 +20,8 @@ def from_all_states(method, rbm, batch):
     layer = rbm.visible
     with jax.ensure_compile_time_eval():
         states = layer.states(jnp.arange(layer.n_states))
-        rows, batch_rows = layer.decode(states), layer.decode(batch.states)
+        rows = layer.decode(states)
+        batch_rows = layer.decode(batch.states)
     free = rbm.free_energy(states)
     total = 0.0
     for row, weight in zip(batch_rows, np.asarray(batch.weights), strict=True):

@@ -25,7 +25,8 @@ def trained(method, updates=600, rate=0.2):
 def test_the_ladder_grows_with_the_model_and_both_modes_keep_their_share(kind):
     method = kind(10, chains=50)
     fit = trained(method)
-    state, lengths = fit.state.gradient, [record["ladder"] for record in fit.history]
+    state = fit.state.gradient
+    lengths = [record["ladder"] for record in fit.history]
     assert lengths[0] == 2
     assert 3 <= lengths[-1] <= 10
     assert bool(state.at_end[-1])

@@ -156,7 +156,8 @@ def ending_of(words: list[str], seconds: int = SECONDS) -> Ended:
 
     Any exception but the end of the command passes.
     """
-    out, err = io.StringIO(), io.StringIO()
+    out = io.StringIO()
+    err = io.StringIO()
     before = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

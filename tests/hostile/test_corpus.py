@@ -26,7 +26,9 @@ from hostile.readers import BY_FILE, refusal_of, without_checksum
 from refusals import GRAMMAR
 from registry import ALL
 
-LARGEST, SHARE = 2**30 + 2**28, 100  # bytes that a reader may take, and times the size of its file
+# bytes that a reader may take, and times the size of its file
+LARGEST = 2**30 + 2**28
+SHARE = 100
 
 
 @pytest.fixture(autouse=True)
@@ -129,7 +131,8 @@ def test_a_form_of_dates_is_no_code(tmp_path):
     rows = "".join(f"{i + 1:02}.03.2001,{'ab'[i % 2]}\n" for i in range(20))
     Path("t.csv").write_text("day,x\n" + rows)
     record = columns_of(read_file("t.csv").frame).record()
-    start, end = "%d.%m.%Y')) from seen; copy (select 42) to '", "'; select count(strptime('a', '"
+    start = "%d.%m.%Y')) from seen; copy (select 42) to '"
+    end = "'; select count(strptime('a', '"
     record["columns"][0]["form"] = f"{start}{tmp_path}/written.csv{end}"
     Path("columns.json").write_text(json.dumps(record))
     hm.open_source("t.csv", columns=load_columns("."))

@@ -12,7 +12,8 @@ from harmonium._base.threefry import key_of
 from harmonium.likelihood.partition_function import enumerated
 from registry import ALL, LEVEL, covered, exact_states, examples, identify, pairs, random_rbm
 
-REPEATS, AT_ONCE = 400 if ALL else 200, 100
+REPEATS = 400 if ALL else 200
+AT_ONCE = 100
 CASES = covered("gradients", 3, 6, is_meant=lambda method: method.about.follows_likelihood)
 PAIRS = pairs(13)  # few: JAX differentiates all of them in the same way
 
@@ -112,7 +113,8 @@ def test_cd_approaches_the_exact_gradient_as_k_grows(seed):
 def test_clouds_of_hidden_states_enter_by_the_turned_model(visible, hidden, seed):
     """⟨∂F(v)/∂θ⟩ over p(v) equals ⟨∂F(h)/∂θ⟩ over p(h): exact sums may run over either layer."""
     if visible.n_states is None or hidden.n_states is None:
-        visible, hidden = hm.Bernoulli(3), hm.Ising(2)
+        visible = hm.Bernoulli(3)
+        hidden = hm.Ising(2)
     rbm, _ = problem(visible, hidden, seed)
 
     def everything(side):

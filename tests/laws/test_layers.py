@@ -92,7 +92,8 @@ def derivatives(layer, inputs):
 @over_layers
 def test_mean_and_variance_are_derivatives_of_the_cgf(layer, seed):
     layer, inputs, _ = drawn(layer, seed)
-    found, expected = moments(layer, inputs), derivatives(layer, inputs)
+    found = moments(layer, inputs)
+    expected = derivatives(layer, inputs)
     np.testing.assert_allclose(found["mean"], expected["mean"], atol=2e-6)
     np.testing.assert_allclose(found["variance"], expected["hessian"], atol=5e-6)
     np.testing.assert_allclose(expected["variance"], expected["hessian"], atol=5e-6)
@@ -158,7 +159,8 @@ def test_a_shift_equals_a_constant_input(layer, seed):
     delta = jax.random.normal(key, inputs.shape)
     shifted = layer.shift(delta)
     # A sum of terms of size 1, which may nearly cancel.
-    found, expected = moments(shifted, inputs)["cgf"], moments(layer, inputs + delta)["cgf"]
+    found = moments(shifted, inputs)["cgf"]
+    expected = moments(layer, inputs + delta)["cgf"]
     np.testing.assert_allclose(found, expected, rtol=2e-6, atol=1e-6)
     x = layer.sample(inputs, key=key)
     np.testing.assert_allclose(shifted.energy(x), layer.energy(x) - delta @ x, rtol=1e-5, atol=1e-5)
@@ -258,7 +260,8 @@ def test_a_rescaled_layer_is_that_of_the_rescaled_units(layer, seed):
     moved = layer.spread(jnp.asarray(scale)) * x + layer.spread(jnp.asarray(offset))
     gaps = rescaled(layer, scale, offset).energy(moved) - layer.energy(x)
     np.testing.assert_allclose(gaps, gaps[0], atol=2e-5)
-    ones, zeros = np.ones(layer.n_units), np.zeros(layer.n_units)
+    ones = np.ones(layer.n_units)
+    zeros = np.zeros(layer.n_units)
     for able, what, asked in (
         (is_rescalable(layer), "rescaled", (2.5 * ones, zeros)),
         (is_shiftable(layer), "shifted", (ones, zeros - 1.3)),

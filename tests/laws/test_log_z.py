@@ -34,7 +34,9 @@ def exact(rbm):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_interval_covers(seed):
     """Converged 95 % intervals miss the exact value no more often than chance allows."""
-    rng, misses, converged = np.random.default_rng(seed), 0, 0
+    rng = np.random.default_rng(seed)
+    misses = 0
+    converged = 0
     for visible, hidden in PAIRS:
         for i in range(MODELS):
             rbm = random_rbm(
@@ -58,7 +60,8 @@ def test_both_directions_bound_on_average():
     )
     states = rbm.visible.states(jnp.arange(16))
     p = jax.nn.softmax(-rbm.free_energy(states))
-    offset, gaps = float(schedule.path.log_z_of_base) - exact(rbm), []
+    offset = float(schedule.path.log_z_of_base) - exact(rbm)
+    gaps = []
     for i in range(60):
         keys = jax.random.split(jax.random.key(i), 4)
         _, there = schedule.run(schedule.start(4, key=keys[0]), 1, key=keys[1])
@@ -81,7 +84,8 @@ def test_modes_that_short_chains_never_leave_are_found_from_a_broad_base():
 
 def test_starts_that_no_chain_reached_give_a_warning():
     path = base_from_moments(TWO_MODES, key=jax.random.key(0))
-    plan, key = {"paths": [path], "steps": 100}, jax.random.key(1)
+    plan = {"paths": [path], "steps": 100}
+    key = jax.random.key(1)
     blind = Annealed(**plan).estimate(TWO_MODES, key=key)
     assert blind.value == pytest.approx(0.0, abs=0.05)  # its chains never saw the other mode
     assert blind.convergence == "unchecked"
@@ -97,7 +101,9 @@ def test_starts_that_no_chain_reached_give_a_warning():
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_has_not_converged_says_why_and_its_interval_holds(seed):
     """Crude runs of models that mix slowly: at most one of twenty wide intervals misses log Z."""
-    rng, misses, widths = np.random.default_rng([seed, 1]), 0, []
+    rng = np.random.default_rng([seed, 1])
+    misses = 0
+    widths = []
     crude = Annealed(chains=64, steps=8)
     for visible, hidden in PAIRS:
         for i in range(4 * MODELS):
@@ -152,7 +158,8 @@ def test_exact_means_exact_to_the_rounding_that_the_interval_states(small, seed,
     if not small:
         monkeypatch.setattr("harmonium.likelihood.partition_function.enumerated.MOST_IN_FLOAT64", 0)
     rng = np.random.default_rng(seed)
-    weights, biases = rng.normal(size=(600, 10)) * 3.0, [rng.normal(size=n) for n in (600, 10)]
+    weights = rng.normal(size=(600, 10)) * 3.0
+    biases = [rng.normal(size=n) for n in (600, 10)]
     rbm = hm.RBM.from_arrays(weights, 10.0 * biases[0], 100.0 * biases[1])
     expected, energies = in_float64(rbm)
     found = hm.log_z(rbm)
@@ -213,12 +220,15 @@ def test_a_diverged_model_is_refused():
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_path_may_end_at_another_model_close_by(seed):
     """The last step is weighted too: intervals cover log Z of the model, not of its neighbour."""
-    misses, converged, away = 0, 0, []
+    misses = 0
+    converged = 0
+    away = []
     for i in range(MODELS):
         rbm = random_rbm(hm.Bernoulli(6), hm.Bernoulli(4), 100 * seed + i)
         noise = 0.2 * jax.random.normal(jax.random.key(i), rbm.weights.shape)
         near = eqx.tree_at(lambda m: m.weights, rbm, rbm.weights + noise)
-        paths, truth = [hm.path.Heating.from_neutral(near)], exact(rbm)
+        paths = [hm.path.Heating.from_neutral(near)]
+        truth = exact(rbm)
         key = jax.random.key(1000 * seed + i)
         found = Annealed(paths=paths, starts=np.eye(6), **PLAN).estimate(rbm, key=key)
         away.append(abs(exact(near) - truth))

@@ -63,7 +63,8 @@ def test_free_energy_and_conditionals_follow_from_the_joint(visible, hidden, see
 def along(rbm, other, v):
     """Return pairs of free energies, and of constants, that agree on paths and at their ends."""
     heating = hm.path.Heating(other.visible, other.hidden, rbm)
-    line, history = hm.path.Line(other, rbm), hm.path.History.through([other, other, rbm])
+    line = hm.path.Line(other, rbm)
+    history = hm.path.History.through([other, other, rbm])
     base = hm.RBM(other.visible, other.hidden, jnp.zeros_like(rbm.weights))
     models = {
         "heating at 1": (heating.at(1.0), rbm),
@@ -80,7 +81,8 @@ def along(rbm, other, v):
 
 @over_pairs
 def test_paths_end_where_they_should(visible, hidden, seed):
-    rbm, other = random_rbm(visible, hidden, seed), random_rbm(visible, hidden, seed + 100)
+    rbm = random_rbm(visible, hidden, seed)
+    other = random_rbm(visible, hidden, seed + 100)
     v = rbm.visible.sample(jnp.zeros((5, visible.size)), key=jax.random.key(seed))
     for name, (found, expected) in along(rbm, other, v).items():
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5, err_msg=name)
@@ -101,7 +103,8 @@ def test_codes_are_taken_where_states_are(visible):
     keys = jax.random.split(jax.random.key(0), 3)
     v = visible.sample_without_inputs((5,), key=keys[0])
     h = rbm.hidden.sample_without_inputs((5,), key=keys[1])
-    rows, codes = jnp.asarray(visible.decode(v)), jnp.asarray(rbm.hidden.decode(h))
+    rows = jnp.asarray(visible.decode(v))
+    codes = jnp.asarray(rbm.hidden.decode(h))
     for name, x, coded in (
         ("free_energy", v, rows),
         ("mean_h_from_v", v, rows),

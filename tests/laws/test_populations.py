@@ -67,7 +67,8 @@ def no_sums(monkeypatch):
 
 def asked(parameters, seed):
     """Return 12 questions about models of one kind: errors of ⟨v_i⟩ in half intervals."""
-    rbm, found = model_of(parameters), []
+    rbm = model_of(parameters)
+    found = []
     states, p = probabilities(*parameters)
     rng = np.random.default_rng(seed)
     rows = np.full((12, UNITS), np.nan)
@@ -96,7 +97,8 @@ def test_intervals_hold_the_enumerated_means(name, seed, no_sums):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_sums_and_their_draws_are_the_enumerated_ones(name, seed):
     parameters = MODELS[name](seed)
-    rbm, (states, p) = model_of(parameters), probabilities(*parameters)
+    rbm = model_of(parameters)
+    (states, p) = probabilities(*parameters)
     made = hm.impute(rbm, np.full((1, UNITS), np.nan), key=jax.random.key(seed), draws=1_000)
     assert (made.converged, made.method.split(",")[0]) == (True, "exact")
     np.testing.assert_allclose(made.mean[0], p @ states, atol=1e-4)

@@ -12,7 +12,8 @@ from harmonium.layers.capabilities import curvature
 from harmonium.tables import Columns, Frame, RawColumn, columns_of
 from registry import ALL, LAYERS, LEVEL, SEEDS, identify, random_rbm
 
-COLOURS, ANSWERS = ("blue", "green", "red"), ("no", "yes")
+COLOURS = ("blue", "green", "red")
+ANSWERS = ("no", "yes")
 GRID, STEP = np.linspace(-8.0, 8.0, 129, retstep=True)
 CHAINS = 400
 QUESTIONS = (
@@ -71,7 +72,8 @@ def enumerated(rbm, columns, known):
     for name, cell in known.items():
         if isinstance(cell, tuple):  # each point stands for the range around it
             low, high = (None if end is None else code_of(columns, name, end) for end in cell)
-            low, high = (-np.inf if low is None else low), (np.inf if high is None else high)
+            low = -np.inf if low is None else low
+            high = np.inf if high is None else high
             start, end = (np.clip(cells[name] + d, low, high) for d in (-STEP / 2, STEP / 2))
             p *= (end - start) / STEP
     return cells, p / p.sum()

@@ -153,7 +153,8 @@ class SwappingByOneEnergy(hm.ReplicaExchange):
 def test_the_law_detects_swaps_by_a_free_energy_of_another_temperature():
     ones = np.ones(4)
     rbm = hm.RBM.from_arrays(3.0 * np.ones((4, 4)), -3.0 * ones, -9.0 * ones)
-    sampler, broken = hm.ReplicaExchange(times=4), SwappingByOneEnergy(times=4)
+    sampler = hm.ReplicaExchange(times=4)
+    broken = SwappingByOneEnergy(times=4)
     assert lowest_p_value(sampler, sampler, rbm, rbm) > LEVEL_OF_ONE
     assert lowest_p_value(sampler, broken, rbm, rbm) < LEVEL_OF_ONE
 

@@ -61,7 +61,8 @@ def test_products_are_those_of_the_dense_form(kind, visible, hidden, seed):
 @over_kinds
 def test_scores_are_those_of_the_dense_model(kind, visible, hidden, seed):
     ours, plain = two(kind, visible, hidden, seed)
-    rows, key = rows_of(visible), jax.random.key(seed)
+    rows = rows_of(visible)
+    key = jax.random.key(seed)
     close = {"rtol": 1e-5, "atol": 1e-5}
     assert hm.likelihood.finite_z(ours) == hm.likelihood.finite_z(plain)
     np.testing.assert_allclose(hm.log_z(ours).value, hm.log_z(plain).value, **close)
@@ -123,7 +124,8 @@ TRAINED = EVERY if ALL else [(n % len(KINDS), method) for n, method in enumerate
 )
 def test_every_method_trains_every_kind(kind, method):
     """The run uses every option of a recipe, and measures what runs measure."""
-    visible, hidden = hm.Bernoulli(4), hm.Bernoulli(3)
+    visible = hm.Bernoulli(4)
+    hidden = hm.Bernoulli(3)
     ours, _ = two(KINDS[kind], visible, hidden, 0)
     rows = rows_of(visible)
     recipe = hm.Recipe(momentum=0.5, decay=1e-3, penalties=(hm.L1(1e-4),), sparsity=(0.2, 0.01))

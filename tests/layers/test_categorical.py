@@ -21,7 +21,8 @@ def test_rows_are_codes_and_states_are_one_hot():
 def test_with_equal_numbers_of_states_it_is_a_potts_layer():
     key = jax.random.key(0)
     bias, inputs = jax.random.normal(key, (2, 12))
-    many, one = hm.Categorical(3, 4, bias), hm.Potts(3, 4, bias)
+    many = hm.Categorical(3, 4, bias)
+    one = hm.Potts(3, 4, bias)
     states = many.states(jnp.arange(64))
     np.testing.assert_array_equal(states, one.states(jnp.arange(64)))
     np.testing.assert_allclose(many.unit_cgfs(inputs), one.unit_cgfs(inputs), rtol=1e-6)

@@ -12,7 +12,9 @@ EXAMPLES = [hm.DReLU(2, precision_above=[1.4, 2.6], precision_below=[2.0, 1.2])]
 
 
 def test_equal_sides_make_a_gaussian_unit():
-    bias, precision, inputs = [0.3, -1.0], [2.0, 0.7], jnp.array([1.5, -0.2])
+    bias = [0.3, -1.0]
+    precision = [2.0, 0.7]
+    inputs = jnp.array([1.5, -0.2])
     layer = hm.DReLU(2, bias, bias, precision, precision)
     gaussian = hm.Gaussian(2, bias, precision)
     for name in ("cgf", "mean", "variance"):
@@ -22,7 +24,8 @@ def test_equal_sides_make_a_gaussian_unit():
 
 def test_a_side_that_costs_much_leaves_a_relu_unit():
     layer = hm.DReLU(1, [0.4], [1e4], [2.0], [2.0])
-    relu, inputs = hm.ReLU(1, [0.4], [2.0]), jnp.array([-0.7])
+    relu = hm.ReLU(1, [0.4], [2.0])
+    inputs = jnp.array([-0.7])
     np.testing.assert_allclose(layer.mean(inputs), relu.mean(inputs), rtol=1e-3)
 
 
@@ -39,9 +42,11 @@ def test_precisions_stay_positive():
 @pytest.mark.parametrize("inputs", [-60.0, -2.0, 0.0, 2.0, 60.0])
 def test_draws_follow_the_distribution(inputs):
     """Of two truncated normal distributions, mixed as SciPy says."""
-    layer, n = hm.DReLU(1, [1.0], [-0.5], [2.0], [0.5]), 20_000
+    layer = hm.DReLU(1, [1.0], [-0.5], [2.0], [0.5])
+    n = 20_000
     x = layer.sample(jnp.full((n, 1), inputs), key=jax.random.key(3))[:, 0]
-    means, widths = np.array([1.0 + inputs, -0.5 + inputs]) / (2.0, 0.5), (2.0**-0.5, 0.5**-0.5)
+    means = np.array([1.0 + inputs, -0.5 + inputs]) / (2.0, 0.5)
+    widths = (2.0**-0.5, 0.5**-0.5)
     ends = (-means[0] / widths[0], np.inf), (-np.inf, -means[1] / widths[1])
     sides = [
         stats.truncnorm(*e, loc=m, scale=w) for e, m, w in zip(ends, means, widths, strict=True)

@@ -37,7 +37,8 @@ def test_at_infinite_cost_a_group_is_a_potts_unit_with_one_more_state():
 
 def test_without_cost_its_units_are_independent():
     bias = np.random.default_rng(0).normal(size=6)
-    layer, plain = hm.Exclusive(6, GROUPS, bias), hm.Bernoulli(6, bias)
+    layer = hm.Exclusive(6, GROUPS, bias)
+    plain = hm.Bernoulli(6, bias)
     inputs = jnp.linspace(-3.0, 3.0, 6)
     for name in ("cgf", "mean", "variance"):
         np.testing.assert_allclose(
@@ -47,7 +48,8 @@ def test_without_cost_its_units_are_independent():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_draws_of_all_rows_have_their_probabilities(seed):
-    layer, n = layer_with(seed), 200_000
+    layer = layer_with(seed)
+    n = 200_000
     states = layer.states(jnp.arange(64))
     drawn = layer.sample(jnp.zeros((n, 6)), key=jax.random.key(seed))
     powers = 2 ** jnp.arange(6)
@@ -70,7 +72,8 @@ def test_fitted_costs_reproduce_how_often_the_rule_is_broken():
 
 
 def test_rows_that_never_break_the_rule_leave_half_a_row_for_it():
-    layer, n = hm.Exclusive(3, [(0, 1, 2)]), 200
+    layer = hm.Exclusive(3, [(0, 1, 2)])
+    n = 200
     x = jnp.eye(4)[jnp.arange(n) % 4][:, 1:]
     fitted = layer.fit_moments(x)
     states = fitted.states(jnp.arange(8))
@@ -99,7 +102,8 @@ def test_the_clamped_model_sums_over_the_other_columns(row, seed):
     np.testing.assert_allclose(log_z(clamped), jax.nn.logsumexp(minus_f), rtol=1e-5)
     chains = {"sampler": hm.Gibbs(100), "steps": 1}
     drawn = hm.sample(rbm, 2_000, key=jax.random.key(seed), given=row, **chains)
-    found, p = drawn[:, free].mean(0), jax.nn.softmax(minus_f) @ every[:, free]
+    found = drawn[:, free].mean(0)
+    p = jax.nn.softmax(minus_f) @ every[:, free]
     bound = stats.norm.isf(LEVEL / (2 * 4 * len(free)))
     assert (abs(found - p) < bound * np.sqrt(p * (1 - p) / 2_000) + 1e-4).all()
 

@@ -41,7 +41,8 @@ def test_it_is_a_multivariate_normal_distribution(seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_draws_have_its_mean_and_covariance(seed):
-    layer, n = layer_with(seed), 100_000
+    layer = layer_with(seed)
+    n = 100_000
     drawn = np.asarray(layer.sample(jnp.zeros((n, 3)), key=jax.random.key(seed)), float)
     right = normal_of(layer)
     white = (drawn - right.mean) @ np.linalg.inv(np.linalg.cholesky(right.cov)).T
@@ -54,9 +55,12 @@ def test_draws_have_its_mean_and_covariance(seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_given_some_units_the_others_are_conditional(seed):
-    layer, known = layer_with(seed), jnp.array([True, False, False])
-    values, inputs = jnp.array([0.7, 0.0, 0.0]), jnp.zeros((50_000, 3))
-    covariance, mean = normal_of(layer).cov, normal_of(layer).mean
+    layer = layer_with(seed)
+    known = jnp.array([True, False, False])
+    values = jnp.array([0.7, 0.0, 0.0])
+    inputs = jnp.zeros((50_000, 3))
+    covariance = normal_of(layer).cov
+    mean = normal_of(layer).mean
     slope = covariance[1:, 0] / covariance[0, 0]
     expected = mean[1:] + slope * (0.7 - mean[0])
     within = covariance[1:, 1:] - np.outer(slope, covariance[0, 1:])
@@ -110,8 +114,10 @@ def test_the_precision_is_checked_and_stays_positive_definite():
 
 
 def test_rescaled_and_along_are_changes_of_variables():
-    layer, rng = layer_with(1), np.random.default_rng(0)
-    scale, offset = rng.uniform(0.5, 2.0, 3), rng.normal(size=3)
+    layer = layer_with(1)
+    rng = np.random.default_rng(0)
+    scale = rng.uniform(0.5, 2.0, 3)
+    offset = rng.normal(size=3)
     x = jnp.asarray(rng.normal(size=(20, 3)), jnp.float32)
     moved = layer.rescaled(scale, offset)
     difference = moved.energy(scale * x + offset) - layer.energy(x)
@@ -121,7 +127,8 @@ def test_rescaled_and_along_are_changes_of_variables():
 
 
 def test_parts_of_a_mixed_layer_keep_their_own_basis():
-    first, second = layer_with(0, 2), layer_with(1, 3)
+    first = layer_with(0, 2)
+    second = layer_with(1, 3)
     layer = hm.Mixed(first, hm.Bernoulli(2), second)
     assert layer.correlated.tolist() == [0, 1, 4, 5, 6]
     basis = layer.whitening

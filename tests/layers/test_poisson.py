@@ -11,14 +11,16 @@ EXAMPLES = [hm.Poisson(2)]
 
 @pytest.mark.parametrize("bias", [-3.0, 0.0, 2.0, 5.0])
 def test_draws_have_the_poisson_distribution(bias):
-    n, layer = 20_000, hm.Poisson(1, bias=[bias])
+    n = 20_000
+    layer = hm.Poisson(1, bias=[bias])
     x = layer.decode(layer.sample_without_inputs((n,), key=jax.random.key(3)))[:, 0]
     expected = stats.poisson(np.exp(bias))
     edges = np.unique(expected.ppf([0.0005, *np.linspace(0.05, 0.95, 19), 0.9995]).clip(0))
     shares = np.diff([0.0, *expected.cdf(edges), 1.0])
     counts = np.bincount(np.searchsorted(edges, x), minlength=len(edges) + 1)
     keep = shares * n > 1.0
-    found, wanted = counts[keep], shares[keep] * counts[keep].sum() / shares[keep].sum()
+    found = counts[keep]
+    wanted = shares[keep] * counts[keep].sum() / shares[keep].sum()
     assert stats.chisquare(found, wanted).pvalue > 1e-4 / 4
 
 
@@ -31,7 +33,8 @@ def test_large_rates_are_drawn_too():
 
 
 def test_the_cgf_is_the_log_sum_over_all_counts():
-    layer, inputs = hm.Poisson(2, bias=[0.3, -1.0]), jnp.array([1.2, 0.5])
+    layer = hm.Poisson(2, bias=[0.3, -1.0])
+    inputs = jnp.array([1.2, 0.5])
     counts = jnp.repeat(jnp.arange(200.0)[:, None], 2, axis=1)
     sums = jax.nn.logsumexp(counts * inputs - layer.unit_energies(counts), axis=0)
     np.testing.assert_allclose(layer.unit_cgfs(inputs), sums, rtol=1e-5)

@@ -24,8 +24,10 @@ def test_precision_stays_positive():
 
 @pytest.mark.parametrize("bias", [-60.0, -5.0, 0.0, 5.0, 60.0])
 def test_draws_follow_the_truncated_normal_distribution(bias):
-    layer, n = hm.ReLU(1, bias=[bias], precision=[2.0]), 20_000
+    layer = hm.ReLU(1, bias=[bias], precision=[2.0])
+    n = 20_000
     x = layer.sample_without_inputs((n,), key=jax.random.key(3))[:, 0]
-    mean, width = bias / 2.0, 2.0**-0.5
+    mean = bias / 2.0
+    width = 2.0**-0.5
     expected = stats.truncnorm(-mean / width, np.inf, loc=mean, scale=width)
     assert stats.kstest(np.asarray(x, float), expected.cdf).pvalue > 1e-4 / 5

@@ -29,7 +29,8 @@ def test_probabilities_of_all_documents_of_a_length_add_up_to_one():
 
 
 def test_draws_have_the_multinomial_distribution():
-    n, layer = 20_000, hm.ReplicatedSoftmax(3, length=4, bias=[0.0, 0.5, -1.0])
+    n = 20_000
+    layer = hm.ReplicatedSoftmax(3, length=4, bias=[0.0, 0.5, -1.0])
     x = np.asarray(layer.sample_without_inputs((n,), key=jax.random.key(1)))
     assert (x.sum(1) == 4).all()
     every = np.asarray(documents(3, 4))
@@ -57,7 +58,8 @@ def test_held_counts_leave_the_rest_of_the_length_to_the_other_words():
         ([True, True, True], [1.0, 2.0, 1.0]),
         ([False, False, False], [0.0, 0.0, 0.0]),
     ):
-        mask, held = jnp.array(known), jnp.array(values)
+        mask = jnp.array(known)
+        held = jnp.array(values)
         agrees = ((every == held) | ~mask).all(1)
         expected = jax.nn.logsumexp(jnp.where(agrees, logs, -jnp.inf))
         found = layer.unit_cgfs_given(inputs, mask, held).sum()
@@ -162,9 +164,11 @@ def test_documents_of_several_lengths_are_learned(gradient):
     """After training the likelihood is near that of the two topics that were drawn from."""
     rng = np.random.default_rng(0)
     topics = np.array([[0.4, 0.4, 0.1, 0.1], [0.05, 0.05, 0.5, 0.4]])
-    lengths, kinds = rng.integers(5, 21, size=2_000), rng.integers(0, 2, size=2_000)
+    lengths = rng.integers(5, 21, size=2_000)
+    kinds = rng.integers(0, 2, size=2_000)
     rows = np.array([rng.multinomial(n, topics[k]) for n, k in zip(lengths, kinds, strict=True)])
-    train, test = rows[:1_500], rows[1_500:]
+    train = rows[:1_500]
+    test = rows[1_500:]
     visible = hm.ReplicatedSoftmax(4)
     rbm = hm.initialize(visible, hm.Bernoulli(2), train, key=jax.random.key(0))
     assert rbm.visible.length == round(train.sum(1).mean())

@@ -18,7 +18,9 @@ from harmonium.likelihood.missing.marginal import Limits, with_missing
 from harmonium.likelihood.partition_function.bridge import bennett
 from registry import LEVEL, SEEDS
 
-VISIBLE, HIDDEN, ROWS = 10, 6, 32
+VISIBLE = 10
+HIDDEN = 6
+ROWS = 32
 
 
 def weak(rng):
@@ -112,7 +114,8 @@ def test_a_row_is_summed_where_it_can_be_whatever_is_beside_it(monkeypatch):
     monkeypatch.setattr("harmonium.likelihood.missing.rows.SLOW_SUMS", Limits(0, 2**3))
     rbm, rows, _ = problem(weak, 6)
     rows[:2] = np.nan_to_num(rows[:2])
-    rows[1, :2], rows[2] = np.nan, np.nan
+    rows[1, :2] = np.nan
+    rows[2] = np.nan
     alone = hm.free_energies(rbm, rows[:2])
     found = hm.free_energies(rbm, rows[:3], key=jax.random.key(0))
     np.testing.assert_allclose(found[:2], alone, rtol=0, atol=1e-12)
@@ -121,7 +124,8 @@ def test_a_row_is_summed_where_it_can_be_whatever_is_beside_it(monkeypatch):
 def test_a_mode_that_forward_chains_miss_is_found_by_the_starts(monkeypatch):
     """The seen units prefer one mode, the many missing ones the other by far."""
     monkeypatch.setattr(both_ways, "ROUNDS", (32,))
-    size, seen = 24, 8
+    size = 24
+    seen = 8
     weights = np.full((size, 4), 3.0)
     rbm = hm.RBM.from_arrays(weights, np.full(size, -5.6), np.full(4, -3.0 * size / 2))
     row = np.full((8, size), np.nan)
@@ -150,7 +154,8 @@ def test_the_quick_estimate_says_when_it_is_too_rough_to_choose_by():
 
 def test_ratios_and_draws_of_many_rows_are_those_of_each():
     rng = np.random.default_rng(0)
-    forward, reverse = rng.normal(size=(40, 5)) * 3, rng.normal(size=(30, 5)) * 3 - 2
+    forward = rng.normal(size=(40, 5)) * 3
+    reverse = rng.normal(size=(30, 5)) * 3 - 2
     expected = [bennett(forward[:, k], reverse[:, k]) for k in range(5)]
     np.testing.assert_allclose(bennett_ratios(forward, reverse), expected, atol=1e-8)
     chosen = resampled_chains(forward, 1_000, rng.random(5))

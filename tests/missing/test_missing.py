@@ -35,7 +35,8 @@ def problem(visible, hidden, seed=0, n=12):
     )
     rng = np.random.default_rng(seed)
     rows[rng.random(rows.shape) < 0.5] = np.nan
-    rows[0], rows[1] = np.nan, np.nan_to_num(rows[1])
+    rows[0] = np.nan
+    rows[1] = np.nan_to_num(rows[1])
     weights = jnp.asarray(rng.uniform(0.5, 1.5, n), jnp.float32)
     return rbm, rows, weights / weights.sum()
 
@@ -90,7 +91,8 @@ def test_the_gradient_is_that_of_the_enumerated_probability_of_what_is_seen(visi
 def test_both_sums_agree():
     """The sum over h equals that over completions, with many missing values and with few."""
     rbm, rows, _ = problem(*PAIRS[2])
-    v, missing = with_missing(rbm.visible, jnp.asarray(rows)), rbm.visible.n_units
+    v = with_missing(rbm.visible, jnp.asarray(rows))
+    missing = rbm.visible.n_units
     expected = eqx.filter_jit(seen_energies(rbm.visible, rbm.hidden, rows))(rbm)
     for most, is_over_h in ((Limits(2**20, 0), True), (Limits(0, 2**20), False)):
         found = eqx.filter_jit(posterior)(rbm, v, missing, most)
@@ -174,7 +176,8 @@ def test_a_row_of_which_nothing_is_seen_has_no_effect():
 @pytest.mark.parametrize(("visible", "hidden"), [PAIRS[2], PAIRS[4]], ids=str)
 def test_imputation_is_the_enumerated_posterior(visible, hidden):
     rbm, rows, _ = problem(visible, hidden, n=6)
-    many, missing = np.repeat(rows, 200, axis=0), np.isnan(rows)
+    many = np.repeat(rows, 200, axis=0)
+    missing = np.isnan(rows)
     found = hm.impute(rbm, many, key=KEY, draws=3)
     assert found.method.startswith("exact, ")
     assert found.draws.shape == (3, *many.shape)
@@ -182,7 +185,8 @@ def test_imputation_is_the_enumerated_posterior(visible, hidden):
         np.testing.assert_array_equal(each[~np.isnan(many)], many[~np.isnan(many)])
         rbm.visible.validate(each)
     columns = rbm.visible.encode(jnp.asarray(found.draws.reshape(3, 6, 200, -1)))
-    mean, spread = found.mean[::200], found.spread[::200]
+    mean = found.mean[::200]
+    spread = found.spread[::200]
     z = abs(np.asarray(columns).mean((0, 2)) - mean) / (spread / np.sqrt(600) + 1e-3)
     assert z.max() < 4.9  # level 1e-4, Bonferroni
     if rbm.visible.n_states is not None:
@@ -290,7 +294,8 @@ def test_a_column_that_is_never_seen_or_weighs_nothing_starts_as_the_layer_is():
     rng = np.random.default_rng(0)
     rows = rng.choice([-1.0, 1.0], (400, 3), p=[0.2, 0.8])
     rows[:, 1] = np.nan
-    rows[:10, 2], rows[10:, 2] = 1.0, np.nan
+    rows[:10, 2] = 1.0
+    rows[10:, 2] = np.nan
     weights = np.r_[np.zeros(10), np.ones(390)]
     rbm = hm.initialize(hm.Ising(3), hm.Bernoulli(1), rows, key=KEY, weights=weights, scale=1e-9)
     means = np.asarray(rbm.visible.mean(rbm.visible.zero_inputs))

@@ -120,7 +120,8 @@ def test_levels_and_counts():
 
 def test_shares_of_reverse_runs_are_their_weights():
     """A run that stands for twice as much counts as two equal ones."""
-    forward, reverse = RNG.normal(0.1, 0.7, 64), RNG.normal(-0.2, 0.7, 48)
+    forward = RNG.normal(0.1, 0.7, 64)
+    reverse = RNG.normal(-0.2, 0.7, 48)
     shares = np.repeat([1.0, 2.0], 24)
     twice = np.concatenate([reverse, reverse[24:]])
     weighted = bennett(forward, reverse, np.log(shares))

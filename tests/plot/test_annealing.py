@@ -10,7 +10,8 @@ from harmonium.plot.base import BLUE, ORANGE
 
 # Gaussian work of variance σ²: both annealing runs give log Z = 20 on average of e^w.
 RNG = np.random.default_rng(0)
-LOG_Z, SIGMA = 20.0, 0.8
+LOG_Z = 20.0
+SIGMA = 0.8
 FORWARD = RNG.normal(LOG_Z - SIGMA**2 / 2, SIGMA, 4_000)
 REVERSE = RNG.normal(-LOG_Z - SIGMA**2 / 2, SIGMA, 3_000)
 

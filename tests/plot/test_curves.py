@@ -47,7 +47,8 @@ def test_values_that_only_some_records_have():
     figure = drawn(history)
     assert len(figure.axes) == 3
     assert titles(figure)[0] == "Log-likelihood"
-    line, band = figure.axes[0].lines[0], figure.axes[0].collections[0]
+    line = figure.axes[0].lines[0]
+    band = figure.axes[0].collections[0]
     np.testing.assert_array_equal(line.get_xdata(), [3.0, 6.0])
     corners = {tuple(point) for point in band.get_paths()[0].vertices}
     assert {(3.0, -20.5), (3.0, -19.75), (6.0, -15.5), (6.0, -14.75)} <= corners

@@ -8,7 +8,8 @@ from harmonium.plot import energies
 from harmonium.plot.base import BLUE, GREY
 
 RNG = np.random.default_rng(0)
-DATA, SAMPLES = RNG.normal(-50.0, 3.0, 800), RNG.normal(-45.0, 3.0, 300)
+DATA = RNG.normal(-50.0, 3.0, 800)
+SAMPLES = RNG.normal(-45.0, 3.0, 300)
 
 
 def drawn(figure):

@@ -33,7 +33,8 @@ def model(layer) -> hm.RBM:
 )
 def test_every_kind_of_model_gets_all_pictures(name, shape, tmp_path):
     layer = LAYERS[name]
-    samples, data = rows_of(layer, 30), rows_of(layer, 40)
+    samples = rows_of(layer, 30)
+    data = rows_of(layer, 40)
     folder = tmp_path / "new" / "run"
     given = {"rbm": model(layer), "samples": samples, "data": data, "image_shape": shape}
     paths = pictures(folder, history=HISTORY, weights=np.ones(40), **given)

@@ -41,7 +41,8 @@ def test_means_and_covariances_are_right():
 
 
 def test_real_numbers_and_weights():
-    rows, weights = RNG.normal(size=(30, 5)), RNG.random(30)
+    rows = RNG.normal(size=(30, 5))
+    weights = RNG.random(30)
     at_mean, at_pairs = points(means(rows, rows, weights=7 * weights))
     np.testing.assert_allclose(at_mean[:, 0], weights @ rows / weights.sum())
     np.testing.assert_allclose(np.sort(at_pairs[:, 0]), upper(rows, weights), atol=1e-12)

@@ -42,7 +42,8 @@ def test_rows_at_one_place_are_one_point_of_their_area():
 
 
 def test_many_rows_are_shares_in_cells_of_one_scale():
-    data, samples = RNG.normal(size=(3_000, 3)), RNG.normal(size=(2_000, 3)) / 2
+    data = RNG.normal(size=(3_000, 3))
+    samples = RNG.normal(size=(2_000, 3)) / 2
     left, right = drawn(pca_plane(samples, data))
     shown = [axes.collections[-1] for axes in (left, right)]
     sums = [float(np.ma.filled(each.get_array(), 0.0).sum()) for each in shown]

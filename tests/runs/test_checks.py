@@ -10,7 +10,8 @@ from registry import random_rbm
 
 def test_a_value_far_down_is_named_by_its_row(monkeypatch):
     monkeypatch.setattr("harmonium.data.parts.rows_at_once", lambda width: 7)
-    rbm, rows = random_rbm(hm.Bernoulli(6), hm.Bernoulli(2), 0), np.zeros((40, 6))
+    rbm = random_rbm(hm.Bernoulli(6), hm.Bernoulli(2), 0)
+    rows = np.zeros((40, 6))
     refuse_misfit(rows, rbm, "rows.npy", "mend it")
     rows[31, 5] = 1.5
     with pytest.raises(hm.InputError, match=r"found 1\.5 at row 31, column 5 .*; mend it"):

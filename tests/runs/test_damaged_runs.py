@@ -35,7 +35,8 @@ def in_an_empty_folder(tmp_path, monkeypatch):
 
 def write_sources(folder: Path) -> None:
     rng = np.random.default_rng(0)
-    words, numbers = rng.choice(["ann", "bob", "eve"], 60), rng.normal(size=60).round(2)
+    words = rng.choice(["ann", "bob", "eve"], 60)
+    numbers = rng.normal(size=60).round(2)
     pairs = zip(words, numbers, strict=True)
     folder.joinpath("t.csv").write_text("who,x\n" + "".join(f"{w},{x}\n" for w, x in pairs))
     sequences = ("".join(rng.choice(list("ACGU-"), 8)) for _ in range(40))
@@ -204,7 +205,8 @@ def test_a_report_that_fails_loses_no_score(monkeypatch, place):
 
 @pytest.mark.skipif(os.name != "posix", reason="names are text elsewhere")
 def test_names_that_are_no_utf_8_are_kept_as_they_are():
-    source, out = os.fsdecode(b"b\xff.npy"), os.fsdecode(b"o\xfe")
+    source = os.fsdecode(b"b\xff.npy")
+    out = os.fsdecode(b"o\xfe")
     try:
         np.save(source, np.random.default_rng(0).integers(0, 2, (60, 4)))
     except OSError:

@@ -50,7 +50,8 @@ class Processes:
         shared = {"XLA_FLAGS": flags, "JAX_ENABLE_X64": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
         if signalled is not None:
             shared["SIGNALLED"] = " ".join(map(str, map(int, signalled)))
-        self.files, self.processes = [], []
+        self.files = []
+        self.processes = []
         for number in range(count):
             environment = os.environ | shared
             if count > 1:

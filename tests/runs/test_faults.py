@@ -33,7 +33,8 @@ class Lines:
     """A display that keeps what is said; `then` is called after every report."""
 
     def __init__(self, then=lambda report: None):
-        self.said, self.then = [], then
+        self.said = []
+        self.then = then
 
     def say(self, line):
         self.said.append(line)
@@ -119,7 +120,8 @@ def room_for(size):
 
 @pytest.mark.parametrize("size", [2_000, 100], ids=["checkpoints", "everything"])
 def test_a_full_disk_is_told_and_what_found_no_room_is_written_later(whole, size):
-    seen, stack = [], ExitStack()
+    seen = []
+    stack = ExitStack()
 
     def fill(report):
         seen.append(report.updates)
@@ -196,7 +198,8 @@ def fill_up(place):
 
 def test_a_run_outlives_a_disk_that_is_full_for_a_while(whole, small_disk):
     """A real one: no room for another file, though those that are there may grow a little."""
-    seen, during = [], []
+    seen = []
+    during = []
 
     def fill(report):
         seen.append(report.updates)
@@ -297,7 +300,8 @@ def test_another_version_of_jax_is_told(monkeypatch):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_every_flipped_bit_of_a_model_is_noticed(seed):
-    rng, rows = np.random.default_rng(seed), hm.bars_and_stripes(2)
+    rng = np.random.default_rng(seed)
+    rows = hm.bars_and_stripes(2)
     rbm = hm.initialize(hm.Bernoulli(4), hm.Gaussian(3), rows, key=jax.random.key(seed))
     hm.save(rbm, "model.safetensors")
     content = Path("model.safetensors").read_bytes()

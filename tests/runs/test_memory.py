@@ -16,7 +16,8 @@ def test_the_memory_of_this_computer_is_plausible():
 
 
 def test_a_container_may_have_less(monkeypatch, tmp_path):
-    limit, none = tmp_path / "limit", tmp_path / "none"
+    limit = tmp_path / "limit"
+    none = tmp_path / "none"
     limit.write_text("1000000\n")
     none.write_text("max\n")
     monkeypatch.setattr(_files, "LIMITS", (str(none), str(limit), str(tmp_path / "missing")))

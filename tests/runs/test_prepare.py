@@ -73,7 +73,8 @@ def test_a_part_of_0_holds_nothing_out():
 
 
 def test_the_rows_of_a_file_with_parts():
-    train, test = np.eye(60, 4), np.ones((3, 4))
+    train = np.eye(60, 4)
+    test = np.ones((3, 4))
     np.savez("parts.npz", train=train, test=test, valid=test[:2])
     prepared = prepare(RunConfig(source="parts.npz"))
     sizes = {name: len(part) for name, part in prepared.rows.parts.items()}
@@ -98,7 +99,8 @@ def test_real_columns_are_learned_standardised_and_the_model_is_of_the_rows():
     x[:, 1] = 4.0
     np.save("reals.npy", x)
     prepared = prepare(RunConfig(source="reals.npy", visible="gaussian", hidden=2))
-    z, rows = prepared.train.rows(), prepared.rows.parts["train"].rows()
+    z = prepared.train.rows()
+    rows = prepared.rows.parts["train"].rows()
     np.testing.assert_allclose(z.mean(0), 0.0, atol=1e-4)
     np.testing.assert_allclose(z.std(0), [1.0, 0.0, 1.0], rtol=1e-3)
     assert "in the data's units" in prepared.rows.notes[-1]
@@ -124,7 +126,8 @@ def test_real_columns_are_learned_standardised_and_the_model_is_of_the_rows():
 def test_a_large_file_stays_on_disk_and_gives_the_same_rows(monkeypatch, rows, options):
     np.save("rows.npy", rows)
     config = RunConfig(source="rows.npy", validation=0.1, **options)
-    read, prepared = rows_of_run(config), prepare(config)
+    read = rows_of_run(config)
+    prepared = prepare(config)
     monkeypatch.setattr("harmonium.data.readers.LARGE", 1)
     table = hm.open_source("rows.npy", **options)
     assert not table.train.flags.writeable

@@ -130,7 +130,8 @@ def test_trials_are_judged_by_held_out_rows_and_never_by_test_rows():
     parts = in_parts()
     found = tune(spec("lr = [0.1, 0.2]", source="parts.npz"), None, 1, QUIET)
     for one in found["trials"]:
-        score, rbm = one["log_likelihood"], hm.load(one["run"])
+        score = one["log_likelihood"]
+        rbm = hm.load(one["run"])
         assert RunFolder(one["run"]).summary().log_likelihood.rows == "test"
         assert score["rows"] == "validation"
         log_p = -hm.free_energies(rbm, parts["valid"]) - hm.log_z(rbm).value

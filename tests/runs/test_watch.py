@@ -70,7 +70,8 @@ def test_the_page_allows_news_and_the_report_of_a_file_does_not(watch):
 
 
 def test_other_words_hosts_and_paths_are_refused(watch):
-    own, word = urlsplit(watch.url), urlsplit(watch.url).path.strip("/")
+    own = urlsplit(watch.url)
+    word = urlsplit(watch.url).path.strip("/")
     assert asked(watch, "/")[0] == 403
     assert asked(watch, f"/{word[:-1]}x/")[0] == 403
     assert asked(watch, f"/{word}%C3%A9/")[0] == 403
@@ -203,7 +204,9 @@ class Browser:
     """A browser that follows the file at once."""
 
     def __init__(self, name="firefox"):
-        self.name, self.status, self.page = name, None, ""
+        self.name = name
+        self.status = None
+        self.page = ""
 
     def open(self, page):
         self.page = page
@@ -251,7 +254,8 @@ def test_a_text_browser_does_not_take_the_terminal(name, monkeypatch, tmp_path):
 
 
 def test_a_browser_that_stays_in_the_foreground_does_not_hold_up_the_run(monkeypatch, tmp_path):
-    browser, is_closed = Browser(), threading.Event()
+    browser = Browser()
+    is_closed = threading.Event()
     monkeypatch.setattr(browser, "open", lambda page: is_closed.wait(60))
     began = time.monotonic()
     opened(browser, monkeypatch, tmp_path, seconds=0.0)

@@ -62,7 +62,8 @@ def test_gains_are_differences_of_each_models_own_free_energies():
 def test_even_and_odd_pairs_take_turns_and_round_trips_are_counted():
     """Equal models accept every swap, so replicas move straight up and down the ladder."""
     rbm = hm.RBM(hm.Bernoulli(3), hm.Bernoulli(2), jnp.zeros((3, 2)))
-    sampler, key = hm.ReplicaExchange(times=4), jax.random.key(0)
+    sampler = hm.ReplicaExchange(times=4)
+    key = jax.random.key(0)
     state = sampler.init_independent(rbm, 2, key=key)
     step = jax.jit(lambda state: sampler.step(rbm, state, key=key)[0])
     trips = []

@@ -16,7 +16,8 @@ LEVEL = 1e-4
 @pytest.mark.parametrize("beta", [0.5, 1.7])
 def test_its_distribution_is_that_of_the_power_of_p(beta):
     """For a β that no model has: frequencies of states against the enumerated p(v)^β."""
-    rbm, n = random_rbm(hm.Bernoulli(3), hm.Ising(3), 0), 20_000
+    rbm = random_rbm(hm.Bernoulli(3), hm.Ising(3), 0)
+    n = 20_000
     states = rbm.visible.states(jnp.arange(8))
     target = jax.nn.softmax(-beta * rbm.free_energy(states))
     sampler = hm.Tempered(beta, sweeps=5)

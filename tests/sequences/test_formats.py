@@ -79,7 +79,8 @@ def test_what_colabfold_adds_is_set_aside():
 
 
 def test_answers_of_colabfold_to_one_query_are_one_family():
-    first, second = fasta(PROTEINS[:6], ["101", *"abcde"]), [PROTEINS[0], *PROTEINS[6:]]
+    first = fasta(PROTEINS[:6], ["101", *"abcde"])
+    second = [PROTEINS[0], *PROTEINS[6:]]
     raw = read(first + "\0" + fasta(second, ["101", *"fghijk"]) + "\0", "x.a3m")
     assert letters(raw) == PROTEINS
     assert raw.notes == ("x.a3m: 1 repeated sequence dropped.",)

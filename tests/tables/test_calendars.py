@@ -11,7 +11,8 @@ from harmonium.tables import Columns, Frame, RawColumn, columns_of
 from harmonium.tables.dates import WEEKDAYS
 
 N = 600
-DAY, TIME = "%Y-%m-%d", "%Y-%m-%d %H:%M:%S"
+DAY = "%Y-%m-%d"
+TIME = "%Y-%m-%d %H:%M:%S"
 
 
 def dates(days, form=DAY, name="paid"):
@@ -35,7 +36,8 @@ def table(habit, seed):
     """Return a column of dates and one of numbers, which depend in one way."""
     rng = np.random.default_rng(seed)
     noise = rng.normal(size=N)
-    long, short = dates(rng.integers(0, 1400, N)), dates(rng.integers(0, 300, N))
+    long = dates(rng.integers(0, 1400, N))
+    short = dates(rng.integers(0, 300, N))
     if habit == "none":
         return long, numbers(noise)
     if habit == "trend":
@@ -169,7 +171,8 @@ def test_the_same_day_of_all_months_stays_and_others_are_unlikely():
 
 
 def test_parts_are_columns_to_ask_for_and_to_tell():
-    frame, key = Frame(table("weekday", 0)), jax.random.key(0)
+    frame = Frame(table("weekday", 0))
+    key = jax.random.key(0)
     columns = columns_of(frame)
     rbm = hm.initialize(columns.layer, hm.Bernoulli(6), columns.encode(frame, "t"), key=key)
     [by_day] = hm.ask(rbm, columns, "paid weekday | amount=1", key=key, sweeps=20)

@@ -201,7 +201,8 @@ def test_rare_words_share_a_category_and_its_probability():
 def test_the_density_of_a_number_is_the_slope_of_its_code(name):
     raw, *_ = EXAMPLES[name]
     found = kind_of(raw)
-    x, step = raw.values, 1e-4
+    x = raw.values
+    step = 1e-4
     rise = found.codes(column(x + step), "t") - found.codes(column(x - step), "t")
     np.testing.assert_allclose(found.log_density(raw), np.log(rise / (2 * step)), atol=1e-3)
 
@@ -313,7 +314,8 @@ def test_what_is_told_wrong_is_refused(told, message):
 
 
 def test_the_best_guess_is_the_mode_of_words_and_the_mean_of_numbers():
-    few, many = kind_of(EXAMPLES["few numbers"][0]), kind_of(EXAMPLES["tied"][0])
+    few = kind_of(EXAMPLES["few numbers"][0])
+    many = kind_of(EXAMPLES["tied"][0])
     assert few.best(np.eye(6)[[2, 5]]).tolist() == [3.0, 6.0]
     assert few.best(np.array([[0.4, 0.0, 0.0, 0.0, 0.0, 0.6]])).tolist() == [4.0]
     words = kind_of(EXAMPLES["categories"][0])

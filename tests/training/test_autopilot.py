@@ -39,7 +39,8 @@ def test_it_raises_k_and_then_exchanges_and_says_why(flown):
 
 
 def test_it_is_at_equilibrium_where_pcd_is_not(flown):
-    reports, pcd = [], hm.Persistent(hm.Gibbs(1), 100)
+    reports = []
+    pcd = hm.Persistent(hm.Gibbs(1), 100)
     plain = trained(TWO_MODES, 800, gradient=pcd)
     for method, fit, sweeps in ((AUTO, flown, 8_192), (pcd, plain, 2_048)):
         settings = {"data": TWO_MODES, "state": fit.state.gradient, "sweeps": sweeps}

@@ -66,7 +66,8 @@ def test_a_run_goes_on_where_there_is_more_to_learn():
 @pytest.mark.parametrize("name", ["noise", "copies"])
 @pytest.mark.parametrize("stop_at", [4, 40])
 def test_a_resumed_run_keeps_what_it_knew(name, stop_at):
-    rows, given = ROWS[name], SHORT | {"optimizer": recipe()}
+    rows = ROWS[name]
+    given = SHORT | {"optimizer": recipe()}
     whole = whole_run(name)
     part = hm.fit(start(rows), rows, **given, callbacks=[lambda r: r.updates >= stop_at])
     assert int(part.state.updates) <= int(whole.state.updates)

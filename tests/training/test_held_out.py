@@ -111,7 +111,8 @@ def tracked(visible, hidden, seed, records=12, coupling=1.5):
     for i in range(1, records + 1):
         rbm = hm.RBM(end.visible, end.hidden, end.weights * (i / records))
         state = tracker.track(state, rbm, 100 * i)
-    found, exact = state.estimate, hm.log_z(end).value
+    found = state.estimate
+    exact = hm.log_z(end).value
     assert not found.doubt
     return (found.value - exact) / math.sqrt((found.half_width / 2.0) ** 2 + 1e-8)
 
@@ -206,7 +207,9 @@ def test_the_strength_follows_the_gap_and_chance_does_not_raise_it():
 def test_the_adjusted_gap_is_unbiased_and_varies_less():
     """Rows of one distribution: the gap's mean is 0, within chance, and its error is its spread."""
     rbm = random_rbm(hm.Bernoulli(8), hm.Bernoulli(4), 2, coupling=0.5)
-    raw, adjusted, errors = [], [], []
+    raw = []
+    adjusted = []
+    errors = []
     count = 40
     drawn = rbm.visible.decode(exact_states(rbm, count * 120, jax.random.key(0)))
     for x in drawn.reshape(count, 120, 8):
@@ -255,7 +258,8 @@ def noisy_copies(rows):
 # The run overfits on purpose, so its last model is worth less than independent units.
 @pytest.mark.filterwarnings("ignore::harmonium.PoorModelWarning")
 def test_the_penalty_grows_where_a_run_overfits(monkeypatch):
-    x, others = noisy_copies(150), noisy_copies(150)
+    x = noisy_copies(150)
+    others = noisy_copies(150)
     given = SHORT | {"validation": others, "epochs": 150, "keep": "last"}
     plain, held = (hm.fit(start(x, 12), x, **given, optimizer=each) for each in (STRONG, FOLLOWING))
     with monkeypatch.context() as patch:  # the strength stays at 1/150
@@ -276,13 +280,15 @@ def test_the_penalty_grows_where_a_run_overfits(monkeypatch):
 @pytest.mark.parametrize("seed", range(3))
 def test_a_gap_by_chance_does_not_hold_small_weights_at_zero(seed):
     """Held-out rows that differ from the others from the start: the model still learns."""
-    draws, which = np.random.default_rng(seed), np.arange(30) % 3
+    draws = np.random.default_rng(seed)
+    which = np.arange(30) % 3
 
     def rows(count, on):
         bits = draws.random((count, 3)) < on
         return (bits[:, which] ^ (draws.random((count, 30)) < 0.2)).astype(np.uint8)
 
-    x, others = rows(300, 0.5), rows(30, 0.7)
+    x = rows(300, 0.5)
+    others = rows(30, 0.7)
     recipe = hm.Recipe(rate=0.1, penalties=(hm.Huber(),))
     given = SHORT | {"validation": others, "epochs": 300, "keep": "last", "optimizer": recipe}
     fit = hm.fit(start(x, 8), x, **given)
@@ -332,9 +338,11 @@ def test_the_record_of_rows_with_gaps_holds_their_log_likelihood(share):
             hm.initialize(hm.Bernoulli(12), hm.Bernoulli(14), rows[:30], key=KEY),
             **({"data": rows[:30]} | given),
         )
-        last, exact = fit.history[-1], hm.log_likelihood(fit.rbm, rows[30:])
+        last = fit.history[-1]
+        exact = hm.log_likelihood(fit.rbm, rows[30:])
         assert exact.converged
-        low, high = last["log_likelihood_low"], last["log_likelihood_high"]
+        low = last["log_likelihood_low"]
+        high = last["log_likelihood_high"]
         assert low - 1e-4 <= exact.value <= high + 1e-4, seed
         assert (high - low > 1e-4) is (share > 0.1)
 

@@ -25,7 +25,8 @@ def rows(n=30, columns=6, seed=0):
 
 def balanced(rbm):
     """Let the biases compensate the weights, so that all units of the model vary."""
-    v, h = rbm.visible.mean(rbm.visible.zero_inputs), rbm.hidden.mean(rbm.hidden.zero_inputs)
+    v = rbm.visible.mean(rbm.visible.zero_inputs)
+    h = rbm.hidden.mean(rbm.hidden.zero_inputs)
     shifted = rbm.visible.shift(-rbm.weights @ h), rbm.hidden.shift(-v @ rbm.weights)
     return hm.RBM(*shifted, rbm.weights)
 
@@ -38,7 +39,8 @@ def start(x):
 def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(stop_at):
     """Interrupted anywhere, also within an epoch, with a short last batch and grey levels."""
     x = np.random.default_rng(1).random((30, 6))
-    data, rbm = hm.Dataset(x, stochastic=True), start(x)
+    data = hm.Dataset(x, stochastic=True)
+    rbm = start(x)
     whole = hm.fit(rbm, data, key=KEY, **QUICK)
     part = hm.fit(rbm, data, key=KEY, callbacks=[lambda r: r.updates >= stop_at], **QUICK)
     assert stop_at <= int(part.state.updates) < 24
@@ -66,7 +68,8 @@ def test_packed_bits_bytes_and_floats_train_alike():
 
 def test_weights_count_as_repetitions():
     """A full batch with weights 1, 2, 3 has the gradient of rows repeated 1, 2, 3 times."""
-    x, weights = rows(9), np.tile([1, 2, 3], 3)
+    x = rows(9)
+    weights = np.tile([1, 2, 3], 3)
     options = {"gradient": hm.Exact(), "epochs": 20, "batch_size": 100}
     weighted = hm.fit(start(x), x, key=KEY, weights=weights, **options)
     repeated = hm.fit(start(x), np.repeat(x, weights, axis=0), key=KEY, **options)
@@ -75,7 +78,8 @@ def test_weights_count_as_repetitions():
 
 
 def test_rows_of_weight_zero_do_nothing():
-    x, weights = rows(), np.where(np.arange(30) == 3, 0.0, 1.0)
+    x = rows()
+    weights = np.where(np.arange(30) == 3, 0.0, 1.0)
     other = x.copy()
     other[3] = 1 - other[3]
     rbm = start(x)
@@ -134,7 +138,8 @@ def test_a_keyed_order_puts_rows_and_pairs_of_rows_anywhere(n):
 
 def test_a_great_many_rows_are_shuffled_without_a_sort():
     """Rows are not all sorted: with more rows than are sorted, batches still hold each row once."""
-    n, size = 2**20 + 5, 2**17
+    n = 2**20 + 5
+    size = 2**17
     rows_of = jax.jit(batches_in_order(n, n, size, key=KEY))
     seen = np.concatenate([np.asarray(rows_of(jnp.asarray(t))) for t in range(-(-n // size))])
     assert (np.bincount(seen[:n], minlength=n) == 1).all()
@@ -214,7 +219,9 @@ def test_a_diverging_run_keeps_the_last_finite_model():
 
 
 def test_monitors_and_callbacks():
-    x, held_out, seen = rows(), rows(10, seed=1), []
+    x = rows()
+    held_out = rows(10, seed=1)
+    seen = []
     fit = hm.fit(start(x), x, key=KEY, validation=held_out, callbacks=[seen.append], **QUICK)
     assert [record["update"] for record in fit.history] == [4, 8, 12, 16, 20, 24]
     assert {"epoch", "free_energy", "free_energy_gap", "samples_per_second"} <= set(fit.history[0])
@@ -226,9 +233,12 @@ def test_monitors_and_callbacks():
 
 def test_what_is_measured_is_that_of_the_rows():
     """Weighted rows count as 1 / Σw² rows; the last two measurements are of held-out rows."""
-    x, held_out, weights = rows(), rows(10, seed=1), np.tile([1.0, 2.0, 3.0], 10)
+    x = rows()
+    held_out = rows(10, seed=1)
+    weights = np.tile([1.0, 2.0, 3.0], 10)
     fit = hm.fit(start(x), x, key=KEY, weights=weights, validation=held_out, **QUICK)
-    found, share = fit.history[-1], weights / weights.sum()
+    found = fit.history[-1]
+    share = weights / weights.sum()
     energies = hm.free_energies(fit.rbm, x)
     mean = share @ energies
     squared = share @ (energies - mean) ** 2 / (1 / (share @ share) - 1)
@@ -265,7 +275,8 @@ def test_pseudo_likelihoods_take_few_rows_and_a_small_share_of_the_time(monkeypa
 
 def test_rows_that_weigh_nothing_are_not_measured(monkeypatch):
     """As in a bootstrap, where a third of the rows are never drawn."""
-    x, weights = rows(), np.zeros(30)
+    x = rows()
+    weights = np.zeros(30)
     weights[[4, 7, 19]] = [1.0, 2.0, 1.0]
     monkeypatch.setattr(monitors, "PSEUDO_WORK", 1)
     monkeypatch.setattr(monitors, "WORK", 1)
@@ -323,7 +334,8 @@ def test_the_defaults_learn_any_kind_of_rows(visible, seed, monkeypatch):
         monkeypatch.setattr(f"harmonium.training.arguments.{name}", 4_000)
     truth = balanced(random_rbm(visible, hm.Bernoulli(3), seed, coupling=1.0))
     drawn = visible.decode(exact_states(truth, 7_000, jax.random.key(seed)))
-    x, others = drawn[:2_000], drawn[2_000:]
+    x = drawn[:2_000]
+    others = drawn[2_000:]
     rbm = hm.initialize(visible, hm.Bernoulli(3), x, key=KEY)
     fit = hm.fit(rbm, x, key=KEY)
     before, after, best = (hm.log_likelihood(m, others).value for m in (rbm, fit.rbm, truth))

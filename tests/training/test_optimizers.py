@@ -59,7 +59,8 @@ def test_centring_is_gradient_descent_in_centred_coordinates():
         return optimizer.update(grads, optimizer.init(rbm), rbm, info=info)[0], info
 
     updates, info = updated(rbm)
-    mu, lam = info.visible_mean, info.hidden_mean
+    mu = info.visible_mean
+    lam = info.hidden_mean
 
     def plain(w, b, c):
         """Convert centred parameters into those of the model."""
@@ -72,7 +73,8 @@ def test_centring_is_gradient_descent_in_centred_coordinates():
         return batch.weights @ rbm.free_energy(batch.states) + log_z(rbm)
 
     w = rbm.weights
-    b, c = rbm.visible.bias + w @ lam, rbm.hidden.bias + mu @ w
+    b = rbm.visible.bias + w @ lam
+    c = rbm.hidden.bias + mu @ w
     g = jax.jit(jax.grad(loss, argnums=(0, 1, 2)))(w, b, c)
     expected = plain(*(p - 0.1 * d for p, d in zip((w, b, c), g, strict=True)))
     moved = jax.tree.map(jnp.add, rbm, updates)
@@ -84,7 +86,8 @@ def test_centring_shifts_layers_of_any_kind():
     """In a layer that has parameters besides its bias, only the bias is shifted."""
     x = np.random.default_rng(0).normal(size=(20, 3)) + 2.0
     whole = hm.initialize(hm.Gaussian(3), hm.Bernoulli(2), x, key=KEY)
-    bias, precision = whole.visible.bias, whole.visible.precision
+    bias = whole.visible.bias
+    precision = whole.visible.precision
     parts = [hm.Gaussian(1, bias[:1], precision[:1]), hm.Gaussian(2, bias[1:], precision[1:])]
     fits = []
     for visible in (whole.visible, hm.Mixed(*parts)):
@@ -97,7 +100,9 @@ def test_centring_shifts_layers_of_any_kind():
 def test_the_average_is_that_of_the_formula():
     rbm = random_rbm(hm.Bernoulli(2), hm.Bernoulli(1), 0)
     optimizer = hm.training.averaged(optax.identity(), forgetting=0.5)
-    state, path, expected = optimizer.init(rbm), rbm, rbm
+    state = optimizer.init(rbm)
+    path = rbm
+    expected = rbm
     for t in range(6):
         step = jax.tree.map(lambda leaf: jnp.full_like(leaf, 0.1), rbm)
         updates, state = optimizer.update(step, state, path)
@@ -112,7 +117,8 @@ def test_the_average_is_that_of_the_formula():
 
 
 def test_the_schedule_holds_then_falls_to_zero():
-    counts, total = jnp.array([0, 50, 75, 100, 120]), jnp.asarray(100.0)
+    counts = jnp.array([0, 50, 75, 100, 120])
+    total = jnp.asarray(100.0)
     np.testing.assert_allclose(hm.training.hold_then_fall(counts, total, 0.5), [1, 1, 0.5, 0, 0])
     np.testing.assert_allclose(hm.training.hold_then_fall(counts[0], total, 1.0), 1.0)
 
@@ -145,7 +151,8 @@ def test_an_ensemble_of_models_is_a_vmap_of_the_loop():
 
     rbm = random_rbm(hm.Bernoulli(5), hm.Bernoulli(3), 0)
     options = {"gradient": hm.Exact(), "epochs": 10, "batch_size": 12}
-    plan, state = plan_run(rbm, X, **options), begin(rbm, X, key=KEY, **options)
+    plan = plan_run(rbm, X, **options)
+    state = begin(rbm, X, key=KEY, **options)
     rates = jnp.array([0.05, 0.1, 0.2])
     inner = state.optimizer.inner.inner.inner[0]
     assert float(inner.rate) == pytest.approx(0.1)

@@ -45,7 +45,8 @@ def rbm():
 @pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
 def test_a_proximal_step_minimises_its_objective(penalty, rbm):
     """½|U − W|² + ηR(U) is convex: no nearby point, along any axis or at random, lies below."""
-    step, w = 0.5, rbm.weights
+    step = 0.5
+    w = rbm.weights
 
     def objective(u):
         return 0.5 * ((u - w) ** 2).sum() + step * penalty.value(u, rbm)
@@ -55,7 +56,8 @@ def test_a_proximal_step_minimises_its_objective(penalty, rbm):
         found = penalty.proximal(w, step, rbm)
         lowest = float(objective(found))
         assert lowest < float(objective(w)) or np.isinf(objective(w))
-        rng, axes = np.random.default_rng(1), np.eye(found.size).reshape(-1, *found.shape)
+        rng = np.random.default_rng(1)
+        axes = np.eye(found.size).reshape(-1, *found.shape)
         directions = [*axes, *-axes, *rng.normal(size=(100, *found.shape)), w - found, -found]
         nearby = jnp.stack([found + e * d for d in directions for e in (1e-3, 1e-1)])
         assert (jax.vmap(objective)(nearby) >= lowest - 1e-9).all()
@@ -123,7 +125,8 @@ def test_an_l1_run_ends_where_the_optimality_conditions_hold(rbm):
     fit = hm.fit(
         rbm, X, key=KEY, gradient=hm.Exact(), optimizer=recipe, epochs=4_000, batch_size=30
     )
-    w, (grads, info) = fit.rbm.weights, estimate(fit.rbm)
+    w = fit.rbm.weights
+    (grads, info) = estimate(fit.rbm)
     assert 0 < (w == 0).sum() < w.size
     # The biases are at their optimum, so the plain gradient and the centred one agree.
     np.testing.assert_allclose(grads.visible.bias, 0.0, atol=2e-3)

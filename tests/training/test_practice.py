@@ -60,7 +60,9 @@ def test_equal_recipes_share_a_compiled_loop():
 def test_the_enhanced_gradient_is_a_difference_of_covariances(rbm):
     """Cov_data − Cov_model of v and ⟨h|v⟩, and the biases' part ∇b − ∇W ⟨h⟩ half-way between."""
     grads, info = estimate(rbm)
-    passed, (b, c) = {}, (rbm.visible.bias, rbm.hidden.bias)
+    passed = {}
+    b = rbm.visible.bias
+    c = rbm.hidden.bias
 
     def seen(grads, state, rbm, **extra):
         passed["weights"] = grads.weights
@@ -73,7 +75,8 @@ def test_the_enhanced_gradient_is_a_difference_of_covariances(rbm):
 
     def covariance(weights, v):
         h = rbm.mean_h_from_v(v)
-        mean_v, mean_h = weights @ v, weights @ h
+        mean_v = weights @ v
+        mean_h = weights @ h
         return (weights[:, None] * v).T @ h - jnp.outer(mean_v, mean_h), mean_v, mean_h
 
     data, *d_means = covariance(jnp.full(30, 1 / 30), jnp.asarray(X, jnp.float32))
@@ -96,7 +99,8 @@ def test_the_enhanced_gradient_does_not_depend_on_which_value_is_called_one(rbm)
 
     recipe = hm.Recipe(model_share=0.5, momentum=(0.5, 0.9), penalties=(hm.L1(0.01),))
     options = {"key": KEY, "gradient": hm.Exact(), "epochs": 60, "optimizer": recipe}
-    one, other = hm.fit(rbm, X, **options).rbm, hm.fit(flipped(rbm), 1 - X, **options).rbm
+    one = hm.fit(rbm, X, **options).rbm
+    other = hm.fit(flipped(rbm), 1 - X, **options).rbm
     for a, b in zip(jax.tree.leaves(flipped(one)), jax.tree.leaves(other), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=5e-4)
 
@@ -114,8 +118,10 @@ def test_the_model_s_means_are_read_off_with_the_mass_of_a_batch(rbm):
 
 def test_momentum_grows_from_start_to_end(rbm):
     optimizer = hm.training.ramped_momentum(0.5, 0.9, total=40, ramp=0.1)
-    ones, state = jax.tree.map(jnp.ones_like, rbm), optimizer.init(rbm)
-    velocity, found = 0.0, []
+    ones = jax.tree.map(jnp.ones_like, rbm)
+    state = optimizer.init(rbm)
+    velocity = 0.0
+    found = []
     for momentum in (0.5, 0.6, 0.7, 0.8, 0.9, 0.9):
         updates, state = optimizer.update(ones, state)
         velocity = 1.0 + momentum * velocity
@@ -254,7 +260,8 @@ def test_each_hidden_unit_starts_with_so_many_connections():
 
 
 def test_connections_of_potts_units_are_whole():
-    visible, hidden = hm.Potts(7, states=3), hm.Potts(2, states=2)
+    visible = hm.Potts(7, states=3)
+    hidden = hm.Potts(2, states=2)
     weights = hm.initialize(visible, hidden, key=KEY, connections=2).weights
     blocks = np.asarray(weights != 0).reshape(7, 3, 2, 2).sum((1, 3))
     assert set(np.unique(blocks)) == {0, 6}

@@ -84,8 +84,11 @@ def two_modes(share):
 def followed(chains, records=30):
     """Return log Z at records along such models less the exact one; None where it is not known."""
     tracker = Tracker(two_modes(0.0), 100, chains, key=KEY)
-    tracker.is_exact, tracker.fractions = False, (1.0,)  # no particles, which would know
-    state, found = tracker.begin(), []
+    # no particles, which would know
+    tracker.is_exact = False
+    tracker.fractions = (1.0,)
+    state = tracker.begin()
+    found = []
     for i in range(1, records + 1):
         rbm = two_modes(min(1.0, i / 10))
         state = tracker.track(state, rbm, 100 * i, chains)

@@ -47,7 +47,8 @@ def test_independent_units_and_masked_weights_are_left_alone():
     masked = hm.initialize(layer, hm.Bernoulli(2), rows, key=KEY, pattern=np.eye(5, 2))
     for rbm in (plain, masked):
         grads = jax.tree.map(jnp.ones_like, rbm)
-        one, other = whitened(optax.sgd(0.1)), optax.with_extra_args_support(optax.sgd(0.1))
+        one = whitened(optax.sgd(0.1))
+        other = optax.with_extra_args_support(optax.sgd(0.1))
         found, _ = one.update(grads, one.init(rbm), rbm, info=NO_INFO)
         expected, _ = other.update(grads, other.init(rbm), rbm)
         assert all(map(np.array_equal, jax.tree.leaves(found), jax.tree.leaves(expected)))

@@ -44,7 +44,8 @@ def test_a_lattice_stays_a_lattice():
 
 def test_a_pattern_of_units_is_one_of_columns():
     """A site of three states is connected with all of them or none."""
-    visible, hidden = hm.Potts(2, states=3), hm.Mixed(hm.Potts(1, states=2), hm.Ising(1))
+    visible = hm.Potts(2, states=3)
+    hidden = hm.Mixed(hm.Potts(1, states=2), hm.Ising(1))
     rbm = hm.initialize(visible, hidden, key=jax.random.key(0), pattern=[[1, 0], [0, 1]])
     expected = np.repeat(np.array([[1, 1, 0], [0, 0, 1]], bool), 3, axis=0)
     np.testing.assert_array_equal(rbm.weights.connected, expected)

@@ -32,7 +32,8 @@ def positive_integer(value: Any, what: str, most: int | None = None) -> int:
 
 def checked_key(key: Any) -> PRNGKeyArray:
     """Return the key in its faster form (see `quick`), or raise InputError if it is no JAX key."""
-    dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", None)
+    dtype = getattr(key, "dtype", None)
+    shape = getattr(key, "shape", None)
     typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key) and shape == ()
     legacy = dtype == jnp.uint32 and shape in ((2,), (4,))
     if not typed and not legacy:

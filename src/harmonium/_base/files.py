@@ -26,7 +26,8 @@ COPY_AGAIN = "copy or write the file again"
 READABLE = "a readable file"
 # Compressed files may unpack to this many bytes, or to this many times their size. Deflate reaches
 # a ratio of 1000; tables and arrays of real data rarely reach 200.
-UNPACKED_BYTES, UNPACKED_RATIO = 2**28, 200
+UNPACKED_BYTES = 2**28
+UNPACKED_RATIO = 200
 MOST_NESTED = 64  # levels of JSON
 LONGEST_NUMBER = 19  # digits of a whole number in JSON: 64 bits
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -169,7 +170,8 @@ def unzipped(content: bytes, label: str) -> bytes:
     """
     if content[:2] != _GZIP:
         return content
-    parts, found = [], 0
+    parts = []
+    found = 0
     with parser_errors(label, "a gzip file"), gzip.open(io.BytesIO(content)) as file:
         while part := file.read(2**20):
             parts.append(part)
@@ -295,7 +297,8 @@ def parsed_json(text: str | bytes, *, has_paths: bool = False) -> Any:
         value = json.loads(text, parse_int=_whole, parse_float=_real, **hooks)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    level, errors = [value], "surrogateescape" if has_paths else "strict"
+    level = [value]
+    errors = "surrogateescape" if has_paths else "strict"
     for _ in range(MOST_NESTED):
         for word in level:
             if isinstance(word, str):

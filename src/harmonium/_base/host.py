@@ -58,7 +58,8 @@ def errors_as_raised() -> Iterator[None]:
     def is_other(record: logging.LogRecord) -> bool:
         return not (record.exc_info and isinstance(record.exc_info[1], _MarkedError))
 
-    logger, kept = logging.getLogger(LOGGER), None
+    logger = logging.getLogger(LOGGER)
+    kept = None
     logger.addFilter(is_other)
     try:
         yield

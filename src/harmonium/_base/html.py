@@ -7,7 +7,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-WIDTH, HEIGHT, EDGE = 360, 90, 6  # pixels of a curve
+# pixels of a curve
+WIDTH = 360
+HEIGHT = 90
+EDGE = 6
 
 
 def table(title: str, rows: Mapping[str, Any], *below: str) -> str:
@@ -27,7 +30,8 @@ def curve(title: str, points: Sequence[tuple[float, float]]) -> str:
         return ""
     (left, *_), (low, *_) = (sorted(values) for values in zip(*known, strict=True))
     right, high = (max(values) for values in zip(*known, strict=True))
-    across, up = (right - left) or 1.0, (high - low) or 1.0
+    across = (right - left) or 1.0
+    up = (high - low) or 1.0
     places = " ".join(
         f"{EDGE + (WIDTH - 2 * EDGE) * (x - left) / across:.1f},"
         f"{HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * (y - low) / up:.1f}"

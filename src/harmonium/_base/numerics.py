@@ -70,7 +70,8 @@ def softplus(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
 @softplus.defjvp
 def _softplus_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
-    (x,), (dx,) = primals, tangents
+    (x,) = primals
+    (dx,) = tangents
     return softplus(x), jax.nn.sigmoid(x) * dx
 
 
@@ -89,7 +90,8 @@ def log_2cosh(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
 @log_2cosh.defjvp
 def _log_2cosh_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
-    (x,), (dx,) = primals, tangents
+    (x,) = primals
+    (dx,) = tangents
     return log_2cosh(x), jnp.tanh(x) * dx
 
 
@@ -203,7 +205,9 @@ def poissons(rate: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array,
 
 # ---------------------------------------------------------------- normal numbers above zero
 
-FAR, TERMS = 2.0, 24  # below −FAR: a continued fraction of TERMS terms, to float32 accuracy
+# below −FAR: a continued fraction of TERMS terms, to float32 accuracy
+FAR = 2.0
+TERMS = 24
 NEWTON_STEPS = 5
 
 
@@ -254,20 +258,24 @@ def variance_half_line(t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
 @log_half_line.defjvp
 def _log_half_line_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
-    (t,), (dt,) = primals, tangents
+    (t,) = primals
+    (dt,) = tangents
     return log_half_line(t), mean_half_line(t) * dt
 
 
 @mean_half_line.defjvp
 def _mean_half_line_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
-    (t,), (dt,) = primals, tangents
+    (t,) = primals
+    (dt,) = tangents
     return mean_half_line(t), variance_half_line(t) * dt
 
 
 @variance_half_line.defjvp
 def _variance_half_line_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
-    (t,), (dt,) = primals, tangents
-    mean, variance = mean_half_line(t), variance_half_line(t)
+    (t,) = primals
+    (dt,) = tangents
+    mean = mean_half_line(t)
+    variance = variance_half_line(t)
     return variance, (mean - variance * (2.0 * mean - t)) * dt
 
 
@@ -281,7 +289,8 @@ def positive_normals(t: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[A
     uniforms = 1.0 - jax.random.uniform(key, t.shape, t.dtype)  # above 0
     above = jnp.maximum(t, 0.0)
     high = above - jax.scipy.special.ndtri(uniforms * _near(above)[1])
-    far, log_u = jnp.maximum(-t, 0.0), jnp.log(uniforms)
+    far = jnp.maximum(-t, 0.0)
+    log_u = jnp.log(uniforms)
     root = jnp.sqrt(far**2 - 2.0 * log_u)
     low = -2.0 * log_u / jnp.maximum(far + root, jnp.finfo(t.dtype).tiny)
     for _ in range(NEWTON_STEPS):
@@ -338,19 +347,22 @@ def variance_interval(t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
 @log_interval.defjvp
 def _log_interval_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
-    (t,), (dt,) = primals, tangents
+    (t,) = primals
+    (dt,) = tangents
     return log_interval(t), mean_interval(t) * dt
 
 
 @mean_interval.defjvp
 def _mean_interval_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
-    (t,), (dt,) = primals, tangents
+    (t,) = primals
+    (dt,) = tangents
     return mean_interval(t), variance_interval(t) * dt
 
 
 @variance_interval.defjvp
 def _variance_interval_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
-    (t,), (dt,) = primals, tangents
+    (t,) = primals
+    (dt,) = tangents
     s = jnp.maximum(jnp.abs(t), NEAR_ZERO)
     small = jnp.exp(-s)
     far = jnp.sign(t) * (small * (1.0 + small) / (1.0 - small) ** 3 - 2.0 / s**3)

@@ -27,7 +27,8 @@ from .signals import Asked
 
 __all__ = ["use_mesh"]
 
-ROWS, HIDDEN = "data", "hidden"
+ROWS = "data"
+HIDDEN = "hidden"
 FREE = PartitionSpec.UNCONSTRAINED
 T = TypeVar("T")
 
@@ -66,15 +67,18 @@ def checked_mesh(mesh: Any, name: str = "mesh") -> Mesh:
         InputError: something else than a mesh, other axes, or more devices than there are.
     """
     if isinstance(mesh, Mesh):
-        sizes, devices = dict(mesh.shape), mesh.devices
+        sizes = dict(mesh.shape)
+        devices = mesh.devices
     elif isinstance(mesh, Mapping) and all(_is_count(size) for size in mesh.values()):
-        sizes, devices = {str(axis): int(size) for axis, size in mesh.items()}, None
+        sizes = {str(axis): int(size) for axis, size in mesh.items()}
+        devices = None
     else:
         raise InputError(f"{name}: expected sizes of axes, such as {{'data': 4}}; got {mesh!r}.")
     if not sizes or not set(sizes) <= {ROWS, HIDDEN}:
         axes = ", ".join(map(repr, sizes)) or "none"
         raise InputError(f"{name}: expected the axes 'data', 'hidden' or both; got {axes}.")
-    wanted, there = math.prod(sizes.values()), jax.device_count()
+    wanted = math.prod(sizes.values())
+    there = jax.device_count()
     if wanted > there:
         raise InputError(
             f"{name}: expected at most {there} devices, which JAX has here; got {wanted}. On a CPU,"
@@ -138,7 +142,8 @@ def summed_over_rows(function: Callable[..., T], model: Any, *rows: Any) -> T:
     def summed(arrays: Any, *rows: Any) -> T:
         return jax.lax.psum(function(eqx.combine(arrays, fixed), *rows), ROWS)
 
-    each, same = PartitionSpec(ROWS), PartitionSpec()
+    each = PartitionSpec(ROWS)
+    same = PartitionSpec()
     specs: Any = {"in_specs": (same, *(each for _ in rows)), "out_specs": same}
     shared = jax.shard_map(summed, axis_names={ROWS}, check_vma=False, **specs)
     return jax.jit(shared)(arrays, *rows)  # outside a program, it would want all axes of the mesh
@@ -166,11 +171,13 @@ def clock() -> float:
     Long computations come here often, so what the system asks one of the processes for is done here
     by all of them.
     """
-    now, asked = np.array([time.perf_counter()]), Asked.number
+    now = np.array([time.perf_counter()])
+    asked = Asked.number
     if jax.process_count() > 1:
         words = np.append(now.view(np.uint32), np.uint32(asked))
         said = np.asarray(multihost_utils.process_allgather(words))
-        now, asked = said[0, :-1].view(np.float64), int(said[:, -1].max())
+        now = said[0, :-1].view(np.float64)
+        asked = int(said[:, -1].max())
     Asked.act_on(asked)  # what comes meanwhile is for the next time, when all hear of it
     return float(now[0])
 

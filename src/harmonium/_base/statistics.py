@@ -42,7 +42,8 @@ def student_95(freedom: int) -> float:
     powers = np.arange(odd, freedom - 1, 2)
     ratios = (powers[1:] - 1) / powers[1:]
     factors = np.append(1.0, np.cumprod(ratios)) if len(powers) else np.zeros(0)
-    low, high = 0.0, np.pi / 2
+    low = 0.0
+    high = np.pi / 2
     for _ in range(BISECTIONS):
         angle = (low + high) / 2
         within = np.sin(angle) * (factors * np.cos(angle) ** powers).sum()
@@ -87,8 +88,10 @@ def lower_mean_bound(log_values: np.ndarray, level: float) -> float:
     shares = 0.25 ** np.arange(int(np.log2(len(log_values))) // 2 + 1)[:, None]
     with np.errstate(divide="ignore"):  # log 0, for a share of 1
         kept = np.log1p(-shares)
-    best, wanted = float(log_mean_exp(log_values)), -np.log(level)
-    low, high = best - wanted - np.log(len(shares)) - 5.0, best
+    best = float(log_mean_exp(log_values))
+    wanted = -np.log(level)
+    low = best - wanted - np.log(len(shares)) - 5.0
+    high = best
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
         wealth = np.logaddexp(kept, np.log(shares) + log_values - middle).sum(1)

@@ -51,14 +51,16 @@ def quick(key: PRNGKeyArray) -> PRNGKeyArray:
 def _hashed(key: Array, counts: Array) -> tuple[Array, Array]:
     """Return two words for each count below 2^32."""
     words = (key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(PARITY))
-    x, y = jnp.broadcast_to(words[0], counts.shape), counts + words[1]
+    x = jnp.broadcast_to(words[0], counts.shape)
+    y = counts + words[1]
     shifts = [[(lax.full_like(y, d), lax.full_like(y, 32 - d)) for d in four] for four in ROTATIONS]
     for i in range(5):
         for left, right in shifts[i % 2]:
             x = lax.add(x, y)
             turned = lax.shift_left(y, left) | lax.shift_right_logical(y, right)
             y = lax.bitwise_xor(x, turned)
-        x, y = x + words[(i + 1) % 3], y + (words[(i + 2) % 3] + jnp.uint32(i + 1))
+        x = x + words[(i + 1) % 3]
+        y = y + (words[(i + 2) % 3] + jnp.uint32(i + 1))
     return x, y
 
 

@@ -19,7 +19,11 @@ from .interruption import signals_as_interrupts
 from .output import check_output
 from .terminal import below
 
-DONE, INTERNAL_ERROR, USERS_MISTAKE, NOT_REACHED, INTERRUPTED = 0, 1, 2, 3, 130
+DONE = 0
+INTERNAL_ERROR = 1
+USERS_MISTAKE = 2
+NOT_REACHED = 3
+INTERRUPTED = 130
 BY_SIGNAL = 128  # plus the signal's number, as shells and batch systems expect it
 DEBUG = "HARMONIUM_DEBUG"
 MOST_PROGRAMS = 10_000  # files of compiled programs to keep: a few hundred MB
@@ -86,7 +90,8 @@ def typed(*words: Any) -> str:
 
     It is the name alone, unless the shell does not find this very program by it.
     """
-    program, called = Path(sys.argv[0]), ["harmonium"]
+    program = Path(sys.argv[0])
+    called = ["harmonium"]
     if program.parts[-2:] == ("harmonium", "__main__.py"):
         called = [sys.executable, "-m", "harmonium"]
     elif program.stem == "harmonium" and program.exists():

@@ -17,7 +17,9 @@ from contextlib import contextmanager
 from .._base.signals import Asked
 from ..errors import input_error
 
-ADDRESS, COUNT, INDEX = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
+ADDRESS = "JAX_COORDINATOR_ADDRESS"
+COUNT = "JAX_NUM_PROCESSES"
+INDEX = "JAX_PROCESS_ID"
 # An error of one process ends it after this time, and then the others; JAX would wait 5 minutes.
 SECONDS_TO_SHUT_DOWN = 20
 OPTION = "--distributed"

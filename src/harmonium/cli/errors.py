@@ -20,7 +20,8 @@ def sentence_of(error: Exception) -> str | None:
         return None
     context: Any = getattr(error, "ctx", None)
     path = getattr(context, "command_path", "harmonium")
-    command, see = path.removeprefix("harmonium").strip() or "command", f"see {path} --help"
+    command = path.removeprefix("harmonium").strip() or "command"
+    see = f"see {path} --help"
     described = _DESCRIBED.get(type(error).__name__)
     if described is not None:
         return f"{described(error, command)}; {see}."

@@ -94,7 +94,9 @@ def _watched(say: Callable[[str], Any]) -> Iterator[None]:
 
 def _watch(reader: socket.socket, say: Callable[[str], Any]) -> None:
     """Read the numbers of signals until the socket is closed."""
-    first, came_at, is_hinted = 0, 0.0, False
+    first = 0
+    came_at = 0.0
+    is_hinted = False
     while True:
         # Without an open signal there is nothing to count down.
         ready, _, _ = select.select([reader], [], [], 0.1 if first else None)
@@ -107,7 +109,9 @@ def _watch(reader: socket.socket, say: Callable[[str], Any]) -> None:
             first = 0
         if not first:
             if numbers:
-                first, came_at, is_hinted = numbers[0], now, False
+                first = numbers[0]
+                came_at = now
+                is_hinted = False
             continue
         waited = now - came_at
         if (numbers and waited > SECONDS_OF_A_PRESS) or (

@@ -31,7 +31,8 @@ def tell(summary: dict[str, Any], as_json: bool, show: Any, options: Sequence[st
     """
     from .._base.processes import is_first
 
-    status, run = summary["status"], summary["run"]
+    status = summary["status"]
+    run = summary["run"]
     if not is_first():
         return _STATUSES.get(status, DONE)
     if as_json:

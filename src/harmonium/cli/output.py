@@ -94,7 +94,8 @@ def flushed(stream: IO[str]) -> OSError | None:
     except OSError as error:
         cause = error
     if isinstance(stream, Output):
-        cause, stream.cause = stream.cause or cause, None
+        cause = stream.cause or cause
+        stream.cause = None
     if cause is not None:
         with suppress(OSError):  # a stream without a number
             _lead_nowhere(stream.fileno())
@@ -118,6 +119,7 @@ def check_output(error: OSError | None = None) -> None:
         if error is not None:
             raise error
         return
-    found, advice = (cause.strerror or str(cause)).lower(), "make room, or send it elsewhere"
+    found = (cause.strerror or str(cause)).lower()
+    advice = "make room, or send it elsewhere"
     expected = "a place that can be written to"
     raise input_error("standard output", expected, found, advice) from None

@@ -72,7 +72,8 @@ def score_cli(
         if as_json:
             print_json(summary)
             return
-        show, mean = display(as_json), summary["log_likelihood"]
+        show = display(as_json)
+        mean = summary["log_likelihood"]
         warning = "" if summary["converged"] else ", NOT converged"
         show.say(
             f"{summary['rows']:,} rows, {nats(mean['value'], 3)} nats per row"
@@ -90,7 +91,8 @@ def score_cli(
 
 def tell_sequences(summary: dict[str, Any], show: Any) -> None:
     """Print the scores of aligned sequences."""
-    mean, warning = summary["log_likelihood"], "" if summary["converged"] else ", NOT converged"
+    mean = summary["log_likelihood"]
+    warning = "" if summary["converged"] else ", NOT converged"
     show.say(
         f"{summary['sequences']:,} sequences of {summary['sites']:,} sites,"
         f" {nats(mean['value'], 3)} nats per sequence,"

@@ -209,7 +209,8 @@ def _check_range(function: str, what: str, value: float, low: float, high: float
 def _digits(seed: int) -> Table:
     pixels, labels = _read_digits()
     order = np.random.default_rng(_DIGITS_SEED).permutation(len(pixels))
-    train, test = order[DIGITS_TEST_ROWS:], order[:DIGITS_TEST_ROWS]
+    train = order[DIGITS_TEST_ROWS:]
+    test = order[:DIGITS_TEST_ROWS]
     levels = pixels.astype(np.uint8)
     return as_table(
         levels[train],
@@ -274,8 +275,10 @@ def _mnist(seed: int) -> Table:
         note = f"mnist: read from the folder that {DATA_VARIABLE} names."
     else:
         pixels, digits = _mnist_from_openml()
-        train, test = pixels[: MNIST_ROWS[0]], pixels[MNIST_ROWS[0] :]
-        labels, test_labels = digits[: MNIST_ROWS[0]], digits[MNIST_ROWS[0] :]
+        train = pixels[: MNIST_ROWS[0]]
+        test = pixels[MNIST_ROWS[0] :]
+        labels = digits[: MNIST_ROWS[0]]
+        test_labels = digits[MNIST_ROWS[0] :]
         note = "mnist: read from OpenML's mnist_784 through scikit-learn's cache."
     return as_table(
         train,
@@ -311,7 +314,8 @@ def _mnist_from_openml() -> tuple[np.ndarray, np.ndarray]:
             warnings.simplefilter("ignore")
             options = {"as_frame": False, "parser": parser, "n_retries": 1, "delay": 0.1}
             fetched: Any = fetch_openml("mnist_784", version=1, **options)
-        pixels, labels = fetched.data.astype(np.uint8), fetched.target.astype(np.uint8)
+        pixels = fetched.data.astype(np.uint8)
+        labels = fetched.target.astype(np.uint8)
     except (OSError, EOFError, ValueError, HTTPException) as error:
         expected = f"its files in the folder that {DATA_VARIABLE} names, or access to OpenML"
         found = f"neither ({type(error).__name__}: {error})"

@@ -119,7 +119,8 @@ def _exclusive(
 
 def _equal(free: np.ndarray, both: np.ndarray, chance: _LogChance) -> tuple[tuple[int, ...], ...]:
     """Return the groups of free columns that are on in the same rows."""
-    counts, columns = chance.counts, np.flatnonzero(free)
+    counts = chance.counts
+    columns = np.flatnonzero(free)
     by_chance = -chance.ways(chance.n, counts) < chance.needed(2)
     groups: list[tuple[int, ...]] = []
     taken: set[int] = set()
@@ -136,7 +137,9 @@ class _LogChance:
     """Log probabilities that columns keep clear of each other by chance."""
 
     def __init__(self, n: int, counts: Integer[np.ndarray, " columns"], level: float):
-        self.n, self.counts, self.level = n, counts, level
+        self.n = n
+        self.counts = counts
+        self.level = level
         numbers = np.arange(1, max(n, len(counts)) + 1)
         self.log_factorials = np.concatenate([[0.0], np.cumsum(np.log(numbers))])
 
@@ -169,7 +172,8 @@ def _co_occurrences(data: Dataset) -> tuple[int, np.ndarray | None]:
 
     There is None instead of the latter if there is anything but 0 and 1.
     """
-    n, both = 0, np.zeros((data.columns, data.columns), np.int64)
+    n = 0
+    both = np.zeros((data.columns, data.columns), np.int64)
     for part in data.parts():
         rows = part[~np.isnan(part).any(1)] if data.missing else part
         if not data.stored.is_binary and not np.isin(rows, (0, 1)).all():
@@ -195,7 +199,9 @@ def _grown(
 
     The column that is least likely to keep clear by chance is added, again and again.
     """
-    group, covered, log_p = [seed], int(chance.counts[seed]), 0.0
+    group = [seed]
+    covered = int(chance.counts[seed])
+    log_p = 0.0
     able = free & ~both[seed]
     best: tuple[float, list[int]] = (0.0, [])
     while able.any():

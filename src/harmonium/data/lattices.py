@@ -90,7 +90,8 @@ def lattice_samples(
             raise input_error(name, expected, f"{value!r}", f"give {least} or more")
     if states > 127:
         raise input_error("states", "at most 127", f"{states}", "use fewer")
-    rng, sites = np.random.default_rng(seed), math.prod(shape)
+    rng = np.random.default_rng(seed)
+    sites = math.prod(shape)
     kept = -np.expm1(-(2.0 if states == 2 else 1.0) * beta)
     at_once = max(1, SITES_AT_ONCE // sites)
     parts = [
@@ -116,7 +117,8 @@ def _chains(
 
     first = (np.arange(chains)[:, None] * sites + bonds[:, 0]).ravel()
     second = (np.arange(chains)[:, None] * sites + bonds[:, 1]).ravel()
-    now, size = rng.integers(0, states, chains * sites), chains * sites
+    now = rng.integers(0, states, chains * sites)
+    size = chains * sites
     for _ in range(sweeps):
         joined = (now[first] == now[second]) & (rng.random(len(first)) < kept)
         edges = (np.ones(joined.sum(), bool), (first[joined], second[joined]))
@@ -168,7 +170,8 @@ def lattice_exact(shape: Sequence[int], beta: float, *, states: int = 2) -> Ther
     Source: Kaufman 1949; Onsager 1944.
     """
     if not isinstance(shape, Sequence):
-        expected, advice = "numbers of sites along each axis", f"write ({shape},) for a ring"
+        expected = "numbers of sites along each axis"
+        advice = f"write ({shape},) for a ring"
         raise input_error("shape", expected, f"{shape!r}", advice)
     is_known = (len(shape) == 1 or (len(shape) == 2 and states == 2)) and min(shape) >= 3
     if not is_known:
@@ -182,7 +185,9 @@ def lattice_exact(shape: Sequence[int], beta: float, *, states: int = 2) -> Ther
             return _square(int(shape[0]), int(shape[1]), b)
         return _ring(int(shape[0]), b, states)
 
-    low, mid, high = log_z(beta - STEP), log_z(beta), log_z(beta + STEP)
+    low = log_z(beta - STEP)
+    mid = log_z(beta)
+    high = log_z(beta + STEP)
     further = log_z(beta - 2 * STEP), log_z(beta + 2 * STEP)
     slope = (8 * (high - low) - (further[1] - further[0])) / (12 * STEP)
     bend = (16 * (high + low) - (further[0] + further[1]) - 30 * mid) / (12 * STEP**2)
@@ -193,7 +198,8 @@ def _ring(n: int, beta: float, states: int) -> float:
     """Return log (λ₁ⁿ + (q − 1) λ₂ⁿ)."""
     if states == 2:
         return n * math.log(2 * math.cosh(beta)) + math.log1p(math.tanh(beta) ** n)
-    large, small = math.exp(beta) + states - 1, math.expm1(beta)
+    large = math.exp(beta) + states - 1
+    small = math.expm1(beta)
     return n * math.log(large) + math.log1p((states - 1) * (small / large) ** n)
 
 
@@ -203,7 +209,8 @@ def _square(m: int, n: int, beta: float) -> float:
     ratio = math.cosh(2 * beta) ** 2 / math.sinh(2 * beta)
     gamma = np.arccosh(np.maximum(ratio - np.cos(np.pi * of / n), 1.0))
     gamma[0] = 2 * beta + math.log(math.tanh(beta))  # negative above the critical point
-    odd, even = gamma[1::2], gamma[0::2]
+    odd = gamma[1::2]
+    even = gamma[0::2]
     terms = []
     for some, is_sinh in ((odd, False), (odd, True), (even, False), (even, True)):
         half = m / 2 * np.abs(some)

@@ -38,9 +38,11 @@ def note_on_ratings(frame: Frame) -> str:
         what = [i for i in range(3) if _names_one(columns[i], THINGS)]
         if len(who) != 1 or len(what) != 1:
             return ""
-        user, item = who[0], what[0]
+        user = who[0]
+        item = what[0]
     else:
-        user, item = 0, 1
+        user = 0
+        item = 1
         fewest = FEWEST if len(columns) == 4 and _are_times(columns[3]) else FEWEST_NUMBERED
         if not all(_are_numbers_of_things(column, fewest) for column in columns[:2]):
             return ""

@@ -112,7 +112,8 @@ def is_picture(frame: Frame) -> bool:
         return False
     if holds_only(numbers, 0, 1) or holds_only(numbers, -1, 1):
         return True
-    low, high = numbers.min(), numbers.max()
+    low = numbers.min()
+    high = numbers.max()
     is_levels = low >= 0 and (high <= 1 or (numbers.dtype.kind == "i" and high <= GREY[1]))
     return is_levels and len(frame.names) >= MANY_LEVELS
 

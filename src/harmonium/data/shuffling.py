@@ -77,7 +77,8 @@ def keyed_order(
     tested.
     """
     width = max(2, (room - 1).bit_length())
-    mask, half = jnp.uint32(2**width - 1), (width + 1) // 2
+    mask = jnp.uint32(2**width - 1)
+    half = (width + 1) // 2
     keys = jax.random.bits(key, (ROUNDS, 2), jnp.uint32)
 
     def mixed(x: Array) -> Array:

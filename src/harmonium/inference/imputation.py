@@ -103,18 +103,23 @@ def impute(
         [[1.    1.    0.667 0.   ]]
     """
     checked_rbm(rbm)
-    draws, sweeps = positive_integer(draws, "draws"), positive_integer(sweeps, "sweeps")
-    rows, key = rbm.visible.validate(rows, "rows", missing=True), checked_key(key)
+    draws = positive_integer(draws, "draws")
+    sweeps = positive_integer(sweeps, "sweeps")
+    rows = rbm.visible.validate(rows, "rows", missing=True)
+    key = checked_key(key)
     check_finite_given(rbm, rows)
     is_missing = np.isnan(rows)
-    gaps, size = np.flatnonzero(is_missing.any(1)), rows_at_once(rbm.visible.size)
+    gaps = np.flatnonzero(is_missing.any(1))
+    size = rows_at_once(rbm.visible.size)
     mean = np.concatenate(
         [np.asarray(_encoded(rbm, rows[i : i + size])) for i in range(0, len(rows), size)]
     )
-    spread, error = np.zeros_like(mean), np.zeros_like(mean)
+    spread = np.zeros_like(mean)
+    error = np.zeros_like(mean)
     effective = np.full(len(rows), float(draws))
     # The user's own values stay as they are: encoding and decoding may round them.
-    likely, drawn = rows.copy(), np.repeat(rows[None], draws, axis=0)
+    likely = rows.copy()
+    drawn = np.repeat(rows[None], draws, axis=0)
     if not len(gaps):
         return Imputation(likely, mean, spread, error, drawn, NOTHING_MISSING, effective=effective)
     found = complete(rbm, rows[gaps], draws, sweeps, key=key)
@@ -124,7 +129,8 @@ def impute(
     error[gaps] = np.where(seen, 0.0, found.stderr)
     effective[gaps] = found.effective
     for i in range(0, len(gaps), size):
-        which, part = gaps[i : i + size], slice(i, i + size)
+        which = gaps[i : i + size]
+        part = slice(i, i + size)
         best = rbm.visible.decode(_nearest_states(rbm.visible, from_numpy(mean[which])))
         likely[which] = np.where(is_missing[which], best, rows[which])
         decoded = rbm.visible.decode(from_numpy(np.swapaxes(found.draws[part], 0, 1)))
@@ -154,7 +160,8 @@ def _nearest_states(visible: AbstractLayer, mean: Float[Array, "n columns"]) -> 
         return state
     away = (state - mean)[:, columns]
     nearer = ((away + changes) ** 2 - away**2).sum(-1)  # row, proposal
-    places, number = jnp.asarray(units), jnp.arange(len(units))
+    places = jnp.asarray(units)
+    number = jnp.arange(len(units))
     best = jax.ops.segment_min(nearer.T, places, visible.n_units).T[:, units]
     able = (nearer <= best) & (nearer < 0)
     first = jax.ops.segment_min(jnp.where(able, number, len(units)).T, places, visible.n_units).T

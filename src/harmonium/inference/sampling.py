@@ -29,7 +29,8 @@ from ..samplers.gibbs import after_sweeps
 
 __all__ = ["condition", "sample"]
 
-DEFAULT_SWEEPS, FEWEST_SWEEPS = 1_000, 64
+DEFAULT_SWEEPS = 1_000
+FEWEST_SWEEPS = 64
 FEWEST_AT_ONCE = 1_000  # draws of one population, of those that make very many
 NOTHING_DRAWN = "Converged: no value is free."
 UNCHECKED = "Not checked: whether these chains mix is for their sampler to say."
@@ -110,7 +111,8 @@ def drawn_rows(
     if n is None and given is None:
         raise InputError("n: expected the number of rows to draw.")
     count = positive_integer(1 if n is None else n, "n")
-    rbm, key = checked_type(rbm), checked_key(key)
+    rbm = checked_type(rbm)
+    key = checked_key(key)
     if steps is not None:
         steps = positive_integer(steps, "steps")
     if given is None:
@@ -125,7 +127,8 @@ def drawn_rows(
         return _completed(rbm, rows, count, steps, key=key)
     if given is not None:
         rows = np.repeat(rows, count, axis=0)
-        rbm, count = condition(rbm, rows), len(rows)
+        rbm = condition(rbm, rows)
+        count = len(rows)
     if steps is None:
         per_step = None if sampler is None else sampler.sweeps_per_step
         steps = -(-DEFAULT_SWEEPS // (per_step or 1))
@@ -153,7 +156,9 @@ def _completed(
         sweeps = max(FEWEST_SWEEPS, math.ceil(DEFAULT_SWEEPS * share))
     most = max(FEWEST_AT_ONCE, ENTRIES_AT_ONCE // (rbm.visible.size + rbm.hidden.size))
     portions = -(-count // most)
-    size, drawn, said = -(-count // portions), [], []
+    size = -(-count // portions)
+    drawn = []
+    said = []
     for portion in range(portions):
         key_portion = key if portion == 0 else jax.random.fold_in(key, portion)
         found = complete(rbm, rows[gaps], size, sweeps, key=key_portion, as_told=steps is not None)

@@ -273,9 +273,12 @@ def log_likelihood(
     way = _way(rbm, method, settings)
     keys = (None, None, None) if key is None else tuple(jax.random.split(checked_key(key), 3))
     dataset = Dataset.of(data).checked_for(rbm.visible)
-    found, lengths, note = [], [], ""
+    found = []
+    lengths = []
+    note = ""
     has_lengths = takes_lengths(rbm.visible)
-    seconds, began = float(settings.get("seconds") or SECONDS), clock()
+    seconds = float(settings.get("seconds") or SECONDS)
+    began = clock()
     for i, part in enumerate(dataset.parts(key=keys[0])):
         key_part = None if keys[0] is None else jax.random.fold_in(keys[0], i)
         left = seconds - (clock() - began)
@@ -447,6 +450,7 @@ def exact_kl(rbm: RBM, rows: Any, weights: Any = None) -> float:
     w = np.ones(len(array)) if weights is None else np.asarray(weights, float)
     states, index = np.unique(array, axis=0, return_inverse=True)
     q = np.bincount(index.ravel(), weights=w / w.sum(), minlength=len(states))
-    states, q = states[q > 0], q[q > 0]
+    states = states[q > 0]
+    q = q[q > 0]
     energies = free_energies(rbm, states)
     return float(q @ np.log(q) + q @ energies + Enumerated().estimate(rbm).value)

@@ -49,7 +49,8 @@ def annealing_runs(
 
     Source: Neal 2001; Bennett 1976; Crooks 1999.
     """
-    ahead, back = checked_numbers(forward, "forward"), checked_numbers(reverse, "reverse")
+    ahead = checked_numbers(forward, "forward")
+    back = checked_numbers(reverse, "reverse")
     _check(value, low, high)
     figure = new_figure(7.2, 4.4)
     axes = figure.subplots()

@@ -102,7 +102,8 @@ def _checked_lags(sweeps: Any, count: int) -> np.ndarray:
 
 def _scale(axes: Axes, lags: np.ndarray) -> None:
     """Set the axis of the lags: logarithmic if the steps between them grow."""
-    steps, positive = np.diff(lags), lags[lags > 0.0]
+    steps = np.diff(lags)
+    positive = lags[lags > 0.0]
     grown = len(steps) > 1 and steps[-1] > 2.0 * steps[0]
     if grown and lags[-1] >= DECADES_FROM * positive[0]:
         axes.set_xscale("symlog", linthresh=positive[0], linscale=0.4)

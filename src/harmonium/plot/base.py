@@ -27,14 +27,20 @@ from ..io.formats.base import write_whole
 ImageShape = tuple[int, int] | Literal["square"] | None
 
 DPI = 120
-BLUE, GREY = "#0072B2", "#767676"  # distinct for every kind of colour vision
+# distinct for every kind of colour vision
+BLUE = "#0072B2"
+GREY = "#767676"
 ORANGE = "#D55E00"
 COLORS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black")  # Okabe & Ito 2008
 GAP = "#a9b4c2"  # between tiles; neither a grey nor a colour of the diverging scale
 TILE = 24  # fewest pixels along a tile's longer side; the gap is 1/24 of that side
-TITLE, TEXT, SMALL = 11, 9, 8  # font sizes in points
+# font sizes in points
+TITLE = 11
+TEXT = 9
+SMALL = 8
 FEWEST_SQUARE_PIXELS = 16
-FEWEST_BINS, MOST_BINS = 11, 121
+FEWEST_BINS = 11
+MOST_BINS = 121
 OUTER = 0.005  # share of values at either end that may lie beyond the axis of histograms
 
 
@@ -136,11 +142,14 @@ def _edges(groups: Sequence[np.ndarray]) -> np.ndarray:
     """Return common bins with the Freedman–Diaconis (1981) width of the narrowest group."""
     both = np.concatenate(groups)
     quantiles = [np.quantile(some, [OUTER, 0.25, 0.75, 1.0 - OUTER]) for some in groups]
-    low, high = min(q[0] for q in quantiles), max(q[3] for q in quantiles)
+    low = min(q[0] for q in quantiles)
+    high = max(q[3] for q in quantiles)
     reach = high - low
-    low, high = max(both.min(), low - reach / 2), min(both.max(), high + reach / 2)
+    low = max(both.min(), low - reach / 2)
+    high = min(both.max(), high + reach / 2)
     if high - low <= 1e-9 * max(abs(low), abs(high)):
-        low, high = low - 0.5, high + 0.5
+        low = low - 0.5
+        high = high + 0.5
     widths = [2.0 * (q[2] - q[1]) / np.cbrt(len(g)) for q, g in zip(quantiles, groups, strict=True)]
     narrow = min((width for width in widths if width > 0.0), default=high - low)
     count = int(np.clip(np.ceil((high - low) / narrow), FEWEST_BINS, MOST_BINS))

@@ -111,7 +111,8 @@ def _covariances(cloud: _Cloud, variables: Variables, pairs: np.ndarray) -> _Est
 
 def _estimate(cloud: _Cloud, blocks: Iterable[np.ndarray]) -> _Estimate:
     """Estimate the means of columns that come in blocks, with errors for independent rows."""
-    values, errors = [np.zeros(0)], [np.zeros(0)]
+    values = [np.zeros(0)]
+    errors = [np.zeros(0)]
     for block in blocks:
         mean = cloud.weights @ block
         variance = cloud.weights @ (block - mean) ** 2
@@ -123,7 +124,8 @@ def _estimate(cloud: _Cloud, blocks: Iterable[np.ndarray]) -> _Estimate:
 def _scatter(axes: Axes, title: str, data: _Estimate, samples: _Estimate) -> None:
     """Draw the points and the line of equality, and note how well the two sides agree."""
     label(axes, title, "data", "samples")
-    x, y = data.values, samples.values
+    x = data.values
+    y = samples.values
     if not len(x):
         axes.text(0.5, 0.5, "no pairs", transform=axes.transAxes, ha="center", color=GREY)
         return

@@ -14,10 +14,15 @@ from ..evaluation.moments import check_codes, principal_axes, variables_of
 from .base import BLUE, GREY, evenly_spaced, label, new_figure
 
 MOST_ROWS = 10_000
-FEWEST_FOR_CELLS, MOST_PLACES = 400, 1_000
-FEWEST_CELLS, MOST_CELLS = 12, 48  # along each axis
+FEWEST_FOR_CELLS = 400
+MOST_PLACES = 1_000
+# along each axis
+FEWEST_CELLS = 12
+MOST_CELLS = 48
 PALE = "#e3e3e3"
-GREYS, BLUES = ("#cccccc", "#111111"), ("#a6cee9", BLUE, "#00243a")  # from few rows to many
+# from few rows to many
+GREYS = ("#cccccc", "#111111")
+BLUES = ("#a6cee9", BLUE, "#00243a")
 BUBBLES = 2_000.0  # area of all points together, in square points
 SMALLEST = 8.0  # area of one
 
@@ -56,7 +61,8 @@ def pca_plane(samples: Any, data: Any, *, states: Any = None) -> Figure:
     check_codes(theirs, "data", variables)
     check_codes(ours, "samples", variables)
     values = variables.of(theirs)
-    middle, whole = values.mean(axis=0), float(values.var(axis=0).sum())
+    middle = values.mean(axis=0)
+    whole = float(values.var(axis=0).sum())
     axes, variances = principal_axes(values, 2)
     projected = [(some - middle) @ axes for some in (values, variables.of(ours))]
     points = [np.pad(some, ((0, 0), (0, 2 - axes.shape[1]))) for some in projected]
@@ -87,7 +93,8 @@ def _draw(panels: list[Axes], points: list[np.ndarray]) -> None:
 def _limits(points: list[np.ndarray], margin: float) -> np.ndarray:
     """Return the ends of both axes, shape (2, 2)."""
     both = np.concatenate(points)
-    low, high = both.min(axis=0), both.max(axis=0)
+    low = both.min(axis=0)
+    high = both.max(axis=0)
     beyond = np.where(high > low, margin * (high - low), 1.0)
     return np.stack([low - beyond, high + beyond], axis=1)
 

@@ -75,7 +75,9 @@ def _scale(values: np.ndarray) -> tuple[tuple[float, float], bool]:
 
     The ends are 0 and 1, or −1 and 1, where the values lie between these.
     """
-    low, high = float(values.min()), float(values.max())
+    low = float(values.min())
+    high = float(values.max())
     if low >= -1.0 and high <= 1.0:
-        low, high = (0.0 if low >= 0.0 else -1.0), 1.0
+        low = 0.0 if low >= 0.0 else -1.0
+        high = 1.0
     return (low, high), bool((values == np.floor(values)).all())

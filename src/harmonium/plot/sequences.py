@@ -15,7 +15,8 @@ from ..errors import InputError, MissingDependencyError, count_of
 from .base import BLUE, GREY, ORANGE, SMALL, TEXT, label, new_figure
 
 SITES_IN_ROW = 100
-MOST_LOGOS, SITES_IN_LOGO = 10, 30
+MOST_LOGOS = 10
+SITES_IN_LOGO = 30
 FEW = 1e-9
 
 
@@ -46,9 +47,12 @@ def mutation_map(
         >>> [letter.get_text() for letter in figure.axes[0].get_yticklabels()]
         ['A', 'B']
     """
-    found, codes = np.asarray(scores, float), np.asarray(row, int)
+    found = np.asarray(scores, float)
+    codes = np.asarray(row, int)
     if letters[0] == "-":
-        found, codes, letters = found[:, 1:], codes - 1, letters[1:]
+        found = found[:, 1:]
+        codes = codes - 1
+        letters = letters[1:]
     sites = len(found)
     shown = list(range(1, sites + 1)) if numbers is None else list(numbers)
     blocks = -(-sites // SITES_IN_ROW)
@@ -58,7 +62,8 @@ def mutation_map(
     height = max(0.14, cell) * len(letters) + 0.5
     figure = new_figure(max(1.2 + cell * width, 5.0), 0.6 + height * blocks, title)
     norm = _two_sided(found)
-    image, step = None, 10 if width > 30 else 1
+    image = None
+    step = 10 if width > 30 else 1
     for block, axes in enumerate(np.ravel(figure.subplots(blocks, 1, squeeze=False))):
         part = slice(block * SITES_IN_ROW, (block + 1) * SITES_IN_ROW)
         image = axes.imshow(found[part].T, cmap="PuOr_r", norm=norm, aspect="auto")
@@ -102,7 +107,8 @@ def contact_map(
     n = len(found)
     i, j = np.triu_indices(n, apart + 1)
     order = np.argsort(-found[i, j])[:best]
-    i, j = i[order], j[order]
+    i = i[order]
+    j = j[order]
     figure = new_figure(6.4, 6.4)
     axes = figure.subplots()
     size = max(2.0, 3_000 / n**1.4)
@@ -116,7 +122,8 @@ def contact_map(
         known = np.asarray(distances, float)
         a, b = np.nonzero(np.tril(known <= contact, -apart - 1))
         axes.scatter(b + 1, a + 1, s=size, color="0.8", linewidths=0)
-        near, seen = known[i, j] <= contact, ~np.isnan(known[i, j])
+        near = known[i, j] <= contact
+        seen = ~np.isnan(known[i, j])
         for which, color in ((near & seen, BLUE), (~near & seen, ORANGE), (~seen, GREY)):
             axes.scatter(j[which] + 1, i[which] + 1, s=sizes[which], color=color, linewidths=0)
         share = near[seen].mean() if seen.any() else 0.0

@@ -13,7 +13,9 @@ from ..tables import Columns, Frame
 from ..tables.dependence import Information, classes_of, information
 from .base import BLUE, GREY, SMALL, TEXT, color_bar, label, new_figure
 
-MOST_PANELS, MOST_BARS, BINS = 30, 8, 24
+MOST_PANELS = 30
+MOST_BARS = 8
+BINS = 24
 MOST_COLUMNS = 60
 NOTABLE = 0.05  # share of missing cells from which it is told, as the model also speaks of those
 

@@ -26,5 +26,6 @@ def ask_run(run: str, question: str, chains: int, sweeps: int, seed: int) -> lis
     check_count("--chains", chains, least=FEWEST_CHAINS)
     check_count("--sweeps", sweeps, least=2)
     check_seed(seed)
-    rbm, columns = load(run), RunFolder(run).columns_of_table()
+    rbm = load(run)
+    columns = RunFolder(run).columns_of_table()
     return ask(rbm, columns, question, key=key_of(seed), chains=chains, sweeps=sweeps)

@@ -36,13 +36,19 @@ class Checkpointer:
         state: TrainState,
         say: Callable[[str], None],
     ):
-        self.folder, self.prepared, self.say = folder, prepared, say
+        self.folder = folder
+        self.prepared = prepared
+        self.say = say
         self.records = folder.metrics()
-        self.written, self.begins_anew, self.trouble = len(self.records), False, ""
-        self.rbm, self.state = prepared.model_of(state), state
+        self.written = len(self.records)
+        self.begins_anew = False
+        self.trouble = ""
+        self.rbm = prepared.model_of(state)
+        self.state = state
         self.models: Sequence[RBM] = ()
         self.fingerprint = prepared.fingerprint
-        self.began, self.saved = clock(), -math.inf
+        self.began = clock()
+        self.saved = -math.inf
         self.speed = Speed(int(state.updates))
 
     def convert(self, report: Report) -> None:
@@ -54,9 +60,11 @@ class Checkpointer:
     def __call__(self, report: Report) -> None:
         """Write metrics, and at most every 30 seconds a checkpoint."""
         if report.updates <= int(self.state.updates):  # begun anew, after it diverged
-            self.records, self.begins_anew = [], True
+            self.records = []
+            self.begins_anew = True
             self.speed.updates = 0
-        self.rbm, self.state = self.prepared.restored(report.rbm), report.state
+        self.rbm = self.prepared.restored(report.rbm)
+        self.state = report.state
         self.speed.count(report)
         self.records += [report.metrics] if report.metrics else []
         now = clock()  # all of several processes write, or none
@@ -75,7 +83,9 @@ class Checkpointer:
 
     def keep(self, result: Fit, models: Sequence[RBM] = ()) -> None:
         """Save a run that finished or diverged; after divergence, the last finite model."""
-        self.rbm, self.state, self.models = result.rbm, result.state, models
+        self.rbm = result.rbm
+        self.state = result.state
+        self.models = models
         self.save()
 
     def save(self) -> None:
@@ -99,7 +109,8 @@ class Checkpointer:
 
     def _write_metrics(self) -> None:
         self._add_metrics()
-        self.written, self.begins_anew = len(self.records), False
+        self.written = len(self.records)
+        self.begins_anew = False
 
     @by_first
     def _add_metrics(self) -> None:
@@ -110,7 +121,8 @@ class Checkpointer:
             self.written = 0
         if self.begins_anew:
             self.folder.keep_metrics_until(0)
-            self.written, self.begins_anew = 0, False
+            self.written = 0
+            self.begins_anew = False
         if self.written < len(self.records):
             self.folder.add_metrics(self.records[self.written :])
             self.written = len(self.records)
@@ -143,12 +155,15 @@ class Speed:
     """Training rows per second, over all chunks but the first, which compiles."""
 
     def __init__(self, updates: int):
-        self.updates, self.rows, self.seconds = updates, 0.0, 0.0
+        self.updates = updates
+        self.rows = 0.0
+        self.seconds = 0.0
         self.first: float | None = None
 
     def count(self, report: Report) -> None:
         """Add a chunk of updates."""
-        made, self.updates = report.updates - self.updates, report.updates
+        made = report.updates - self.updates
+        self.updates = report.updates
         if self.first is None:
             self.first = report.samples_per_second
             return

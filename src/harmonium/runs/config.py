@@ -167,7 +167,8 @@ class RunConfig:
             check_number("--lr", self.lr, "a positive number", "0.1 is a good start", below=1e38)
         told = isinstance(self.kinds, dict) and isinstance(self.columns, str | None)
         if not told or not all(isinstance(x, str) for pair in self.kinds.items() for x in pair):
-            expected, found = "a file, and kinds by column", f"{self.columns!r}, {self.kinds!r}"
+            expected = "a file, and kinds by column"
+            found = f"{self.columns!r}, {self.kinds!r}"
             raise input_error("--columns", expected, found, "correct the run's config.json")
         object.__setattr__(self, "missing", list(self.text_format.missing))  # as JSON has it
         check_number("--identity", self.identity, "a fraction of sites", "give 0.8", below=1.01)

@@ -20,7 +20,8 @@ from .sequences import own_sequences
 from .writing import frame_of, write_table
 
 SUFFIXES = (".csv", ".tsv", ".png")
-SHOWN, AROUND = 10, 24
+SHOWN = 10
+AROUND = 24
 
 
 def contacts(
@@ -51,18 +52,21 @@ def contacts(
         check_target(f"--out {out}", out, SUFFIXES, overwrite)
     check_number("--near", near, "a positive number of Å", "give 8", below=1e9)
     check_count("--apart", apart, least=0)
-    rbm, sites = load(run), RunFolder(run).sites_of_alignment()
+    rbm = load(run)
+    sites = RunFolder(run).sites_of_alignment()
     n = len(sites.columns)
     if n < apart + 2:
         found = f"{n} sites"
         raise input_error(run, f"pairs more than {apart} sites apart", found, "lower --apart")
     known = None if structure is None else distances_of(structure, sites)
-    around, progress = typical_sequences(run, sites), display.timer("couplings")
+    around = typical_sequences(run, sites)
+    progress = display.timer("couplings")
     found = effective_couplings(rbm, around=around, progress=progress)
     scores = contact_scores(found, without=0)
     i, j = np.triu_indices(n, apart + 1)
     order = np.argsort(-scores[i, j])
-    i, j = i[order], j[order]
+    i = i[order]
+    j = j[order]
     columns = np.array(sites.columns) + 1
     pairs: dict[str, np.ndarray] = {"column_1": columns[i], "column_2": columns[j]}
     pairs["score"] = np.round(scores[i, j], 5)
@@ -85,7 +89,8 @@ def _precision(known: np.ndarray | None, i: np.ndarray, j: np.ndarray, near: flo
     """Return how many of the best L, 2L and 5L pairs of known distance are contacts."""
     if known is None:
         return {}
-    n, found = len(known), known[i, j]
+    n = len(known)
+    found = known[i, j]
     hits = found[~np.isnan(found)] <= near
     if not hits.size:
         return {"precision": {}, "near": near, "share_of_contacts": None}

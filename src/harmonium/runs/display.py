@@ -61,7 +61,8 @@ class _PatientFile:
     """
 
     def __init__(self, console: Console, stream: Any):
-        self._console, self._stream = console, stream
+        self._console = console
+        self._stream = stream
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -105,10 +106,12 @@ def describe_metrics(metrics: dict[str, Any]) -> str:
     """
     parts = []
     if "log_likelihood" in metrics:
-        low, high = metrics["log_likelihood_low"], metrics["log_likelihood_high"]
+        low = metrics["log_likelihood_low"]
+        high = metrics["log_likelihood_high"]
         value = f"log-likelihood {nats(metrics['log_likelihood'])}"
         interval = f" [{nats(low)}, {nats(high)}]" if high > low else ""
-        at, now = metrics.get("measured_at"), metrics.get("epoch")
+        at = metrics.get("measured_at")
+        now = metrics.get("epoch")
         parts.append(value + interval + ("" if at in (None, now) else f" (epoch {at:.0f})"))
     if "free_energy_gap" in metrics:
         parts.append(f"free-energy gap {nats(metrics['free_energy_gap'], sign='+')}")
@@ -190,13 +193,16 @@ class Display:
         done, as soon as they are precise.
         """
         began = shown = common_clock()
-        end, done, attempt = began + at_most, 0.0, 1
+        end = began + at_most
+        done = 0.0
+        attempt = 1
 
         def progress(part: float) -> None:
             nonlocal began, shown, done, attempt
             now = common_clock()
             if part < done:
-                began, attempt = now, attempt + 1
+                began = now
+                attempt = attempt + 1
             done = part
             if now - shown > SECONDS_BETWEEN_LINES and 0.0 < part < 1.0 and now > began:
                 shown = now

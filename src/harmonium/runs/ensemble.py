@@ -36,7 +36,8 @@ def learn_together(
         stops = [callback(of_run) is True for callback in callbacks]
         return any(stops)
 
-    plan, keep = prepared.plan, str(prepared.config.keep)
+    plan = prepared.plan
+    keep = str(prepared.config.keep)
     states = [
         continued(each, one.rbm, plan, key=one.key)
         for each, one in zip(prepared.separate(state), prepared.models, strict=True)

@@ -56,7 +56,8 @@ def fill(
     if draws is not None:
         check_count("--draws", draws)
     check_target(f"--out {out}", out, SUFFIXES, overwrite)
-    rbm, columns = load(run), RunFolder(run).columns_of_table()
+    rbm = load(run)
+    columns = RunFolder(run).columns_of_table()
     text_format = text_format_for(table, run, text or {})
     frame = read_frame(table, columns, text_format)
     codes = columns.encode(frame, table)
@@ -106,7 +107,8 @@ def _summary(
     That is the mean probability of the most probable state or, for real numbers, the standard
     deviation of the draws in the column's own unit.
     """
-    raw, lines = {column.name: column for column in columns.split(frame).columns}, []
+    raw = {column.name: column for column in columns.split(frame).columns}
+    lines = []
     probabilities = columns.probabilities(means)
     for place, column in enumerate(columns.modelled):
         missing = raw[column.name].is_missing

@@ -17,7 +17,8 @@ from .folder import RunFolder
 from .options import check_count, check_target
 from .sequences import own_sequences
 
-SEQUENCES, LETTERS = 3, 6
+SEQUENCES = 3
+LETTERS = 6
 
 
 def motifs(run: str, units: int, out: str | None, overwrite: bool) -> dict[str, Any]:
@@ -35,7 +36,8 @@ def motifs(run: str, units: int, out: str | None, overwrite: bool) -> dict[str, 
     check_count("--units", units)
     if out is not None:
         check_target(f"--out {out}", out, (".png",), overwrite)
-    rbm, sites = load(run), RunFolder(run).sites_of_alignment()
+    rbm = load(run)
+    sites = RunFolder(run).sites_of_alignment()
     plain = zero_sum(rbm)
     w = np.asarray(plain.dense_weights).reshape(len(sites.columns), sites.states, -1)
     order = np.argsort(-np.sqrt((w**2).sum((0, 1))))[: min(units, w.shape[2])]

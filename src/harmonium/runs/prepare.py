@@ -37,7 +37,9 @@ from .config import USUAL, RunConfig
 from .options import LARGEST_COUNT, ROWS_TO_START_FROM
 from .rows import Rows, fingerprint, hashes, rows_of_run
 
-FEWEST_HIDDEN, MOST_HIDDEN, ROWS_PER_HIDDEN_UNIT = 64, 500, 100
+FEWEST_HIDDEN = 64
+MOST_HIDDEN = 500
+ROWS_PER_HIDDEN_UNIT = 100
 T = TypeVar("T", Dataset, Stream)
 
 

@@ -35,15 +35,18 @@ def scan(run: str, sequence: str | None, out: str | None, overwrite: bool) -> di
     """
     if out is not None:
         check_target(f"--out {out}", out, SUFFIXES, overwrite)
-    rbm, sites = load(run), RunFolder(run).sites_of_alignment()
+    rbm = load(run)
+    sites = RunFolder(run).sites_of_alignment()
     raw, row, codes = reference(run, sites, sequence)
-    scores, letters = single_changes(rbm, codes), sites.alphabet.letters
+    scores = single_changes(rbm, codes)
+    letters = sites.alphabet.letters
     columns = np.array(sites.columns) + 1
     every, numbered = raw.numbers(row)
     numbers = every[list(sites.columns)]
     site, to = np.nonzero(np.ones_like(scores, bool))
     is_change = (to != codes[site]) & (to != 0) & (codes[site] != 0)
-    site, to = site[is_change], to[is_change]
+    site = site[is_change]
+    to = to[is_change]
     before = np.array(list(letters), object)[codes[site]]
     after = np.array(list(letters), object)[to]
     values = scores[site, to]

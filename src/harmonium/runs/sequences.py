@@ -100,9 +100,12 @@ def score_sequences(
         InputError: a file that cannot be read or written, or sequences that do not fit the run.
     """
     check_scoring(out, seconds, seed, overwrite)
-    rbm, folder = load(run), RunFolder(run)
-    sites, raw = folder.sites_of_alignment(), read_sequences(source)
-    codes, key = sites.encode(raw, source), key_of(seed)
+    rbm = load(run)
+    folder = RunFolder(run)
+    sites = folder.sites_of_alignment()
+    raw = read_sequences(source)
+    codes = sites.encode(raw, source)
+    key = key_of(seed)
     rows = Dataset(codes, name=source)
     whole = scored_by_run(folder, rbm, rows, seconds, key=key)
     log_p = -free_energies(rbm, codes).astype(float) - whole.log_z.value
@@ -147,7 +150,8 @@ def reference(run: str, sites: Sites, told: str | None) -> tuple[RawAlignment, i
     """
     is_file = told is not None and is_alignment(file_and_family(told)[0])
     source = told if told is not None and is_file else RunFolder(run).config().origin
-    raw, row = read_sequences(source), 0
+    raw = read_sequences(source)
+    row = 0
     if told is not None and not is_file:
         places = [k for k, name in enumerate(raw.names) if told in (name, name.split("/")[0])]
         if len(places) != 1:

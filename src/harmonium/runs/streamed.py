@@ -96,7 +96,8 @@ def parts_of_stream(
     fraction = USUAL_FRACTION if config.validation == "auto" else float(config.validation)
     count = round(fraction * len(stream))
     count = min(count, MOST_HELD_OUT) if config.validation == "auto" else count
-    parts, notes = {}, note_on_levels(table, config.binarize)
+    parts = {}
+    notes = note_on_levels(table, config.binarize)
     if count:
         everything = len(stream)
         stream, held = stream.split_off(count)

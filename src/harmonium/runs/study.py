@@ -31,8 +31,11 @@ SECONDS_UNTIL_STALE = 60  # without a heartbeat
 SECONDS_FOR_A_LOCK = 60  # of SQLite, which writes for one process at a time
 FEWEST_OTHERS = 5  # completed trials that have got as far, before one is pruned
 # Attributes of the study, and of trials, besides what Optuna keeps.
-SPEC, ROWS = "spec", "rows"
-RESULT, PROBLEM, SURPLUS = "result", "problem", "surplus"
+SPEC = "spec"
+ROWS = "rows"
+RESULT = "result"
+PROBLEM = "problem"
+SURPLUS = "surplus"
 
 
 class Study:

@@ -40,7 +40,9 @@ if TYPE_CHECKING:  # a server takes time to import, and few runs are watched
     from .watch import Watch
 
 SECONDS_TO_SCORE = (120.0, 600.0)
-DONE, DIVERGED, INTERRUPTED = "done", "diverged", "interrupted"
+DONE = "done"
+DIVERGED = "diverged"
+INTERRUPTED = "interrupted"
 
 
 class EndedEarly(Exception):  # noqa: N818  (it is no error)
@@ -53,7 +55,8 @@ class EndedEarly(Exception):  # noqa: N818  (it is no error)
 
     def __init__(self, status: str, message: str):
         super().__init__(status, message)
-        self.status, self.message = status, message
+        self.status = status
+        self.message = message
 
 
 def train(
@@ -154,7 +157,8 @@ def _no_checkpoints(folder: RunFolder) -> InputError:
 def _refuse_fewer_epochs(config: RunConfig, prepared: Prepared, updates: int) -> None:
     made = updates / config.updates_an_epoch(len(prepared.plan.rows))
     if config.epochs is not None and config.epochs < made:
-        found, advice = f"{config.epochs:,}", "give a larger number, or train anew"
+        found = f"{config.epochs:,}"
+        advice = "give a larger number, or train anew"
         raise input_error("--epochs", f"at least the {made:g} epochs made", found, advice)
 
 
@@ -272,7 +276,8 @@ def finish(
 
 def contents(checkpointer: Checkpointer, shown: Shown, summary: dict[str, Any]) -> dict[str, Any]:
     """Return the content of the report on a run as it stands."""
-    prepared, rbm = checkpointer.prepared, checkpointer.rbm
+    prepared = checkpointer.prepared
+    rbm = checkpointer.rbm
     given = (checkpointer.folder, prepared.config, prepared.rows)
     return content_of_run(*given, rbm, shown, summary)
 
@@ -306,7 +311,8 @@ def final_score(prepared: Prepared, rbm: RBM, display: Display, seconds: float) 
     name, rows = prepared.scored
     # The same key whatever the run's seed, so that all runs are scored on the same draws of grey
     # levels, and `harmonium evaluate` returns the same number.
-    key, progress = key_of(EVALUATION_SEED), display.timer("log Z", seconds)
+    key = key_of(EVALUATION_SEED)
+    progress = display.timer("log Z", seconds)
     try:
         given = {"key": key, "progress": progress, "seconds": seconds}
         score = finite_score(rbm, lambda: log_likelihood(rbm, rows, **given))

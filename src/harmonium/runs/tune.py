@@ -34,7 +34,8 @@ from .study import OPTUNA, PROBLEM, RESULT, Study, has_ended
 from .train import DIVERGED, DONE, INTERRUPTED, EndedEarly, resume, train
 from .tune_spec import SearchSpec, read_spec
 
-PRUNED, UNFINISHED = "pruned", "unfinished"
+PRUNED = "pruned"
+UNFINISHED = "unfinished"
 SCORE = "log_likelihood"
 SECONDS_TO_SCORE = 120.0  # where log Z of a run is not sure
 SECONDS_BETWEEN_LOOKS = 0.5

@@ -285,7 +285,8 @@ def _sampler(path: str, sampler: Any, search: dict[str, Searched]) -> str:
         expected = f"one of {', '.join(SAMPLERS)}"
         raise input_error(f"{path}: sampler", expected, repr(sampler), "choose one of them")
     if sampler == "grid" and ranges:
-        expected, found = "lists only, for a grid", f"a range of {ranges[0]}"
+        expected = "lists only, for a grid"
+        found = f"a range of {ranges[0]}"
         raise input_error(f"{path}: sampler", expected, found, "choose random or tpe")
     return sampler
 

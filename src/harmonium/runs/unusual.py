@@ -54,16 +54,19 @@ def score(
         InputError: a file that cannot be read or written, or a table that does not fit the run.
     """
     check_scoring(out, seconds, seed, overwrite)
-    rbm, folder = load(run), RunFolder(run)
+    rbm = load(run)
+    folder = RunFolder(run)
     columns = folder.columns_of_table()
     frame = read_frame(table, columns, text_format_for(table, run, text or {}))
-    codes, key = columns.encode(frame, table), key_of(seed)
+    codes = columns.encode(frame, table)
+    key = key_of(seed)
     rows = Dataset(codes, log_density=columns.log_density(frame), name=table)
     progress = display.timer("log Z")
     whole = scored_by_run(folder, rbm, rows, seconds, key=key, progress=progress)
     energies = free_energies(rbm, codes, key=jax.random.fold_in(key, 1))
     log_p = columns.log_density(frame) - energies - whole.log_z.value
-    key, progress = jax.random.fold_in(key, 2), display.timer("cells given the others")
+    key = jax.random.fold_in(key, 2)
+    progress = display.timer("cells given the others")
     reasons = _reasons(
         rbm, columns, frame, cell_scores(rbm, columns, codes, key=key, progress=progress)
     )

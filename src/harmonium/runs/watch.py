@@ -86,11 +86,14 @@ class Watch:
             name = f"[{name.replace('%', '%25')}]"
         self.url = f"http://{name}:{self.server.server_port}/{token}/"
         self.door: Path | None = None
-        self.lock, self.goodbye = threading.Lock(), threading.Event()
+        self.lock = threading.Lock()
+        self.goodbye = threading.Event()
         self.content: dict[str, Any] = {}
         self.records: list[dict[str, Any]] = []
         self.progress = {"epoch": 0.0, "epochs": None, "left": None, "stage": "compiling"}
-        self.updates, self.version, self.model_at = 0, 0, 0.0
+        self.updates = 0
+        self.version = 0
+        self.model_at = 0.0
         self.model: dict[str, Any] | None = None
         self.report: dict[str, Any] | None = None
         self.asked = -np.inf
@@ -165,7 +168,8 @@ class Watch:
             if report.metrics:
                 self.records = [*self.records, jsonable(report.metrics)]
             if model is not None:
-                self.model, self.version = model, self.version + 1
+                self.model = model
+                self.version = self.version + 1
             left = float(report.seconds_left)
             self.progress = {
                 "epoch": float(report.epoch),
@@ -215,7 +219,8 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, address: tuple[str, int], token: str, watch: Watch):
-        self.token, self.watch = token, watch
+        self.token = token
+        self.watch = watch
         if ":" in address[0]:
             self.address_family = socket.AF_INET6
         super().__init__(address, _Handler)
@@ -299,7 +304,8 @@ def _parts(address: str) -> tuple[str, int]:
         or address.endswith("]")
         or (address.count(":") > 1 and not address.startswith("["))
     ):
-        host, port = address, "0"
+        host = address
+        port = "0"
     if not port.isascii() or not port.isdigit() or int(port) > 65_535:
         expected = "ADDRESS or ADDRESS:PORT, the port at most 65535"
         raise input_error(f"--watch-on {address}", expected, repr(port), "write 127.0.0.1:8000")

@@ -14,7 +14,9 @@ from scipy.stats import ttest_ind
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SCRIPT = EXAMPLES / "from_scratch_tensorflow.py"
 LEVEL = 1e-4  # two-sided, of Welch's t
-SEEDS, RATE, HIDDEN = range(6), 0.05, 8
+SEEDS = range(6)
+RATE = 0.05
+HIDDEN = 8
 PLAN = {"k": 1, "epochs": 10, "batch": 20}
 
 
@@ -78,7 +80,8 @@ def test_its_gradient_is_that_of_the_formula(plain, example):
     v, v_model = (rng.integers(0, 2, (n, 12)).astype(np.float32) for n in (17, 30))
     model = [tf.Variable(values) for values in (W, a, b)]
     found = example.gradient_of_gap(tf.constant(v), tf.constant(v_model), model)
-    mean_h, mean_h_model = plain.sigmoid(v @ W + b), plain.sigmoid(v_model @ W + b)
+    mean_h = plain.sigmoid(v @ W + b)
+    mean_h_model = plain.sigmoid(v_model @ W + b)
     uphill = [
         v.T @ mean_h / len(v) - v_model.T @ mean_h_model / len(v_model),
         v.mean(axis=0) - v_model.mean(axis=0),

@@ -41,11 +41,14 @@ class Spoil(keras.callbacks.Callback):
 def test_the_model_that_held_out_rows_like_best_is_restored(given, capsys):
     rbm = new(method="cd" if given == "cd" else "pcd")
     if given == "split":
-        rows, held = np.concatenate([NOISE, OTHERS]), {"validation_split": 0.4}
+        rows = np.concatenate([NOISE, OTHERS])
+        held = {"validation_split": 0.4}
     else:
-        rows, held = NOISE, {"validation_data": (OTHERS,)}
+        rows = NOISE
+        held = {"validation_data": (OTHERS,)}
     if given == "grey":
-        rows, others = 0.2 + 0.7 * NOISE, 0.2 + 0.7 * OTHERS
+        rows = 0.2 + 0.7 * NOISE
+        others = 0.2 + 0.7 * OTHERS
         held = {"validation_data": (others,)}
     history = rbm.fit(rows, verbose=0, callbacks=[Spoil()], **held)
     shown = history.history["val_log_likelihood"]
@@ -70,7 +73,8 @@ def test_the_penalty_follows_the_gap_and_ends_with_the_run(capsys, monkeypatch):
     # All columns are equal; in the held-out rows, with the same means, neighbours are opposites.
     # Half the rows are up: both kinds of rows are equally probable, so that the gap is certain.
     column = np.tile([[0.0], [1.0]], (200, 1)).astype(np.float32)
-    equal, opposite = np.tile(column, 10), np.tile(np.hstack([column, 1 - column]), 5)
+    equal = np.tile(column, 10)
+    opposite = np.tile(np.hstack([column, 1 - column]), 5)
     rbm = new(equal)
     rbm.optimizer.learning_rate = 0.1  # slow enough for the gap to grow, whatever the seed
     history = rbm.fit(equal, validation_data=(opposite,), batch_size=200, verbose=2)

@@ -70,7 +70,8 @@ def test_config_and_weights_make_the_same_model(visible, as_numpy):
 
 
 def test_weights_alone_can_be_saved(rows, small, tmp_path, as_numpy):
-    rbm, other = small(), small(seed=9)
+    rbm = small()
+    other = small(seed=9)
     rbm.fit(rows, verbose=0)
     rbm.save_weights(tmp_path / "some.weights.h5")
     other.load_weights(tmp_path / "some.weights.h5")

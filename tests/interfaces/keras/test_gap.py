@@ -92,7 +92,8 @@ def test_a_regulariser_pulls_on_the_weights_alone(rows):
 
 
 def test_evaluation_leaves_chains_seeds_and_training_alone(small, rows, as_numpy):
-    looked, other = small(), small()
+    looked = small()
+    other = small()
     looked.evaluate(rows, verbose=0)
     looked.sample(3, sweeps=2)
     np.testing.assert_array_equal(as_numpy(looked.chains), as_numpy(other.chains))

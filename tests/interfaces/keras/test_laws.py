@@ -24,7 +24,8 @@ def p_value(core, x, layer):
     p = np.asarray(jax.nn.softmax(-turned.free_energy(states)), float)
     counts = np.asarray((jnp.asarray(x)[:, None] == states[None]).all(-1).sum(0), float)
     assert counts.sum() == len(x), "states outside the layer's domain"
-    p, rare = p / p.sum(), len(x) * p / p.sum() < 10
+    p = p / p.sum()
+    rare = len(x) * p < 10
     observed = np.append(counts[~rare], counts[rare].sum())
     expected = len(x) * np.append(p[~rare], p[rare].sum())
     return stats.chisquare(observed[expected > 0], expected[expected > 0]).pvalue
@@ -72,7 +73,10 @@ def test_the_law_detects_another_model(make_rows, as_numpy):
 def test_learning_reaches_the_cores_likelihood():
     """Exact log-likelihoods of runs with the same recipe, five seeds each: Welch's t."""
     rows = (load_digits().data[:1750] > 7.5).astype(np.float32)
-    epochs, batch, rate, chains = 5, 50, 0.1, 100
+    epochs = 5
+    batch = 50
+    rate = 0.1
+    chains = 100
 
     def start(seed):
         key = jax.random.key(seed)

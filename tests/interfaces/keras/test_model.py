@@ -85,7 +85,8 @@ def test_the_same_seed_gives_the_same_run(rows, small, as_numpy):
 
 @pytest.mark.parametrize("dtype", ["uint8", "bool", "float64", "int32"])
 def test_rows_of_any_type(rows, small, dtype, as_numpy):
-    rbm, plain = small(), small()
+    rbm = small()
+    plain = small()
     logs = rbm.train_on_batch(rows.astype(dtype), return_dict=True)
     expected = plain.train_on_batch(rows, return_dict=True)
     for name, value in expected.items():
@@ -192,7 +193,8 @@ def test_adapt_starts_as_the_core_does(rows, as_numpy):
     rbm = hk.RBM(4, seed=0)
     rbm.adapt(iter([rows[:15], (rows[15:], rows[15:])]))
     kernel = as_numpy(rbm.kernel)
-    visible, hidden = hm.Bernoulli(6).fit_moments(jnp.asarray(rows)), hm.Bernoulli(4)
+    visible = hm.Bernoulli(6).fit_moments(jnp.asarray(rows))
+    hidden = hm.Bernoulli(4)
     means = visible.mean(visible.zero_inputs), hidden.mean(hidden.zero_inputs)
     np.testing.assert_allclose(
         as_numpy(rbm.visible.bias), visible.shift(-kernel @ means[1]).bias, atol=1e-5

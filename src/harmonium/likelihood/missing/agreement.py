@@ -81,11 +81,13 @@ def bennett_ratios(
     m = np.log(len(reverse) / len(forward))
     reach = 50.0 + np.maximum(np.ptp(forward, axis=0), np.ptp(reverse, axis=0))
     ends = np.stack([log_mean_exp(forward, axis=0), -log_mean_exp(reverse, axis=0)])
-    low, high = ends.min(0) - reach, ends.max(0) + reach
+    low = ends.min(0) - reach
+    high = ends.max(0) + reach
     for _ in range(HALVINGS):
         r = 0.5 * (low + high)
         excess = _log_total(forward - r + m) - _log_total(reverse + r - m)
-        low, high = np.where(excess > 0, r, low), np.where(excess > 0, high, r)
+        low = np.where(excess > 0, r, low)
+        high = np.where(excess > 0, high, r)
     return 0.5 * (low + high)
 
 
@@ -103,12 +105,15 @@ def estimates(runs: RowRuns) -> RowEstimates:
     chains, and no reverse run so much that forward chains would not even reach the whole mass from
     there. Otherwise its interval is `_wide_interval`.
     """
-    forward, reverse = runs.forward, runs.reverse
+    forward = runs.forward
+    reverse = runs.reverse
     value = bennett_ratios(forward, reverse)
-    lower, upper = log_mean_exp(forward, axis=0), -log_mean_exp(reverse, axis=0)
+    lower = log_mean_exp(forward, axis=0)
+    upper = -log_mean_exp(reverse, axis=0)
     half = DEVIATIONS * _stderr(runs, value)
     sizes = [effective_size(np.exp(w - w.max(0)).T) for w in (forward, reverse)]
-    ess, known = np.minimum(*sizes), _known(len(forward))
+    ess = np.minimum(*sizes)
+    known = _known(len(forward))
     costs = -value - reverse
     hardly_seen = (costs > known).mean(0)
     usual = np.maximum(known, costs.max(0))
@@ -124,7 +129,8 @@ def estimates(runs: RowRuns) -> RowEstimates:
         & (ess >= FEWEST_CHAINS)
         & ~beyond
     )
-    low, high = value - half, value + half
+    low = value - half
+    high = value + half
     for row in np.flatnonzero(~converged):
         own = RowRuns(*(each[:, row] for each in runs))
         low[row], high[row] = _wide_interval(own, float(value[row]), float(half[row]))
@@ -144,9 +150,11 @@ def _stderr(runs: RowRuns, value: Float[np.ndarray, " n"]) -> Float[np.ndarray, 
     influence on r is (f − Σ_children g) / Σ [f (1 − f) + g (1 − g)]. The result is not below what
     independent runs would have.
     """
-    n, reverse = len(runs.forward), len(runs.reverse)
+    n = len(runs.forward)
+    reverse = len(runs.reverse)
     m = np.log(reverse / n)
-    f, g = sigmoid(runs.forward - value + m), sigmoid(runs.reverse + value - m)
+    f = sigmoid(runs.forward - value + m)
+    g = sigmoid(runs.reverse + value - m)
     family = f.copy()
     rows = np.broadcast_to(np.arange(f.shape[1]), g.shape)
     np.subtract.at(family, (runs.parents, rows), g)
@@ -164,7 +172,8 @@ def _wide_interval(runs: RowRuns, value: float, half: float) -> tuple[float, flo
     that costs c nats more lies in a region whose mass is at most e^c times the probability at which
     forward chains reach it. That is known from the number of those whose weight is as large.
     """
-    chains, known = len(runs.forward), _known(len(runs.forward))
+    chains = len(runs.forward)
+    known = _known(len(runs.forward))
     groups = np.array_split(runs.reverse, REVERSE_GROUPS)
     by_group = np.array([log_mean_exp(part) for part in groups])
     ends = [value - half, value + half]

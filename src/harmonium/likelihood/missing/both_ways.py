@@ -21,7 +21,9 @@ from .annealed import Ramp, log_z_uncoupled, moved, seen_of
 from .marginal import with_missing
 
 CHAINS = 64  # of a row, forward and in reverse
-DONATED, FALLING_SWEEPS = 8, 8  # starts of reverse runs of each of the three other kinds
+# starts of reverse runs of each of the three other kinds
+DONATED = 8
+FALLING_SWEEPS = 8
 OTHERS = 3 * DONATED  # of the reverse runs
 FIRST_STEPS = 32
 ROUNDS = (FIRST_STEPS, *(FIRST_STEPS * 2**k for k in range(6)))  # steps, up to 1,024
@@ -57,9 +59,12 @@ def energies_of_rows(
     """
     rows = np.asarray(rows)
     most = min(rows_at_once(CHAINS * rbm.widest), 1 << max(4, (len(rows) - 1).bit_length()))
-    began, pace = clock(), np.inf
-    found, left = None, np.arange(len(rows))
-    whole, lost = np.zeros(len(rows)), np.full((2, len(rows)), np.inf)
+    began = clock()
+    pace = np.inf
+    found = None
+    left = np.arange(len(rows))
+    whole = np.zeros(len(rows))
+    lost = np.full((2, len(rows)), np.inf)
     for number, steps in enumerate(ROUNDS):
         size = _few_sizes(len(left), most)
         if number == 1:
@@ -120,7 +125,8 @@ def _annealed(
     """Anneal some of the rows both ways with so many steps, and return their estimates."""
     key_up, key_down, key_start, key_other, key_host = jax.random.split(key, 5)
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key_host)).ravel())
-    own, path = from_numpy(rows[which]), from_numpy(whole.astype(rbm.visible.dtype))
+    own = from_numpy(rows[which])
+    path = from_numpy(whole.astype(rbm.visible.dtype))
     donated = from_numpy(_donated(rbm, rows, which, rng))
     begun = _begun(rbm, own, donated, path, key=key_start)
     short = Ramp(0, 1, FIRST_STEPS, 1.0 - path)
@@ -176,7 +182,8 @@ def _begun(rbm: RBM, rows: Array, donated: Array, whole: Array, *, key: PRNGKeyA
     neutral layer, and a few sweeps follow in which no unit is held. Then the missing units follow
     the hidden ones.
     """
-    visible, hidden = rbm.visible, rbm.hidden
+    visible = rbm.visible
+    hidden = rbm.hidden
     key_rest, key_h, key_v = jax.random.split(key, 3)
     seen = seen_of(rbm, with_missing(visible, rows))
     held = seen_of(rbm, with_missing(visible, donated))
@@ -223,5 +230,6 @@ def _some_steps(
 ) -> tuple[Array, Array]:
     seen = seen_of(rbm, with_missing(rbm.visible, rows))
     nothing = jnp.zeros(x.shape[:2], x.dtype)
-    ramp, between = Ramp(numbers[0], numbers[1], numbers[2], whole), (places[0], places[1])
+    ramp = Ramp(numbers[0], numbers[1], numbers[2], whole)
+    between = (places[0], places[1])
     return moved(rbm, seen, ramp, between, x, nothing, key=key)

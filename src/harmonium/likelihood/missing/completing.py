@@ -20,7 +20,9 @@ from .marginal import Limits, given_seen, sums_for, way_to_sum, with_missing
 
 FEWEST_CHAINS = 32  # of a population
 ANNEALED = 3  # one of so many sweeps is an annealing step, which costs twice as much
-WORK, MOST_WORK = 2**29, 2**32  # numbers drawn beyond the first ones: about 4 s, and 30 s
+# numbers drawn beyond the first ones: about 4 s, and 30 s
+WORK = 2**29
+MOST_WORK = 2**32
 PRODUCT = 500  # multiplications that take as long as drawing a number
 ROUNDS = 6  # of which each has twice the steps of the one before
 
@@ -104,7 +106,8 @@ def _summed(
 ) -> Completions:
     """Return exact means and draws, for some rows at a time."""
     _, terms = way_to_sum(rbm, missing, limits)
-    size, found = rows_at_once(max(terms, (draws + 1) * rbm.widest)), []
+    size = rows_at_once(max(terms, (draws + 1) * rbm.widest))
+    found = []
     for part, first in enumerate(range(0, len(rows), size)):
         some = rows[first : first + size]
         filled = np.resize(some, (min(size, few_sizes(len(some))), rows.shape[1]))
@@ -126,7 +129,8 @@ def _annealed(
     columns = rbm.visible.size
     mean, variance, stderr = (np.zeros((len(rows), columns), np.float32) for _ in range(3))
     drawn = np.zeros((len(rows), draws, columns), np.float32)
-    effective, mixed = np.zeros(len(rows)), np.zeros(len(rows), bool)
+    effective = np.zeros(len(rows))
+    mixed = np.zeros(len(rows), bool)
     of_a_sweep = chains * (columns + rbm.hidden.size + columns * rbm.hidden.size // PRODUCT)
     left = min(MOST_WORK, max(WORK, 3 * len(rows) * sweeps * of_a_sweep))
     made = longest = sweeps
@@ -142,9 +146,14 @@ def _annealed(
         if turn:  # populations of two rounds are independent, so they should agree
             apart = np.where(found.mixed[:, None], 0.0, found.mean - mean[which])
             error = np.sqrt(error**2 + apart**2)
-        mean[which], variance[which], stderr[which] = found.mean, found.variance, error
-        drawn[which], effective[which], mixed[which] = states, found.families, found.mixed
-        longest, made = made, 2 * made
+        mean[which] = found.mean
+        variance[which] = found.variance
+        stderr[which] = error
+        drawn[which] = states
+        effective[which] = found.families
+        mixed[which] = found.mixed
+        longest = made
+        made = 2 * made
     method = f"{chains} chains of {'up to ' * (longest > sweeps)}{longest:,} sweeps"
     return Completions(mean, variance, stderr, drawn, effective, mixed, method)
 
@@ -156,7 +165,8 @@ def _populations(
     size = rows_at_once(chains * (rbm.visible.size + rbm.hidden.size))
     steps = max(1, sweeps // ANNEALED)
     number = jnp.asarray(steps), jnp.asarray(max(2, sweeps - steps))
-    found, draws_of = [], []
+    found = []
+    draws_of = []
     for part, first in enumerate(range(0, len(rows), size)):
         some = rows[first : first + size]
         filled = np.resize(some, (min(size, few_sizes(len(some))), rows.shape[1]))

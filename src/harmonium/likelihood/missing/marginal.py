@@ -102,7 +102,8 @@ def completed(
 ) -> Float[Array, "n visible"]:
     """Draw the missing units by this many Gibbs sweeps, with the seen units held fixed."""
     key_start, key_sweep = jax.random.split(key)
-    model, gibbs = given_seen(rbm, v), Gibbs(sweeps)
+    model = given_seen(rbm, v)
+    gibbs = Gibbs(sweeps)
     chains = gibbs.init_independent(model, v.shape[0], key=key_start)
     chains, _ = gibbs.step(model, chains, key=key_sweep)
     return chains.v
@@ -130,7 +131,8 @@ def way_to_sum(rbm: RBM, missing: int, most: Limits) -> tuple[str | None, int]:
 
     A completion needs a product with W, so it costs as much as one hidden state per hidden unit.
     """
-    hidden, completions = rbm.hidden.n_states, math.inf
+    hidden = rbm.hidden.n_states
+    completions = math.inf
     if rbm.visible.n_states is not None:
         completions = min(_most_states(rbm.visible), 2**16) ** min(missing, 60)
     can_hidden = hidden is not None and hidden <= most.hidden
@@ -174,7 +176,8 @@ def hidden_terms(
     """Return log p(v_seen, h) + log Z of some hidden states, and the states."""
     visible = rbm.visible
     h = joint_states(rbm.hidden, indices.astype(jnp.uint32))
-    inputs, missing = rbm.inputs_to_v(h), missing_units(visible, v)
+    inputs = rbm.inputs_to_v(h)
+    missing = missing_units(visible, v)
     any_value = jax.lax.stop_gradient(visible.mean(visible.zero_inputs))
     values = jnp.where(jnp.isnan(v), any_value, v)
     if not has_independent_units(visible):
@@ -266,6 +269,7 @@ def _completions(
     proposals = jnp.asarray(table)[places[:, None, :], choices]  # row, term, missing unit
     rows = jnp.arange(v.shape[0])[:, None, None]
     terms = jnp.arange(len(choices))[None, :, None, None]
-    where, change = jnp.asarray(columns)[proposals], changes[rows, proposals]
+    where = jnp.asarray(columns)[proposals]
+    change = changes[rows, proposals]
     every = jnp.broadcast_to(start[:, None], (v.shape[0], len(choices), v.shape[1]))
     return every.at[rows[..., None], terms, where].add(change), (proposals >= 0).all(-1)

@@ -53,7 +53,8 @@ class RowEnergies(NamedTuple):
         doubtful = share - sure
         common = abs(float(sure @ self.gap)) / 2.0
         within = float(np.sqrt(np.sum((sure * self.half_width) ** 2))) + common
-        below, above = self.value - self.low, self.high - self.value
+        below = self.value - self.low
+        above = self.high - self.value
         return within + float(doubtful @ below), within + float(doubtful @ above)
 
     def is_mean_known(self, share: Float[np.ndarray, " n"]) -> bool:
@@ -114,7 +115,8 @@ def energies_of_seen(
     found.value[annealed] = -log_z.value
     found.half_width[annealed] = log_z.half_width
     found.gap[annealed] = log_z.gap
-    found.low[annealed], found.high[annealed] = -log_z.high, -log_z.low
+    found.low[annealed] = -log_z.high
+    found.high[annealed] = -log_z.low
     found.converged[annealed] = log_z.converged
     return found
 

@@ -40,7 +40,9 @@ from .schedule import (
 
 PILOT = (3, 6)  # steps per segment: to find the spacing, then to choose among the bases
 AIM = 0.3  # nats lost forward and in reverse together, at which a schedule aims
-FEWEST_STEPS, MOST_STEPS = 4, 2**20  # per segment
+# per segment
+FEWEST_STEPS = 4
+MOST_STEPS = 2**20
 ENOUGH_GROUPS = 8  # of forward chains; with fewer, an interval is hardly ever narrow
 WHOLE_ROUND = 2.6  # time of a round over that of its forward runs: burn-in, reverse runs, starts
 FEWEST_CHAINS = 32  # of a model so large that more would not end in time
@@ -76,13 +78,19 @@ class Search:
         seconds: float,
         key: PRNGKeyArray,
     ):
-        self.rbm, self.key, self.keys_used = rbm, key, 0
-        self.chains, self.steps, self.burn_in = chains, steps, burn_in
-        self.tolerance, self.seconds = tolerance, seconds
+        self.rbm = rbm
+        self.key = key
+        self.keys_used = 0
+        self.chains = chains
+        self.steps = steps
+        self.burn_in = burn_in
+        self.tolerance = tolerance
+        self.seconds = seconds
         self.groups = 1
         self.looks = 0
         self.rows = [] if starts is None else [ReferenceStates.of_rows(np.asarray(starts))]
-        self.progress, self.done = progress, 0.0
+        self.progress = progress
+        self.done = 0.0
         self.began = clock()
         self.pace = 0.0  # seconds for one step in each segment, forward and in reverse
         self.segments = min(SEGMENTS, steps or SEGMENTS)
@@ -208,7 +216,8 @@ class Search:
                 self.pace = WHOLE_ROUND * (clock() - started) / steps
                 more = self._more_steps(steps)
                 if self.groups < ENOUGH_GROUPS and more > steps:  # it would hardly converge
-                    schedule, steps = schedule.respaced(gains), more
+                    schedule = schedule.respaced(gains)
+                    steps = more
                     continue
             self._report(self.done + 0.4 * (1 - self.done))
             runs, back = self._round(schedule, final, steps)
@@ -220,7 +229,8 @@ class Search:
                 break
             more = self._more_steps(steps)
             if self._needs_more_steps(kept[-1], found.value) and more > steps:
-                kept, steps = [], more
+                kept = []
+                steps = more
                 schedule = schedule.respaced(gains, back[::-1, : len(runs.reverse)])
             elif self._left() < self.pace * steps:  # otherwise the next round adds more chains
                 late = f" The time limit of {self.seconds:g} s was reached; raise `seconds`."
@@ -325,7 +335,8 @@ class Search:
         joined = AnnealingRuns.joined(kept)
         if not (np.isfinite(joined.forward).all() and np.isfinite(joined.reverse).all()):
             raise NotFiniteError("log Z: annealing weights are not finite; the model diverged.")
-        groups, tolerance = self.groups * len(kept), self.tolerance
+        groups = self.groups * len(kept)
+        tolerance = self.tolerance
         found = joined.sandwich(groups).at_level(level_of_look(self.looks + 1))
         others = [one.final.log_weights for one in self.others]
         against = contradictions(found, others)

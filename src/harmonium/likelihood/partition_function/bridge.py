@@ -25,7 +25,9 @@ from ..._base.statistics import (
 )
 from ...errors import InputError
 
-MOST_STEPS, CLOSE = 200, 1e-12  # of a search for a root
+# of a search for a root
+MOST_STEPS = 200
+CLOSE = 1e-12
 
 
 def bennett(
@@ -50,16 +52,19 @@ def bennett(
     log_shares = _normalised(log_shares, reverse)
     sides = (float(log_mean_exp(forward)), -float(log_mean_exp(reverse + log_shares)))
     reach = 50.0 + max(float(np.ptp(forward)), float(np.ptp(reverse)))
-    low, high = min(sides) - reach, max(sides) + reach
+    low = min(sides) - reach
+    high = max(sides) + reach
     r = sum(sides) / 2
     # Newton's method between bounds, on the difference of the logarithms of both sums: its slope
     # does not vanish, however far the forward and reverse estimates differ.
     for _ in range(MOST_STEPS):
         f, down = _total(forward - r + m)
         g, up = _total(reverse + r - m, log_shares)
-        excess, slope = f - g, down + up
+        excess = f - g
+        slope = down + up
         low, high = (r, high) if excess > 0 else (low, r)
-        before, r = r, r + excess / slope if slope > 0 else low
+        before = r
+        r = r + excess / slope if slope > 0 else low
         r = r if low < r < high else (low + high) / 2
         if abs(r - before) <= CLOSE * max(1.0, abs(r)):
             break
@@ -181,7 +186,8 @@ def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
     Source: Shirts & Chodera 2008.
     """
-    u, n = np.asarray(energies, np.float64), np.asarray(counts, np.float64)
+    u = np.asarray(energies, np.float64)
+    n = np.asarray(counts, np.float64)
     if u.ndim != 2 or n.shape != u.shape[:1] or n.sum() != u.shape[1] or (n < 0).any():
         raise InputError(
             f"energies: expected shape (models, states), and as counts one number of states for"
@@ -236,12 +242,16 @@ def ladder_log_z(up: np.ndarray, down: np.ndarray) -> Estimate:
     Source: Bennett 1976; Quenouille 1949; Tukey 1958.
     """
     columns = up.shape[-1]
-    whole, left = 0.0, np.zeros(columns)
+    whole = 0.0
+    left = np.zeros(columns)
     for k in range(up.shape[1]):
-        lower, upper = np.asarray(up[:, k], np.float64), np.asarray(down[:, k], np.float64)
+        lower = np.asarray(up[:, k], np.float64)
+        upper = np.asarray(down[:, k], np.float64)
         r = bennett(lower.ravel(), upper.ravel())
-        f, g = sigmoid(lower - r), sigmoid(upper + r)
-        pull, hold = (f - g).sum(0), (f * (1 - f) + g * (1 - g)).sum(0)
+        f = sigmoid(lower - r)
+        g = sigmoid(upper + r)
+        pull = (f - g).sum(0)
+        hold = (f * (1 - f) + g * (1 - g)).sum(0)
         whole += r
         left += r - pull / np.maximum(hold.sum() - hold, 1e-300)
     if columns < 2:

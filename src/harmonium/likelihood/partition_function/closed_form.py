@@ -61,7 +61,8 @@ class ClosedForm(AbstractLogZ):
         theta, gamma = (
             np.concatenate([np.asarray(p, np.float64) for p in q]) for q in (fields, precisions)
         )
-        n, matrix = rbm.visible.size, np.diag(gamma)
+        n = rbm.visible.size
+        matrix = np.diag(gamma)
         matrix[:n, n:] = -fetched(rbm.dense_weights).astype(np.float64)
         matrix[n:, :n] = matrix[:n, n:].T
         if not (np.isfinite(matrix).all() and np.isfinite(theta).all()):

@@ -117,7 +117,8 @@ def _rounding(side: RBM, sums: np.ndarray, value: float) -> tuple[float, float]:
     rows, _ = chunk_plan(side)
     rng = np.random.default_rng(0)
     chosen = np.bincount(resampled(np.exp(sums - value), DRAWS, rng.uniform()), minlength=len(sums))
-    states, changes = [], []
+    states = []
+    changes = []
     for chunk in np.flatnonzero(chosen):
         x, log_weights = _chunk(side, jnp.asarray(chunk, jnp.uint32), rows)
         energies = fetched(log_weights).astype(np.float64)

@@ -83,7 +83,8 @@ class ReferenceStates(NamedTuple):
         from_known = _distances(self.states, known).min(1)
         most_distant = np.argsort(-from_known, kind="stable")
         count = min(n, len(self.states)) // 2
-        far, rest = most_distant[:count], most_distant[count:]
+        far = most_distant[:count]
+        rest = most_distant[count:]
         weights = self.fractions[rest]
         if not weights.sum() > 0.0:
             weights = np.ones(len(rest))
@@ -114,7 +115,8 @@ def _distances(states: np.ndarray, known: np.ndarray) -> np.ndarray:
     both = np.concatenate([states, known]).astype(np.float32)
     spread = both.std(0)
     scaled = both / np.where(spread > 0, spread, 1.0)
-    x, y = scaled[: len(states)], scaled[len(states) :]
+    x = scaled[: len(states)]
+    y = scaled[len(states) :]
     return (x**2).sum(1)[:, None] + (y**2).sum(1) - 2.0 * x @ y.T
 
 

@@ -26,11 +26,15 @@ from .bridge import ladder_log_z, mbar
 from .schedule import base_from_moments
 
 FIRST_STEPS = 256
-ROUNDS, ACCEPTANCE = 5, 0.5  # of the pilot run
+# of the pilot run
+ROUNDS = 5
+ACCEPTANCE = 0.5
 FEWEST_CHAINS = 8
 LEAST_ACCEPTANCE = 0.1  # of any pair
 FEWEST_TRIPS = 5.0  # mean round trips per column of replicas in the counted part of a run
-LEVEL, CERTAIN = 1e-3, 1e-5  # p-values below which two estimates may differ, and do differ
+# p-values below which two estimates may differ, and do differ
+LEVEL = 1e-3
+CERTAIN = 1e-5
 ROUNDING = 1e-4  # nats, of free energies in float32
 
 
@@ -110,7 +114,8 @@ class Exchanged(AbstractLogZ):
             InputError: no key, or a ladder that begins with weights.
             NotFiniteError: free energies are not finite.
         """
-        seconds, deadline = self.seconds, clock() + self.seconds
+        seconds = self.seconds
+        deadline = clock() + self.seconds
         key_base, *keys = jax.random.split(key, 3)
         if self.sampler is not None:
             runs = [LadderRun.fresh(rbm, _based(rbm, self.sampler), self.chains, key=keys[0])]
@@ -120,13 +125,16 @@ class Exchanged(AbstractLogZ):
             for base, key_run in zip(bases, keys, strict=True):
                 runs.append(pilot(rbm, base, self.chains, ROUNDS, ACCEPTANCE, key=key_run))
                 progress(0.1 * len(runs))
-        steps, found, spent = FIRST_STEPS, None, 0.0
+        steps = FIRST_STEPS
+        found = None
+        spent = 0.0
         while found is None or (not found.converged and clock() + spent < deadline):
             started = clock()
             for run in runs:
                 run.until(steps)
             found = _concluded([_judged(run, self.tolerance) for run in runs])
-            steps, spent = 2 * steps, clock() - started
+            steps = 2 * steps
+            spent = clock() - started
             progress(float(np.clip(1.0 - (deadline - clock()) / seconds, 0.2, 1.0)))
         progress(1.0)
         if not found.converged:
@@ -171,7 +179,8 @@ def carried_log_z(
         >>> bool(abs(found.value - hm.log_z(fit.state.rbm).value) < 0.1)
         True
     """
-    sampler, steps = _based(rbm, sampler), positive_integer(steps, "steps")
+    sampler = _based(rbm, sampler)
+    steps = positive_integer(steps, "steps")
     expected = (len(sampler.times), rbm.visible.size)
     v = getattr(state, "v", jnp.zeros(()))
     if v.ndim != 3 or (v.shape[0], v.shape[2]) != expected:
@@ -218,7 +227,8 @@ def mbar_log_z(
             f"v: expected states of each of the {models} models, shape (models, n, visible);"
             f" got shape {v.shape}."
         )
-    states, path = v.reshape(-1, v.shape[-1]), sampler.path_to(rbm)
+    states = v.reshape(-1, v.shape[-1])
+    path = sampler.path_to(rbm)
     energies = in_parts(
         lambda some, _: _under_all(path, sampler.times, some).T, fetched(states), rbm.widest
     )
@@ -234,7 +244,8 @@ def _under_all(path: AbstractPath, times: Array, v: Array) -> Float[Array, "mode
 def _judged(run: LadderRun, tolerance: float, first: float = 0.5) -> _Ladder:
     """Estimate log Z from a run without its fraction `first`, with all warnings."""
     base = float(run.sampler.path_to(run.rbm).log_z_of_base)
-    gains, report = run.gains(first), run.report(first)
+    gains = run.gains(first)
+    report = run.report(first)
     middle = (1.0 + first) / 2
     whole, *halves = (
         _plus(ladder_log_z(*some), base)
@@ -267,7 +278,8 @@ def _concluded(ladders: Sequence[_Ladder]) -> LogZ:
     """Choose between ladders, and return the answer."""
     best = min(ladders, key=lambda one: one.report.barrier)
     largest = max(ladders, key=lambda one: one.estimate.value)
-    warnings, note = [], ""
+    warnings = []
+    note = ""
     p = _p_value(best.estimate, largest.estimate)
     if p < CERTAIN:
         note = f" The other ladder misses a part of Z: log Z = {best.estimate.value:.2f}."
@@ -278,7 +290,8 @@ def _concluded(ladders: Sequence[_Ladder]) -> LogZ:
     for one in ladders:
         of = "" if one is best else "on the other ladder "
         warnings += [of + why for why in one.warnings]
-    report, half = best.report, best.estimate.half_width
+    report = best.report
+    half = best.estimate.half_width
     every = [end for one in ladders for end in (*one.ends, one.estimate.value)]
     ends = every if warnings else [best.estimate.value]
     good = f"Replicas move along the ladder: {report}."

@@ -65,7 +65,8 @@ class AnnealingSchedule(NamedTuple):
         lengths = np.sqrt(shares)
         along = np.append(0.0, np.cumsum(lengths + 0.1 * lengths.mean() + 1e-12))
         times = np.interp(np.linspace(0.0, along[-1], len(self.times)), along, self.times)
-        times[0], times[-1] = 0.0, 1.0
+        times[0] = 0.0
+        times[-1] = 1.0
         return AnnealingSchedule(self.path, times)
 
     def last_step(self, rbm: RBM, v: Float[Array, "n visible"]) -> np.ndarray:
@@ -103,7 +104,8 @@ class AnnealingSchedule(NamedTuple):
             which the segments were run, shape (segments, n).
         """
         times = from_numpy((self.times[::-1] if reverse else self.times).astype(v.dtype))
-        last, at_once = len(times) - 1, max(1, STEPS_AT_ONCE // steps)
+        last = len(times) - 1
+        at_once = max(1, STEPS_AT_ONCE // steps)
         gains = []
         for first in range(0, last, at_once):
             end = min(first + at_once, last)
@@ -170,14 +172,16 @@ def resampled_states(
     """
     rng = np.random.default_rng(seed)
     states = np.concatenate([fetched(one.v) for one in final_states])
-    logs, places = [], []
+    logs = []
+    places = []
     for one in final_states:
         count = len(one.log_weights)
         logs.append(
             one.log_weights + np.log(effective_size(relative_weights(one.log_weights)) / count)
         )
         places.append(np.arange(count) * groups // count)
-    log_w, place = np.concatenate(logs), np.concatenate(places)
+    log_w = np.concatenate(logs)
+    place = np.concatenate(places)
     chosen = []
     log_shares = []
     for g, mine in enumerate(np.array_split(np.arange(n), groups)):

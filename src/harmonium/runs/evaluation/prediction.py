@@ -29,7 +29,9 @@ from .base import (
 from .target import Target
 
 WORK = 2**30  # rows × visible columns × hidden columns: about five seconds on two cores
-FEWEST_ROWS, MOST_ROWS_IN_TURN = 100, 4_000  # of which each unit is predicted in turn
+# of which each unit is predicted in turn
+FEWEST_ROWS = 100
+MOST_ROWS_IN_TURN = 4_000
 MOST_ROWS_OF_COLUMNS = 1_000
 STANDARD_ERRORS = 2.0  # beyond which a gap is reported as one
 

@@ -29,7 +29,8 @@ GROUPS: tuple[tuple[type[AbstractBlock], ...], ...] = (
     (SampleQuality,),
 )
 BLOCKS = tuple(block for group in GROUPS for block in group)
-DONE, INTERRUPTED = "done", "interrupted"
+DONE = "done"
+INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,7 +60,8 @@ def test_a_module_of_a_tutorial_is_read_with_its_free_energies():
 
 
 def test_a_module_loads_a_state_dict_under_its_own_names():
-    module, state = Module(), to_torch(BERNOULLI, ("W", "v_bias", "h_bias"))
+    module = Module()
+    state = to_torch(BERNOULLI, ("W", "v_bias", "h_bias"))
     module.load_state_dict(state | {"W": state["W"].T})
     v = np.random.default_rng(0).integers(0, 2, (50, 5)).astype(np.float32)
     with torch.no_grad():

@@ -17,7 +17,8 @@ with warnings.catch_warnings():
     from rbms.potts_bernoulli.classes import PBRBM
     from rbms.utils import get_saved_updates
 
-CPU, FLOAT = torch.device("cpu"), torch.float32
+CPU = torch.device("cpu")
+FLOAT = torch.float32
 
 
 @pytest.fixture(autouse=True)

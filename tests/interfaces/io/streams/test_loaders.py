@@ -43,7 +43,8 @@ def test_a_loader_gives_its_rows_in_every_epoch(make, tmp_path):
     stream = hm.Stream(source, window=100)
     assert len(stream) == 230
     np.testing.assert_array_equal(stream.some(230).rows(), ROWS)
-    windows, updates = stream.windows(20, key=jax.random.key(0)), 0
+    windows = stream.windows(20, key=jax.random.key(0))
+    updates = 0
     for _ in range(2):
         seen = []
         for _ in range(3):
