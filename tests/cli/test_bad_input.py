@@ -107,7 +107,8 @@ CASES = [
     Case("train bits.npy --hidden-states 3", "--hidden-units: expected no number of states"),
     Case("train bits.npy --hidden-units potts --hidden-states 1", "--hidden-states: expected"),
     Case("train digits --method exact", "--method exact: expected", "2^24", "found 2^64 states"),
-    Case(f"train bits.npy --chains {MANY} --hidden 9999", "memory: expected sizes", "GiB more"),
+    Case(f"train bits.npy --chains {MANY} --hidden 9999", "--chains: expected sizes", "GiB"),
+    Case(f"train bits.npy --hidden {MANY}", "--hidden: expected sizes that fit into", "GiB"),
     Case(f"train bits.npy --batch 1 --epochs {MANY}", "--epochs: expected at most", "updates"),
     # where a run goes
     Case("train bits.npy --out bits.npy", "--out bits.npy: expected a folder; found a file"),

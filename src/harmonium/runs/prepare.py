@@ -9,13 +9,14 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 import numpy as np
 
+from .._base.files import memory_there
 from .._base.processes import are_several, check_same
 from .._base.sharding import HIDDEN, ROWS, size_of_axis
 from .._base.threefry import key_of
 from ..data import Dataset, Stream
 from ..data.sources import named_units
 from ..data.splits import USUAL_FRACTION
-from ..errors import input_error
+from ..errors import InputError, input_error
 from ..gradients import AbstractGradient
 from ..gradients.exact import LARGEST_LOG2_STATES
 from ..layers import AbstractLayer
@@ -36,6 +37,11 @@ from .checks import refuse_many_states
 from .config import USUAL, RunConfig
 from .options import LARGEST_COUNT, ROWS_TO_START_FROM
 from .rows import Rows, fingerprint, hashes, rows_of_run
+
+# What an update holds at once, in arrays of the size of W and of the states (measured).
+COPIES_OF_WEIGHTS = 8
+COPIES_OF_STATES = 6
+BYTES_OF_A_NUMBER = 4
 
 FEWEST_HIDDEN = 64
 MOST_HIDDEN = 500
@@ -160,7 +166,7 @@ def prepared_with(config: RunConfig, rows: Rows) -> Prepared:
         )
     config = with_choices(config, rows)
     visible = rows.visible
-    check_updates(config, len(rows.learned))
+    check_sizes(config, visible, len(rows.learned))
     _check_ensemble(config, rows)
     change = Standardization(np.zeros(visible.n_units), np.ones(visible.n_units))
     if rows.columns is None:  # those of a table are standardised already
@@ -320,12 +326,34 @@ def gradient_of(config: RunConfig, rbm: RBM) -> AbstractGradient:
     return method_named(config.method, config.k, config.chains or USUAL["chains"])
 
 
-def check_updates(config: RunConfig, rows: int) -> None:
-    """Refuse more updates than a counter of the compiled loop holds.
+def check_sizes(config: RunConfig, visible: AbstractLayer, rows: int) -> None:
+    """Refuse sizes that cannot fit into memory, and more updates than the loop can count.
+
+    Linux grants more memory than there is and kills the process later, without a word, and 2³¹
+    models take days to begin. So what a slip of the finger makes huge is compared with the memory
+    before anything is written; elsewhere the allocation itself fails.
 
     Raises:
-        InputError: says how many there would be.
+        InputError: names the most unusual option and how much memory there is, or says how many
+            updates there would be.
     """
+    hidden = int(config.hidden)
+    chains = config.chains or USUAL["chains"]
+    states = (min(config.batch or USUAL["batch"], rows) + chains) * (visible.size + hidden)
+    numbers = COPIES_OF_WEIGHTS * visible.size * hidden + COPIES_OF_STATES * states
+    needed = BYTES_OF_A_NUMBER * numbers * config.ensemble
+    available = memory_there()
+    if available is not None and needed > available:
+        ratios = {
+            "--hidden": hidden / FEWEST_HIDDEN,
+            "--chains": chains / USUAL["chains"],
+            "--ensemble": config.ensemble,
+        }
+        option = max(ratios, key=lambda name: ratios[name])
+        raise InputError(
+            f"{option}: expected sizes that fit into {available / 2**30:,.1f} GiB of memory;"
+            f" got a run that needs about {needed / 2**30:,.1f} GiB; lower {option}."
+        )
     updates = config.updates_an_epoch(rows)
     if (config.epochs or 1) * updates > LARGEST_COUNT:
         expected = f"at most {LARGEST_COUNT:,} updates in all"
