@@ -81,7 +81,9 @@ def test_every_method_has_a_name():
         type(hm.training.method_named(name, 2, 20)).__name__ for name in hm.training.METHOD_NAMES
     }
     kinds = {name for name, kind in vars(hm.gradients).items() if isinstance(kind, type)}
-    kinds = {n for n in kinds if issubclass(getattr(hm, n), hm.gradients.AbstractGradient)}
+    kinds = {
+        n for n in kinds if issubclass(getattr(hm.gradients, n), hm.gradients.AbstractGradient)
+    }
     others = {"WeightedSum", "Discriminative", "Marginal", "PerPattern", "Autopilot", "External"}
     assert named ^ {n for n in kinds if not n.startswith("Abstract")} <= others
 

@@ -20,6 +20,7 @@ from ..evaluation import pseudo_log_likelihoods
 from ..inference.sampling import sample
 from ..io.convert import to_sklearn
 from ..layers import Bernoulli
+from ..layers.coding import AbstractNumbers
 from ..layers.discrete import AbstractBernoulli
 from ..likelihood.scoring import LogLikelihood, log_likelihood
 from ..rbm import RBM as Model
@@ -46,19 +47,25 @@ from .base import (
 MONITORED_ROWS = 500
 
 
+@dataclass(frozen=True)
+class _AnyNumbers(AbstractNumbers):
+    """0/1 units whose rows may hold any finite number."""
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Mark no entry."""
+        return np.zeros(rows.shape, bool)
+
+
 class AnyReals(AbstractBernoulli):
     """Bernoulli units whose data may be any finite number, used linearly as in scikit-learn."""
 
     def __init__(self, size: int, bias: Any = None):
         super().__init__(size, bias)
 
-    def domain(self, unit: int) -> str:
-        """Return in words the values that a unit takes."""
-        return "a unit takes any finite number"
-
-    def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark no entry."""
-        return np.zeros(rows.shape, bool)
+    @property
+    def coding(self) -> AbstractNumbers:
+        """Any finite number; states are 0 and 1."""
+        return _AnyNumbers(self.size, "a unit takes any finite number", 0.0, 1.0, stored=np.uint8)
 
     def fit_moments(self, x: jax.Array, weights: jax.Array | None = None) -> AnyReals:
         """Fit the moments of the rows, clipped to [0, 1]."""

@@ -166,7 +166,7 @@ def _check_kinds(spec: Any) -> None:
         return  # `read_columns` checks pairs
     for kind in kinds:
         if kind not in KINDS:
-            layer_named(kind, "visible", "auto", READ_AS_TABLE, *KINDS)
+            layer_named(kind, "visible", "auto", READ_AS_TABLE, *map(str, KINDS))
 
 
 @dataclass(frozen=True, eq=False)
