@@ -34,7 +34,7 @@ def test_the_library_imports_only_what_it_requires():
             elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
                 names.add(node.module.split(".")[0])
     needed = {
-        DISTRIBUTIONS.get(name, name)
+        DISTRIBUTIONS.get(name, name).replace("_", "-")
         for name in names - USERS - {"harmonium"} - set(sys.stdlib_module_names)
     }
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -257,7 +257,7 @@ def test_no_number_of_a_header_takes_memory_or_an_error_of_another_kind(tmp_path
     )
     assert ended.returncode == 0, ended.stderr[-2000:]
     count, taken = json.loads(ended.stdout)
-    assert count > 700
+    assert count > 680  # a stream no longer reads .npz, which had some more
     assert taken < 2**28
 
 

@@ -102,7 +102,7 @@ def open_source(
         ...     file = pathlib.Path(folder, "pets.csv")
         ...     _ = file.write_text("pet,legs\n" + "cat,4\nparrot,2\n" * 10)
         ...     table = hm.open_source(str(file))
-        >>> table.train.shape, [column.kind for column in table.columns.columns]
+        >>> table.train.shape, [column.kind.value for column in table.columns.columns]
         ((20, 2), ['category', 'discrete'])
     """
     numbers = NumberFormat(visible, scale, states)

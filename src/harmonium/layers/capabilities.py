@@ -264,7 +264,7 @@ def _check(
         )
 
 
-def curvature(layer: AbstractLayer) -> Float[Array, " columns"]:
+def curvature(layer: AbstractLayer) -> Float[Array, "*rows columns"]:
     """Return a curvature for each column: ∞ where a column is bounded, 0 where none is known."""
     if isinstance(layer, AbstractAffine):
         return layer.curvature

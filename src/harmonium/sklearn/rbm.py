@@ -54,7 +54,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
         with words, booleans or dates and for rows with missing cells. Else it chooses for each
         column: "ising" if all values are −1 or 1 and some are −1, "bernoulli" if all lie in [0, 1],
         else "gaussian". Groups of 0/1 columns of which at most one is ever on, such as a one-hot
-        encoder makes, are then read as one category each (`harmonium.exclusive_groups`).
+        encoder makes, are then read as one category each (`harmonium.data.exclusive_groups`).
     hidden : str or tuple, default="bernoulli"
         The type of the hidden units: "bernoulli", "ising", "gaussian", or ("potts", 3) for units of
         three states.
