@@ -62,7 +62,7 @@ def test_a_layer_by_the_page_alone(tmp_path):
         rng = np.random.default_rng(0)
         rows = 1.0 - 2.0 * rng.beta(1.0, 2.0, (400, 2))
         rows[:, 1] = 0.5 * rows[:, 1] + 0.5 * rows[:, 0]
-        rbm = hm.initialize(hm.Rotor(2), hm.Bernoulli(3), rows, key=jax.random.key(0))
+        rbm = hm.initialize(hm.layers.Rotor(2), hm.Bernoulli(3), rows, key=jax.random.key(0))
         fitted = hm.fit(rbm, rows, key=jax.random.key(1), epochs=100, batch_size=100)
         assert not fitted.diverged, fitted.message
         rbm = fitted.rbm
