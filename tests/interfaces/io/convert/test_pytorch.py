@@ -67,7 +67,7 @@ def test_a_module_loads_a_state_dict_under_its_own_names():
     with torch.no_grad():
         actual = module.free_energy(torch.from_numpy(v)).numpy()
     np.testing.assert_allclose(actual, free_energy(BERNOULLI, v), atol=1e-5, rtol=0)
-    with pytest.raises(hm.InputError, match="expected three names"):
+    with pytest.raises(hm.InputError, match="expected three different names"):
         to_torch(BERNOULLI, ("W", "a"))
 
 
