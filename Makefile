@@ -61,7 +61,7 @@ pages: TESTS = $(PAGES)
 pages: test  ## the documentation's code, pages and docstrings, and scikit-learn's own checks
 
 robust: TESTS = $(ROBUST)
-robust: test  ## what goes wrong: damaged files, full disks; several devices and processes; sweeps
+robust: test  ## what goes wrong: damaged files, full disks; several devices and processes; searches of options
 
 cover: TESTS = tests/laws
 cover: test  ## the property tests (laws), over a part of their combinations

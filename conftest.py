@@ -7,8 +7,8 @@ import pytest
 NEEDED = {
     "src/harmonium/keras": ["keras"],
     "tests/interfaces/keras": ["keras"],
-    "tests/cli/test_sweep.py": ["optuna"],
-    "tests/runs/test_sweep.py": ["optuna"],
+    "tests/cli/test_tune.py": ["optuna"],
+    "tests/runs/test_tune.py": ["optuna"],
     "tests/interfaces/io": ["torch", "rbms"],
     "tests/interfaces/from_scratch": ["tensorflow"],
 }
