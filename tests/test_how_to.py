@@ -54,10 +54,11 @@ def test_the_pages_followed_literally(tmp_path):
     command = [sys.executable, "-m", "pytest", "-qrp", "-p", "no:cacheprovider"]
     # The laws of the layer are those of layers alone; a gradient meets its share of all layers.
     meant = "restarted or rotor and not test_gradients or example or init_files"
+    meant += " or imports_go_down or name_is_bound"
     command += ["tests/test_architecture.py", *tests, "-k", meant]
     ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-1000:]
     assert int(re.search(r"(\d+) passed", ran.stdout).group(1)) > 15 + 4, ran.stdout[-500:]
-    for part, fewest in (("rotor", 15), ("restarted", 4)):
+    for part, fewest in (("rotor", 15), ("restarted", 3)):
         found = re.findall(rf"^PASSED .*{part}", ran.stdout, re.M | re.I)
         assert len(found) >= fewest, ran.stdout[-2000:]
