@@ -6,6 +6,7 @@ import os
 
 from .._base.files import reason_of
 from ..errors import HarmoniumError
+from .memory import memory_error
 
 DEBUG = "HARMONIUM_DEBUG"
 
@@ -26,7 +27,7 @@ def failure_of(error: Exception) -> str:
         return f"a file cannot be read or written: {reason_of(error)}"
     if os.environ.get(DEBUG):
         raise error
-    if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
+    if memory_error(error) is not None:
         return "memory ran out"
     first_line = next(iter(str(error).splitlines()), "").rstrip(".")
     return f"an internal error: {type(error).__name__}: {first_line}"
