@@ -347,7 +347,7 @@ def test_a_run_finds_its_rows_from_any_folder(cli, no_report, tmp_path, monkeypa
         status, _, err = cli(command, str(home / "run"))
         assert status == 2
         assert "expected the rows that" in err
-        assert "found other rows" in err
+        assert "got other rows" in err
 
 
 def test_a_report_says_if_its_samples_have_not_converged(cli, trained, tmp_path, monkeypatch):

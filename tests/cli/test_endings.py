@@ -203,10 +203,10 @@ def test_few_rows_are_cross_validated_once(cli, no_report, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--penalty many", "--penalty: expected a number, or \"auto\"; found 'many'"),
-        ("--penalty -1", "--penalty: expected auto, or a number of at least 0; found -1.0"),
+        ("--penalty many", "--penalty: expected a number, or \"auto\"; got 'many'"),
+        ("--penalty -1", "--penalty: expected auto, or a number of at least 0; got -1.0"),
         ("--keep first", "--keep: expected one of best, last"),
-        ("--keep best --validation 0", "--keep best: expected rows that are held out; found none"),
+        ("--keep best --validation 0", "--keep best: expected rows that are held out; got none"),
     ],
 )
 def test_wrong_choices_are_refused_and_nothing_is_written(cli, options, message):
@@ -281,7 +281,7 @@ def test_an_interruption_before_the_run_begins_writes_nothing(cli, tmp_path, mon
         (RuntimeError("RESOURCE_EXHAUSTED: Out of memory"), 2, "lower --hidden"),
         (MemoryError(), 2, "lower --hidden"),
         (OSError(28, "No space left on device", "runs/x"), 2, "runs/x: expected a file that"),
-        (hm.NotFiniteError("a: expected b; found c; d."), 2, "a: expected b; found c; d."),
+        (hm.NotFiniteError("a: expected b; got c; d."), 2, "a: expected b; got c; d."),
     ],
 )
 def test_every_error_is_reported_in_one_line(cli, monkeypatch, error, status, words):

@@ -17,7 +17,7 @@ from harmonium.runs.display import Display, PatientConsole
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="shells elsewhere close no streams")
 START = "from harmonium.cli import main; main()"
 TRAIN = "train bars --hidden 4 --chains 8 --batch 8 --epochs 2 --out run"
-FULL = "harmonium: standard output: expected a place that can be written to; found no space left"
+FULL = "harmonium: standard output: expected a place that can be written to; got no space left"
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
 
 

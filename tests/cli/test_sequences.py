@@ -73,7 +73,7 @@ def test_contacts_beside_a_structure(cli):
     assert float(table("pairs.csv")[0]["distance"]) == 5.5
     assert cli("contacts run --structure d.txt --out map.png").status == 0
     assert Path("map.png").stat().st_size > 1000
-    for content, message in (("1 99 3\n", "from 1 to 14; found 99"), ("1 2\n", "at least three")):
+    for content, message in (("1 99 3\n", "from 1 to 14; got 99"), ("1 2\n", "at least three")):
         Path("bad.txt").write_text(content)
         ended = cli("contacts run --structure bad.txt")
         assert (ended.status, message in ended.err) == (2, True)
@@ -130,8 +130,8 @@ def test_new_sequences(cli):
     ("given", "message"),
     [
         ("99=A", "one of the 14 columns"),
-        ("1=B", "one of the letters -ACGU; found 'B'"),
-        ("first=A", "COLUMN=LETTER; found 'first=A'"),
+        ("1=B", "one of the letters -ACGU; got 'B'"),
+        ("first=A", "COLUMN=LETTER; got 'first=A'"),
     ],
 )
 def test_what_cannot_be_given_is_named(cli, given, message):

@@ -302,13 +302,13 @@ def test_kinds_can_be_told(cli, table, no_report, no_score):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("train animals.csv --as legs", "--as: expected NAME=KIND; found 'legs'"),
+        ("train animals.csv --as legs", "--as: expected NAME=KIND; got 'legs'"),
         (
             "train animals.csv --as wings=discrete",
             "column 'wings': expected a column of animals.csv",
         ),
         ("train animals.csv --as species=date", "column 'species': expected dates; got words"),
-        ("train animals.csv --columns no.json", "no.json: expected a readable file; found no such"),
+        ("train animals.csv --columns no.json", "no.json: expected a readable file; got no such"),
         ("train animals.csv --visible potts", "expected complete numbers with --visible"),
         ("impute animals.csv run --out filled.npy", "--out filled.npy: expected a name ending in"),
         (

@@ -131,9 +131,9 @@ def test_options_that_make_no_sense_are_one_line(run, cli, words, message):
 
 
 def test_columns_are_named_in_quotes_for_kinds_too():
-    from harmonium.cli.train import kinds_told
+    from harmonium.cli.train import kinds_of_columns
 
-    told = kinds_told([f'"{QUESTION}"=category', "a=b=date"], ["x", '"c, d"'])
+    told = kinds_of_columns([f'"{QUESTION}"=category', "a=b=date"], ["x", '"c, d"'])
     left_out = {"x": "left out", "c, d": "left out"}
     assert told == {QUESTION: "category", "a=b": "date"} | left_out
 

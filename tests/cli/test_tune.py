@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from safetensors.numpy import load_file
 
-from harmonium.cli.tune import TUNE_HELP
+from harmonium.cli.tune import tune
 from harmonium.runs.checkpointing import Checkpointer
 from harmonium.runs.folder import RunFolder
 from harmonium.runs.study import Study, has_ended
@@ -177,8 +177,8 @@ def test_optuna_that_is_missing_is_named_before_anything_is_written(cli, spec, m
 
 def test_the_files_that_are_shown_are_searches(tmp_path):
     page = (Path(__file__).parents[2] / "docs/tune.md").read_text()
-    told = TUNE_HELP.partition("\b\n")[2].partition("\n\n")[0]
-    for text in (page.partition("```toml\n")[2].partition("```")[0], told):
+    of_help = str(tune.__doc__).partition("searched:\n\n")[2].partition("\n\n")[0]
+    for text in (page.partition("```toml\n")[2].partition("```")[0], of_help):
         Path("shown.toml").write_text(text)
         assert read_spec("shown.toml").trials == 64
 
@@ -188,7 +188,7 @@ def test_the_files_that_are_shown_are_searches(tmp_path):
     [
         (("lr =", "rl ="), "spec.toml: [search] rl: expected an option of harmonium train"),
         (('"bars"', '"none.csv"'), "none.csv: expected"),
-        (('"tuned"', '"spec.toml"'), "spec.toml: expected a folder; found a file"),
+        (('"tuned"', '"spec.toml"'), "spec.toml: expected a folder; got a file"),
         (('"tuned"', '"full"'), "full: expected a new or empty folder"),
     ],
 )

@@ -14,5 +14,5 @@ def test_a_value_far_down_is_named_by_its_row(monkeypatch):
     rows = np.zeros((40, 6))
     refuse_misfit(rows, rbm, "rows.npy", "mend it")
     rows[31, 5] = 1.5
-    with pytest.raises(hm.InputError, match=r"found 1\.5 at row 31, column 5 .*; mend it"):
+    with pytest.raises(hm.InputError, match=r"got 1\.5 at row 31, column 5 .*; mend it"):
         refuse_misfit(rows, rbm, "rows.npy", "mend it")

@@ -16,7 +16,7 @@ from harmonium.runs.config import RunConfig
 from harmonium.runs.contacts import contacts
 from harmonium.runs.folder import RunFolder, check_target
 from harmonium.runs.info import info
-from harmonium.runs.options import check_target as check_file
+from harmonium.runs.writing import check_target as check_file
 from harmonium.runs.prepare import prepare, shared_by_devices, usual_batch
 from harmonium.runs.rows import own_rows
 from harmonium.runs.schema import fits, record_from
@@ -66,13 +66,13 @@ def copied(trained: Path, name: str) -> Path:
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("updates", "14", "expected a whole number or null as updates; found '14'"),
-        ("seconds", True, "expected a number or null as seconds; found True"),
-        ("notes", {"a": 1}, "expected a list as notes; found an object"),
-        ("notes", [1], "expected text as notes[0]; found 1"),
-        ("message", None, "expected text as message; found None"),
-        ("ensemble", {"mean": 1}, "expected a list as ensemble.models; found nothing"),
-        ("log_likelihood", [1], "expected an object or null as log_likelihood; found a list"),
+        ("updates", "14", "expected a whole number or null as updates; got '14'"),
+        ("seconds", True, "expected a number or null as seconds; got True"),
+        ("notes", {"a": 1}, "expected a list as notes; got an object"),
+        ("notes", [1], "expected text as notes[0]; got 1"),
+        ("message", None, "expected text as message; got None"),
+        ("ensemble", {"mean": 1}, "expected a list as ensemble.models; got nothing"),
+        ("log_likelihood", [1], "expected an object or null as log_likelihood; got a list"),
     ],
 )
 def test_a_field_of_another_type_is_named_with_its_file(trained, name, value, words):
@@ -106,7 +106,7 @@ def test_an_option_of_another_type_is_named(trained, name):
     run = copied(trained, "b")
     options = json.loads((run / "config.json").read_text())
     (run / "config.json").write_text(json.dumps(options | {name: [1]}))
-    with pytest.raises(ModelFileError, match=f"cannot be read .expected .* as {name}; found a lis"):
+    with pytest.raises(ModelFileError, match=f"cannot be read .expected .* as {name}; got a lis"):
         RunFolder(run).config()
 
 
@@ -117,7 +117,7 @@ def test_types_are_told_apart_as_in_json():
     assert not fits(float("nan"), float)
     assert fits({"a": [1, None]}, dict[str, list[int | None]])
     assert not fits({"a": ["1"]}, dict[str, list[int | None]])
-    with pytest.raises(ModelFileError, match=r"it: expected an object; found \[\]; mend it\."):
+    with pytest.raises(ModelFileError, match=r"it: expected an object; got \[\]; mend it\."):
         record_from(Summary, [], "it", "mend it")
 
 
@@ -172,7 +172,7 @@ def test_a_score_of_rows_that_the_source_does_not_have_is_refused(trained):
     summary = json.loads((run / "summary.json").read_text())
     summary["log_likelihood"]["rows"] = "test"
     (run / "summary.json").write_text(json.dumps(summary))
-    with pytest.raises(ModelFileError, match=r"b/config\.json has; found one of 'test'"):
+    with pytest.raises(ModelFileError, match=r"b/config\.json has; got one of 'test'"):
         compare([str(run), str(trained / "b")], None)
 
 
@@ -225,7 +225,7 @@ def test_names_that_are_no_utf_8_are_kept_as_they_are():
 def test_places_that_cannot_be_written_to_are_refused():
     Path("link").symlink_to("nowhere")
     for name in ("link", "link/run"):
-        with pytest.raises(InputError, match=f"{name}: .* found a link to nowhere, which is not"):
+        with pytest.raises(InputError, match=f"{name}: .* got a link to nowhere, which is not"):
             check_target(Path(name), overwrite=True)
     Path("link.csv").symlink_to("nowhere.csv")
     with pytest.raises(InputError, match=r"remove the link link\.csv"):

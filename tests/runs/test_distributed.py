@@ -196,15 +196,15 @@ def test_processes_of_other_command_lines_do_not_begin():
         assert two.statuses() == [2, 2]
         for number in range(2):
             (line,) = two.said(number)
-            assert "--distributed: expected the same command in all processes; found" in line
+            assert "--distributed: expected the same command in all processes; got" in line
     assert not Path("run").exists()
 
 
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
-        ({}, "--distributed: expected processes that JAX can join; found coordinator_address"),
-        ({COUNT: "four"}, "JAX_NUM_PROCESSES: expected a whole number; found 'four'"),
+        ({}, "--distributed: expected processes that JAX can join; got coordinator_address"),
+        ({COUNT: "four"}, "JAX_NUM_PROCESSES: expected a whole number; got 'four'"),
     ],
 )
 def test_what_is_missing_in_the_environment_is_named(environment, message):
@@ -221,5 +221,5 @@ def test_checkpoints_in_parts_of_earlier_versions_are_named(run_alone):
     shutil.copytree(run_alone, "run")
     shutil.rmtree("run/checkpoints")
     Path("run/checkpoints/last.orbax").mkdir(parents=True)
-    with pytest.raises(InputError, match="found checkpoints in parts"):
+    with pytest.raises(InputError, match="got checkpoints in parts"):
         resume("run", None, Display(Console(quiet=True)))

@@ -370,7 +370,7 @@ def test_a_file_that_changed_is_not_resumed_on():
     train(replace(CONFIG, source="rows.npy"), "run", False, Lines(interrupt_after(60)))
     rows[3, 2] ^= 1
     np.save("rows.npy", rows)
-    with pytest.raises(InputError, match="expected the rows that run began with; found other rows"):
+    with pytest.raises(InputError, match="expected the rows that run began with; got other rows"):
         resume("run", None, Lines())
 
 

@@ -163,7 +163,7 @@ def as_after_a_full_disk(name="mine") -> Path:
 
 def test_a_run_whose_options_are_empty_can_be_overwritten():
     folder = as_after_a_full_disk()
-    with pytest.raises(InputError, match=r"found one that holds a run; .* or add --overwrite"):
+    with pytest.raises(InputError, match=r"got one that holds a run; .* or add --overwrite"):
         claim("mine")
     claim("mine", overwrite=True)
     assert RunFolder(folder).config() == CONFIG
@@ -215,11 +215,11 @@ def test_options_that_find_no_room_leave_no_file(monkeypatch, links):
         monkeypatch.setattr(os, "link", refuse)
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(InputError, match=r"--out mine: .* found no space left on device"):
+        with pytest.raises(InputError, match=r"--out mine: .* got no space left on device"):
             claim("mine")
     assert list(Path("mine").iterdir()) == []
     claim("mine")
-    with pytest.raises(InputError, match="found one that holds a run"):
+    with pytest.raises(InputError, match="got one that holds a run"):
         claim("mine")
     assert not list(Path("mine").glob(".*"))
 

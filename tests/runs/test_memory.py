@@ -46,7 +46,7 @@ def test_a_system_may_not_say(monkeypatch):
 )
 def test_what_was_asked_for_is_said(text, amount):
     message = str(memory_error(RuntimeError(text)))
-    expected = f"found that it ran out when {amount} more were asked for; lower --hidden, --batch"
+    expected = f"got that it ran out when {amount} more were asked for; lower --hidden, --batch"
     assert expected in message
 
 

@@ -58,7 +58,7 @@ def test_options_of_an_earlier_version_mean_what_they_meant(tmp_path):
 def test_a_damaged_file_is_refused_in_one_line(tmp_path, text):
     file = tmp_path / "config.json"
     file.write_bytes(text.encode("latin-1"))
-    with pytest.raises(ModelFileError, match=r"config.json: expected .*; found .*\.$") as caught:
+    with pytest.raises(ModelFileError, match=r"config.json: expected .*; got .*\.$") as caught:
         RunConfig.read(file)
     assert "\n" not in str(caught.value)
 

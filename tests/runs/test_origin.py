@@ -79,7 +79,7 @@ def test_a_run_on_a_file_of_the_user_needs_no_word(name):
 def test_another_file_is_not_used(name):
     for run in ("theirs", "theirs-2"):
         changed(run, source=str(Path("secret.csv").absolute()))
-    with pytest.raises(hm.InputError, match="found other rows"):
+    with pytest.raises(hm.InputError, match="got other rows"):
         COMMANDS[name](None)
     assert not [page for page in Path().rglob("*.html") if "secret" in page.read_text("utf-8")]
 
@@ -100,7 +100,7 @@ def test_each_part_of_the_rows_has_its_hash(part):
     known = json.loads(Path("theirs/rows.json").read_text())
     del known[part]
     Path("theirs/rows.json").write_text(json.dumps(known))
-    with pytest.raises(hm.InputError, match="found other rows"):
+    with pytest.raises(hm.InputError, match="got other rows"):
         own_rows(RunFolder("theirs"))
 
 

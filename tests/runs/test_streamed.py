@@ -51,7 +51,7 @@ def test_other_rows_are_refused_at_a_resume(tmp_path):
     in_files(BITS, tmp_path / "parts")
     train(config(), "run", False, Lines(interrupt_after(9)))
     np.save(tmp_path / "parts" / "3.npy", BITS[:10])
-    with pytest.raises(InputError, match="the rows that run began with; found other rows"):
+    with pytest.raises(InputError, match="the rows that run began with; got other rows"):
         resume("run", None, Lines())
 
 

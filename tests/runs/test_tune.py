@@ -106,7 +106,7 @@ def test_a_journal_of_an_earlier_version_is_continued():
 
 def test_a_study_of_another_search_is_refused():
     Study(read_spec(spec("lr = [0.1, 0.2]")))
-    with pytest.raises(hm.InputError, match=r"tuned: .*found one of another search"):
+    with pytest.raises(hm.InputError, match=r"tuned: .*got one of another search"):
         Study(read_spec(spec("lr = [0.1, 0.3]")))
     Study(read_spec(spec("lr = [0.1, 0.2]", "prune = true\ntrials = 1")))
 
@@ -163,7 +163,7 @@ def test_a_trial_on_other_rows_fails_and_is_repeated():
     np.save("rows.npy", 1 - rows)
     found = tune(spec("k = [1, 2]", source="rows.npy"), None, 1, QUIET)
     assert [one["status"] for one in found["trials"]] == ["done", "unfinished"]
-    assert "expected the rows of all trials; found other rows" in found["trials"][1]["message"]
+    assert "expected the rows of all trials; got other rows" in found["trials"][1]["message"]
     np.save("rows.npy", rows)
     Path("tuned/trial-0001").rename("elsewhere")
     found = tune(spec("k = [1, 2]", source="rows.npy"), None, 1, QUIET)

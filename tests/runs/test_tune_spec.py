@@ -48,9 +48,9 @@ def test_options_are_those_of_the_command(tmp_path):
         ('sorce = "bars"', "spec.toml: sorce: .*did you mean source?"),
         (
             'folder = "s"',
-            'spec.toml: source: expected a name; found nothing; write it as source = "',
+            'spec.toml: source: expected a name; got nothing; write it as source = "',
         ),
-        (HEAD, r"spec.toml: \[search\]: expected options to search; found none"),
+        (HEAD, r"spec.toml: \[search\]: expected options to search; got none"),
         (HEAD + "options = 3", "spec.toml: options: expected a table"),
         (HEAD + "[search]\nhiden = [4]", r"\[search\] hiden: .*did you mean hidden"),
         (HEAD + "[search]\nhidden_units = ['ising']", "did you mean hidden-units"),
@@ -63,10 +63,10 @@ def test_options_are_those_of_the_command(tmp_path):
         (HEAD + "[search]\nlr = {low = 0.2, high = 0.1}", "expected low below high"),
         (HEAD + "[search]\npenalty = {low = 0, high = 1, log = true}", "above 0 with log"),
         (HEAD + "[search]\nlr = {low = -0.5, high = 0.5}", "lr: expected a positive number"),
-        (HEAD + "[search]\nmethod = {low = 0, high = 1}", "method: expected a list; found a range"),
+        (HEAD + "[search]\nmethod = {low = 0, high = 1}", "method: expected a list; got a range"),
         (HEAD + "[search]\nmethod = ['pdc']", r"\[search\] method: expected one of pcd, cd"),
         (HEAD + "[search]\nhidden-units = ['isng']", "hidden-units: expected one of bernoulli"),
-        (HEAD + "[search]\nhidden-units = [3]", "hidden-units: expected a word; found 3"),
+        (HEAD + "[search]\nhidden-units = [3]", "hidden-units: expected a word; got 3"),
         (HEAD + "[search]\nvalidation = [0.1, 0.2]", "leaves the rows as they are scored"),
         (HEAD + "[options]\nlr = 0.1\n[search]\nlr = [0.1]", "expected one place"),
         (HEAD + "[options]\nepochs = -1\n[search]\nlr = [0.1]", r"\[options\] epochs: expected a"),
@@ -80,7 +80,7 @@ def test_options_are_those_of_the_command(tmp_path):
         ("sampler = 'gp'\n" + HEAD + "[search]\nlr = [0.1]", "sampler: expected one of grid"),
         (
             "sampler = 'grid'\n" + HEAD + "[search]\nlr = {low = 0.1, high = 0.2}",
-            "sampler: expected lists only, for a grid; found a range of lr",
+            "sampler: expected lists only, for a grid; got a range of lr",
         ),
         ("prune = 'mean'\n" + HEAD + "[search]\nlr = [0.1]", "prune: expected true, false or"),
         ("prune = 1\n" + HEAD + "[search]\nlr = [0.1]", "prune: expected true, false or"),
@@ -93,5 +93,5 @@ def test_each_mistake_is_named_with_its_key(text, message, tmp_path):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(hm.InputError, match=r"expected a TOML file.*found no such file"):
+    with pytest.raises(hm.InputError, match=r"expected a TOML file.*got no such file"):
         read_spec(str(tmp_path / "none.toml"))

@@ -10,23 +10,23 @@ from typing import Annotated, Any
 
 import typer
 
-from .ask import ASK_HELP, ask_cli
+from .ask import ask
 from .base import DONE, INTERRUPTED, USERS_MISTAKE, complain
-from .compare import COMPARE_HELP, compare_cli
+from .command import add_command
+from .compare import compare
 from .errors import sentence_of
-from .evaluate import EVALUATE_HELP, evaluate_cli
-from .export import EXPORT_HELP, export_cli
-from .impute import IMPUTE_HELP, impute_cli
-from .info import INFO_HELP, info_cli
+from .evaluate import evaluate
+from .export import export
+from .impute import impute
+from .info import info
 from .output import Output, check_output, open_closed_streams, remembered_errors
-from .report import REPORT_HELP, report_cli
-from .sample import SAMPLE_HELP, sample_cli
-from .score import SCORE_HELP, score_cli
-from .sequences import CONTACTS_HELP, MOTIFS_HELP, SCAN_HELP, contacts_cli, motifs_cli, scan_cli
+from .report import report
+from .sample import sample
+from .score import score
+from .sequences import contacts, motifs, scan
 from .terminal import shown_text
-from .train import RESUME_HELP, TRAIN_HELP, resume_cli, train_cli
-from .trust import trusting
-from .tune import TUNE_HELP, sweep_cli, tune_cli
+from .train import resume, train
+from .tune import sweep, tune
 
 HELP = """Train, sample and evaluate restricted Boltzmann machines (RBMs).
 
@@ -50,42 +50,25 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("train", help=TRAIN_HELP, short_help="Train a model on data.")(train_cli)
-app.command("resume", help=RESUME_HELP, short_help="Go on with a training run.")(resume_cli)
-app.command("tune", help=TUNE_HELP, short_help="Search options by many runs.")(tune_cli)
-app.command("sweep", help=TUNE_HELP, hidden=True)(sweep_cli)
-app.command("sample", help=SAMPLE_HELP, short_help="Draw rows from a model.")(trusting(sample_cli))
-app.command("impute", help=IMPUTE_HELP, short_help="Fill in missing cells of a table.")(
-    trusting(impute_cli)
-)
-app.command("ask", help=ASK_HELP, short_help="Ask how columns of a table are distributed.")(
-    trusting(ask_cli)
-)
-app.command("score", help=SCORE_HELP, short_help="Score rows of a table, or sequences.")(
-    trusting(score_cli)
-)
-app.command("scan", help=SCAN_HELP, short_help="Score all single mutants of a sequence.")(
-    trusting(scan_cli)
-)
-app.command("contacts", help=CONTACTS_HELP, short_help="Find coupled sites of sequences.")(
-    trusting(contacts_cli)
-)
-app.command("motifs", help=MOTIFS_HELP, short_help="Show what hidden units look for in sequences.")(
-    trusting(motifs_cli)
-)
-app.command("evaluate", help=EVALUATE_HELP, short_help="Score a model.")(trusting(evaluate_cli))
-app.command("report", help=REPORT_HELP, short_help="Write a page to play with a model.")(
-    trusting(report_cli)
-)
-app.command("compare", help=COMPARE_HELP, short_help="Compare runs on the same rows.")(
-    trusting(compare_cli)
-)
-app.command("export", help=EXPORT_HELP, short_help="Write a model for other programs.")(
-    trusting(export_cli)
-)
-app.command("info", help=INFO_HELP, short_help="Describe a run, a model or a file.")(
-    trusting(info_cli)
-)
+add_command(app, train, "Train a model on data.")
+add_command(app, resume, "Go on with a training run.")
+add_command(app, tune, "Search options by many runs.")
+add_command(app, sweep, "Search options by many runs.", name="sweep", hidden=True)
+for function, summary in (
+    (sample, "Draw rows from a model."),
+    (impute, "Fill in missing cells of a table."),
+    (ask, "Ask how columns of a table are distributed."),
+    (score, "Score rows of a table, or sequences."),
+    (scan, "Score all single mutants of a sequence."),
+    (contacts, "Find coupled sites of sequences."),
+    (motifs, "Show what hidden units look for in sequences."),
+    (evaluate, "Score a model."),
+    (report, "Write a page to play with a model."),
+    (compare, "Compare runs on the same rows."),
+    (export, "Write a model for other programs."),
+    (info, "Describe a run, a model or a file."),
+):
+    add_command(app, function, summary, reads_models=True)
 
 
 @app.callback(invoke_without_command=True)

@@ -76,7 +76,7 @@ def _outcome(error: BaseException) -> tuple[int, str]:
             expected = "a file that can be read and written"
             found = f"{error.strerror or error}".lower()
             name = error.filename or "a file"
-            return USERS_MISTAKE, f"{name}: expected {expected}; found {found}."
+            return USERS_MISTAKE, f"{name}: expected {expected}; got {found}."
     return _outcome_of_other(error)
 
 
@@ -154,11 +154,11 @@ def display(as_json: bool) -> Any:
     return Display(PatientConsole(file=stream, quiet=_process_index() > 0))
 
 
-def print_json(summary: dict[str, Any]) -> None:
+def print_json(record: Any) -> None:
     """Print the one JSON object of `--json`."""
     from ..runs.jsonable import to_json
 
-    print(to_json(summary, indent=2))
+    print(to_json(record, indent=2))
 
 
 def nats(value: float | None, digits: int = 3) -> str:

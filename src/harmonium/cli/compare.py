@@ -4,74 +4,62 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from .base import DONE, nats, print_json, run_command
-from .options import Source, word
-from .report import opened
+from ..errors import InputError
+from ..runs.evaluation.options import Source
+from ..runs.options import Option
+from .base import nats, print_json
+from .options import Json, Open, Overwrite
+from .report import open_page
 from .terminal import print_data
-from .train import Json
 
 if TYPE_CHECKING:  # which takes JAX along
     from ..runs.compare import Compared
 
-COMPARE_HELP = """Compare runs on the same rows: likelihoods with paired intervals, and cost.
 
-The runs must have been scored on the same rows: train them on one source with the same --seed, or
-the same --split. A folder of `harmonium tune` stands for all its runs. What is common to all models
-of a row cancels in a difference, so its interval is much narrower than those of the two
-likelihoods.
-
-\b
-Examples:
-  harmonium compare runs/digits runs/digits-2
-  harmonium compare runs/* --out compared.html --open
-  harmonium compare tuned/digits
-"""
-
-
-def compare_cli(
+def compare(
     runs: Annotated[
-        list[str], typer.Argument(metavar="RUN...", help="Run folders, or one of harmonium tune.")
+        list[str], Option("Run folders, or one of harmonium tune.", "RUN...", is_argument=True)
     ],
-    out: Annotated[
-        str | None,
-        word("--out", metavar="FILE", help="A page to write, with learning curves."),
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --out.")] = False,
+    out: Annotated[str | None, Option("A page to write, with learning curves.", "FILE")] = None,
+    overwrite: Overwrite = False,
     source: Source = None,
-    show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    is_opened: Open = False,
     as_json: Json = False,
 ) -> None:
-    """Compare runs; its help text is COMPARE_HELP."""
+    """Compare runs on the same rows: likelihoods with paired intervals, and cost.
 
-    def command() -> int:
-        from ..errors import input_error
-        from ..runs.compare import compare, runs_in
-        from ..runs.options import check_target
+    The runs must have been scored on the same rows: train them on one source with the same --seed,
+    or the same --split. A folder of `harmonium tune` stands for all its runs. What is common to all
+    models of a row cancels in a difference, so its interval is much narrower than those of the two
+    likelihoods.
 
+    Examples:
+      harmonium compare runs/digits runs/digits-2
+      harmonium compare runs/* --out compared.html --open
+      harmonium compare tuned/digits
+    """
+    from ..runs.compare import compare, runs_in
+    from ..runs.writing import check_target
+
+    if out is not None:
+        check_target(f"--out {out}", out, (".html",), overwrite)
+    elif is_opened:
+        raise InputError("--open: expected a page; got none; name one with --out compared.html.")
+    named = runs_in(runs)
+    compared = compare(named, out, source)
+    if as_json:
+        print_json({"runs": [run._asdict() for run in compared], "page": out})
+    else:
+        _print_table(compared)
+        for run in sorted(set(named) - {run.run for run in compared}):
+            print(f"{run} is left out: it has no score")
         if out is not None:
-            check_target(f"--out {out}", out, (".html",), overwrite)
-        elif show:
-            raise input_error("--open", "a page", "none", "name one with --out compared.html")
-        named = runs_in(runs)
-        compared = compare(named, out, source)
-        if as_json:
-            print_json({"runs": [run._asdict() for run in compared], "page": out})
-        else:
-            _tell(compared)
-            for run in sorted(set(named) - {run.run for run in compared}):
-                print(f"{run} is left out: it has no score")
-            if out is not None:
-                print_data(f"{out}\n")
-        if show and out is not None:
-            opened(out)
-        return DONE
-
-    raise typer.Exit(run_command(command))
+            print_data(f"{out}\n")
+    if is_opened and out is not None:
+        open_page(out)
 
 
-def _tell(compared: list[Compared]) -> None:
+def _print_table(compared: list[Compared]) -> None:
     """Print a table, the best run first."""
     width = max(len(run.run) for run in compared)
     heads = ("nats per row", "behind the best", "95 % interval", "updates", "seconds")

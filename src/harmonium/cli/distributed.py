@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from .._base.signals import Asked
-from ..errors import input_error
+from ..errors import InputError
 
 ADDRESS = "JAX_COORDINATOR_ADDRESS"
 COUNT = "JAX_NUM_PROCESSES"
@@ -50,20 +50,21 @@ def distributed() -> Iterator[None]:
             shutdown_timeout_seconds=SECONDS_TO_SHUT_DOWN,
         )
     except Exception as error:  # JAX has types of its own for each launcher and connection
-        advice = (
-            f"set {ADDRESS}=HOST:PORT of the first process, {COUNT}=N and {INDEX}=0 to N-1 for"
-            " each, or start them by srun or mpirun"
-        )
-        expected = "processes that JAX can join"
-        raise input_error(OPTION, expected, reason_of(error), advice) from None
+        raise InputError(
+            f"{OPTION}: expected processes that JAX can join; got {reason_of(error)}; set"
+            f" {ADDRESS}=HOST:PORT of the first process, {COUNT}=N and {INDEX}=0 to N-1 for each,"
+            " or start them by srun or mpirun."
+        ) from None
     Asked.is_shared = True
     command = shlex.join(sys.argv[1:])
     check_same(OPTION, command, "the same command in all processes", "start all with one line")
     devices = Counter(device.process_index for device in jax.devices())
     if len(set(devices.values())) > 1:
         listed = ", ".join(f"{count} in process {index}" for index, count in devices.items())
-        advice = "give each as many by CUDA_VISIBLE_DEVICES or JAX_LOCAL_DEVICE_IDS"
-        raise input_error(OPTION, "equally many devices for all processes", listed, advice)
+        raise InputError(
+            f"{OPTION}: expected equally many devices for all processes; got {listed}; give each as"
+            " many by CUDA_VISIBLE_DEVICES or JAX_LOCAL_DEVICE_IDS."
+        )
     yield
     jax.distributed.shutdown()
 
@@ -74,8 +75,10 @@ def _number_in(variable: str) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdecimal()):
-        advice = f"set it to {'the number' if variable == COUNT else 'the index'} of the process"
-        raise input_error(variable, "a whole number", repr(text), advice)
+        raise InputError(
+            f"{variable}: expected a whole number; got {text!r}; set it to"
+            f" {'the number' if variable == COUNT else 'the index'} of the process."
+        )
     return int(text)
 
 

@@ -39,23 +39,23 @@ def _no_such_option(error: Any, command: str) -> str:
     close = " or ".join(sorted(getattr(error, "possibilities", None) or ()))
     meant = f" (perhaps you mean {close})" if close else ""
     of = "harmonium" if command == "command" else command
-    return f"{error.option_name}: expected an option of {of}; found no such option{meant}"
+    return f"{error.option_name}: expected an option of {of}; got no such option{meant}"
 
 
 def _missing(error: Any, command: str) -> str:
     name = getattr(getattr(error, "param", None), "metavar", None) or "an argument"
-    return f"{command}: expected {name}; found nothing"
+    return f"{command}: expected {name}; got nothing"
 
 
 def _bad_option(error: Any, command: str) -> str:
     lacks = "requires" in str(error.message)
     expected, found = ("a value after it", "none") if lacks else ("no value", "one")
-    return f"{error.option_name}: expected {expected}; found {found}"
+    return f"{error.option_name}: expected {expected}; got {found}"
 
 
 _REWORDED = (
-    (r"extra argument\S* \((.*)\)", "expected nothing more; found {0}"),
-    (r"No such command '(.*?)'", "expected {commands}; found {0!r}"),
+    (r"extra argument\S* \((.*)\)", "expected nothing more; got {0}"),
+    (r"No such command '(.*?)'", "expected {commands}; got {0!r}"),
 )
 _DESCRIBED = {
     "NoSuchOption": _no_such_option,

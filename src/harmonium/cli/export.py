@@ -2,44 +2,40 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from .base import display, print_json, run_command
-from .train import Json
-
-EXPORT_HELP = """Write a model in a format that other programs read.
-
-The ending of OUT names the format: .safetensors (any model), .npz (W, a and b), .h5 (the rbms
-package), .pt (a PyTorch state dict), .json (a quadratic model for annealers and p-bit hardware,
-which dimod reads). RUN may be a file in any of these formats but the last; FILE.h5:update_100 picks
-an update.
-
-\b
-Examples:
-  harmonium export runs/digits digits.h5
-  harmonium export runs/spins spins.json --overwrite
-  harmonium export theirs.h5:update_1000 ours.safetensors
-"""
+from ..runs.options import Option
+from .base import display, print_json
+from .options import Json, Model, Overwrite
 
 
-def export_cli(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder or a model.")],
-    out: Annotated[str, typer.Argument(metavar="OUT", help="File to write.")],
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+def export(
+    run: Model,
+    out: Annotated[str, Option("File to write.", "OUT", is_argument=True)],
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Write a model to a file; its help text is EXPORT_HELP."""
+    """Write a model in a format that other programs read.
 
-    def command() -> None:
-        from ..runs.export import export
+    The ending of OUT names the format: .safetensors (any model), .npz (W, a and b), .h5 (the rbms
+    package), .pt (a PyTorch state dict), .json (a quadratic model for annealers and p-bit
+    hardware, which dimod reads). RUN may be a file in any of these formats but the last;
+    FILE.h5:update_100 picks an update.
 
-        summary = export(run, out, overwrite)
-        if as_json:
-            print_json(summary)
-        else:
-            written = f"{summary['model']} written to {out}, {summary['bytes']:,} bytes"
-            display(as_json).say(written)
+    Examples:
+      harmonium export runs/digits digits.h5
+      harmonium export runs/spins spins.json --overwrite
+      harmonium export theirs.h5:update_1000 ours.safetensors
+    """
+    from ..io.storage import SUFFIXES, load, save
+    from ..runs.writing import check_target
 
-    raise typer.Exit(run_command(command))
+    check_target(out, out, SUFFIXES, overwrite)
+    rbm = load(run)
+    save(rbm, out)
+    size = Path(out).stat().st_size
+    if as_json:
+        print_json({"run": run, "model": str(rbm), "out": out, "bytes": size})
+    else:
+        display(as_json).say(f"{rbm} written to {out}, {size:,} bytes")

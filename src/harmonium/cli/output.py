@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, Any
 
-from ..errors import input_error
+from ..errors import InputError
 from .terminal import below
 
 STANDARD = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
@@ -120,6 +120,7 @@ def check_output(error: OSError | None = None) -> None:
             raise error
         return
     found = (cause.strerror or str(cause)).lower()
-    advice = "make room, or send it elsewhere"
-    expected = "a place that can be written to"
-    raise input_error("standard output", expected, found, advice) from None
+    raise InputError(
+        f"standard output: expected a place that can be written to; got {found}; make room, or send"
+        " it elsewhere."
+    ) from None

@@ -5,52 +5,43 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from .base import DONE, display, run_command
-from .options import Source, word
+from ..runs.evaluation.options import Source
+from ..runs.options import Option
+from .base import display
+from .options import Open, Overwrite
 from .terminal import print_data
 
-REPORT_HELP = """Write the report of a run: one HTML page, in which the model can be played with.
 
-The page is complete: it needs no network, and can be sent by e-mail. `harmonium train` writes one
-when a run ends; this command makes it again, also for a run that was interrupted.
-
-\b
-Examples:
-  harmonium report runs/digits --open
-  harmonium report runs/digits --out digits.html
-"""
-
-
-def report_cli(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder.")],
+def report(
+    run: Annotated[str, Option("A run folder.", "RUN", is_argument=True)],
     out: Annotated[
-        str | None,
-        word("--out", metavar="FILE", help="File to write.  [default: report.html of the run]"),
+        str | None, Option("File to write.  [default: report.html of the run]", "FILE")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --out.")] = False,
+    overwrite: Overwrite = False,
     source: Source = None,
-    show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    is_opened: Open = False,
 ) -> None:
-    """Write a report; its help text is REPORT_HELP."""
+    """Write the report of a run: one HTML page, in which the model can be played with.
 
-    def command() -> int:
-        from ..runs.options import check_target
-        from ..runs.report import report
+    The page is complete: it needs no network, and can be sent by e-mail. `harmonium train` writes
+    one when a run ends; this command makes it again, also for a run that was interrupted.
 
-        if out is not None:
-            check_target(f"--out {out}", out, (".html",), overwrite)
-        path = report(run, out, display(as_json=True), source)  # on standard error
-        print_data(f"{path}\n")
-        if show:
-            opened(path)
-        return DONE
+    Examples:
+      harmonium report runs/digits --open
+      harmonium report runs/digits --out digits.html
+    """
+    from ..runs.report import report
+    from ..runs.writing import check_target
 
-    raise typer.Exit(run_command(command))
+    if out is not None:
+        check_target(f"--out {out}", out, (".html",), overwrite)
+    path = report(run, out, display(as_json=True), source)  # on standard error
+    print_data(f"{path}\n")
+    if is_opened:
+        open_page(path)
 
 
-def opened(path: str | Path) -> None:
+def open_page(path: str | Path) -> None:
     """Open a page in the user's browser."""
     import webbrowser
 

@@ -2,106 +2,114 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import typer
+from ..errors import InputError
+from ..runs.config import Seed, TextOptions
+from ..runs.options import Number, Option
+from .base import display, nats, print_json
+from .options import Guard, Json, Overwrite
 
-from ..errors import input_error
-from .base import display, nats, print_json, run_command
-from .options import Guard, Header, Missing, Separator, Skip, number, text_options, word
-from .train import Json, Seed
-
-SCORE_HELP = """Score the rows of a table, which are unusual and why; or aligned sequences.
-
-RUN is the folder of a run on this table, or on another one with the same columns. Each row gets
-log p, the logarithm of its probability (for real numbers, of its density in the table's own units)
-under the model, and the cells that are least expected given the other cells of the row, each with
-its own log p. Rows with missing cells are scored by their seen cells.
-
-Of aligned sequences (FASTA, A3M, Stockholm, Clustal …) each gets log p under a run on such
-an alignment.
-
-\b
-Examples:
-  harmonium train titanic.csv
-  harmonium score titanic.csv runs/titanic
-  harmonium score new.csv runs/titanic --out scores.csv
-  harmonium score new.fasta runs/family --out scores.csv
-"""
+if TYPE_CHECKING:  # which takes JAX along
+    from ..runs.score import AlignmentScores, TableScores
 
 
-def score_cli(
+def score(
     table: Annotated[
-        str, typer.Argument(metavar="FILE", help="A text or Parquet file, or aligned sequences.")
+        str, Option("A text or Parquet file, or aligned sequences.", "FILE", is_argument=True)
     ],
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run on such a file.")],
+    run: Annotated[str, Option("The folder of a run on such a file.", "RUN", is_argument=True)],
+    *,
     out: Annotated[
-        str | None,
-        word("--out", metavar="FILE", help="File for the scores of all rows: .csv or .tsv."),
+        str | None, Option("File for the scores of all rows: .csv or .tsv.", "FILE")
     ] = None,
     seconds: Annotated[
         float,
-        number("--seconds", help="Time limit for log Z, where the run has none that converged."),
+        Number(
+            "Time limit for log Z, where the run has none that converged.",
+            below=1e9,
+            advice="give 60",
+        ),
     ] = 60.0,
-    header: Header = None,
-    separator: Separator = None,
-    missing: Missing = None,
-    skip: Skip = None,
+    text: TextOptions,
     seed: Seed = 0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    overwrite: Overwrite = False,
     guard: Guard = False,
     as_json: Json = False,
 ) -> None:
-    """Score the rows of a table; its help text is SCORE_HELP."""
+    """Score the rows of a table, which are unusual and why; or aligned sequences.
 
-    def command() -> None:
-        from ..runs.sequences import score_sequences
-        from ..runs.unusual import score
-        from ..sequences import file_and_family, is_alignment
+    RUN is the folder of a run on this table, or on another one with the same columns. Each row gets
+    log p, the logarithm of its probability (for real numbers, of its density in the table's own
+    units) under the model, and the cells that are least expected given the other cells of the row,
+    each with its own log p. Rows with missing cells are scored by their seen cells.
 
-        told = text_options(header, separator, missing, skip)
-        if is_alignment(file_and_family(table)[0]):
-            if told:
-                advice = "leave it out: letters of sequences are codes"
-                raise input_error(f"--{next(iter(told))}", "a table", "an alignment", advice)
-            found = score_sequences(table, run, out, seconds, seed, overwrite, guard)
-            print_json(found) if as_json else tell_sequences(found, display(as_json))
-            return
-        show = display(as_json)
-        summary = score(table, run, out, seconds, seed, overwrite, show, told, guard)
-        if as_json:
-            print_json(summary)
-            return
-        show = display(as_json)
-        mean = summary["log_likelihood"]
-        warning = "" if summary["converged"] else ", NOT converged"
-        show.say(
-            f"{summary['rows']:,} rows, {nats(mean['value'], 3)} nats per row"
-            f" ({summary['method']}{warning})"
+    Of aligned sequences (FASTA, A3M, Stockholm, Clustal …) each gets log p under a run on such
+    an alignment.
+
+    Examples:
+      harmonium train titanic.csv
+      harmonium score titanic.csv runs/titanic
+      harmonium score new.csv runs/titanic --out scores.csv
+      harmonium score new.fasta runs/family --out scores.csv
+    """
+    from ..runs.score import score_sequences, score_table
+    from ..sequences import file_and_family, is_alignment
+
+    show = display(as_json)
+    settings = {"out": out, "seconds": seconds, "seed": seed, "overwrite": overwrite}
+    scores: TableScores | AlignmentScores
+    if is_alignment(file_and_family(table)[0]):
+        if text.given:
+            raise InputError(
+                f"--{next(iter(text.given))}: expected a table; got an alignment; leave it out:"
+                " letters of sequences are codes."
+            )
+        scores = score_sequences(table, run, **settings, guard=guard)
+        lines = _lines_of_sequences(scores)
+    else:
+        scores = score_table(table, run, **settings, display=show, text=text, guard=guard)
+        lines = _lines_of_rows(scores)
+    if as_json:
+        print_json(scores)
+        return
+    for line in lines:
+        show.say(line)
+
+
+def _lines_of_rows(scores: TableScores) -> list[str]:
+    """Return the scores of the rows of a table as text."""
+    mean = nats(scores.log_likelihood.value, 3)
+    lines = [
+        f"{scores.rows:,} rows, {mean} nats per row ({_method(scores)})",
+        "the least probable rows, and their least expected cells given the others:",
+        *(
+            f"  row {row.row:,}: {nats(row.log_p, 2)} nats: {row.least_expected}"
+            for row in scores.least_probable
+        ),
+    ]
+    if scores.out is not None:
+        lines.append(
+            f"scores of all rows written to {scores.out}; row 1 is the first after the header"
         )
-        show.say("the least probable rows, and their least expected cells given the others:")
-        for line in summary["least_probable"]:
-            value = nats(line["log_p"], 2)
-            show.say(f"  row {line['row']:,}: {value} nats: {line['least_expected']}")
-        if out is not None:
-            show.say(f"scores of all rows written to {out}; row 1 is the first after the header")
-
-    raise typer.Exit(run_command(command))
+    return lines
 
 
-def tell_sequences(summary: dict[str, Any], show: Any) -> None:
-    """Print the scores of aligned sequences."""
-    mean = summary["log_likelihood"]
-    warning = "" if summary["converged"] else ", NOT converged"
-    show.say(
-        f"{summary['sequences']:,} sequences of {summary['sites']:,} sites,"
-        f" {nats(mean['value'], 3)} nats per sequence,"
-        f" {nats(mean['value'] / summary['sites'], 4)} per site ({summary['method']}{warning})"
-    )
-    for note in summary["notes"]:
-        show.say(f"  {note}")
-    show.say("the least probable sequences:")
-    for line in summary["least_probable"]:
-        show.say(f"  {line['name']}: {nats(line['log_p'], 2)} nats")
-    if summary["out"] is not None:
-        show.say(f"scores of all sequences written to {summary['out']}")
+def _lines_of_sequences(scores: AlignmentScores) -> list[str]:
+    """Return the scores of aligned sequences as text."""
+    mean = scores.log_likelihood.value
+    lines = [
+        f"{scores.sequences:,} sequences of {scores.sites:,} sites, {nats(mean, 3)} nats per"
+        f" sequence, {nats(mean / scores.sites, 4)} per site ({_method(scores)})",
+        *(f"  {note}" for note in scores.notes),
+        "the least probable sequences:",
+        *(f"  {row.name}: {nats(row.log_p, 2)} nats" for row in scores.least_probable),
+    ]
+    if scores.out is not None:
+        lines.append(f"scores of all sequences written to {scores.out}")
+    return lines
+
+
+def _method(scores: TableScores | AlignmentScores) -> str:
+    """Return how log Z was computed, and whether it has not converged."""
+    return scores.method if scores.converged else f"{scores.method}, NOT converged"

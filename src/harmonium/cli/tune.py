@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Annotated, Any
 
-import typer
-
+from ..runs.options import Option, Whole
 from .base import (
     DONE,
     INTERRUPTED,
@@ -16,79 +15,68 @@ from .base import (
     display,
     nats,
     print_json,
-    run_command,
     typed,
 )
-from .options import whole, word
-from .train import Json
+from .options import Json
 
-TUNE_HELP = """Train many models of one source, and find the options that serve best.
-
-SPEC is a small file that says what is fixed and what is searched:
-
-\b
-  source = "digits"
-  folder = "tuned/digits"
-  trials = 64
-  [options]
-  epochs = 300
-  [search]
-  hidden = [32, 64, 128]
-  lr = {low = 0.02, high = 0.4, log = true}
-  seed = [0, 1, 2]
-
-Each trial is a run folder in the search's folder. Trials are judged by the log-likelihood of
-held-out rows, never of test rows. The same command again, in other shells or on other computers
-that share the folder, joins in; after an interruption or a crash it goes on, and a finished search
-shows its table. Needs Optuna: pip install 'harmonium[tune]'.
-
-\b
-Examples:
-  harmonium tune digits.toml
-  harmonium tune digits.toml --processes 4
-  harmonium tune digits.toml --out tuned/again --json
-"""
 SHOWN = 20
 
 
-def tune_cli(
-    spec: Annotated[str, typer.Argument(metavar="SPEC", help="A TOML file, as above.")],
+def tune(
+    spec: Annotated[str, Option("A TOML file, as above.", "SPEC", is_argument=True)],
     processes: Annotated[
-        int,
-        whole("--processes", help="Processes to start here; they share the cores and take trials."),
+        int, Whole("Processes to start here; they share the cores and take trials.")
     ] = 1,
     out: Annotated[
-        str | None,
-        word("--out", metavar="FOLDER", help="Folder of the search.  [default: as SPEC says]"),
+        str | None, Option("Folder of the search.  [default: as SPEC says]", "FOLDER")
     ] = None,
     as_json: Json = False,
-) -> None:
-    """Run a search of options; its help text is TUNE_HELP."""
+) -> int:
+    """Train many models of one source, and find the options that serve best.
 
-    def command() -> int:
-        from ..runs.tune import tune
+    SPEC is a small file that says what is fixed and what is searched:
 
-        again = ["tune", spec, *(() if out is None else ("--out", out))]
-        try:
-            summary = tune(spec, out, processes, display(as_json))
-        except KeyboardInterrupt:
-            complain(f"interrupted; trials under way are saved. Go on with: {typed(*again)}")
-            return INTERRUPTED
-        if as_json:
-            print_json(summary)
-        else:
-            for line in lines_of(summary):
-                print(line)
-        return ending(summary)
+      source = "digits"
+      folder = "tuned/digits"
+      trials = 64
+      [options]
+      epochs = 300
+      [search]
+      hidden = [32, 64, 128]
+      lr = {low = 0.02, high = 0.4, log = true}
+      seed = [0, 1, 2]
 
-    raise typer.Exit(run_command(command))
+    Each trial is a run folder in the search's folder. Trials are judged by the log-likelihood of
+    held-out rows, never of test rows. The same command again, in other shells or on other computers
+    that share the folder, joins in; after an interruption or a crash it goes on, and a finished
+    search shows its table. Needs Optuna: pip install 'harmonium[tune]'.
+
+    Examples:
+      harmonium tune digits.toml
+      harmonium tune digits.toml --processes 4
+      harmonium tune digits.toml --out tuned/again --json
+    """
+    from ..runs.tune import tune
+
+    again = ["tune", spec, *(() if out is None else ("--out", out))]
+    try:
+        summary = tune(spec, out, processes, display(as_json))
+    except KeyboardInterrupt:
+        complain(f"interrupted; trials under way are saved. Go on with: {typed(*again)}")
+        return INTERRUPTED
+    if as_json:
+        print_json(summary)
+    else:
+        for line in lines_of(summary):
+            print(line)
+    return ending(summary)
 
 
-@functools.wraps(tune_cli)
-def sweep_cli(*arguments: Any, **options: Any) -> None:
+@functools.wraps(tune)
+def sweep(*arguments: Any, **options: Any) -> int:
     """Do the same under the name of development versions."""
     complain("`harmonium sweep` is `harmonium tune` now; 0.2 will not know the old name.")
-    tune_cli(*arguments, **options)
+    return tune(*arguments, **options)
 
 
 def ending(summary: dict[str, Any]) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import HarmoniumError, count_of, input_error
+from ..errors import HarmoniumError, InputError, count_of
 from ..evaluation.moments import states_of
 from ..io.storage import load
 from ..layers import AbstractLayer
@@ -31,8 +31,10 @@ def check_units(layer: AbstractLayer, file: Path, model: Path) -> None:
     """
     rbm = _model_in(model)
     if rbm is not None and _values_of(rbm.visible) != _values_of(layer):
-        expected = f"the units of {model}, {rbm.visible}"
-        raise input_error(str(file), expected, f"those of {layer}", RESTORE)
+        raise InputError(
+            f"{file}: expected the units of {model}, {rbm.visible}; got those of {layer};"
+            f" {RESTORE}."
+        )
 
 
 def check_hidden(count: int | str, file: Path, model: Path) -> None:
@@ -43,8 +45,10 @@ def check_hidden(count: int | str, file: Path, model: Path) -> None:
     """
     rbm = _model_in(model)
     if rbm is not None and count not in ("auto", rbm.hidden.n_units):
-        expected = f"the {count_of(rbm.hidden.n_units, 'hidden unit')} of {model}"
-        raise input_error(str(file), expected, f"{count:,}", RESTORE)
+        raise InputError(
+            f"{file}: expected the {count_of(rbm.hidden.n_units, 'hidden unit')} of {model}; got"
+            f" {count:,}; {RESTORE}."
+        )
 
 
 def _model_in(file: Path) -> RBM | None:

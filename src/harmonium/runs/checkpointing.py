@@ -11,7 +11,7 @@ import numpy as np
 from .._base.files import reason_of
 from .._base.processes import by_first
 from .._base.sharding import clock
-from ..errors import input_error
+from ..errors import InputError
 from ..rbm import RBM
 from ..training import Fit, Report, TrainState
 from .folder import MODEL, RunFolder
@@ -103,8 +103,8 @@ class Checkpointer:
             advice = "make room there"
             if self.folder.checkpoints.exist:
                 advice += f", then go on from its last checkpoint with: harmonium resume {path}"
-            raise input_error(
-                str(path), "a folder to write to", reason_of(error).lower(), advice
+            raise InputError(
+                f"{path}: expected a folder to write to; got {reason_of(error).lower()}; {advice}."
             ) from None
 
     def _write_metrics(self) -> None:

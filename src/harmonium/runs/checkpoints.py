@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from .._base.files import inside
 from .._base.processes import by_first, is_first
 from .._base.sharding import fetched
-from ..errors import ModelFileError, input_error
+from ..errors import InputError, ModelFileError
 from ..io.formats.base import sync_folder
 from ..io.formats.native import load_tree, read_header, save_tree
 from ..training import TrainState
@@ -144,14 +144,15 @@ class Checkpoints:
         """
         path = self.whole
         if self.fingerprint_of_rows != fingerprint:
-            advice = "restore the source, or train anew"
-            expected = f"the rows that {self.run} began with"
-            raise input_error(source, expected, "other rows", advice)
+            raise InputError(
+                f"{source}: expected the rows that {self.run} began with; got other rows; restore"
+                " the source, or train anew."
+            )
         state = load_tree(path, like)
         floats = [x for x in jax.tree.leaves(state) if jnp.issubdtype(x.dtype, jnp.floating)]
         if not all(jnp.isfinite(x).all() for x in floats) or int(state.updates) < 0:
             raise ModelFileError(
-                f"{path}: expected the state of a run; found values that are not finite;"
+                f"{path}: expected the state of a run; got values that are not finite;"
                 " train anew."
             )
         return state

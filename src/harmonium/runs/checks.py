@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..data.parts import parts_of
-from ..errors import input_error
+from ..errors import InputError
 from ..likelihood.partition_function.enumerated import enumerable
 from ..rbm import RBM
 
@@ -20,16 +20,20 @@ def refuse_misfit(rows: np.ndarray, rbm: RBM, name: str, advice: str) -> None:
     """
     width = rbm.visible.n_units
     if rows.shape[1] != width:
-        expected = f"{width:,} columns, one for each visible unit of {rbm}"
-        raise input_error(name, expected, f"{rows.shape[1]:,}", advice)
+        raise InputError(
+            f"{name}: expected {width:,} columns, one for each visible unit of {rbm}; got"
+            f" {rows.shape[1]:,}; {advice}."
+        )
     done = 0
     for part in parts_of(rows):
         bad = (np.isinf(part) | rbm.visible.coding.outside(part)) & ~np.isnan(part)
         if bad.any():
             row, column = (int(i) for i in np.argwhere(bad)[0])
-            expected = f"that {rbm.visible.coding.describe(column)}"
-            found = f"{part[row, column]:g} at row {done + row}, column {column} (counted from 0)"
-            raise input_error(name, expected, found, advice)
+            raise InputError(
+                f"{name}: expected that {rbm.visible.coding.describe(column)}; got"
+                f" {part[row, column]:g} at row {done + row}, column {column} (counted from 0);"
+                f" {advice}."
+            )
         done += len(part)
 
 
@@ -41,9 +45,10 @@ def refuse_many_states(rbm: RBM, log2_limit: int, advice: str) -> None:
     """
     side = enumerable(rbm)
     if side is None or (side.visible.n_states or 0) > 2**log2_limit:
-        expected = f"a layer with at most 2^{log2_limit} joint states"
-        found = f"{states_to_sum(rbm)} in {rbm}"
-        raise input_error("--method exact", expected, found, advice)
+        raise InputError(
+            f"--method exact: expected a layer with at most 2^{log2_limit} joint states; got"
+            f" {states_to_sum(rbm)} in {rbm}; {advice}."
+        )
 
 
 def states_to_sum(rbm: RBM) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from .._base.statistics import effective_size
 from .._base.threefry import key_of
 from ..data import Dataset
-from ..errors import count_of, input_error
+from ..errors import InputError, count_of
 from ..io.formats.base import write_whole
 from ..io.storage import load
 from ..layers.capabilities import takes_lengths
@@ -125,7 +125,7 @@ def compare(runs: list[str], out: str | None, source: str | None = None) -> list
     """
     if len(set(runs)) < 2:
         found = count_of(len(set(runs)), "run")
-        raise input_error("RUN", "two or more runs", found, "name their folders")
+        raise InputError(f"RUN: expected two or more runs; got {found}; name their folders.")
     finished = [run for run in runs if not is_run(run) or _has_score(run)]
     if len(finished) > 1:  # `runs/*` may hold some that go on
         runs = finished
@@ -156,13 +156,15 @@ def _check_same_rows(best: _Scored, other: _Scored) -> None:
     """Refuse runs that were scored on different rows, or model different columns."""
     differing = sorted(best.columns.symmetric_difference(other.columns))
     if differing:
-        expected = f"the columns that {best.run} models"
-        found = f"others: {', '.join(differing[:5])} in one of them only"
-        raise input_error(other.run, expected, found, "train both on the same columns")
+        raise InputError(
+            f"{other.run}: expected the columns that {best.run} models; got others:"
+            f" {', '.join(differing[:5])} in one of them only; train both on the same columns."
+        )
     if not np.array_equal(best.rows, other.rows, equal_nan=True):
-        expected = f"the rows that {best.run} was scored on"
-        advice = "train both on one source with one --validation, and one --seed or --split"
-        raise input_error(other.run, expected, "other rows", advice)
+        raise InputError(
+            f"{other.run}: expected the rows that {best.run} was scored on; got other rows; train"
+            " both on one source with one --validation, and one --seed or --split."
+        )
 
 
 def _rows_of(folder: RunFolder, source: str | None, known: dict[tuple[Any, ...], Rows]) -> Rows:
@@ -187,8 +189,10 @@ def _scored(run: str, source: str | None, known: dict[tuple[Any, ...], Rows]) ->
     summary = folder.summary() if is_run(run) else None
     if summary is None or summary.log_likelihood is None or summary.log_z is None:
         found = "a run without a score" if is_run(run) else "no run"
-        advice = "let it end, with harmonium resume"
-        raise input_error(run, "the folder of a run that has ended", found, advice)
+        raise InputError(
+            f"{run}: expected the folder of a run that has ended; got {found}; let it end, with"
+            " harmonium resume."
+        )
     rows = _rows_of(folder, source, known)
     part: Dataset = summary.log_likelihood.part_of(rows.parts, folder.path)
     key = key_of(EVALUATION_SEED)

@@ -8,12 +8,9 @@ import shlex
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from ..data.block_files import is_in_blocks
-from ..data.builtin import BUILTIN
-from ..errors import InputError, ModelFileError, input_error
-from ..tables.text_format import TextFormat
+from ..errors import InputError, ModelFileError
 from .jsonable import read_json
 from .options import (
     BINARIZE,
@@ -21,112 +18,255 @@ from .options import (
     METHODS,
     PRECISIONS,
     SEEDS,
-    check_choice,
-    check_count,
-    check_number,
-    check_penalty,
-    check_seed,
-    is_number,
+    Choice,
+    Number,
+    Option,
+    Whole,
+    check_options,
 )
 from .schema import Misfit, as_kind
 
-TEXT_OPTIONS = ("header", "separator", "missing", "skip")
+if TYPE_CHECKING:  # `harmonium train --help` need not wait for JAX
+    from ..tables.text_format import TextFormat
+
+CORRECT = "correct the run's config.json"
 USUAL = {"chains": 500, "batch": 200}  # where nothing is asked for, and one device computes
 # What runs did whose folders do not say.
 BEFORE: dict[str, Any] = {"penalty": 0.0, "keep": "last", "groups": False, "window": 0}
 
+Seed = Annotated[int, Whole("Random seed.", least=0, most=SEEDS - 1)]
+Scale = Annotated[
+    float | None,
+    Number(
+        "The grey level that means 1, if not 255.",
+        advice="give the grey level that means 1, such as 255",
+    ),
+]
+Header = Annotated[
+    int | Literal["none"] | None,
+    Whole(
+        "The number of the line of a text file that names the columns, or none.  [default: decided,"
+        " and said where there is doubt]",
+        "INT|none",
+        word="none",
+    ),
+]
+Separator = Annotated[
+    str | None,
+    Option(
+        "What stands between the cells of a text file: one character, or tab, space (any number of"
+        " blanks), comma or semicolon.  [default: decided]",
+        "SIGN",
+    ),
+]
+Missing = Annotated[
+    list[str],
+    Option("A word that means a missing cell of a text file, such as unknown; repeatable.", "WORD"),
+]
+SKIP = Whole("Lines of a text file to drop at its beginning.  [default: decided]", least=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions:
+    """How a text file is read, as far as a command says it; `TextFormat` checks the values."""
+
+    header: Header = None
+    separator: Separator = None
+    missing: Missing = field(default_factory=list)
+    skip: Annotated[int | None, SKIP] = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that are given, by their names in `TextFormat`."""
+        values = {option.name: getattr(self, option.name) for option in fields(self)}
+        return {name: value for name, value in values.items() if value not in (None, [])}
+
+
+AS_DECIDED = TextOptions()  # by the file
+TEXT_OPTIONS = tuple(option.name for option in fields(TextOptions))
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
-    """The options of `harmonium train`.
+    """The options of `harmonium train`, whose help describes them.
+
+    In the folder of a run stand the values that were chosen where nothing was given.
 
     Attributes:
-        source: a built-in data set or a file.
-        visible: kind of the visible units, a registered name; "auto" chooses by the data.
-        hidden: number of hidden units; "auto" for one for every hundred training rows, but at most
-            two for each column and 500 in all, and at least 64. A run's folder has the number.
-        hidden_units: kind of the hidden units, a registered name.
-        hidden_states: number of states of each hidden unit that holds codes, such as Potts.
-        method: a gradient method, one of `METHODS`.
-        k: Gibbs sweeps per update.
-        chains: total number of chains, for methods that have chains; None for 500, or the next
-            number that the devices of a mesh can share. A run's folder has the number.
-        epochs: passes over the rows; None for at least 20 passes and at least 10,000 updates,
-            up to 40,000 for a small model of more than 2,000 rows.
-        batch: rows per update; None for 200, or the next number that the devices of a mesh can
-            share. A run's folder has the number.
-        lr: learning rate of the first half, which falls to zero over the second; None for the
-            default of the method and the model.
-        seed: random seed of the run.
-        split: seed of the choice of rows to hold out, and of what a built-in set draws; None for
-            `seed`. Runs of one split and different seeds have the same rows.
-        ensemble: how many models to train side by side in one compiled loop, from as many seeds in
-            a row, on the same rows.
-        binarize: how grey levels are treated, one of `BINARIZE`.
-        scale: the grey level that means 1.
-        states: number of states of visible Potts units.
-        validation: fraction of the rows to hold out; "auto" for a tenth, but none of fewer than 500
-            rows of discrete values, which are cross-validated.
-        penalty: strength of the penalty on the weights, `Huber`; "auto" for one that the run sets;
-            None for 0 if `epochs` is given or the rows are a whole distribution, else "auto". A
-            run's folder has the one that was chosen.
-        keep: which model the run ends with, one of `KEEP`; None for the best by the held-out rows
-            unless there are none or `epochs` is given. A run's folder has the one that was chosen.
-        precision: number format of products with the weights; "auto" for bfloat16 where it is
-            exact and measured to be faster. A run's folder has the one that was chosen.
+        kinds: kinds of columns of a table by their names, such as {"age": "continuous"}.
         groups: whether visible="auto" looks for groups of 0/1 columns, `exclusive_groups`. Runs
             did not before there was this option.
-        columns: a file that says what the columns of a table mean, as a run's columns.json.
-        kinds: kinds of columns of a table by their names, such as {"age": "continuous"}.
-        alphabet: letters of an alignment: "auto", "protein", "rna", "dna", or all of them with the
-            gap first.
-        identity: the fraction of equal sites from which sequences of an alignment count as alike.
-        header: the number of the line of a text file that names the columns, or "none"; None to
-            decide it.
-        separator: what stands between the cells of a text file; None to decide it.
-        missing: further words that mean a missing cell of a text file.
-        skip: lines of a text file to drop at its beginning.
-        label: the column of labels, which is not learned; "none" for none, None to decide it.
-        weight: the column that says how often each row counts, or None.
-        window: rows in memory at a time, of files that are read while training; 0 for all, as for
-            other sources; "auto" reads a folder, a pattern, or an .npy file of more than half of
-            the memory so. A run's folder has what was chosen.
         folder: the folder where the command was typed, so that the source is found from others.
     """
 
-    source: str
-    visible: str = "auto"
-    hidden: int | Literal["auto"] = "auto"
-    hidden_units: str = "bernoulli"
-    hidden_states: int | None = None
-    method: str = "pcd"
-    k: int = 1
-    chains: int | None = None
-    epochs: int | None = None
-    batch: int | None = None
-    lr: float | None = None
-    seed: int = 0
-    split: int | None = None
-    ensemble: int = 1
-    binarize: str = "stochastic"
-    scale: float | None = None
-    states: int | None = None
-    validation: float | Literal["auto"] = "auto"
-    penalty: float | Literal["auto"] | None = None
-    keep: str | None = None
-    precision: str = "auto"
+    source: Annotated[str, Option("A built-in data set or a file.", "SOURCE", is_argument=True)]
+    visible: Annotated[
+        str,
+        Option(
+            "Kind of visible units: bernoulli, ising, potts, gaussian, relu, drelu, unit_interval,"
+            " poisson, replicated_softmax (word counts), or auto (chosen by the data: groups of 0/1"
+            " columns of which at most one is ever on are categories).",
+        ),
+    ] = "auto"
+    hidden: Annotated[
+        int | Literal["auto"],
+        Whole(
+            "Number of hidden units; auto is one for every 100 rows, but at most two for each"
+            " column and 500 in all, and at least 64.",
+            word="auto",
+        ),
+    ] = "auto"
+    hidden_units: Annotated[
+        str, Option("Kind of hidden units: bernoulli, ising, gaussian or potts.")
+    ] = "bernoulli"
+    hidden_states: Annotated[
+        int | None, Whole("Number of states of each hidden Potts unit.", least=2)
+    ] = None
+    method: Annotated[
+        str, Choice(f"{', '.join(METHODS[:-1])} or {METHODS[-1]}.", allowed=METHODS)
+    ] = "pcd"
+    k: Annotated[int, Whole("Gibbs sweeps per update.")] = 1
+    chains: Annotated[
+        int | None,
+        Whole(
+            "Number of chains, for methods that have chains; with --mesh by default the next number"
+            f" that the devices can share.  [default: {USUAL['chains']}]",
+        ),
+    ] = None
+    epochs: Annotated[
+        int | None,
+        Whole(
+            "Passes over the rows.  [default: at least 20, and as many as make 10,000 updates, up"
+            " to 40,000 for a small model of more than 2,000 rows]",
+        ),
+    ] = None
+    batch: Annotated[
+        int | None,
+        Whole(
+            "Rows per update (batch size); with --mesh by default the next number that the devices"
+            f" can share.  [default: {USUAL['batch']}]",
+        ),
+    ] = None
+    lr: Annotated[
+        float | None,
+        Number(
+            "Learning rate; falls to 0 over the second half.  [default: 0.1; up to 0.4 for pcd with"
+            " 500 chains or more on more than 64 columns of 0/1 or sites of letters; less for two"
+            " layers of wide units; a quarter if the run diverges]",
+            advice="0.1 is a good start",
+        ),
+    ] = None
+    seed: Seed = 0
+    split: Annotated[
+        int | None,
+        Whole(
+            "Seed of the choice of held-out rows: runs of one split can be compared, whatever their"
+            " seeds.  [default: that of --seed]",
+            least=0,
+            most=SEEDS - 1,
+        ),
+    ] = None
+    ensemble: Annotated[
+        int, Whole("Number of models to train side by side, from as many seeds in a row.")
+    ] = 1
+    binarize: Annotated[
+        str,
+        Choice(
+            "How to treat grey levels: none, threshold, or stochastic (drawn at each visit).",
+            allowed=BINARIZE,
+        ),
+    ] = "stochastic"
+    scale: Scale = None
+    states: Annotated[
+        int | None,
+        Whole("Number of states of each visible Potts unit.  [default: as in the data]", least=2),
+    ] = None
+    validation: Annotated[
+        float | Literal["auto"],
+        Number(
+            "Fraction of the rows to hold out; auto is a tenth, but none of fewer than 500 rows of"
+            " discrete values, which are cross-validated.",
+            word="auto",
+            is_zero_allowed=True,
+            below=1.0,
+            expected="auto, or a fraction of the rows, from 0 to below 1",
+            advice="give 0.1, or 0 for none",
+        ),
+    ] = "auto"
+    penalty: Annotated[
+        float | Literal["auto"] | None,
+        Number(
+            "Strength of a penalty on large weights, 0 for none. With auto it comes from the number"
+            " of rows, and grows with the free-energy gap of the held-out rows.  [default: auto,"
+            " but 0 if --epochs is given]",
+            word="auto",
+            is_zero_allowed=True,
+            expected="auto, or a number of at least 0",
+            advice="0 is no penalty",
+        ),
+    ] = None
+    keep: Annotated[
+        str | None,
+        Choice(
+            "The model to end with: best (highest log-likelihood of the held-out rows) or last. "
+            " [default: best, but last if --epochs is given or no rows are held out]",
+            allowed=KEEP,
+        ),
+    ] = None
+    precision: Annotated[
+        str,
+        Choice(
+            "Precision of products with the weights: float32, bfloat16, or auto (bfloat16 where it"
+            " is exact, and measured to be faster on this device). A seed gives the same model only"
+            " at the same precision.",
+            allowed=PRECISIONS,
+        ),
+    ] = "auto"
     groups: bool = True
-    columns: str | None = None
+    columns: Annotated[
+        str | None,
+        Option("What the columns of a table mean: columns.json of a run, perhaps edited.", "FILE"),
+    ] = None
     kinds: dict[str, str] = field(default_factory=dict)
-    alphabet: str = "auto"
-    identity: float = 0.8
-    header: int | Literal["none"] | None = None
-    separator: str | None = None
-    missing: list[str] = field(default_factory=list)
-    skip: int = 0
-    label: str | None = None
-    weight: str | None = None
-    window: int | Literal["auto"] = "auto"
+    header: Header = None
+    separator: Separator = None
+    missing: Missing = field(default_factory=list)
+    skip: Annotated[int, SKIP] = 0
+    label: Annotated[
+        str | None,
+        Option(
+            "A column of labels, which is set aside.  [default: that of a file of pictures, by its"
+            " name or its values]",
+            "NAME|none",
+        ),
+    ] = None
+    weight: Annotated[str | None, Option("A column that says how often each row counts.")] = None
+    alphabet: Annotated[
+        str,
+        Option(
+            "Letters of an alignment: auto, protein, rna, dna, or all with the gap first, as -ACGU."
+        ),
+    ] = "auto"
+    identity: Annotated[
+        float,
+        Number(
+            "Fraction of equal sites from which sequences of an alignment count as alike: each has"
+            " a weight of 1 over the number of those like it.",
+            below=1.01,
+            expected="a fraction of sites",
+            advice="give 0.8",
+        ),
+    ] = 0.8
+    window: Annotated[
+        int | Literal["auto"],
+        Whole(
+            "Rows in memory at a time, of .npy, .parquet or .arrow files that are read while"
+            " training; 0 for all. With auto, a folder of files, a pattern or an .npy file of more"
+            " than half of the memory is read so.",
+            word="auto",
+            least=0,
+        ),
+    ] = "auto"
     folder: str | None = None
 
     def __post_init__(self):
@@ -136,54 +276,34 @@ class RunConfig:
             InputError: names the option, what was expected, what was found and what to do.
         """
         if not isinstance(self.source, str):
-            raise input_error("SOURCE", "a name", repr(self.source), "name a set or a file")
+            raise InputError(f"SOURCE: expected a name; got {self.source!r}; name a set or a file.")
         for option in fields(self):
             text = getattr(self, option.name)
             if isinstance(text, str) and "\0" in text:  # no system has such a file
-                advice = "correct the run's config.json"
-                raise input_error(option.name, "text without a zero byte", repr(text), advice)
-        words = {"method": METHODS, "binarize": BINARIZE}
-        words |= {} if self.keep is None else {"keep": KEEP}
-        for name, allowed in (words | {"precision": PRECISIONS}).items():
-            check_choice(f"--{name}", getattr(self, name), allowed)
-        if self.hidden != "auto":
-            check_count("--hidden", self.hidden)
-        for name in ("k", "chains", "batch", "ensemble", "epochs"):
-            if getattr(self, name) is not None or name in ("k", "ensemble"):
-                check_count(f"--{name}", getattr(self, name))
-        for name in ("states", "hidden_states"):
-            if getattr(self, name) is not None:
-                check_count(f"--{name.replace('_', '-')}", getattr(self, name), least=2)
-        if self.window not in ("auto", 0):
-            check_count("--window", self.window)
-        check_seed(self.seed)
-        if self.seed + self.ensemble > SEEDS:
-            found = f"{self.ensemble:,} of them from {self.seed:,} on"
-            raise input_error("--ensemble", f"seeds below {SEEDS:,}", found, "lower --seed")
-        check_seed(self.seed_of_rows, "--split")
-        if self.penalty is not None:
-            check_penalty(self.penalty)
-        if self.lr is not None:
-            check_number("--lr", self.lr, "a positive number", "0.1 is a good start", below=1e38)
-        told = isinstance(self.kinds, dict) and isinstance(self.columns, str | None)
-        if not told or not all(isinstance(x, str) for pair in self.kinds.items() for x in pair):
-            expected = "a file, and kinds by column"
-            found = f"{self.columns!r}, {self.kinds!r}"
-            raise input_error("--columns", expected, found, "correct the run's config.json")
+                raise InputError(
+                    f"{option.name}: expected text without a zero byte; got {text!r}; {CORRECT}."
+                )
+        are_words = isinstance(self.kinds, dict) and all(
+            isinstance(word, str) for pair in self.kinds.items() for word in pair
+        )
+        if not are_words or not isinstance(self.columns, str | None):
+            raise InputError(
+                "--columns: expected a file, and kinds by column; got"
+                f" {self.columns!r}, {self.kinds!r}; {CORRECT}."
+            )
         object.__setattr__(self, "missing", list(self.text_format.missing))  # as JSON has it
-        check_number("--identity", self.identity, "a fraction of sites", "give 0.8", below=1.01)
-        if self.scale is not None:
-            advice = "give the grey level that means 1, such as 255"
-            check_number("--scale", self.scale, "a positive number", advice, below=1e38)
-        told = self.validation != "auto"
-        if told and (not is_number(self.validation) or not 0 <= float(self.validation) < 1):
-            expected = "auto, or a fraction of the rows, from 0 to below 1"
-            advice = "give 0.1, or 0 for none"
-            raise input_error("--validation", expected, repr(self.validation), advice)
+        check_options(self)
+        if self.seed + self.ensemble > SEEDS:
+            raise InputError(
+                f"--ensemble: expected seeds below {SEEDS:,}; got {self.ensemble:,} of them from"
+                f" {self.seed:,} on; lower --seed."
+            )
 
     @property
     def text_format(self) -> TextFormat:
         """How a text file is read, as far as the options say."""
+        from ..tables.text_format import TextFormat
+
         return TextFormat(**{name: getattr(self, name) for name in TEXT_OPTIONS})
 
     @property
@@ -201,6 +321,9 @@ class RunConfig:
 
         If it is no longer there, the source is as it was typed: a built-in set, or a file here.
         """
+        from ..data.block_files import is_in_blocks
+        from ..data.builtin import BUILTIN
+
         if not isinstance(self.folder, str) or Path(self.folder) == Path.cwd():
             return self.source
         there = str(Path(self.folder, self.source))
@@ -214,18 +337,19 @@ class RunConfig:
     def command(self) -> str:
         """The command of such a run: the options that are not the defaults."""
         words = ["harmonium", "train", self.source]
-        for each in fields(self):
-            value = getattr(self, each.name)
-            option = f"--{each.name.replace('_', '-')}"
-            if each.name == "kinds":
-                for name, kind in self.kinds.items():
-                    words += ["--drop", name] if kind == "left out" else ["--as", f"{name}={kind}"]
-            elif each.name == "missing":
+        for option in fields(self):
+            value = getattr(self, option.name)
+            name = f"--{option.name.replace('_', '-')}"
+            if option.name == "kinds":
+                for column, kind in self.kinds.items():
+                    is_dropped = kind == "left out"
+                    words += ["--drop", column] if is_dropped else ["--as", f"{column}={kind}"]
+            elif option.name == "missing":
                 for word in self.missing:
-                    words += [option, word]
-            elif each.name not in ("source", "groups", "folder"):
-                is_usual = value in (each.default, USUAL.get(each.name))
-                words += [] if is_usual else [option, str(value)]
+                    words += [name, word]
+            elif option.name not in ("source", "groups", "folder"):
+                is_usual = value in (option.default, USUAL.get(option.name))
+                words += [] if is_usual else [name, str(value)]
         return shlex.join(words)
 
     def to_json(self) -> str:
@@ -251,6 +375,6 @@ class RunConfig:
         except (InputError, Misfit) as error:
             reason = str(error).rstrip(".")
             raise ModelFileError(
-                f"{path}: expected the options of a run; found that they cannot be read ({reason});"
-                " restore the file, or train anew."
+                f"{path}: expected the options of a run; got some that cannot be read ({reason});"
+                " restore the file, or train a new model."
             ) from None

@@ -2,26 +2,70 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from .._base.files import reason_of
 from ..analysis.couplings import contact_scores, effective_couplings
-from ..errors import input_error
+from ..errors import InputError
 from ..io.storage import load
 from ..plot import contact_map
 from ..plot.base import save_figure
 from ..sequences import Sites
 from .display import Display
 from .folder import RunFolder
-from .options import check_count, check_number, check_target
 from .sequences import own_sequences
-from .writing import frame_of, write_table
+from .writing import check_target, frame_of, write_table
 
 SUFFIXES = (".csv", ".tsv", ".png")
 SHOWN = 10
 AROUND = 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """Two columns of the alignment, counted from 1, and the strength of their coupling.
+
+    The distance, in Å, is that of the structure; None if that is not known.
+    """
+
+    column_1: int
+    column_2: int
+    score: float
+    distance: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Precision:
+    """How many of the best pairs with a known distance are contacts."""
+
+    pairs: int
+    near: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contacts:
+    """Pairs of sites by the strength of their coupling.
+
+    Attributes:
+        run: the run.
+        out: the file with all pairs; None for none.
+        pairs: their number.
+        best: the most strongly coupled.
+        precision: that of the best L, 2L and 5L pairs, for L sites; None without a structure.
+        near: the largest distance of a contact, in Å; None without a structure.
+        fraction_of_contacts: among all pairs whose distance is known.
+    """
+
+    run: str
+    out: str | None
+    pairs: int
+    best: list[Pair]
+    precision: dict[str, Precision] | None = None
+    near: float | None = None
+    fraction_of_contacts: float | None = None
 
 
 def contacts(
@@ -32,7 +76,7 @@ def contacts(
     apart: int,
     overwrite: bool,
     display: Display,
-) -> dict[str, Any]:
+) -> Contacts:
     """Return pairs of sites by the strength of their coupling; write them if asked.
 
     Args:
@@ -50,19 +94,18 @@ def contacts(
     """
     if out is not None:
         check_target(f"--out {out}", out, SUFFIXES, overwrite)
-    check_number("--near", near, "a positive number of Å", "give 8", below=1e9)
-    check_count("--apart", apart, least=0)
     rbm = load(run)
     sites = RunFolder(run).sites_of_alignment()
     n = len(sites.columns)
     if n < apart + 2:
-        found = f"{n} sites"
-        raise input_error(run, f"pairs more than {apart} sites apart", found, "lower --apart")
+        raise InputError(
+            f"{run}: expected pairs more than {apart} sites apart; got {n} sites; lower --apart."
+        )
     known = None if structure is None else distances_of(structure, sites)
     around = typical_sequences(run, sites)
     progress = display.timer("couplings")
-    found = effective_couplings(rbm, around=around, progress=progress)
-    scores = contact_scores(found, without=0)
+    couplings = effective_couplings(rbm, around=around, progress=progress)
+    scores = contact_scores(couplings, without=0)
     i, j = np.triu_indices(n, apart + 1)
     order = np.argsort(-scores[i, j])
     i = i[order]
@@ -79,27 +122,24 @@ def contacts(
     elif out is not None:
         write_table(frame_of({name: cells.astype(float) for name, cells in pairs.items()}), out)
     best = [
-        {name: values[k].item() for name, values in pairs.items()}
+        Pair(**{name: values[k].item() for name, values in pairs.items()})
         for k in range(min(SHOWN, n, len(i)))
     ]
-    return {"run": run, "out": out, "pairs": len(i), "best": best} | _precision(known, i, j, near)
-
-
-def _precision(known: np.ndarray | None, i: np.ndarray, j: np.ndarray, near: float) -> dict:
-    """Return how many of the best L, 2L and 5L pairs of known distance are contacts."""
+    ranked = Contacts(run=run, out=out, pairs=len(i), best=best)
     if known is None:
-        return {}
-    n = len(known)
-    found = known[i, j]
-    hits = found[~np.isnan(found)] <= near
-    if not hits.size:
-        return {"precision": {}, "near": near, "share_of_contacts": None}
-    best = {
-        f"{k}L": {"pairs": k * n, "near": int(hits[: k * n].sum())}
-        for k in (1, 2, 5)
-        if len(hits) >= k * n
-    }
-    return {"precision": best, "near": near, "share_of_contacts": float(hits.mean())}
+        return ranked
+    distances = known[i, j]
+    is_contact = distances[~np.isnan(distances)] <= near
+    return replace(
+        ranked,
+        near=near,
+        precision={
+            f"{k}L": Precision(pairs=k * n, near=int(is_contact[: k * n].sum()))
+            for k in (1, 2, 5)
+            if len(is_contact) >= k * n
+        },
+        fraction_of_contacts=float(is_contact.mean()) if is_contact.size else None,
+    )
 
 
 def typical_sequences(run: str, sites: Sites) -> np.ndarray | None:
@@ -121,8 +161,10 @@ def distances_of(path: str, sites: Sites) -> np.ndarray:
     pairs = table[:, :2].astype(int)
     if pairs.min() < 1 or pairs.max() > sites.width:
         wrong = int(pairs.min() if pairs.min() < 1 else pairs.max())
-        expected = f"columns of the alignment, from 1 to {sites.width:,}"
-        raise input_error(path, expected, f"{wrong}", "number them as in the alignment")
+        raise InputError(
+            f"{path}: expected columns of the alignment, from 1 to {sites.width:,}; got {wrong};"
+            " number them as in the alignment."
+        )
     whole = np.full((sites.width, sites.width), np.nan)
     whole[pairs[:, 0] - 1, pairs[:, 1] - 1] = whole[pairs[:, 1] - 1, pairs[:, 0] - 1] = table[:, -1]
     return whole[np.ix_(sites.columns, sites.columns)]
@@ -133,8 +175,10 @@ def _numbers_of(path: str) -> np.ndarray:
     try:
         lines = Path(path).read_text("utf-8").splitlines()
     except (OSError, ValueError) as error:
-        found = f"that it cannot be read ({getattr(error, 'strerror', None) or error})"
-        raise input_error(path, "a text file of numbers", found, "check the path") from None
+        raise InputError(
+            f"{path}: expected a text file of numbers; got none ({reason_of(error)}); check the"
+            " path."
+        ) from None
     rows: list[list[float]] = []
     advice = "write two columns of the alignment and a distance in Å in each line"
     for number, line in enumerate(lines, 1):
@@ -143,15 +187,19 @@ def _numbers_of(path: str) -> np.ndarray:
             values = [float(cell) for cell in cells]
         except ValueError:
             if rows or number > 1:
-                found = f"{line.strip()[:40]!r} in line {number:,}"
-                raise input_error(path, "numbers", found, advice) from None
+                raise InputError(
+                    f"{path}: expected numbers; got {line.strip()[:40]!r} in line {number:,};"
+                    f" {advice}."
+                ) from None
             continue
         if cells and (len(cells) < 3 or (rows and len(cells) != len(rows[0]))):
             expected = f"{len(rows[0])} numbers" if rows else "at least three numbers"
-            found = f"{len(cells)} in line {number:,}"
-            raise input_error(path, f"{expected} in each line", found, advice)
+            raise InputError(
+                f"{path}: expected {expected} in each line; got {len(cells)} in line {number:,};"
+                f" {advice}."
+            )
         if cells:
             rows.append(values)
     if not rows:
-        raise input_error(path, "numbers", "none", advice)
+        raise InputError(f"{path}: expected numbers; got none; {advice}.")
     return np.array(rows)

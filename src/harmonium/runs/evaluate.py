@@ -44,7 +44,7 @@ def evaluate(options: EvaluationConfig, display: Display) -> Evaluation:
     rbm = load(options.run)
     if not finite_z(rbm):
         raise NotFiniteError(
-            f"{options.run}: expected a model with a finite Z; found {rbm}, whose Z is not known"
+            f"{options.run}: expected a model with a finite Z; got {rbm}, whose Z is not known"
             " to be finite: its couplings are too strong for its precisions; train it with smaller"
             " weights."
         )

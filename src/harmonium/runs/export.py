@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..io.storage import SUFFIXES, load, save
-from .options import check_target
+from .writing import check_target
 
 
 def export(run: str, out: str, overwrite: bool) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from .._base.files import inside, parsed_json
 from .._base.processes import by_first
-from ..errors import InputError, ModelFileError, input_error
+from ..errors import InputError, ModelFileError
 from ..io.formats.base import write_new, write_whole
 from ..io.storage import MODEL, format_to_write
 from ..rbm import RBM
@@ -40,9 +40,9 @@ from .leftovers import (
     SUMMARY,
     are_of_run,
 )
-from .options import OTHER_NAME, check_folder
 from .schema import read_record
 from .summaries import EvaluationTable, RowsSummary, Summary, is_record
+from .writing import OTHER_NAME, check_folder
 
 T = TypeVar("T", Columns, Sites)
 
@@ -78,11 +78,9 @@ class RunFolder:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 os.close(descriptor)
-                raise input_error(
-                    str(self.path),
-                    "a run that no other process uses",
-                    "another process at work on it",
-                    "wait for it, or end it",
+                raise InputError(
+                    f"{self.path}: expected a run that no other process uses; got another process"
+                    " at work on it; wait for it, or end it."
                 ) from None
             except OSError:  # a file system without locks
                 os.close(descriptor)
@@ -121,8 +119,10 @@ class RunFolder:
             raise _taken(path) from None
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
-            expected = "a folder that can be written to"
-            raise input_error(f"--out {path}", expected, reason, OTHER_NAME) from None
+            raise InputError(
+                f"--out {path}: expected a folder that can be written to; got {reason};"
+                f" {OTHER_NAME}."
+            ) from None
         return str(path)
 
     def _begin(self, config: RunConfig, overwrite: bool) -> None:
@@ -208,8 +208,10 @@ class RunFolder:
     def _needed(self, meaning: T | None, expected: str, found: str, source: str) -> T:
         """Return what the run's rows mean, or raise InputError if that is not known."""
         if meaning is None:
-            advice = f"train one with: harmonium train {source}"
-            raise input_error(str(self.path), expected, found, advice)
+            raise InputError(
+                f"{self.path}: expected {expected}; got {found}; train one with: harmonium train"
+                f" {source}."
+            )
         return meaning
 
     @by_first
@@ -346,15 +348,19 @@ def check_target(path: Path, *, overwrite: bool) -> None:
         RunFolder(path).config()
     except ModelFileError:
         if not are_of_run(path):
-            found = "a folder that holds something else than a run"
-            raise input_error(f"--out {path}", "a new or empty folder", found, OTHER_NAME) from None
+            raise InputError(
+                f"--out {path}: expected a new or empty folder; got a folder that holds something"
+                f" else than a run; {OTHER_NAME}."
+            ) from None
     if not overwrite:
         raise _taken(path)
 
 
 def _taken(path: Path) -> InputError:
-    advice = f"{OTHER_NAME}, or add --overwrite"
-    return input_error(f"--out {path}", "a new or empty folder", "one that holds a run", advice)
+    return InputError(
+        f"--out {path}: expected a new or empty folder; got one that holds a run; {OTHER_NAME}, or"
+        " add --overwrite."
+    )
 
 
 def _first_free(path: Path) -> Path:

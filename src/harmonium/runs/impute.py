@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,78 +12,109 @@ from ..inference import impute
 from ..io.storage import load
 from ..tables import Columns, Frame, RawColumn
 from ..tables.writing import SUFFIXES
+from .config import AS_DECIDED, TextOptions
 from .folder import RunFolder
-from .options import check_count, check_seed, check_target
 from .text_formats import text_format_for
-from .writing import write_filled
+from .writing import check_target, write_filled
 
 DRAWS = 10  # chains of each row, of which the averages are taken
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilledColumn:
+    """A column whose missing cells were filled in.
+
+    Attributes:
+        name: its name.
+        missing: how many cells were missing.
+        probability: of the most probable state, on average; None for real numbers.
+        standard_deviation: of the draws, in the column's own unit; None for states.
+    """
+
+    name: str
+    missing: int
+    probability: float | None = None
+    standard_deviation: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnfilledColumn:
+    """A column that keeps missing cells: how many, and why."""
+
+    name: str
+    missing: int
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filling:
+    """What was filled in a table, column by column."""
+
+    table: str
+    run: str
+    out: str
+    rows: int
+    method: str
+    converged: bool
+    message: str
+    columns: list[FilledColumn]
+    not_filled: list[UnfilledColumn]
 
 
 def fill(
     table: str,
     run: str,
     out: str,
-    draws: int | None,
+    *,
+    draws: int | None = None,
     sweeps: int,
-    seed: int,
-    overwrite: bool,
-    text: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    overwrite: bool = False,
+    text: TextOptions = AS_DECIDED,
     guard: bool = False,
-) -> dict[str, Any]:
-    """Write a table with its missing cells filled in; return what was filled, column by column.
+) -> Filling:
+    """Write a table with its missing cells filled in; return what was filled.
 
-    Args:
-        table: the table, a text or Parquet file.
-        run: a run folder.
-        out: the file to write, .csv or .tsv.
-        draws: None for the best guess of each cell; else a number of complete tables, whose cells
-            are drawn from p(missing | seen). They are written one below the other, numbered in a
-            first column `imputation`.
-        sweeps: Gibbs sweeps of each chain at first, where no sum is feasible.
-        seed: the random seed.
-        overwrite: whether an existing file is replaced.
-        text: how a text file is read, as `text_format_for` takes it.
-        guard: whether cells that a spreadsheet would run as formulas are guarded.
+    With `draws`, so many complete tables are written, whose cells are drawn from p(missing | seen);
+    else the best guess of each cell. The help of `harmonium impute` describes the arguments.
 
     Raises:
         InputError: a file that cannot be read or written, or a table that does not fit the run.
     """
-    check_count("--sweeps", sweeps)
-    check_seed(seed)
-    if draws is not None:
-        check_count("--draws", draws)
     check_target(f"--out {out}", out, SUFFIXES, overwrite)
     rbm = load(run)
     columns = RunFolder(run).columns_of_table()
-    text_format = text_format_for(table, run, text or {})
+    text_format = text_format_for(table, run, text)
     frame = read_frame(table, columns, text_format)
     codes = columns.encode(frame, table)
-    found = impute(rbm, codes, key=key_of(seed), draws=draws or DRAWS, sweeps=sweeps)
+    imputed = impute(rbm, codes, key=key_of(seed), draws=draws or DRAWS, sweeps=sweeps)
     if draws is None:
-        filled = columns.filled(frame, found.mean)
+        filled = columns.filled(frame, imputed.mean)
     else:
-        each = enumerate(found.draws)
-        filled = _stacked([columns.completed(frame, one, seed=seed + i) for i, one in each])
+        completed = [
+            columns.completed(frame, rows, seed=seed + i) for i, rows in enumerate(imputed.draws)
+        ]
+        filled = _stacked(completed)
     write_filled(filled, frame, table, out, text_format, guard)
-    return {
-        "table": table,
-        "run": run,
-        "out": out,
-        "rows": len(frame) * (draws or 1),
-        "method": found.method,
-        "converged": found.converged,
-        "message": found.message,
-        "columns": _summary(columns, frame, found.mean, found.draws),
-        "not_filled": _not_filled(columns, frame),
-    }
+    return Filling(
+        table=table,
+        run=run,
+        out=out,
+        rows=len(frame) * (draws or 1),
+        method=imputed.method,
+        converged=imputed.converged,
+        message=imputed.message,
+        columns=_filled_columns(columns, frame, imputed.mean, imputed.draws),
+        not_filled=_unfilled_columns(columns, frame),
+    )
 
 
-def _not_filled(columns: Columns, frame: Frame) -> list[dict[str, Any]]:
-    """Return the columns that keep missing cells, how many, and why."""
+def _unfilled_columns(columns: Columns, frame: Frame) -> list[UnfilledColumn]:
     missing = {column.name: int(column.is_missing.sum()) for column in frame.columns}
-    why = columns.unfilled(frame)
-    return [{"name": name, "missing": missing[name], "why": text} for name, text in why.items()]
+    return [
+        UnfilledColumn(name=name, missing=missing[name], why=why)
+        for name, why in columns.unfilled(frame).items()
+    ]
 
 
 def _stacked(frames: list[Frame]) -> Frame:
@@ -99,27 +128,30 @@ def _stacked(frames: list[Frame]) -> Frame:
     return Frame(tuple(columns), first.has_names)
 
 
-def _summary(
+def _filled_columns(
     columns: Columns, frame: Frame, means: np.ndarray, draws: np.ndarray
-) -> list[dict[str, Any]]:
-    """Return for each column how many cells were missing, and how sure their guesses are.
-
-    That is the mean probability of the most probable state or, for real numbers, the standard
-    deviation of the draws in the column's own unit.
-    """
+) -> list[FilledColumn]:
     raw = {column.name: column for column in columns.split(frame).columns}
-    lines = []
     probabilities = columns.probabilities(means)
+    filled = []
     for place, column in enumerate(columns.modelled):
         missing = raw[column.name].is_missing
         if not missing.any():
             continue
-        line: dict[str, Any] = {"name": column.name, "missing": int(missing.sum())}
-        if column.states is None:
-            cells = [column.cells(one[missing, place], np.random.default_rng(0)) for one in draws]
-            if cells[0].dtype.kind == "f":
-                line["standard_deviation"] = float(np.std(cells, axis=0).mean())
+        probability = None
+        deviation = None
+        if column.states is not None:
+            probability = float(probabilities[place][missing].max(1).mean())
         else:
-            line["probability"] = float(probabilities[place][missing].max(1).mean())
-        lines.append(line)
-    return lines
+            cells = [column.cells(rows[missing, place], np.random.default_rng(0)) for rows in draws]
+            if cells[0].dtype.kind == "f":
+                deviation = float(np.std(cells, axis=0).mean())
+        filled.append(
+            FilledColumn(
+                name=column.name,
+                missing=int(missing.sum()),
+                probability=probability,
+                standard_deviation=deviation,
+            )
+        )
+    return filled

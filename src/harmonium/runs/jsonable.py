@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from .._base.files import bytes_of, parsed_json, parser_errors
 
 def jsonable(value: Any) -> Any:
     """Return a value in JSON's own types; a number that is not finite becomes None."""
+    if is_dataclass(value):
+        record: Any = value
+        return jsonable(asdict(record))
     if isinstance(value, Mapping):
         return {str(name): jsonable(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

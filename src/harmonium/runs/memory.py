@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..errors import InputError, input_error
+from ..errors import InputError
 
 # XLA writes "allocate 8.00GiB", "allocating 7680000000 bytes", "allocate 8589934592"; NumPy
 # "allocate 7.15 GiB for an array".
@@ -19,9 +19,10 @@ def memory_error(error: BaseException) -> InputError | None:
     match = _AMOUNT.search(str(error))
     if match is not None:
         found += f" when {_readable(*match.groups())} more were asked for"
-    expected = "sizes that fit"
-    advice = "lower --hidden, --batch, --chains or --count, or use fewer rows or columns"
-    return input_error("memory", expected, found, advice)
+    return InputError(
+        f"memory: expected sizes that fit; got {found}; lower --hidden, --batch, --chains or"
+        " --count, or use fewer rows or columns."
+    )
 
 
 def _readable(number: str, unit: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,14 +14,53 @@ from ..plot.base import save_figure
 from ..rbm import RBM
 from ..sequences import Sites
 from .folder import RunFolder
-from .options import check_count, check_target
 from .sequences import own_sequences
+from .writing import check_target
 
 SEQUENCES = 3
 LETTERS = 6
 
 
-def motifs(run: str, units: int, out: str | None, overwrite: bool) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class LetterWeight:
+    """The weight of a letter in a column of the alignment, counted from 1."""
+
+    column: int
+    letter: str
+    weight: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Motif:
+    """What a hidden unit looks for.
+
+    Attributes:
+        unit: its number.
+        norm: of its weights, in the zero-sum gauge.
+        letters: its largest weights.
+        high: names of the run's sequences with the largest inputs; None if their file is not there.
+        low: the same with the smallest.
+        spread: the standard deviation of its inputs over these sequences.
+    """
+
+    unit: int
+    norm: float
+    letters: list[LetterWeight]
+    high: list[str] | None = None
+    low: list[str] | None = None
+    spread: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Motifs:
+    """The strongest hidden units of a run, and the file with their picture; None for none."""
+
+    run: str
+    out: str | None
+    units: list[Motif]
+
+
+def motifs(run: str, units: int, out: str | None, overwrite: bool) -> Motifs:
     """Return the strongest hidden units: their largest weights, and sequences that they single out.
 
     Args:
@@ -33,21 +72,29 @@ def motifs(run: str, units: int, out: str | None, overwrite: bool) -> dict[str, 
     Raises:
         InputError: a file that cannot be read or written.
     """
-    check_count("--units", units)
     if out is not None:
         check_target(f"--out {out}", out, (".png",), overwrite)
     rbm = load(run)
     sites = RunFolder(run).sites_of_alignment()
-    plain = zero_sum(rbm)
-    w = np.asarray(plain.dense_weights).reshape(len(sites.columns), sites.states, -1)
-    order = np.argsort(-np.sqrt((w**2).sum((0, 1))))[: min(units, w.shape[2])]
-    columns = (np.array(sites.columns) + 1).tolist()
+    weights = np.asarray(zero_sum(rbm).dense_weights).reshape(len(sites.columns), sites.states, -1)
+    norms = np.sqrt((weights**2).sum((0, 1)))
+    strongest = np.argsort(-norms)[:units].tolist()
     if out is not None:
-        save_figure(weight_logos(w, sites.alphabet.letters, order.tolist(), numbers=columns), out)
+        numbers = (np.array(sites.columns) + 1).tolist()
+        figure = weight_logos(weights, sites.alphabet.letters, strongest, numbers=numbers)
+        save_figure(figure, out)
     own = own_sequences(run, sites)
-    names, inputs = ([], None) if own is None else (own[0], _inputs(rbm, own[1]))
-    found = [_about(w, int(unit), sites, names, inputs) for unit in order]
-    return {"run": run, "out": out, "units": found}
+    motifs_of_units = [
+        Motif(unit=unit, norm=float(norms[unit]), letters=_letters(weights[:, :, unit], sites))
+        for unit in strongest
+    ]
+    if own is not None:
+        names, codes = own
+        inputs = _inputs(rbm, codes)
+        motifs_of_units = [
+            _with_sequences(motif, names, inputs[:, motif.unit]) for motif in motifs_of_units
+        ]
+    return Motifs(run=run, out=out, units=motifs_of_units)
 
 
 def _inputs(rbm: RBM, codes: np.ndarray) -> np.ndarray:
@@ -59,23 +106,25 @@ def _inputs(rbm: RBM, codes: np.ndarray) -> np.ndarray:
     return in_parts(lambda rows, _: rbm.inputs_to_h(visible.encode(rows)), codes, rbm.widest)
 
 
-def _about(
-    w: np.ndarray, unit: int, sites: Sites, names: list[str], inputs: np.ndarray | None
-) -> dict[str, Any]:
-    one = w[:, :, unit]
-    largest = np.argsort(-np.abs(one).ravel())[:LETTERS]
-    letters = [
-        {
-            "column": sites.columns[k // sites.states] + 1,
-            "letter": sites.alphabet.letters[k % sites.states],
-            "weight": float(one.ravel()[k]),
-        }
-        for k in largest
+def _letters(weights: np.ndarray, sites: Sites) -> list[LetterWeight]:
+    """Return the letters with the largest weights of a unit."""
+    flat = weights.ravel()
+    return [
+        LetterWeight(
+            column=sites.columns[place // sites.states] + 1,
+            letter=sites.alphabet.letters[place % sites.states],
+            weight=float(flat[place]),
+        )
+        for place in np.argsort(-np.abs(flat))[:LETTERS]
     ]
-    about = {"unit": unit, "norm": float(np.sqrt((one**2).sum())), "letters": letters}
-    if inputs is not None:
-        order = np.argsort(inputs[:, unit], kind="stable")
-        about["high"] = [names[k] for k in order[::-1][:SEQUENCES]]
-        about["low"] = [names[k] for k in order[:SEQUENCES]]
-        about["spread"] = float(inputs[:, unit].std())
-    return about
+
+
+def _with_sequences(motif: Motif, names: list[str], inputs: np.ndarray) -> Motif:
+    """Return a motif with the sequences that have the largest and the smallest inputs."""
+    order = np.argsort(inputs, kind="stable")
+    return replace(
+        motif,
+        high=[names[k] for k in order[::-1][:SEQUENCES]],
+        low=[names[k] for k in order[:SEQUENCES]],
+        spread=float(inputs.std()),
+    )

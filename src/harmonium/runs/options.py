@@ -1,17 +1,22 @@
-"""Checks of options that several commands share, with the same error messages."""
+"""Options: each is written once, with its help and with what it may be.
+
+An option is a type with an `Option` in `Annotated`: of a field of a dataclass, which
+`check_options` checks, or of a parameter of a command. The command line and its help are made from
+the same annotation (`harmonium.cli.command`). Nothing here imports JAX, for which `--help` need not
+wait.
+"""
 
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from ..errors import input_error
+from ..errors import HarmoniumError, InputError
 
-OTHER_NAME = "choose another name"
 LARGEST_COUNT = 2**31 - 1  # what a 32-bit counter on the device holds
+LARGEST_NUMBER = 1e38  # about that of float32
 SEEDS = 2**32
 EVALUATION_SEED = 0  # the default
 ROWS_TO_START_FROM = 10_000  # by whose moments the visible units are fitted
@@ -26,106 +31,176 @@ PRECISIONS = ("auto", "float32", "bfloat16")
 PARTS = ("auto", "train", "validation", "test")
 
 
-def check_choice(option: str, value: Any, allowed: Sequence[str]) -> None:
-    """Refuse a value that is not among those allowed."""
-    if value not in allowed:
-        expected = f"one of {', '.join(allowed)}"
-        raise input_error(option, expected, repr(value), "choose one of them")
+class NotANumberError(HarmoniumError):
+    """Text where a number was expected; not a ValueError, which the parser would reword."""
 
 
-def check_count(option: str, value: Any, least: int = 1) -> None:
-    """Refuse a value that is not a whole number from `least` to 2^31 − 1."""
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    if not is_whole or value < least:
-        expected = f"a whole number of at least {least}"
-        raise input_error(option, expected, _shown(value), f"give {least} or more")
-    if value > LARGEST_COUNT:
-        expected = f"a whole number of at most {LARGEST_COUNT:,}"
-        raise input_error(option, expected, _shown(value), "give a smaller one")
+@dataclass(frozen=True)
+class Option:
+    """An option that takes text.
 
-
-def check_seed(value: Any, option: str = "--seed") -> None:
-    """Refuse a value that is not a whole number from 0 to 2^32 − 1."""
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    if not is_whole or not 0 <= value < SEEDS:
-        expected = f"a whole number from 0 to {SEEDS - 1:,}"
-        raise input_error(option, expected, _shown(value), "choose one in this range")
-
-
-def check_number(option: str, value: Any, expected: str, advice: str, *, below: float) -> None:
-    """Refuse a value that is not a finite number above 0 and below `below`."""
-    if not is_number(value) or not 0 < value < below:
-        raise input_error(option, expected, _shown(value), advice)
-
-
-def check_penalty(value: Any) -> None:
-    """Refuse a strength that is neither "auto" nor a finite number of at least 0."""
-    if value != "auto" and not (is_number(value) and 0 <= value < 1e38):
-        expected = "auto, or a number of at least 0"
-        raise input_error("--penalty", expected, _shown(value), "0 is no penalty")
-
-
-def check_target(name: str, out: str, suffixes: Sequence[str], overwrite: bool) -> None:
-    """Refuse to write a file of an unknown kind, or one that exists already.
-
-    Args:
-        name: what error messages call the file.
-        out: the file.
-        suffixes: endings of the formats that can be written.
-        overwrite: whether the file may exist already.
+    Attributes:
+        help: what the command's help says of it.
+        metavar: what the help writes for its value.
+        names: its names; those of the field, with dashes, if there are none.
+        is_argument: whether it is given by its place, without a name.
     """
-    path = Path(out)
-    check_path(name, path)
-    if path.suffix.lower() not in suffixes:
-        expected = f"a name ending in {', '.join(suffixes[:-1])} or {suffixes[-1]}"
-        raise input_error(name, expected, repr(path.name), "the ending names the format")
-    if path.is_dir():
-        raise input_error(name, "a file", "a folder", "choose another name")
-    if not path.absolute().parent.is_dir():
-        found = f"no folder {str(path.parent)!r}"
-        raise input_error(name, "a file in a folder that exists", found, "make it first")
-    if path.exists() and not overwrite:
-        advice = "choose another name, or add --overwrite"
-        raise input_error(name, "a new file", "one that exists", advice)
+
+    help: str
+    metavar: str = "NAME"
+    names: tuple[str, ...] = ()
+    is_argument: bool = False
+
+    def name(self, field: str) -> str:
+        """Return the name by which messages call it."""
+        if self.is_argument:
+            return self.metavar
+        return self.names[-1] if self.names else f"--{field.replace('_', '-')}"
+
+    def read(self, text: str, name: str) -> Any:
+        """Return the value that a text stands for.
+
+        Raises:
+            NotANumberError: it is no number where one is expected.
+        """
+        return text
+
+    def check(self, value: Any, name: str) -> None:
+        """Refuse a value that the option cannot have.
+
+        Raises:
+            InputError: says what was expected and what to do.
+        """
 
 
-def check_path(name: str, path: Path) -> None:
-    """Refuse a name that no file can have, or a link that leads nowhere, which may be a mistake.
+@dataclass(frozen=True)
+class Choice(Option):
+    """An option that takes one of the words `allowed`."""
 
-    Args:
-        name: what error messages call the file or folder.
-        path: where it is to be written.
+    allowed: tuple[str, ...] = field(kw_only=True)
+
+    def check(self, value: Any, name: str) -> None:
+        if value not in self.allowed:
+            raise InputError(f"{name}: expected one of {', '.join(self.allowed)}; got {value!r}.")
+
+
+@dataclass(frozen=True)
+class Whole(Option):
+    """An option that takes a whole number from `least` to `most`, or a word."""
+
+    metavar: str = "INT"
+    least: int = 1
+    most: int = LARGEST_COUNT
+    word: str | None = None
+
+    def read(self, text: str, name: str) -> Any:
+        return _number(text, name, int, "a whole number", self.word)
+
+    def check(self, value: Any, name: str) -> None:
+        if self.word is None or value != self.word:
+            check_count(name, value, self.least, self.most)
+
+
+@dataclass(frozen=True)
+class Number(Option):
+    """An option that takes a number, or a word.
+
+    Attributes:
+        below: the number is smaller, and larger than 0.
+        is_zero_allowed: whether it may be 0 too.
+        word: the word that may stand for a number.
+        expected: what a valid number is, in words.
+        advice: what to do where it is none.
     """
-    if "\0" in str(path):
-        expected = "a name without the character NUL"
-        raise input_error(name, expected, repr(str(path)), "choose another name")
-    for link in (path, *path.parents):
-        if link.is_symlink() and not link.exists():
-            found = f"a link to {link.readlink()}, which is not there"
-            raise input_error(name, "a place to write to", found, f"remove the link {link}")
+
+    metavar: str = "NUMBER"
+    below: float = LARGEST_NUMBER
+    is_zero_allowed: bool = False
+    word: str | None = None
+    expected: str = "a positive number"
+    advice: str = ""
+
+    def read(self, text: str, name: str) -> Any:
+        return _number(text, name, float, "a number", self.word)
+
+    def check(self, value: Any, name: str) -> None:
+        if self.word is not None and value == self.word:
+            return
+        is_zero = self.is_zero_allowed and value == 0
+        if not is_number(value) or not (is_zero or 0 < value < self.below):
+            advice = f"; {self.advice}" if self.advice else ""
+            raise InputError(f"{name}: expected {self.expected}; got {shown(value)}{advice}.")
 
 
-def check_folder(name: str, path: Path) -> None:
-    """Refuse a path unless it is a writable folder or can become one; nothing is changed.
+def check_options(record: Any) -> None:
+    """Check the fields of a dataclass that are annotated with an `Option`.
 
-    Args:
-        name: what error messages call the folder.
-        path: the folder.
+    None passes where it is the default.
 
     Raises:
-        InputError: the path is a file, or may not be written to.
+        InputError: names the option, what was expected and what to do.
     """
-    check_path(name, path)
-    if path.exists() and not path.is_dir():
-        raise input_error(name, "a folder", "a file", OTHER_NAME)
-    existing = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
-    if not existing.is_dir():
-        obstacle = f"a file at {existing}"
-    elif not os.access(existing, os.W_OK):
-        obstacle = f"no permission to write in {existing}"
-    else:
+    defaults = {field.name: field.default for field in fields(record)}
+    for name, option in options_of(type(record)).items():
+        value = getattr(record, name)
+        if value is not None or defaults[name] is not None:
+            option.check(value, option.name(name))
+
+
+@cache
+def options_of(kind: Any) -> dict[str, Option]:
+    """Return the options of a dataclass or a function by the names of fields or parameters."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {
+        name: annotation
+        for name, hint in hints.items()
+        if get_origin(hint) is Annotated
+        for annotation in get_args(hint)[1:]
+        if isinstance(annotation, Option)
+    }
+
+
+def _number(text: Any, name: str, kind: type, expected: str, word: str | None) -> Any:
+    """Return the number that a text stands for, or the word that may stand for it."""
+    if text == word:
+        return text
+    try:
+        if isinstance(text, str) and not text.isascii():
+            raise ValueError
+        return kind(text)
+    except ValueError:
+        expected += "" if word is None else f', or "{word}"'
+        advice = "round it" if _is_text_of_number(text) else "write it in digits"
+        raise NotANumberError(
+            f"{name}: expected {expected}; got {str(text)[:40]!r}; {advice}."
+        ) from None
+
+
+def _is_text_of_number(text: Any) -> bool:
+    try:
+        float(text)
+    except (TypeError, ValueError):
+        return False
+    return str(text).isascii()
+
+
+def check_count(name: str, value: Any, least: int = 1, most: int = LARGEST_COUNT) -> None:
+    """Refuse a value that is not a whole number from `least` to `most`, 2^31 − 1 by default."""
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if is_whole and least <= value <= most:
         return
-    raise input_error(name, "a folder that can be written to", obstacle, OTHER_NAME)
+    if most != LARGEST_COUNT:
+        expected = f"from {least:,} to {most:,}"
+    elif is_whole and value > most:
+        expected = f"of at most {most:,}"
+    else:
+        expected = f"of at least {least}"
+    raise InputError(f"{name}: expected a whole number {expected}; got {shown(value)}.")
+
+
+def check_seed(value: Any, name: str = "--seed") -> None:
+    """Refuse a value that is not a whole number from 0 to 2^32 − 1."""
+    check_count(name, value, 0, SEEDS - 1)
 
 
 def is_number(value: Any) -> bool:
@@ -134,7 +209,7 @@ def is_number(value: Any) -> bool:
     return is_real and abs(value) < math.inf and value == value
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """Return a value as text, shortened if it is very long."""
     try:
         text = repr(value)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..data.block_files import is_in_blocks
 from ..data.builtin import BUILTIN
-from ..errors import input_error
+from ..errors import InputError
 from .config import RunConfig
 from .folder import RunFolder
 from .leftovers import COLUMNS
@@ -37,11 +37,10 @@ def config_of(folder: RunFolder, source: str | None = None) -> RunConfig:
     if not _exists(config.origin):
         return config  # of no file: the reader says what it looked for
     if not _is_own(folder, config) and not any(folder.rows().hashes.values()):
-        raise input_error(
-            str(folder.path),
-            "a source of which the run holds hashes",
-            f"{config.origin}, outside the run, and none: another version or user made it",
-            f"if you know this file and may use its rows, add --source {config.origin}",
+        raise InputError(
+            f"{folder.path}: expected a source of which the run holds hashes; got {config.origin},"
+            " outside the run, and none: another version or user made it; if you know this file"
+            f" and may use its rows, add --source {config.origin}."
         )
     return config
 
@@ -66,9 +65,10 @@ def check_hashes(
     # What the columns mean must not come from the file either: its names are content too.
     has_meaning = folder.file(COLUMNS).is_file() or not has_columns
     if not has_meaning or any(known[part] != digest for part, digest in hashes.items()):
-        expected = f"the rows that {folder.path} began with"
-        advice = "restore the source, or name one with --source, if its rows may be used"
-        raise input_error(config.origin, expected, "other rows", advice)
+        raise InputError(
+            f"{config.origin}: expected the rows that {folder.path} began with; got other rows;"
+            " restore the source, or name one with --source, if its rows may be used."
+        )
 
 
 def _exists(origin: str) -> bool:

@@ -16,7 +16,7 @@ from .._base.threefry import key_of
 from ..data import Dataset, Stream
 from ..data.sources import named_units
 from ..data.splits import USUAL_FRACTION
-from ..errors import InputError, input_error
+from ..errors import InputError
 from ..gradients import AbstractGradient
 from ..gradients.exact import LARGEST_LOG2_STATES
 from ..layers import AbstractLayer
@@ -215,11 +215,14 @@ def _begun(
 def _check_ensemble(config: RunConfig, rows: Rows) -> None:
     """Refuse several models on several devices, or on rows that are read while they learn."""
     if config.ensemble > 1 and size_of_axis(ROWS) * size_of_axis(HIDDEN) > 1:
-        advice = "leave one of them out"
-        raise input_error("--ensemble", "models on one device", "--mesh too", advice)
+        raise InputError(
+            "--ensemble: expected models on one device; got --mesh too; leave one of them out."
+        )
     if config.ensemble > 1 and rows.stream is not None:
-        advice = "train one model after the other"
-        raise input_error("--ensemble", "rows that are in memory", "a stream of them", advice)
+        raise InputError(
+            "--ensemble: expected rows that are in memory; got a stream of them; train one model"
+            " after the other."
+        )
 
 
 def with_choices(config: RunConfig, rows: Rows) -> RunConfig:
@@ -231,8 +234,10 @@ def with_choices(config: RunConfig, rows: Rows) -> RunConfig:
     has_held_out = "validation" in rows.parts
     has_epochs = config.epochs is not None
     if config.keep == "best" and not has_held_out:
-        advice = "leave it out, or hold out rows with --validation"
-        raise input_error("--keep best", "rows that are held out", "none", advice)
+        raise InputError(
+            "--keep best: expected rows that are held out; got none; leave it out, or hold out"
+            " rows with --validation."
+        )
     keep = config.keep or ("best" if has_held_out and not has_epochs else "last")
     penalty = config.penalty
     if penalty is None:
@@ -304,13 +309,15 @@ def hidden_layer(config: RunConfig) -> AbstractLayer:
     """Return the hidden layer that the options name."""
     row = named_units("--hidden-units", config.hidden_units)
     if row.rows == "codes" and config.hidden_states is None:
-        advice = "give it with --hidden-states"
-        expected = f"the number of states of {row.name} units"
-        raise input_error("--hidden-units", expected, "none", advice)
+        raise InputError(
+            f"--hidden-units: expected the number of states of {row.name} units; got none; give it"
+            " with --hidden-states."
+        )
     if row.rows != "codes" and config.hidden_states is not None:
-        found = f"--hidden-states {config.hidden_states}"
-        expected = f"no number of states for {row.name} units"
-        raise input_error("--hidden-units", expected, found, "leave it out")
+        raise InputError(
+            f"--hidden-units: expected no number of states for {row.name} units; got"
+            f" --hidden-states {config.hidden_states}; leave it out."
+        )
     return row.make(int(config.hidden), config.hidden_states)
 
 
@@ -356,6 +363,7 @@ def check_sizes(config: RunConfig, visible: AbstractLayer, rows: int) -> None:
         )
     updates = config.updates_an_epoch(rows)
     if (config.epochs or 1) * updates > LARGEST_COUNT:
-        expected = f"at most {LARGEST_COUNT:,} updates in all"
-        found = f"{config.epochs:,} epochs of {updates:,} updates"
-        raise input_error("--epochs", expected, found, "lower --epochs")
+        raise InputError(
+            f"--epochs: expected at most {LARGEST_COUNT:,} updates in all; got {config.epochs:,}"
+            f" epochs of {updates:,} updates; lower --epochs."
+        )

@@ -12,7 +12,7 @@ import numpy as np
 from .._base.processes import by_first
 from .._base.threefry import key_of
 from ..analysis import tree_log_likelihood
-from ..errors import InputError, NotFiniteError, count_of, input_error
+from ..errors import InputError, NotFiniteError, count_of
 from ..inference.sampling import drawn_rows
 from ..io.formats.base import write_whole
 from ..io.storage import load
@@ -52,7 +52,9 @@ def report(run: str, out: str | None, display: Display, source: str | None = Non
     folder = RunFolder(run)
     if not is_run(run) or not (folder.path / MODEL).is_file():
         found = "no model in it" if folder.path.is_dir() else "no such folder"
-        raise input_error(run, "the folder of a run", found, "name one that harmonium train made")
+        raise InputError(
+            f"{run}: expected the folder of a run; got {found}; name one that harmonium train made."
+        )
     display.say(f"drawing samples for the report of {run}")
     return report_with(folder, own_rows(folder, source), out)
 

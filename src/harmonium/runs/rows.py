@@ -17,7 +17,7 @@ from ..data.kinds import Kind
 from ..data.sources import named_units, open_source
 from ..data.splits import USUAL_FRACTION, dataset_of, datasets_of, note_on_levels
 from ..data.table import describe
-from ..errors import input_error
+from ..errors import InputError
 from ..layers import AbstractLayer, Exclusive
 from ..layers.registry import row_of
 from ..rbm import RBM
@@ -294,9 +294,10 @@ def own_rows(folder: RunFolder, source: str | None = None) -> Rows:
     # say whether the run standardised its rows.
     fingerprints = [fingerprint(rows, standardised=flag) for flag in (False, True)]
     if known is not None and known not in fingerprints:
-        advice = "restore the source, or name the rows as a file"
-        expected = f"the rows that {folder.path} began with"
-        raise input_error(config.origin, expected, "other rows", advice)
+        raise InputError(
+            f"{config.origin}: expected the rows that {folder.path} began with; got other rows;"
+            " restore the source, or name the rows as a file."
+        )
     if source is None:
         check_hashes(folder, config, hashes(rows), rows.columns is not None)
     options = folder.file(CONFIG)

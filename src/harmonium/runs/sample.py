@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ import numpy as np
 
 from .._base.threefry import key_of
 from ..data.readers import read_file, read_frame
-from ..errors import HarmoniumError, NotFiniteError, input_error
+from ..errors import HarmoniumError, InputError, NotFiniteError
 from ..inference.sampling import drawn_rows
 from ..io.formats.base import write_whole
 from ..io.storage import load
@@ -23,18 +23,21 @@ from ..plot import image_grid
 from ..plot.base import save_figure
 from ..rbm import RBM
 from ..sequences import Sites
+from ..sequences.reading import FASTA
 from ..tables import Columns, Frame
 from ..tables.conditions import Conditions
 from ..tables.text_format import TextFormat
 from ..tables.writing import SUFFIXES as TEXT
+from ..tables.writing import plain, text_of
 from ..transforms.sharpen import sharpened
 from .checks import refuse_misfit
+from .config import AS_DECIDED, TextOptions
 from .folder import RunFolder
 from .leftovers import is_run
-from .options import check_count, check_seed, check_target
 from .rows import own_rows
-from .sequences import check_fasta, given_rows
+from .sequences import fasta_of, given_rows
 from .text_formats import text_format_for
+from .writing import check_target, write_table
 
 FEWEST_DRAWN = 200  # rows in a set of draws, of which those in a range are kept
 SUFFIXES = (".npy", ".npz", ".csv", ".tsv", ".png")
@@ -57,69 +60,104 @@ class Draws(NamedTuple):
     converged: bool
     message: str
 
+    @property
+    def noun(self) -> str:
+        """What they are."""
+        return "rows" if self.words is None else "sequences"
+
+    @property
+    def columns(self) -> int:
+        """The number of their columns."""
+        return self.rows.shape[1] if self.table is None else len(self.table.names)
+
+    @property
+    def values(self) -> Any:
+        """They as a value of JSON: words, or cells by the names of columns, or numbers."""
+        if self.words is not None:
+            return self.words
+        if self.table is not None:
+            return {column.name: plain(column) for column in self.table.columns}
+        return self.rows
+
+    def text(self, guard: bool = False) -> str:
+        """Return them as FASTA, or as CSV.
+
+        Args:
+            guard: whether cells that a spreadsheet would run as formulas are guarded.
+        """
+        if self.words is not None:
+            return fasta_of(self.words)
+        if self.table is not None:
+            return text_of(self.table, "rows.csv", guard)
+        # Each number with the fewest digits that read back as the same.
+        return "".join(f"{','.join(map(str, row))}\n" for row in self.rows)
+
+    def write(self, out: str, run: str, guard: bool = False) -> None:
+        """Write them in the format that the suffix names, whole or not at all.
+
+        Args:
+            out: the file.
+            run: the run, which knows the shape of a picture.
+            guard: whether cells that a spreadsheet would run as formulas are guarded.
+        """
+        path = Path(out)
+        content = io.BytesIO()
+        suffix = path.suffix.lower()
+        if self.table is not None:
+            write_table(self.table, out, guard)
+            return
+        if suffix == ".png":
+            shape = picture_shape(run, self.rows.shape[1])
+            save_figure(image_grid(self.rows, image_shape=shape), path)
+            return
+        if suffix == ".npy":
+            np.save(content, self.rows, allow_pickle=False)
+        elif suffix == ".npz":
+            np.savez_compressed(content, samples=self.rows)
+        else:
+            content.write(self.text().encode())
+        write_whole(path, content.getvalue())
+
 
 def draw_rows(
     run: str,
     n: int,
-    sweeps: int | None,
-    seed: int,
-    given: str | None,
-    out: str | None,
-    overwrite: bool,
-    times: int = 1,
-    text: Mapping[str, Any] | None = None,
+    *,
+    sweeps: int | None = None,
+    seed: int = 0,
+    given: str | None = None,
+    beta: int = 1,
+    text: TextOptions = AS_DECIDED,
     with_missing: bool = False,
 ) -> Draws:
-    """Draw rows from a model.
-
-    Args:
-        run: a run folder or a model.
-        n: number of rows to draw; with `given`, for each given row.
-        sweeps: Gibbs sweeps of each chain, the first quarter of them annealed; None for exact draws
-            where a sum is feasible, and else as many as it takes.
-        seed: random seed of the draws.
-        given: a file of rows to complete, or for a table cells and ranges of one row such as
-            "sex=female,age=30..40", for an alignment letters as "12=A"; None for neither.
-        out: file that the rows will be written to.
-        overwrite: whether an existing file is replaced.
-        times: the inverse temperature of p(v), 1 for the model itself.
-        text: how a given text file is read, as `text_format_for` takes it.
-        with_missing: whether drawn rows lack cells as often as rows of the run's source.
+    """Draw rows from a model; the help of `harmonium sample` describes the arguments.
 
     Raises:
-        InputError: an option cannot be used, or the file exists already.
+        InputError: an option cannot be used with this run.
         NotFiniteError: the model's draws overflow.
     """
-    check_count("--count", n)
-    if sweeps is not None:
-        check_count("--sweeps", sweeps)
-    check_seed(seed)
-    check_count("--beta", times)
     folder = RunFolder(run)
     columns = folder.columns()
     sites = folder.sites()
-    if out is not None and sites is not None:
-        check_fasta(out, overwrite)
-    elif out is not None:
-        check_target(f"--out {out}", out, SUFFIXES if columns is None else TEXT, overwrite)
-    rbm = sharpened(load(run), times)
+    rbm = sharpened(load(run), beta)
     conditions = _Conditions()
     if given is not None:
-        read_format = partial(text_format_for, given, run, text or {})
+        read_format = partial(text_format_for, given, run, text)
         conditions = _conditions(given, rbm, columns, sites, read_format)
     gaps = _gaps_of(run) if with_missing else None
 
     verdicts: list[tuple[bool, str]] = []
 
-    def drawn(count: int, turn: int) -> np.ndarray:
-        key = key_of(seed) if turn == 0 else jax.random.fold_in(key_of(seed), turn)
+    def drawn(count: int, number: int) -> np.ndarray:
+        """Return a set of draws, by its number."""
+        key = key_of(seed) if number == 0 else jax.random.fold_in(key_of(seed), number)
         draws = drawn_rows(rbm, count, key=key, steps=sweeps, given=conditions.rows)
         verdicts.append((draws.converged, draws.message))
         if np.isfinite(draws.rows).all():
             return draws.rows
         raise NotFiniteError(
-            f"{run}: expected a model that draws finite rows; found draws that overflow."
-            " Its parameters are too large: train it anew with a lower --lr."
+            f"{run}: expected a model that draws finite rows; got draws that overflow, since its"
+            " parameters are too large; train it again with a lower --lr."
         )
 
     request = conditions.request
@@ -140,6 +178,21 @@ def draw_rows(
     words = None if sites is None else sites.words(rows)
     converged, message = min(verdicts)  # the worst of several sets of draws
     return Draws(rows, frame, words, converged, message)
+
+
+def check_out(run: str, out: str, overwrite: bool) -> None:
+    """Refuse a file that drawn rows of a run cannot be written to.
+
+    Raises:
+        InputError: another ending, or a file that exists already.
+    """
+    folder = RunFolder(run)
+    suffixes = SUFFIXES
+    if folder.sites() is not None:
+        suffixes = FASTA
+    elif folder.columns() is not None:
+        suffixes = TEXT
+    check_target(f"--out {out}", out, suffixes, overwrite)
 
 
 class _Conditions(NamedTuple):
@@ -181,13 +234,17 @@ def _gaps_of(run: str) -> np.ndarray:
         InputError: the run is no folder, its source cannot be read, or lacks nothing.
     """
     if not is_run(run):
-        advice = "leave it out, or name the folder"
-        raise input_error("--with-missing", "the folder of a run", repr(run), advice)
+        raise InputError(
+            f"--with-missing: expected the folder of a run; got {run!r}; leave it out, or name the"
+            " folder."
+        )
     rows = own_rows(RunFolder(run)).parts["train"].rows()
     gaps = np.isnan(rows)
     if not gaps.any():
-        expected = "a run on rows with missing values"
-        raise input_error("--with-missing", expected, "complete rows", "leave it out")
+        raise InputError(
+            "--with-missing: expected a run on rows with missing values; got complete rows; leave"
+            " it out."
+        )
     return gaps
 
 
@@ -218,36 +275,15 @@ def read_given(given: str, rbm: RBM, text_format: TextFormat | None = None) -> n
     if contents.frame is not None:
         array = contents.frame.with_gaps()
     if array is None:
-        raise input_error(name, "rows of numbers", "words", advice)
+        raise InputError(f"{name}: expected rows of numbers; got words; {advice}.")
     if array.dtype.kind not in "biuf" or array.ndim not in (2, 3) or not array.size:
-        found = f"an array of {array.dtype}, shape {array.shape}"
-        raise input_error(name, "rows of numbers", found, advice)
+        raise InputError(
+            f"{name}: expected rows of numbers; got an array of {array.dtype}, shape"
+            f" {array.shape}; {advice}."
+        )
     rows = array.reshape(len(array), -1).astype(float)
     refuse_misfit(rows, rbm, name, advice)
     return rows
-
-
-def write_rows(rows: np.ndarray, out: str, run: str) -> None:
-    """Write rows in the format that the suffix names, whole or not at all."""
-    path = Path(out)
-    content = io.BytesIO()
-    suffix = path.suffix.lower()
-    if suffix == ".png":
-        save_figure(image_grid(rows, image_shape=picture_shape(run, rows.shape[1])), path)
-        return
-    if suffix == ".npy":
-        np.save(content, rows, allow_pickle=False)
-    elif suffix == ".npz":
-        np.savez_compressed(content, samples=rows)
-    else:
-        content.write("".join(f"{line}\n" for line in csv_lines(rows)).encode())
-    write_whole(path, content.getvalue())
-
-
-def csv_lines(rows: np.ndarray) -> Iterator[str]:
-    """Return rows as CSV lines, each number with the fewest digits that read back as the same."""
-    for row in rows:
-        yield ",".join(map(str, row))
 
 
 def picture_shape(run: str, columns: int) -> tuple[int, int] | None:

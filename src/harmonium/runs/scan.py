@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -12,15 +12,47 @@ from ..io.storage import load
 from ..plot import mutation_map
 from ..plot.base import save_figure
 from .folder import RunFolder
-from .options import check_target
 from .sequences import reference
-from .writing import frame_of, write_table
+from .writing import check_target, frame_of, write_table
 
 SUFFIXES = (".csv", ".tsv", ".png")
 SHOWN = 10
 
 
-def scan(run: str, sequence: str | None, out: str | None, overwrite: bool) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class Mutant:
+    """A single mutant, such as A12G, and log p of it minus log p of the sequence, nats."""
+
+    mutant: str
+    score: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scan:
+    """All single mutants of a sequence, those with the lowest and the highest scores by name.
+
+    Attributes:
+        run: the run.
+        sequence: the name of the sequence.
+        numbered: what its residues are numbered by.
+        out: the file with all scores; None for none.
+        mutants: their number.
+        mean: their mean score, nats; None if there are none.
+        most_harmful: the lowest scores.
+        most_favourable: the highest scores.
+    """
+
+    run: str
+    sequence: str
+    numbered: str
+    out: str | None
+    mutants: int
+    mean: float | None
+    most_harmful: list[Mutant]
+    most_favourable: list[Mutant]
+
+
+def scan(run: str, sequence: str | None, out: str | None, overwrite: bool) -> Scan:
     """Return log p of each single mutant relative to a sequence; write them if asked.
 
     Args:
@@ -40,37 +72,34 @@ def scan(run: str, sequence: str | None, out: str | None, overwrite: bool) -> di
     raw, row, codes = reference(run, sites, sequence)
     scores = single_changes(rbm, codes)
     letters = sites.alphabet.letters
-    columns = np.array(sites.columns) + 1
-    every, numbered = raw.numbers(row)
-    numbers = every[list(sites.columns)]
-    site, to = np.nonzero(np.ones_like(scores, bool))
-    is_change = (to != codes[site]) & (to != 0) & (codes[site] != 0)
-    site = site[is_change]
-    to = to[is_change]
+    numbers, numbered = raw.numbers(row)
+    numbers = numbers[list(sites.columns)]
+    site, code = np.nonzero(np.ones_like(scores, bool))
+    # Code 0 is the gap: neither a gap nor what would delete a residue is a mutant.
+    is_mutant = (code != codes[site]) & (code != 0) & (codes[site] != 0)
+    site = site[is_mutant]
+    code = code[is_mutant]
     before = np.array(list(letters), object)[codes[site]]
-    after = np.array(list(letters), object)[to]
-    values = scores[site, to]
+    after = np.array(list(letters), object)[code]
+    values = scores[site, code]
     names = [f"{a}{k}{b}" for a, k, b in zip(before, numbers[site], after, strict=True)]
     if out is not None and Path(out).suffix.lower() == ".png":
-        seen = np.where(codes[:, None] == 0, np.nan, scores)  # there is nothing to mutate at a gap
-        figure = mutation_map(seen, letters, codes, numbers=numbers.tolist(), label=numbered)
+        shown = np.where(codes[:, None] == 0, np.nan, scores)  # there is nothing to mutate at a gap
+        figure = mutation_map(shown, letters, codes, numbers=numbers.tolist(), label=numbered)
         save_figure(figure, out)
     elif out is not None:
-        table = {"mutant": np.array(names, object), "column": columns[site].astype(float)}
+        columns = np.array(sites.columns)[site] + 1.0
+        table = {"mutant": np.array(names, object), "column": columns}
         table |= {"from": before, "to": after, "score": np.round(values, 4)}
         write_table(frame_of(table), out)
-    order = np.argsort(values)
-
-    def listed(which: np.ndarray) -> list[dict[str, Any]]:
-        return [{"mutant": names[k], "score": float(values[k])} for k in which]
-
-    return {
-        "run": run,
-        "sequence": raw.names[row],
-        "numbered": numbered,
-        "out": out,
-        "mutants": len(values),
-        "mean": float(values.mean()) if len(values) else None,
-        "most_harmful": listed(order[:SHOWN]),
-        "most_favourable": listed(order[::-1][:SHOWN]),
-    }
+    mutants = [Mutant(mutant=names[k], score=float(values[k])) for k in np.argsort(values)]
+    return Scan(
+        run=run,
+        sequence=raw.names[row],
+        numbered=numbered,
+        out=out,
+        mutants=len(mutants),
+        mean=float(values.mean()) if mutants else None,
+        most_harmful=mutants[:SHOWN],
+        most_favourable=mutants[::-1][:SHOWN],
+    )

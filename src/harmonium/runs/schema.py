@@ -48,7 +48,7 @@ class Misfit(Exception):  # noqa: N818  (the reader of the file makes an error o
         self.value = value
 
     def __str__(self) -> str:
-        """Return "expected ... as FIELD; found ..."."""
+        """Return "expected ... as FIELD; got ..."."""
         steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.place)
         at = f" as {''.join(steps).removeprefix('.')}" if self.place else ""
         if self.value is MISSING:
@@ -57,7 +57,7 @@ class Misfit(Exception):  # noqa: N818  (the reader of the file makes an error o
             content = _WORDS[type(self.value)]
         else:
             content = repr(self.value)
-        return printable(f"expected {self.expected}{at}; found {shortened(content)}")
+        return printable(f"expected {self.expected}{at}; got {shortened(content)}")
 
 
 def read_record(kind: type[T], path: Path, advice: str = RESTORE) -> T:

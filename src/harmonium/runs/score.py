@@ -1,112 +1,216 @@
-"""The final score of a model, with an error if its parameters are too large to have one."""
+"""Score rows of a table, and which of their cells are unexpected; or aligned sequences."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
 
 import jax
 import numpy as np
 
 from .._base.threefry import key_of
 from ..data import Dataset
-from ..errors import HarmoniumError, NotFiniteError
-from ..layers import AbstractLayer, Bernoulli
-from ..layers.capabilities import takes_lengths
-from ..likelihood.partition_function.base import LogZ
-from ..likelihood.scoring import LogLikelihood, log_likelihood
-from ..rbm import RBM
+from ..data.readers import read_frame
+from ..evaluation import cell_scores, unexpected
+from ..evaluation.table_columns import CellScores
+from ..io.storage import load
+from ..likelihood.scoring import LogLikelihood, free_energies
+from ..sequences import read_sequences
+from ..tables import Columns, Frame
 from ..tables.writing import SUFFIXES
-from ..transforms.initialization import initialize
+from .config import AS_DECIDED, TextOptions
+from .display import Display, nats
+from .final_score import scored_by_run
 from .folder import RunFolder
-from .options import (
-    EVALUATION_SEED,
-    ROWS_TO_START_FROM,
-    check_number,
-    check_seed,
-    check_target,
-)
+from .text_formats import text_format_for
+from .writing import check_target, frame_of, write_table
+
+SHOWN = 10  # rows in the report
 
 
-def finite_score(rbm: RBM, estimate: Callable[[], Any]) -> Any:
-    """Return the result of `estimate`, a LogZ or LogLikelihood, if its value is finite.
+@dataclass(frozen=True, kw_only=True)
+class Interval:
+    """A log-likelihood with its 95 % interval, nats per row."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, score: LogLikelihood) -> Interval:
+        """Return that of a log-likelihood."""
+        return cls(value=score.value, low=score.low, high=score.high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowScore:
+    """A row of a table by its number from 1, and its cells that are least expected, in words."""
+
+    row: int
+    log_p: float
+    least_expected: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableScores:
+    """The scores of the rows of a table; `out` has those of all rows."""
+
+    table: str
+    run: str
+    out: str | None
+    rows: int
+    log_likelihood: Interval
+    method: str
+    converged: bool
+    least_probable: list[RowScore]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequenceScore:
+    """A sequence by its name."""
+
+    name: str
+    log_p: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignmentScores:
+    """The scores of aligned sequences; `out` has those of all."""
+
+    source: str
+    run: str
+    out: str | None
+    sequences: int
+    sites: int
+    notes: list[str]
+    log_likelihood: Interval
+    method: str
+    converged: bool
+    least_probable: list[SequenceScore]
+
+
+def score_table(
+    table: str,
+    run: str,
+    *,
+    out: str | None,
+    seconds: float,
+    seed: int,
+    overwrite: bool,
+    display: Display,
+    text: TextOptions = AS_DECIDED,
+    guard: bool = False,
+) -> TableScores:
+    """Return log p of each row of a table, and its least expected cells; write them if asked.
+
+    The help of `harmonium score` describes the arguments.
 
     Raises:
-        NotFiniteError: float32 overflows in the computation, as it does with huge parameters.
+        InputError: a file that cannot be read or written, or a table that does not fit the run.
     """
-    try:
-        with np.errstate(all="ignore"):
-            result = estimate()
-            value = float(result.value)
-    except HarmoniumError:
-        raise
-    except (ValueError, ArithmeticError):  # root finding among NaNs
-        value = math.nan
-    if math.isfinite(value):
-        return result
-    largest = max(float(abs(np.asarray(leaf)).max()) for leaf in jax.tree.leaves(rbm))
-    raise NotFiniteError(
-        f"{rbm}: expected parameters that leave its score finite; found some as large as"
-        f" {largest:.2g}, which overflow; lower the learning rate."
+    if out is not None:
+        check_target(f"--out {out}", out, SUFFIXES, overwrite)
+    rbm = load(run)
+    folder = RunFolder(run)
+    columns = folder.columns_of_table()
+    frame = read_frame(table, columns, text_format_for(table, run, text))
+    codes = columns.encode(frame, table)
+    key = key_of(seed)
+    rows = Dataset(codes, log_density=columns.log_density(frame), name=table)
+    progress = display.timer("log Z")
+    score = scored_by_run(folder, rbm, rows, seconds, key=key, progress=progress)
+    energies = free_energies(rbm, codes, key=jax.random.fold_in(key, 1))
+    log_p = columns.log_density(frame) - energies - score.log_z.value
+    key = jax.random.fold_in(key, 2)
+    progress = display.timer("cells given the others")
+    cells = cell_scores(rbm, columns, codes, key=key, progress=progress)
+    reasons = _reasons(columns, frame, cells)
+    if out is not None:
+        scores = _identifiers(columns, frame)
+        scores["row"] = np.arange(1.0, len(frame) + 1)
+        scores["log_p"] = np.round(log_p.astype(float), 4)
+        scores["least_expected"] = np.array(reasons, object)
+        write_table(frame_of(scores), out, guard)
+    return TableScores(
+        table=table,
+        run=run,
+        out=out,
+        rows=len(frame),
+        log_likelihood=Interval.of(score),
+        method=score.method,
+        converged=score.converged,
+        least_probable=[
+            RowScore(row=int(row) + 1, log_p=float(log_p[row]), least_expected=reasons[row])
+            for row in np.argsort(log_p)[:SHOWN]
+        ],
     )
 
 
-def check_scoring(out: str | None, seconds: float, seed: int, overwrite: bool) -> None:
-    """Refuse options of a command that scores rows, or a file that it cannot write.
+def _identifiers(columns: Columns, frame: Frame) -> dict[str, np.ndarray]:
+    """Return the columns that no unit models, such as names, by which a person finds a row."""
+    names = {column.name for column in columns.columns if not column.parts}
+    names -= {"row", "log_p", "least_expected"}
+    identifiers = {}
+    for column in frame.columns:
+        values = column.values
+        if column.name in names and len(set(values.tolist())) > 1:
+            is_shown = values.dtype.kind in "Of"
+            identifiers[column.name] = values if is_shown else values.astype(str).astype(object)
+    return identifiers
+
+
+def _reasons(columns: Columns, frame: Frame, scores: CellScores) -> list[str]:
+    """Return for each row its least expected cells in words."""
+    by_name = {column.name: column for column in columns.modelled}
+    cells = {column.name: column.values for column in columns.split(frame).columns}
+    return [
+        ", ".join(
+            f"{name}={by_name[name].shown(cells[name][row])} ({nats(log_p, 1)} nats)"
+            for name, log_p in few
+        )
+        for row, few in enumerate(unexpected(scores, columns))
+    ]
+
+
+def score_sequences(
+    source: str,
+    run: str,
+    *,
+    out: str | None,
+    seconds: float,
+    seed: int,
+    overwrite: bool,
+    guard: bool = False,
+) -> AlignmentScores:
+    """Return log p of each sequence of a file, as `score_table` of each row.
 
     Raises:
-        InputError: names the option, what was expected, what was found and what to do.
+        InputError: a file that cannot be read or written, or sequences that do not fit the run.
     """
-    check_number("--seconds", seconds, "a positive number", "give 60", below=1e9)
-    check_seed(seed)
     if out is not None:
         check_target(f"--out {out}", out, SUFFIXES, overwrite)
-
-
-def likelihood_brief(score: LogLikelihood) -> dict[str, Any]:
-    """Return a log-likelihood with its interval, and how it was found."""
-    interval = {"value": score.value, "low": score.low, "high": score.high}
-    return {
-        "log_likelihood": interval,
-        "method": score.method,
-        "converged": score.converged,
-    }
-
-
-def without_hidden_units(visible: AbstractLayer, train: Dataset, rows: Dataset) -> float:
-    """Return the log-likelihood that rows have where no unit depends on another, in nats per row.
-
-    The visible units are as in the training rows, and the weights are 0: what a model has above
-    this it has learned of how units depend on each other.
-    """
-    key = key_of(EVALUATION_SEED)
-    start = initialize(visible, Bernoulli(1), train.some(ROWS_TO_START_FROM), key=key)
-    return log_likelihood(start.uncoupled, rows, key=key).value
-
-
-def known_log_z(folder: RunFolder, rbm: RBM) -> LogZ | None:
-    """Return log Z as the run computed it when it ended; None if it is not known or not sure."""
-    summary = folder.summary()
-    if summary is None or summary.log_z is None or takes_lengths(rbm.visible):
-        return None
-    return summary.log_z.trusted
-
-
-def scored_by_run(
-    folder: RunFolder, rbm: RBM, rows: Dataset, seconds: float, *, key: Any, progress: Any = None
-) -> LogLikelihood:
-    """Return the log-likelihood of rows by the run's own log Z, or by a new one.
-
-    Args:
-        folder: the run.
-        rbm: its model.
-        rows: the rows.
-        seconds: time after which a new log Z takes no more steps.
-        key: a JAX random key.
-        progress: is called with the part that is done.
-    """
-    log_z = known_log_z(folder, rbm)
-    settings: dict[str, Any] = {"seconds": seconds} if log_z is None else {"log_z": log_z}
-    settings |= {"key": key, "progress": progress}
-    return finite_score(rbm, lambda: log_likelihood(rbm, rows, **settings))
+    rbm = load(run)
+    folder = RunFolder(run)
+    sites = folder.sites_of_alignment()
+    raw = read_sequences(source)
+    codes = sites.encode(raw, source)
+    score = scored_by_run(folder, rbm, Dataset(codes, name=source), seconds, key=key_of(seed))
+    log_p = -free_energies(rbm, codes).astype(float) - score.log_z.value
+    if out is not None:
+        scores = {"name": np.array(raw.names, object), "log_p": np.round(log_p, 4)}
+        scores["per_site"] = np.round(log_p / len(sites.columns), 5)
+        write_table(frame_of(scores), out, guard)
+    return AlignmentScores(
+        source=source,
+        run=run,
+        out=out,
+        sequences=len(codes),
+        sites=len(sites.columns),
+        notes=list(raw.notes),
+        log_likelihood=Interval.of(score),
+        method=score.method,
+        converged=score.converged,
+        least_probable=[
+            SequenceScore(name=raw.names[row], log_p=float(log_p[row]))
+            for row in np.argsort(log_p)[:SHOWN]
+        ],
+    )

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from .._base.threefry import key_of
-from ..data import Dataset
-from ..errors import input_error
-from ..io.formats.base import write_whole
-from ..io.storage import load
-from ..likelihood.scoring import free_energies
+from ..errors import InputError
 from ..sequences import RawAlignment, Sites, file_and_family, is_alignment, read_sequences
-from ..sequences.reading import FASTA
 from .folder import RunFolder
-from .options import check_target
-from .score import check_scoring, likelihood_brief, scored_by_run
-from .writing import frame_of, write_table
 
 SHOWN = 10  # sequences in the report
 
@@ -45,17 +34,22 @@ def given_rows(given: str, sites: Sites) -> np.ndarray:
     for part in given.split(","):
         column, equals, letter = (text.strip() for text in part.partition("="))
         if not equals or not column.isdecimal() or len(letter) != 1:
-            advice = "write it as 12=A,45=G"
-            raise input_error(label, "a file, or COLUMN=LETTER", repr(part), advice)
+            raise InputError(
+                f"{label}: expected a file, or COLUMN=LETTER; got {part!r}; write it as 12=A,45=G."
+            )
         site = sites.site_of(int(column))
         if site is None:
             expected = f"one of the {len(sites.columns):,} columns that are modelled, from 1 to"
             expected += f" {sites.width:,}"
-            raise input_error(label, expected, column, "see sites.json in the run's folder")
+            raise InputError(
+                f"{label}: expected {expected}; got {column}; see sites.json in the run's folder."
+            )
         code = sites.alphabet.letters.find(letter.upper())
         if code < 0:
-            letters = f"one of the letters {sites.alphabet.letters}"
-            raise input_error(label, letters, repr(letter), "choose one of them")
+            raise InputError(
+                f"{label}: expected one of the letters {sites.alphabet.letters}; got {letter!r};"
+                " choose one of them."
+            )
         row[0, site] = code
     return row
 
@@ -64,67 +58,6 @@ def fasta_of(words: list[str], names: list[str] | None = None) -> str:
     """Return sequences as FASTA; without names they are numbered."""
     titles = [f"sample_{i + 1}" for i in range(len(words))] if names is None else names
     return "".join(f">{title}\n{word}\n" for title, word in zip(titles, words, strict=True))
-
-
-def write_fasta(words: list[str], out: str) -> None:
-    """Write sequences as FASTA, whole or not at all."""
-    write_whole(Path(out), fasta_of(words).encode())
-
-
-def check_fasta(out: str, overwrite: bool) -> None:
-    """Refuse to write sequences to a file of another kind, or one that exists."""
-    check_target(f"--out {out}", out, FASTA, overwrite)
-
-
-def score_sequences(
-    source: str,
-    run: str,
-    out: str | None,
-    seconds: float,
-    seed: int,
-    overwrite: bool,
-    guard: bool = False,
-) -> dict[str, Any]:
-    """Return log p of each sequence of a file; write them if asked.
-
-    Args:
-        source: aligned sequences, with the columns of the run's alignment.
-        run: a run folder.
-        out: the file to write, .csv or .tsv; None for none.
-        seconds: time after which log Z takes no more steps.
-        seed: the random seed.
-        overwrite: whether an existing file is replaced.
-        guard: whether names that a spreadsheet would run as formulas are guarded.
-
-    Raises:
-        InputError: a file that cannot be read or written, or sequences that do not fit the run.
-    """
-    check_scoring(out, seconds, seed, overwrite)
-    rbm = load(run)
-    folder = RunFolder(run)
-    sites = folder.sites_of_alignment()
-    raw = read_sequences(source)
-    codes = sites.encode(raw, source)
-    key = key_of(seed)
-    rows = Dataset(codes, name=source)
-    whole = scored_by_run(folder, rbm, rows, seconds, key=key)
-    log_p = -free_energies(rbm, codes).astype(float) - whole.log_z.value
-    per_site = log_p / len(sites.columns)
-    if out is not None:
-        columns = {"name": np.array(raw.names, object), "log_p": np.round(log_p, 4)}
-        columns["per_site"] = np.round(per_site, 5)
-        write_table(frame_of(columns), out, guard)
-    order = np.argsort(log_p)[:SHOWN]
-    return {
-        "source": source,
-        "run": run,
-        "out": out,
-        "sequences": len(codes),
-        "sites": len(sites.columns),
-        "notes": list(raw.notes),
-        **likelihood_brief(whole),
-        "least_probable": [{"name": raw.names[k], "log_p": float(log_p[k])} for k in order],
-    }
 
 
 def own_sequences(run: str, sites: Sites) -> tuple[list[str], np.ndarray] | None:
@@ -159,8 +92,10 @@ def reference(run: str, sites: Sites, told: str | None) -> tuple[RawAlignment, i
             near = difflib.get_close_matches(told, raw.names, n=3, cutoff=0.4)
             near = near or [name for name in raw.names if told.lower() in name.lower()][:3]
             meant = f"did you mean {' or '.join(near)}" if near else "name one of them"
-            advice = f"{meant}? A file of one sequence works too"
-            raise input_error(source, f"one sequence named {told!r}", found, advice)
+            raise InputError(
+                f"{source}: expected one sequence named {told!r}; got {found}; {meant}? A file of"
+                " one sequence works too."
+            )
         row = places[0]
     one = raw._replace(
         names=[raw.names[row]], letters=raw.letters[row : row + 1], lines=[raw.lines[row]]

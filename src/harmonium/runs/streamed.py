@@ -16,7 +16,7 @@ from ..data.kinds import Kind
 from ..data.readers import stem_of
 from ..data.sources import coding_of
 from ..data.splits import USUAL_FRACTION, note_on_levels
-from ..errors import count_of, input_error
+from ..errors import InputError, count_of
 from ..tables.text_format import TextFormat
 from .config import RunConfig
 
@@ -61,8 +61,10 @@ def opened(config: RunConfig) -> tuple[Table, Stream]:
         ("--header, --separator, --missing or --skip", config.text_format != TextFormat()),
     ):
         if value:
-            expected = f"plain numbers, and no {option}, for files that are read while training"
-            raise input_error(source, expected, option, "leave it out, or give --window 0")
+            raise InputError(
+                f"{source}: expected plain numbers, and no {option}, for files that are read while"
+                f" training; got {option}; leave it out, or give --window 0."
+            )
     window = None if config.window == "auto" else config.window
     name = re.sub(r"[^\w.-]+", "-", stem_of(Path(source))).strip("-") or "rows"
     stream = Stream(source, window=window, name=source)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._base.files import parser_errors
-from ..errors import input_error
+from ..errors import InputError
 from ..io.convert.base import optional
 from ..io.formats.base import write_new
 from .folder import RunFolder
@@ -76,9 +76,11 @@ class Study:
         record = jsonable(spec.record)
         changed = [key for key in record if known.get(key) != record[key]]
         if changed:
-            found = f"one of another {' and '.join(changed)}"
-            advice = "name another folder, as with --out, or restore the file"
-            raise input_error(str(spec.folder), f"the study of {spec.path}", found, advice)
+            raise InputError(
+                f"{spec.folder}: expected the study of {spec.path}; got one of another"
+                f" {' and '.join(changed)}; name another folder, as with --out, or restore the"
+                " file."
+            )
 
     def _create(self, file: Path) -> None:
         """Create the study elsewhere: two processes must not create SQLite's tables at once."""
@@ -209,8 +211,10 @@ class Study:
         if known is None:
             self.study.set_user_attr(ROWS, fingerprint)
         elif known != fingerprint:
-            advice = "restore the source, remove this folder, and start again"
-            raise input_error(str(folder.path), "the rows of all trials", "other rows", advice)
+            raise InputError(
+                f"{folder.path}: expected the rows of all trials; got other rows; restore the"
+                " source, remove this folder, and start again."
+            )
 
 
 def has_ended(trial: Any) -> bool:

@@ -123,7 +123,7 @@ class ScoreSummary:
         names = " or ".join(parts)
         raise ModelFileError(
             f"{run / 'summary.json'}: expected a score of {names} rows, which the source in"
-            f" {run / 'config.json'} has; found one of {self.rows!r}; {RESTORE}."
+            f" {run / 'config.json'} has; got one of {self.rows!r}; {RESTORE}."
         )
 
 

@@ -1,25 +1,25 @@
-"""How a command reads a text file: as it is told, else as the run read its own."""
+"""How a command reads a text file: as its options say, else as the run read its own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 from ..data.readers import is_text
 from ..tables.text_format import TextFormat
-from .folder import CONFIG, RunFolder
+from .config import TextOptions
+from .folder import RunFolder
+from .leftovers import is_run
 
 
-def text_format_for(file: str, run: str, told: Mapping[str, Any]) -> TextFormat:
+def text_format_for(file: str, run: str, options: TextOptions) -> TextFormat:
     """Return how a file is read that is to fit a run.
 
     Args:
         file: the file; what a run says of text is of no use for another one.
         run: a run folder, or a model, which says nothing.
-        told: the options of the command, by name, those that were given.
+        options: those of the command.
     """
-    is_run = (Path(run) / CONFIG).is_file()
-    own = RunFolder(run).config().text_format if is_run and is_text(file) else TextFormat()
-    return replace(own, **told)
+    text_format = TextFormat()
+    if is_run(run) and is_text(file):
+        text_format = RunFolder(run).config().text_format
+    return replace(text_format, **options.given)

@@ -15,7 +15,7 @@ from .._base.processes import are_several, by_first, in_any
 from .._base.sharding import clock
 from .._base.signals import Asked
 from .._base.threefry import key_of
-from ..errors import InputError, NotFiniteError, input_error
+from ..errors import InputError, NotFiniteError
 from ..likelihood.scoring import log_likelihood
 from ..rbm import RBM
 from ..training import DivergenceWarning, Fit, PoorModelWarning, TrainState
@@ -27,13 +27,13 @@ from .config import RunConfig
 from .display import Display
 from .ensemble import as_one, learn_together, scored_together
 from .failures import failure_of
+from .final_score import finite_score, without_hidden_units
 from .folder import RunFolder, check_target
 from .options import EVALUATION_SEED, check_count
 from .origin import check_hashes, config_of
 from .prepare import Prepared, prepare
 from .report import Shown, content_of_run, rows_of_data, rows_to_show, write_report
 from .rows import hashes, remember
-from .score import finite_score, without_hidden_units
 from .summaries import LogZSummary, ScoreSummary
 
 if TYPE_CHECKING:  # a server takes time to import, and few runs are watched
@@ -151,15 +151,16 @@ def _no_checkpoints(folder: RunFolder) -> InputError:
     elif are_several():
         found = "none, as at least one of the processes sees it"
         advice += ", on a file system that all processes share"
-    return input_error(str(folder.path), "the folder of a run", found, advice)
+    return InputError(f"{folder.path}: expected the folder of a run; got {found}; {advice}.")
 
 
 def _refuse_fewer_epochs(config: RunConfig, prepared: Prepared, updates: int) -> None:
     made = updates / config.updates_an_epoch(len(prepared.plan.rows))
     if config.epochs is not None and config.epochs < made:
-        found = f"{config.epochs:,}"
-        advice = "give a larger number, or train anew"
-        raise input_error("--epochs", f"at least the {made:g} epochs made", found, advice)
+        raise InputError(
+            f"--epochs: expected at least the {made:g} epochs made; got {config.epochs:,}; give a"
+            " larger number, or train anew."
+        )
 
 
 def carry_out(

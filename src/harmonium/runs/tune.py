@@ -16,7 +16,7 @@ from rich.console import Console
 
 from .._base.signals import Asked
 from .._base.threefry import key_of
-from ..errors import InputError, input_error
+from ..errors import InputError
 from ..io.convert.base import optional
 from ..io.storage import load
 from ..likelihood.scoring import log_likelihood
@@ -25,14 +25,15 @@ from ..transforms.precision import cores
 from .display import Display, nats
 from .ensemble import mean_of
 from .failures import failure_of
+from .final_score import finite_score, scored_by_run
 from .folder import METRICS, RunFolder
 from .leftovers import STUDY, STUDY_BEFORE_0_1
-from .options import EVALUATION_SEED, check_count, check_folder
+from .options import EVALUATION_SEED, check_count
 from .rows import own_rows, rows_of_run
-from .score import finite_score, scored_by_run
 from .study import OPTUNA, PROBLEM, RESULT, Study, has_ended
 from .train import DIVERGED, DONE, INTERRUPTED, EndedEarly, resume, train
 from .tune_spec import SearchSpec, read_spec
+from .writing import check_folder
 
 PRUNED = "pruned"
 UNFINISHED = "unfinished"
@@ -91,14 +92,17 @@ def check_source(spec: SearchSpec) -> None:
     if any((spec.folder / study).is_file() for study in (STUDY, STUDY_BEFORE_0_1)):
         return
     if spec.folder.is_dir() and any(path.is_dir() for path in spec.folder.iterdir()):
-        found = "a folder that holds other folders and no study"
-        raise input_error(name, "a new or empty folder", found, "choose another name")
+        raise InputError(
+            f"{name}: expected a new or empty folder; got a folder that holds other folders and no"
+            " study; choose another name."
+        )
     firsts = {key: values.to_check[0] for key, values in spec.search.items()}
     rows = rows_of_run(spec.config(firsts))
     if "validation" not in rows.parts and not rows.exhaustive:
-        expected = "rows to hold out, by which the best trial is chosen"
-        advice = "give more rows, or validation = 0.2 in [options]"
-        raise input_error(f"{spec.path}: source", expected, "none", advice)
+        raise InputError(
+            f"{spec.path}: source: expected rows to hold out, by which the best trial is chosen;"
+            " got none; give more rows, or validation = 0.2 in [options]."
+        )
 
 
 def work(news: News) -> None:
@@ -219,8 +223,10 @@ def score_of(folder: RunFolder, summary: dict[str, Any]) -> dict[str, Any]:
     if summary["status"] == PRUNED:
         values = [record[SCORE] for record in folder.metrics() if record.get(SCORE) is not None]
         if not values:
-            advice = "remove the folder, and start again"
-            raise input_error(str(folder.file(METRICS)), "log-likelihoods", "none", advice)
+            raise InputError(
+                f"{folder.file(METRICS)}: expected log-likelihoods; got none; remove the folder,"
+                " and start again."
+            )
         return {"value": max(values)}
     record = summary[SCORE] or {}
     ensemble = summary.get("ensemble")
@@ -340,8 +346,10 @@ def work_together(news: News, path: str, processes: int) -> None:
     for child, line in failed:
         news.display.say(f"process {child.pid} ended with {child.returncode}: {line or 'killed'}")
     if len(news.ended()) < spec.trials and len(failed) == processes:
-        advice = "start the search again: it goes on"
-        raise input_error("--processes", "processes that run trials", "that all have ended", advice)
+        raise InputError(
+            "--processes: expected processes that run trials; got that all have ended; start the"
+            " search again: it goes on."
+        )
 
 
 def last_line(log: IO[bytes]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -13,9 +13,9 @@ import numpy as np
 
 from ..data.sources import named_units
 from ..data.splits import USUAL_FRACTION
-from ..errors import InputError, count_of, input_error
+from ..errors import InputError, count_of
 from .config import RunConfig
-from .options import check_count
+from .options import Number, Whole, check_count, options_of
 
 KEYS = ("source", "folder", "trials", "sampler", "prune", "options", "search")
 SAMPLERS = ("grid", "random", "tpe")
@@ -26,12 +26,9 @@ OF_ROWS = (
     *("visible", "scale", "states", "binarize", "validation", "split", "columns", "as", "drop"),
     *("alphabet", "identity", "header", "separator", "missing", "skip", "label", "weight"),
 )
-OPTIONS = {
-    each.name.replace("_", "-"): each
-    for each in fields(RunConfig)
-    if each.name not in ("source", "folder", "groups", "kinds")
-}
-NAMES = (*OPTIONS, "as", "drop")
+OPTIONS = options_of(RunConfig)
+FIELDS = {field.replace("_", "-"): field for field in OPTIONS if field != "source"}
+NAMES = (*FIELDS, "as", "drop")
 UNITS = {"visible": "auto", "hidden-units": ""}  # and what may stand for a kind of units
 HELP = "docs/tune.md shows such a file"
 
@@ -118,7 +115,7 @@ class SearchSpec:
 
     def config(self, values: dict[str, Any]) -> RunConfig:
         """Return the options of a trial with these values of the searched ones."""
-        named = {OPTIONS[name].name: value for name, value in values.items()}
+        named = {FIELDS[name]: value for name, value in values.items()}
         return RunConfig(source=self.source, **(self.options | named))
 
     def point(self, number: int) -> dict[str, Any]:
@@ -155,12 +152,15 @@ def read_spec(path: str, out: str | None = None) -> SearchSpec:
     for key, value, example in (("source", source, "digits"), ("folder", folder, "tuned/digits")):
         if not isinstance(value, str) or not value:
             shown = "nothing" if value is None else repr(value)
-            advice = f'write it as {key} = "{example}"'
-            raise input_error(f"{path}: {key}", "a name", shown, advice)
+            raise InputError(
+                f'{path}: {key}: expected a name; got {shown}; write it as {key} = "{example}".'
+            )
     tables = {key: content.get(key, {}) for key in ("options", "search")}
     for key, table in tables.items():
         if not isinstance(table, dict):
-            raise input_error(f"{path}: {key}", "a table", repr(table), f"begin it with [{key}]")
+            raise InputError(
+                f"{path}: {key}: expected a table; got {table!r}; begin it with [{key}]."
+            )
     fixed = _options(path, str(source), tables["options"])
     search = _search(path, str(source), fixed, tables["search"])
     sampler = _sampler(path, content.get("sampler"), search)
@@ -183,23 +183,26 @@ def _toml(path: str) -> dict[str, Any]:
         return tomllib.loads(Path(path).read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split()).rstrip(".")
-        expected = "a TOML file that describes a search"
-        raise input_error(path, expected, reason[:1].lower() + reason[1:], HELP) from None
+        raise InputError(
+            f"{path}: expected a TOML file that describes a search; got"
+            f" {reason[:1].lower() + reason[1:]}; {HELP}."
+        ) from None
 
 
 def _known(label: str, name: str, names: tuple[str, ...], expected: str) -> None:
     if name not in names:
         near = difflib.get_close_matches(name.replace("_", "-"), names, n=3)
         advice = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
-        raise InputError(f"{label}: expected {expected}; found no such name; {advice.rstrip('.')}.")
+        raise InputError(f"{label}: expected {expected}; got no such name; {advice.rstrip('.')}.")
 
 
 def _checked(label: str, source: str, options: dict[str, Any], name: str) -> None:
     """Check these options together, an error of which is one of the option that is named."""
-    field = OPTIONS.get(name)
-    value = None if field is None else options[field.name]
-    if field is not None and str(field.type).startswith("str") and not isinstance(value, str):
-        raise input_error(label, "a word", repr(value), "write it in quotes")
+    field = FIELDS.get(name, "")
+    value = options.get(field)
+    is_word = field in OPTIONS and not isinstance(OPTIONS[field], Whole | Number)
+    if is_word and field != "missing" and not isinstance(value, str):
+        raise InputError(f"{label}: expected a word; got {value!r}; write it in quotes.")
     try:
         RunConfig(source=source, **options)
         if value != UNITS.get(name, value):
@@ -221,7 +224,7 @@ def _options(path: str, source: str, table: dict[str, Any]) -> dict[str, Any]:
             dropped = value if isinstance(value, list) else [value]
             given["kinds"] = given.get("kinds", {}) | dict.fromkeys(map(str, dropped), "left out")
         else:
-            given[OPTIONS[name].name] = value
+            given[FIELDS[name]] = value
         _checked(label, source, given, name)
     return given
 
@@ -231,21 +234,26 @@ def _search(
 ) -> dict[str, Searched]:
     """Return what is searched, by long names."""
     if not table:
-        advice = "name what to try, such as lr = [0.05, 0.1]"
-        raise input_error(f"{path}: [search]", "options to search", "none", advice)
+        raise InputError(
+            f"{path}: [search]: expected options to search; got none; name what to try, such as lr"
+            " = [0.05, 0.1]."
+        )
     search: dict[str, Searched] = {}
     for name, values in table.items():
         label = f"{path}: [search] {name}"
         _known(label, name, NAMES, "an option of harmonium train")
         if name in OF_ROWS:
-            expected = "an option that leaves the rows as they are scored"
-            advice = "trials that differ in it cannot be compared: fix it in [options]"
-            raise input_error(label, expected, f"--{name}", advice)
-        if OPTIONS[name].name in fixed:
-            raise input_error(label, "one place", "it in [options] too", "leave it out of one")
+            raise InputError(
+                f"{label}: expected an option that leaves the rows as they are scored; got"
+                f" --{name}; trials that differ in it cannot be compared: fix it in [options]."
+            )
+        if FIELDS[name] in fixed:
+            raise InputError(
+                f"{label}: expected one place; got it in [options] too; leave it out of one."
+            )
         search[name] = _searched(label, name, values)
         for value in search[name].to_check:
-            _checked(label, source, fixed | {OPTIONS[name].name: value}, name)
+            _checked(label, source, fixed | {FIELDS[name]: value}, name)
     return search
 
 
@@ -253,27 +261,33 @@ def _searched(label: str, name: str, values: Any) -> Searched:
     if isinstance(values, list):
         plain = all(isinstance(value, str | int | float) for value in values)
         if not values or not plain or len(set(values)) < len(values):
-            raise input_error(label, "different values", repr(values), "write it as [0.05, 0.1]")
+            raise InputError(
+                f"{label}: expected different values; got {values!r}; write it as [0.05, 0.1]."
+            )
         return Choice(tuple(values))
     example = "a list, or {low = 0.01, high = 0.3, log = true}"
     if not isinstance(values, dict) or not {"low", "high"} <= set(values) <= {"low", "high", "log"}:
-        raise input_error(label, example, repr(values), "write it as one of these")
+        raise InputError(f"{label}: expected {example}; got {values!r}; write it as one of these.")
     low = values["low"]
     high = values["high"]
     log = values.get("log", False)
-    kind = str(OPTIONS[name].type)
-    if not kind.startswith(("int", "float")):
-        raise input_error(label, "a list", "a range", "its values are no numbers")
-    is_whole = kind.startswith("int")
+    option = OPTIONS[FIELDS[name]]
+    if not isinstance(option, Whole | Number):
+        raise InputError(f"{label}: expected a list; got a range; its values are no numbers.")
+    is_whole = isinstance(option, Whole)
     if not is_whole and all(isinstance(end, int) for end in (low, high)):
         low = float(low)
         high = float(high)
     if not all(isinstance(end, int if is_whole else float) for end in (low, high)):
         expected = "whole numbers as low and high" if is_whole else "numbers as low and high"
-        raise input_error(label, expected, f"{low!r} and {high!r}", "write both in digits")
+        raise InputError(
+            f"{label}: expected {expected}; got {low!r} and {high!r}; write both in digits."
+        )
     if not low < high or not isinstance(log, bool) or (log and not low > 0):
-        expected = "low below high, and above 0 with log = true"
-        raise input_error(label, expected, repr(values), "correct it")
+        raise InputError(
+            f"{label}: expected low below high, and above 0 with log = true; got {values!r};"
+            " correct it."
+        )
     return Between(low, high, log, is_whole)
 
 
@@ -282,12 +296,15 @@ def _sampler(path: str, sampler: Any, search: dict[str, Searched]) -> str:
     if sampler is None:
         sampler = "tpe" if ranges else "grid"
     if sampler not in SAMPLERS:
-        expected = f"one of {', '.join(SAMPLERS)}"
-        raise input_error(f"{path}: sampler", expected, repr(sampler), "choose one of them")
+        raise InputError(
+            f"{path}: sampler: expected one of {', '.join(SAMPLERS)}; got {sampler!r}; choose one"
+            " of them."
+        )
     if sampler == "grid" and ranges:
-        expected = "lists only, for a grid"
-        found = f"a range of {ranges[0]}"
-        raise input_error(f"{path}: sampler", expected, found, "choose random or tpe")
+        raise InputError(
+            f"{path}: sampler: expected lists only, for a grid; got a range of {ranges[0]}; choose"
+            " random or tpe."
+        )
     return sampler
 
 
@@ -297,22 +314,29 @@ def _trials(path: str, trials: Any, sampler: str, search: dict[str, Any]) -> int
     if sampler == "grid":
         points = math.prod(len(choice.values) for choice in search.values())
     if points is not None and points > MOST_POINTS:
-        expected = f"a grid of at most {MOST_POINTS:,} points"
-        raise input_error(label, expected, f"{points:,}", "choose another sampler")
+        raise InputError(
+            f"{label}: expected a grid of at most {MOST_POINTS:,} points; got {points:,}; choose"
+            " another sampler."
+        )
     if trials is None:
         if points is None:
-            raise input_error(label, "how many runs to make", "nothing", "write it as trials = 64")
+            raise InputError(
+                f"{label}: expected how many runs to make; got nothing; write it as trials = 64."
+            )
         return points
     number: int = trials
     check_count(label, number)
     if points is not None and number > points:
-        expected = f"at most {count_of(points, 'trial')}, one for each point of the grid"
-        raise input_error(label, expected, f"{number:,}", "leave it out, or lower it")
+        raise InputError(
+            f"{label}: expected at most {count_of(points, 'trial')}, one for each point of the"
+            f" grid; got {number:,}; leave it out, or lower it."
+        )
     return number
 
 
 def _prune(path: str, prune: Any) -> bool:
     if prune is not True and prune is not False and prune != MEDIAN:
-        expected = f'true, false or "{MEDIAN}"'
-        raise input_error(f"{path}: prune", expected, repr(prune), "choose one of them")
+        raise InputError(
+            f'{path}: prune: expected true, false or "{MEDIAN}"; got {prune!r}; choose one of them.'
+        )
     return bool(prune)

@@ -27,7 +27,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 
-from ..errors import input_error
+from ..errors import InputError
 from ..rbm import RBM
 from ..report import model_content, page_of
 from ..training import Report
@@ -77,9 +77,9 @@ class Watch:
             self.server = _Server((host, port), token, self)
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            expected = "an address of this computer with a free port, such as 127.0.0.1:8000"
-            raise input_error(
-                f"--watch-on {address}", expected, f"{address} ({reason})", "give another"
+            raise InputError(
+                f"--watch-on {address}: expected an address of this computer with a free port, such"
+                f" as 127.0.0.1:8000; got {address} ({reason}); give another."
             ) from None
         name = socket.gethostname() if _is_any(host) else host
         if ":" in name:  # of IPv6, whose colons are not the port's
@@ -307,8 +307,10 @@ def _parts(address: str) -> tuple[str, int]:
         host = address
         port = "0"
     if not port.isascii() or not port.isdigit() or int(port) > 65_535:
-        expected = "ADDRESS or ADDRESS:PORT, the port at most 65535"
-        raise input_error(f"--watch-on {address}", expected, repr(port), "write 127.0.0.1:8000")
+        raise InputError(
+            f"--watch-on {address}: expected ADDRESS or ADDRESS:PORT, the port at most 65535; got"
+            f" {port!r}; write 127.0.0.1:8000."
+        )
     return host.strip("[]") or LOOPBACK, int(port)
 
 

@@ -1,17 +1,93 @@
-"""Tables that a command writes, whole or not at all."""
+"""What a command writes: a file whole or not at all, never over another without being asked."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from .._base.files import bytes_of, unzipped
 from ..data.readers import cells_of
+from ..errors import InputError
 from ..io.formats.base import write_whole
 from ..tables import Frame, RawColumn
 from ..tables.text_format import TextFormat
 from ..tables.writing import TextStyle, text_of, text_with
+
+OTHER_NAME = "choose another name"
+
+
+def check_target(name: str, out: str, suffixes: Sequence[str], overwrite: bool) -> None:
+    """Refuse to write a file of an unknown kind, or one that exists already.
+
+    Args:
+        name: what error messages call the file.
+        out: the file.
+        suffixes: endings of the formats that can be written.
+        overwrite: whether the file may exist already.
+    """
+    path = Path(out)
+    check_path(name, path)
+    if path.suffix.lower() not in suffixes:
+        endings = " or ".join(filter(None, (", ".join(suffixes[:-1]), suffixes[-1])))
+        raise InputError(f"{name}: expected a name ending in {endings}; got {path.name!r}.")
+    if path.is_dir():
+        raise InputError(f"{name}: expected a file; got a folder; {OTHER_NAME}.")
+    if not path.absolute().parent.is_dir():
+        raise InputError(
+            f"{name}: expected a file in a folder that exists; got no folder"
+            f" {str(path.parent)!r}; make it first."
+        )
+    if path.exists() and not overwrite:
+        raise InputError(
+            f"{name}: expected a new file; got one that exists; {OTHER_NAME}, or add --overwrite."
+        )
+
+
+def check_path(name: str, path: Path) -> None:
+    """Refuse a name that no file can have, or a link that leads nowhere, which may be a mistake.
+
+    Args:
+        name: what error messages call the file or folder.
+        path: where it is to be written.
+    """
+    if "\0" in str(path):
+        raise InputError(
+            f"{name}: expected a name without the character NUL; got {str(path)!r}; {OTHER_NAME}."
+        )
+    for link in (path, *path.parents):
+        if link.is_symlink() and not link.exists():
+            raise InputError(
+                f"{name}: expected a place to write to; got a link to {link.readlink()}, which is"
+                f" not there; remove the link {link}."
+            )
+
+
+def check_folder(name: str, path: Path) -> None:
+    """Refuse a path unless it is a writable folder or can become one; nothing is changed.
+
+    Args:
+        name: what error messages call the folder.
+        path: the folder.
+
+    Raises:
+        InputError: the path is a file, or may not be written to.
+    """
+    check_path(name, path)
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{name}: expected a folder; got a file; {OTHER_NAME}.")
+    existing = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    if not existing.is_dir():
+        obstacle = f"a file at {existing}"
+    elif not os.access(existing, os.W_OK):
+        obstacle = f"no permission to write in {existing}"
+    else:
+        return
+    raise InputError(
+        f"{name}: expected a folder that can be written to; got {obstacle}; {OTHER_NAME}."
+    )
 
 
 def frame_of(columns: dict[str, np.ndarray]) -> Frame:

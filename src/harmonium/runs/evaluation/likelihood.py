@@ -10,7 +10,7 @@ from ...likelihood.partition_function.base import TRUSTED_ESS, LogZ
 from ...likelihood.scoring import LogLikelihood, log_likelihood, log_z
 from ..display import nats
 from ..failures import NotMeasuredError
-from ..score import finite_score, without_hidden_units
+from ..final_score import finite_score, without_hidden_units
 from ..summaries import LogZSummary, ScoreSummary
 from .base import Line, ReportProgress
 from .target import Target

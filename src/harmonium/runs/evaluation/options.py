@@ -4,58 +4,83 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from ...errors import input_error
+from ...errors import InputError
+from ..config import Scale, Seed, TextOptions
 from ..options import (
     BINARIZE,
     EVALUATION_SEED,
     PARTS,
     SCORES,
-    check_choice,
+    Choice,
+    Number,
+    Option,
+    Whole,
     check_count,
-    check_folder,
-    check_number,
-    check_seed,
+    check_options,
 )
+
+Source = Annotated[
+    str | None,
+    Option("The file with the run's rows, if it has moved or the run is from others.", "FILE"),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationConfig:
-    """The options of `harmonium evaluate`.
+    """The options of `harmonium evaluate`, whose help describes them.
 
     Attributes:
-        run: a run folder or a model.
-        data: a built-in data set or a file; None for the run's own source.
-        rows: which of the source's rows to score, one of `PARTS`.
-        method: "auto", "exact", "annealed" or "tempered".
-        chains: annealing chains in each direction, or tempered chains; None for the default of
-            the method.
-        steps: steps of each annealing run; None for as many as needed.
-        seconds: time after which log Z takes no more steps or chains.
-        quick: whether mixing, equilibrium and samples are left out.
-        pictures: folder for pictures as PNG files; None for no pictures.
-        seed: random seed of the evaluation.
-        binarize: how grey levels are treated, one of `BINARIZE`; None for as the run did.
-        scale: the grey level that means 1.
-        text: how a text file is read, as `text_format_for` takes it.
-        source: the file that has the rows of the run's own source, if that may not be used.
+        text: how the text file of DATA is read.
     """
 
-    run: str
-    data: str | None = None
-    rows: str = "auto"
-    method: str = "auto"
-    chains: int | None = None
-    steps: int | None = None
-    seconds: float = 120.0
-    quick: bool = False
-    pictures: str | None = None
-    seed: int = EVALUATION_SEED
-    binarize: str | None = None
-    scale: float | None = None
-    text: dict[str, Any] = field(default_factory=dict)
-    source: str | None = None
+    run: Annotated[str, Option("A run folder or a model.", "RUN", is_argument=True)]
+    data: Annotated[
+        str | None, Option("A built-in data set or a file.", "DATA", is_argument=True)
+    ] = None
+    rows: Annotated[
+        str, Choice("Rows to score: train, validation, test or auto.", allowed=PARTS)
+    ] = "auto"
+    method: Annotated[
+        str,
+        Choice(
+            "How to compute log Z: auto, exact, annealed, or tempered (replica exchange).",
+            allowed=SCORES,
+        ),
+    ] = "auto"
+    seconds: Annotated[
+        float,
+        Number("Time limit for log Z: later, no new round starts.", advice="give 120", below=1e9),
+    ] = 120.0
+    chains: Annotated[
+        int | None,
+        Whole(
+            "Annealing chains in each direction; with --method tempered, columns of replicas. "
+            " [default: 512; tempered: 64]",
+            least=2,
+        ),
+    ] = None
+    steps: Annotated[
+        int | None,
+        Whole("Steps of each annealing run.  [default: as many as needed]", least=2),
+    ] = None
+    quick: Annotated[bool, Option("Leave out mixing, equilibrium, samples and the report.")] = False
+    pictures: Annotated[
+        str | None, Option("Folder for pictures as PNG files.  [default: none]", "DIR")
+    ] = None
+    seed: Seed = EVALUATION_SEED
+    binarize: Annotated[
+        str | None,
+        Choice(
+            "How to treat grey levels: none, threshold, or stochastic (one draw per row). "
+            " [default: as the run did]",
+            allowed=BINARIZE,
+        ),
+    ] = None
+    scale: Scale = None
+    text: TextOptions = field(default_factory=TextOptions)
+    source: Source = None
 
     def __post_init__(self):
         """Check each option on its own; options that depend on the model are checked later.
@@ -63,31 +88,31 @@ class EvaluationConfig:
         Raises:
             InputError: names the option, what was expected, what was found and what to do.
         """
+        check_options(self)
         if self.source is not None and self.data is not None:
-            found = f"DATA {self.data} too"
-            expected = "the rows of the run's own source"
-            raise input_error("--source", expected, found, "leave one of them out")
-        check_choice("--rows", self.rows, PARTS)
-        if self.text and self.data is None:
-            option = f"--{next(iter(self.text))}"
-            advice = "leave it out: a run's own rows are read as the run did"
-            raise input_error(option, "a file of rows as DATA", "none", advice)
-        if self.binarize is not None:
-            check_choice("--binarize", self.binarize, BINARIZE)
-        check_seed(self.seed)
-        check_choice("--method", self.method, SCORES)
-        if self.chains is not None:
-            check_count("--chains", self.chains, least=8 if self.method == "tempered" else 2)
-        if self.steps is not None:
-            check_count("--steps", self.steps, least=2)
-            if self.method == "tempered":
-                expected = "no --steps with --method tempered"
-                advice = "give --seconds instead"
-                raise input_error(f"--steps {self.steps}", expected, "a number of them", advice)
-        check_number("--seconds", self.seconds, "a positive number", "give 120", below=1e9)
+            raise InputError(
+                f"--source: expected the rows of the run's own source; got DATA {self.data} too;"
+                " leave one of them out."
+            )
+        if self.text.given and self.data is None:
+            raise InputError(
+                f"--{next(iter(self.text.given))}: expected a file of rows as DATA; got none;"
+                " leave it out: a run's own rows are read as the run did."
+            )
+        if self.method == "tempered":
+            if self.chains is not None:
+                check_count("--chains", self.chains, least=8)
+            if self.steps is not None:
+                raise InputError(
+                    f"--steps {self.steps}: expected no --steps with --method tempered; got a"
+                    " number of them; give --seconds instead."
+                )
         if self.pictures is not None:
+            from ..writing import check_folder
+
             name = f"--pictures {self.pictures}"
             if self.quick:
-                advice = "leave out one of them"
-                raise input_error(name, "no --quick, which draws none", "both", advice)
+                raise InputError(
+                    f"{name}: expected no --quick, which draws none; got both; leave out one."
+                )
             check_folder(name, Path(self.pictures))

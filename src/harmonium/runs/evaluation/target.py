@@ -11,7 +11,7 @@ import numpy as np
 from ..._base.threefry import key_of
 from ...data import Dataset
 from ...diagnostics.base import Mixing
-from ...errors import input_error
+from ...errors import InputError
 from ...inference import impute
 from ...inference.sampling import DrawnRows
 from ...likelihood.partition_function.base import LogZ
@@ -137,5 +137,7 @@ def _chosen_part(part: str, parts: dict[str, Dataset], source: str) -> str:
     for name in wanted:
         if name in parts:
             return name
-    found = f"{' and '.join(parts)} rows only"
-    raise input_error(source, f"{part} rows", found, "choose one of these with --rows")
+    raise InputError(
+        f"{source}: expected {part} rows; got {' and '.join(parts)} rows only; choose one of these"
+        " with --rows."
+    )

@@ -1,0 +1,151 @@
+"""How a function becomes a command: its annotations are the options, its docstring is the help."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from typing import Annotated, Any, NamedTuple, get_type_hints
+
+import typer
+
+from ..runs.options import Option, options_of
+from .base import configure_jax, run_command
+
+AS_IT_IS = "\b\n"  # before a paragraph whose lines Click does not wrap
+LISTS = (list[str], list[str] | None)  # of options that can be given several times
+TRUST = Option(
+    "Import a module of your own first, whose layers the model has. A model file cannot make a"
+    " module run by naming it. May be repeated.",
+    "MODULE",
+)
+
+
+def add_command(
+    app: typer.Typer,
+    function: Callable[..., int | None],
+    summary: str,
+    *,
+    reads_models: bool = False,
+    name: str = "",
+    hidden: bool = False,
+) -> None:
+    """Add a function to the command.
+
+    Each of its parameters that is annotated with an `Option` is one. A parameter that is annotated
+    with a dataclass gets an object of it, whose fields are options too.
+
+    Args:
+        app: the command.
+        function: returns the exit status, None for 0.
+        summary: what the list of commands says of it.
+        reads_models: whether it has the option --trust, for layers of the user's own.
+        name: its name, if that is not the function's.
+        hidden: whether the list of commands leaves it out.
+    """
+    parameters = _parameters_of(function)
+    if reads_models:
+        parameters.append(_Parameter("trust", TRUST, list[str], None))
+
+    def command(**values: Any) -> None:
+        modules = values.pop("trust", None)
+
+        def run() -> int | None:
+            if modules:
+                from ..io.formats.base_types import import_trusted
+
+                import_trusted(modules, "--trust")
+            return function(**_arguments(function, values))
+
+        if modules:
+            configure_jax()  # before a module of the user's imports JAX
+        raise typer.Exit(run_command(run, is_distributed=values.get("is_distributed", False)))
+
+    signature = [parameter.for_typer() for parameter in parameters]
+    command.__dict__["__signature__"] = inspect.Signature(signature)
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
+    name = name or function.__name__
+    app.command(name, help=_help_of(function), short_help=summary, hidden=hidden)(command)
+
+
+def _help_of(function: Callable[..., Any]) -> str:
+    """Return the docstring of a function, in which indented lines stay as they are."""
+    paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+    return "\n\n".join(AS_IT_IS + text if "\n " in text else text for text in paragraphs)
+
+
+class _Parameter(NamedTuple):
+    """A parameter of a command.
+
+    Attributes:
+        name: its name in the function, or that of a field.
+        option: what it may be.
+        kind: its type.
+        default: its value where nothing is given; `Parameter.empty` if something must be.
+    """
+
+    name: str
+    option: Option
+    kind: Any
+    default: Any
+
+    def for_typer(self) -> inspect.Parameter:
+        """Return it as Typer reads it from a signature."""
+        has_default = "[default:" in self.option.help
+        settings: dict[str, Any] = {"help": self.option.help, "show_default": not has_default}
+        called = self.option.name(self.name)
+        if self.kind is bool:
+            kind: Any = bool
+        elif self.kind in LISTS:
+            is_needed = self.default is inspect.Parameter.empty
+            kind = list[str] if is_needed else list[str] | None
+        elif type(self.option).read is Option.read:
+            kind = str | None
+        else:
+            kind = Any
+            settings["parser"] = lambda text: self.option.read(text, called)
+        if self.kind is not bool:
+            settings["metavar"] = self.option.metavar
+        if self.option.is_argument:
+            annotation = Annotated[kind, typer.Argument(**settings)]
+        else:
+            names = self.option.names or (called,)
+            annotation = Annotated[kind, typer.Option(*names, **settings)]
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        return inspect.Parameter(self.name, keyword, default=self.default, annotation=annotation)
+
+
+def _parameters_of(kind: Any) -> list[_Parameter]:
+    """Return the options of a function, or of a dataclass that a parameter of one is."""
+    options = options_of(kind)
+    hints = get_type_hints(kind)
+    parameters = []
+    for name, parameter in inspect.signature(kind).parameters.items():
+        if name in options:
+            default = parameter.default
+            if hints[name] in LISTS and default is not inspect.Parameter.empty:
+                default = None  # of a dataclass it is what makes an empty list
+            parameters.append(_Parameter(name, options[name], hints[name], default))
+        elif is_dataclass(hints[name]):
+            parameters += _parameters_of(hints[name])
+    return parameters
+
+
+def _arguments(kind: Any, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a function or a dataclass from the values of its options.
+
+    Raises:
+        InputError: an option has a value that it cannot have.
+    """
+    options = options_of(kind)
+    hints = get_type_hints(kind)
+    arguments = {}
+    for name in inspect.signature(kind).parameters:
+        value = values.get(name)
+        if name in options and value is not None:
+            arguments[name] = value
+            if not is_dataclass(kind):  # which checks its fields itself
+                options[name].check(value, options[name].name(name))
+        elif is_dataclass(hints[name]):
+            arguments[name] = hints[name](**_arguments(hints[name], values))
+    return arguments

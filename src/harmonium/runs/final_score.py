@@ -1,0 +1,83 @@
+"""The final score of a model, with an error if its parameters are too large to have one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from .._base.threefry import key_of
+from ..data import Dataset
+from ..errors import HarmoniumError, NotFiniteError
+from ..layers import AbstractLayer, Bernoulli
+from ..layers.capabilities import takes_lengths
+from ..likelihood.partition_function.base import LogZ
+from ..likelihood.scoring import LogLikelihood, log_likelihood
+from ..rbm import RBM
+from ..transforms.initialization import initialize
+from .folder import RunFolder
+from .options import EVALUATION_SEED, ROWS_TO_START_FROM
+
+
+def finite_score(rbm: RBM, estimate: Callable[[], Any]) -> Any:
+    """Return the result of `estimate`, a LogZ or LogLikelihood, if its value is finite.
+
+    Raises:
+        NotFiniteError: float32 overflows in the computation, as it does with huge parameters.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            result = estimate()
+            value = float(result.value)
+    except HarmoniumError:
+        raise
+    except (ValueError, ArithmeticError):  # root finding among NaNs
+        value = math.nan
+    if math.isfinite(value):
+        return result
+    largest = max(float(abs(np.asarray(leaf)).max()) for leaf in jax.tree.leaves(rbm))
+    raise NotFiniteError(
+        f"{rbm}: expected parameters that leave its score finite; got some as large as"
+        f" {largest:.2g}, which overflow; lower the learning rate."
+    )
+
+
+def without_hidden_units(visible: AbstractLayer, train: Dataset, rows: Dataset) -> float:
+    """Return the log-likelihood that rows have where no unit depends on another, in nats per row.
+
+    The visible units are as in the training rows, and the weights are 0: what a model has above
+    this it has learned of how units depend on each other.
+    """
+    key = key_of(EVALUATION_SEED)
+    start = initialize(visible, Bernoulli(1), train.some(ROWS_TO_START_FROM), key=key)
+    return log_likelihood(start.uncoupled, rows, key=key).value
+
+
+def known_log_z(folder: RunFolder, rbm: RBM) -> LogZ | None:
+    """Return log Z as the run computed it when it ended; None if it is not known or not sure."""
+    summary = folder.summary()
+    if summary is None or summary.log_z is None or takes_lengths(rbm.visible):
+        return None
+    return summary.log_z.trusted
+
+
+def scored_by_run(
+    folder: RunFolder, rbm: RBM, rows: Dataset, seconds: float, *, key: Any, progress: Any = None
+) -> LogLikelihood:
+    """Return the log-likelihood of rows by the run's own log Z, or by a new one.
+
+    Args:
+        folder: the run.
+        rbm: its model.
+        rows: the rows.
+        seconds: time after which a new log Z takes no more steps.
+        key: a JAX random key.
+        progress: is called with the part that is done.
+    """
+    log_z = known_log_z(folder, rbm)
+    settings: dict[str, Any] = {"seconds": seconds} if log_z is None else {"log_z": log_z}
+    settings |= {"key": key, "progress": progress}
+    return finite_score(rbm, lambda: log_likelihood(rbm, rows, **settings))
