@@ -1,6 +1,8 @@
 """Every public name is documented: a summary of one line, its parameters, and an example."""
 
+import importlib
 import inspect
+import pkgutil
 import re
 
 import harmonium as hm
@@ -43,3 +45,26 @@ def test_every_parameter_of_a_function_is_described():
         parameters = set(inspect.signature(thing).parameters) - {"key", "rbm", "layer"}
         undescribed += [f"{name}: {p}" for p in parameters if not re.search(rf"\b{p}\b", text)]
     assert not undescribed
+
+
+def _methods(modules):
+    """Yield the name and the value, as the class shows it, of each public method and property."""
+    for module in modules:
+        for class_name, kind in vars(module).items():
+            is_own = inspect.isclass(kind) and kind.__module__ == module.__name__
+            if not is_own or class_name.startswith("_"):
+                continue
+            fields = inspect.get_annotations(kind)  # a function may be a field's default
+            for name, member in vars(kind).items():
+                is_method = inspect.isroutine(member) or isinstance(member, property)
+                if is_method and not name.startswith("_") and name not in fields:
+                    yield f"{module.__name__}.{class_name}.{name}", getattr(kind, name)
+
+
+def test_every_public_method_is_described_by_its_class_or_a_base_of_it():
+    modules = [
+        importlib.import_module(module.name)
+        for module in pkgutil.walk_packages(hm.__path__, "harmonium.")
+        if not module.name.startswith(("harmonium.keras", "harmonium.__main__"))
+    ]
+    assert not [name for name, method in _methods(modules) if not inspect.getdoc(method)]

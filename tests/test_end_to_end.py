@@ -10,11 +10,10 @@ import jax
 import numpy as np
 
 import harmonium as hm
+from harmonium import plot
+from harmonium.evaluation.moments import states_of
 from harmonium.io.storage import load, save
-from harmonium.plot import pictures
 from test_how_to import follow
-
-NAMES = ["filters", "samples", "learning_curves", "weights", "means"]
 
 
 def used(rbm, fitted, rows, folder, **picture) -> hm.LogZ:
@@ -24,8 +23,11 @@ def used(rbm, fitted, rows, folder, **picture) -> hm.LogZ:
     save(rbm, folder / "model.safetensors")
     again = load(folder / "model.safetensors")
     assert eqx.tree_equal(again, rbm)
-    drawn = {"rbm": again, "history": fitted.history, "samples": samples, "data": rows}
-    assert [path.stem for path in pictures(folder / "pictures", **drawn, **picture)] == NAMES
+    plot.filters(again, **picture)
+    plot.weight_histogram(again)
+    plot.learning_curves(fitted.history)
+    plot.samples_beside_data(samples, rows, **picture)
+    plot.means(samples, rows, states=states_of(again.visible))
     return hm.log_z(again, method=hm.Annealed(), key=jax.random.key(3))
 
 

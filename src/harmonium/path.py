@@ -93,7 +93,6 @@ class Line(AbstractPath):
         return _between(self.start, self.end, t)
 
     def ending_at(self, rbm: RBM) -> Line:
-        """Return the line to another end."""
         return Line(self.start, rbm)
 
 

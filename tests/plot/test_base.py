@@ -22,7 +22,7 @@ assert matplotlib.rcParams.copy() == before
 
 
 def test_save_figure_writes_one_png(tmp_path):
-    path = save_figure(base.say(base.new_figure(2.0, 1.0), "words"), tmp_path / "a.png")
+    path = save_figure(base.new_figure(2.0, 1.0, "words"), tmp_path / "a.png")
     assert path == tmp_path / "a.png"
     assert path.read_bytes().startswith(b"\x89PNG")
     assert [file.name for file in tmp_path.iterdir()] == ["a.png"]
@@ -45,7 +45,7 @@ def test_a_crash_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("a.pdf", "ending in .png"), ("no/a.png", "Make the folder")]
+    ("name", "words"), [("a.pdf", "ending in .png"), ("no/a.png", "make the folder")]
 )
 def test_save_figure_says_what_is_wrong_with_a_path(tmp_path, name, words):
     with pytest.raises(InputError, match=words):
@@ -79,45 +79,13 @@ def test_gaps_are_small(shape):
     assert np.isnan(picture).mean() < (0.8 if 1 in shape else 0.35)
 
 
-def test_evenly_spaced_takes_both_ends():
-    rows = np.arange(10)[:, None]
-    assert base.evenly_spaced(rows, 4).ravel().tolist() == [0, 3, 6, 9]
-    assert base.evenly_spaced(rows, 10) is rows
-    assert len(base.evenly_spaced(rows, 99)) == 10
-
-
-def test_shapes_that_fit():
-    assert base.checked_shape(None, 12, "pixels") is None
-    assert base.checked_shape((3, 4), 12, "pixels") == (3, 4)
-    assert base.checked_shape("square", 16, "pixels") == (4, 4)
-
-
-@pytest.mark.parametrize(
-    ("shape", "pixels", "words"),
-    [
-        ((28, 28), 64, r"expected 64 pixels.*found \(28, 28\) with 784"),
-        ((64,), 64, "two positive whole numbers"),
-        (64, 64, "two positive whole numbers"),
-        ((-8, -8), 64, "two positive whole numbers"),
-        ((8.0, 8.0), 64, "two positive whole numbers"),
-        ("square", 60, "square number.*found 60"),
-        ("square", 9, "square number.*found 9"),
-        ("round", 64, "'square' or None; found 'round'"),
-    ],
-)
-def test_shapes_that_do_not_fit(shape, pixels, words):
-    with pytest.raises(InputError, match=words) as caught:
-        base.checked_shape(shape, pixels, "visible units of the model")
-    assert "\n" not in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("samples", "data", "words"),
     [
-        (np.zeros((2, 3)), np.zeros((2, 4)), "samples: expected 4 columns.*found 3"),
+        (np.zeros((2, 3)), np.zeros((2, 4)), "samples: expected 4 columns.* 3"),
         (np.zeros(3), np.zeros((2, 3)), "samples: expected a matrix"),
         (np.zeros((2, 3)), np.zeros((0, 3)), "data: expected a matrix"),
-        (np.zeros((2, 3)), np.full((2, 3), np.nan), "data: expected finite.*found 6"),
+        (np.zeros((2, 3)), np.full((2, 3), np.nan), "data: expected finite.* 6"),
         (np.full((2, 3), "x"), np.zeros((2, 3)), "samples: expected a matrix of numbers"),
     ],
 )

@@ -21,9 +21,9 @@ def test_points_are_projections_on_the_axes_of_the_data():
     centred = DATA - DATA.mean(0)
     _, singular, axes = np.linalg.svd(centred, full_matrices=False)
     share = singular**2 / (singular**2).sum()
-    found = np.asarray(left.collections[0].get_offsets())
+    offsets = np.asarray(left.collections[0].get_offsets())
     expected = np.abs(centred @ axes[:2].T)
-    np.testing.assert_allclose(np.sort(np.abs(found), 0), np.sort(expected, 0), atol=1e-6)
+    np.testing.assert_allclose(np.sort(np.abs(offsets), 0), np.sort(expected, 0), atol=1e-6)
     assert len(right.collections[1].get_offsets()) == 50
     assert left.get_xlabel() == f"axis 1: {share[0]:.1%} of the data's variance"
     assert left.get_ylabel() == f"axis 2: {share[1]:.1%} of the data's variance"

@@ -158,16 +158,13 @@ class BlockSource(AbstractSource):
         return cls(joined, np.stack([joined.ends - joined.sizes, joined.ends], axis=1), name)
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return int(np.diff(self.spans).sum())
 
     @property
     def places(self) -> np.ndarray:
-        """The numbers of the rows in the source."""
         return np.concatenate([np.arange(first, last) for first, last in self.spans])
 
     def reader(self) -> Reader:
-        """Return a reader of any rows of any pass."""
         return self._rows
 
     def _rows(self, order: np.random.Generator | None, first: int, last: int) -> Iterator[Part]:
@@ -282,7 +279,6 @@ class Batches(AbstractSource):
 
     @property
     def places(self) -> np.ndarray:
-        """The numbers of the rows in the source."""
         return np.arange(self.skip, self.skip + len(self))
 
     def parts(self) -> Iterator[Part]:

@@ -175,7 +175,6 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
         return self.meaning.fits
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.stored)
 
     @property
@@ -272,22 +271,18 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
 
     @property
     def in_memory(self) -> Dataset:
-        """The dataset itself."""
         return self
 
     @property
     def head(self) -> Dataset:
-        """All rows, with padding rows."""
         return self.padded()
 
     def kept_exact(self) -> Dataset:
-        """Return the dataset, all of whose values are known."""
         return self
 
     def windows(
         self, batch_size: int, *, key: PRNGKeyArray, end: int = NO_END
     ) -> AbstractWindows[Dataset]:
-        """Return all rows as the only window of a run."""
         return OneWindow(self, self.padded())
 
     def values(self, first: int, last: int) -> Array:

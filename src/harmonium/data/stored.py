@@ -69,28 +69,22 @@ class Bits(AbstractStored):
 
     @property
     def is_binary(self) -> bool:
-        """True: all numbers are zeros and ones."""
         return True
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """True: all numbers are zeros and ones."""
         return True
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return self.bytes.shape[0]
 
     def take(self, indices: Integer[Array, " batch"]) -> Array:
-        """Unpack rows."""
         return jnp.unpackbits(self.bytes[indices], axis=-1, count=self.columns)
 
     def chosen(self, indices: np.ndarray) -> Bits:
-        """Return some of the rows."""
         return Bits(self.columns, self.bytes[indices])
 
     def filled_to(self, count: int) -> Bits:
-        """Add rows of zeros."""
         return Bits(self.columns, _with_more_rows(self.bytes, count))
 
 
@@ -101,30 +95,24 @@ class Numbers(AbstractStored):
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Whether the numbers are stored in bytes."""
         return self.values.dtype.itemsize == 1
 
     @property
     def most_missing(self) -> int:
-        """The largest number of NaN in a row."""
         if self.values.dtype.kind != "f":
             return 0
         return int(np.isnan(np.asarray(self.values)).sum(1).max())
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return self.values.shape[0]
 
     def take(self, indices: Integer[Array, " batch"]) -> Array:
-        """Return rows."""
         return self.values[indices]
 
     def chosen(self, indices: np.ndarray) -> Numbers:
-        """Return some of the rows."""
         return Numbers(self.columns, self.values[indices])
 
     def filled_to(self, count: int) -> Numbers:
-        """Add rows of zeros."""
         return Numbers(self.columns, _with_more_rows(self.values, count))
 
 
@@ -145,12 +133,10 @@ class Nonzeros(AbstractStored):
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Whether the numbers are stored in bytes."""
         return self.values.dtype.itemsize == 1
 
     @property
     def most_missing(self) -> int:
-        """The largest number of NaN among the entries of a row."""
         missing = (
             np.isnan(np.asarray(self.values)) if self.values.dtype.kind == "f" else np.zeros(1)
         )
@@ -160,11 +146,9 @@ class Nonzeros(AbstractStored):
         return int(np.diff(before[np.asarray(self.first)]).max())
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return self.first.shape[0] - 1
 
     def take(self, indices: Integer[Array, " batch"]) -> Array:
-        """Return rows, made dense."""
         begin = self.first[indices][:, None]
         end = self.first[indices + 1][:, None]
         entries = begin + jnp.arange(self.longest)

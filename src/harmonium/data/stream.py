@@ -274,7 +274,6 @@ class Stream(AbstractRows[Dataset]):
         return stream
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self._rows)
 
     def __repr__(self) -> str:
@@ -292,11 +291,6 @@ class Stream(AbstractRows[Dataset]):
 
     @property
     def in_memory(self) -> Dataset:
-        """Refused.
-
-        Raises:
-            InputError: always.
-        """
         raise InputError(
             f"{self.name}: expected rows in memory here; got a Stream. Take some rows of it, such"
             " as stream.some(10_000)."
@@ -330,11 +324,9 @@ class Stream(AbstractRows[Dataset]):
 
     @property
     def head(self) -> Dataset:
-        """Rows to begin a run with, from all blocks, with padding rows."""
         return self._rows.beginning.padded()
 
     def some(self, count: int) -> Dataset:
-        """Return at most `count` rows, from all blocks of a source that is read in blocks."""
         return self._rows.sample(count)
 
     def split_off(self, count: int) -> tuple[Stream, Dataset]:
@@ -373,7 +365,6 @@ class Stream(AbstractRows[Dataset]):
         return self._with(layer=visible, checked=checked)
 
     def kept_exact(self) -> Stream:
-        """Return the stream that refuses rows which bfloat16 would round."""
         return self._with(is_exact=True, checked=self._rows.beginning)
 
     def changed(self, change: Callable[[np.ndarray], np.ndarray]) -> Stream:

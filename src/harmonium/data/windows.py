@@ -108,7 +108,6 @@ class OneWindow(AbstractWindows[D]):
         self.window = Window(padded, count_of_rows(dataset), 0, NO_END, 0)
 
     def at(self, updates: int) -> Window[D]:
-        """Return all rows."""
         return self.window
 
 

@@ -36,14 +36,11 @@ class Contrastive(AbstractGradient):
 
     @property
     def about(self) -> About:
-        """The properties of CD-k."""
         return About.for_sampler(self.sampler, "CD", keeps_lengths=self.sampler.keeps_lengths)
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """Return the sampler that moves the chains; no chains are kept."""
         return Status(kernel=self.sampler.base_kernel)
 
     def estimate(self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray) -> Estimate:
-        """Run the chains from the batch and return the gradient of the free-energy gap."""
         grads, info = contrasted(rbm, batch, self.sampler, key=key)
         return grads, state, info

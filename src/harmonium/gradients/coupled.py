@@ -72,7 +72,6 @@ class Coupled(AbstractGradient):
 
     @property
     def about(self) -> About:
-        """The properties of unbiased CD-k."""
         return About(f"unbiased CD-{self.sweeps}", multiplies_states=True)
 
     def metrics(self, state: CoupledState) -> dict[str, Array]:
@@ -80,7 +79,6 @@ class Coupled(AbstractGradient):
         return {"coupling_time": state.mean, "longest_coupling_time": state.longest}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> CoupledState:
-        """Return coupling times of zero."""
         return CoupledState(jnp.zeros((), batch.weights.dtype), jnp.zeros((), jnp.int32))
 
     def estimate(

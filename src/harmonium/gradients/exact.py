@@ -36,11 +36,9 @@ class Exact(AbstractGradient):
 
     @property
     def about(self) -> About:
-        """The properties of the exact gradient."""
         return About("exact gradient")
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
-        """Check that the model can be enumerated, and return an empty state."""
         side = enumerable(rbm)
         if side is None or (side.visible.n_states or 0) > 2**LARGEST_LOG2_STATES:
             raise InputError(
@@ -50,7 +48,6 @@ class Exact(AbstractGradient):
         return ()
 
     def estimate(self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray) -> Estimate:
-        """Return the gradient; the key is not used."""
         data_energy, data_grads = eqx.filter_value_and_grad(mean_free_energy)(rbm, batch)
         log_z, model_grads = _model_side(rbm)
         grads = jax.tree.map(jnp.subtract, data_grads, model_grads)

@@ -153,7 +153,6 @@ class External(AbstractGradient):
 
     @property
     def about(self) -> About:
-        """The properties of the method."""
         return About(f"external, by {self.other.name}", follows_likelihood=False)
 
     @property

@@ -71,7 +71,6 @@ class FastPersistent(AbstractGradient):
         return about._replace(multiplies_states=False)
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """Return the chains and their sampler."""
         chains = None if state is None else Cloud.uniform(self.sampler.positions(state.chains))
         return Status(chains, self.sampler.base_kernel)
 

@@ -83,11 +83,9 @@ class Jarzynski(AbstractGradient):
 
     @property
     def about(self) -> About:
-        """The properties of Jarzynski-k."""
         return About.for_sampler(self.sampler, "Jarzynski")
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """Return the weighted chains and their sampler."""
         return Status(None if state is None else _cloud(state), self.sampler.base_kernel)
 
     def metrics(self, state: JarzynskiState) -> dict[str, Array]:

@@ -100,7 +100,6 @@ class MeanField(AbstractGradient):
     def estimate(
         self, rbm: RBM, batch: Cloud, state: MeanFieldState, *, key: PRNGKeyArray
     ) -> tuple[RBM, MeanFieldState, PhaseInfo]:
-        """Iterate the solutions and return the gradient; the key is not used."""
         squares = rbm.dense_weights**2 if self.order == 2 else None
 
         def again(_: Array, state: MeanFieldState) -> MeanFieldState:

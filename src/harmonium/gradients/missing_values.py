@@ -91,17 +91,14 @@ class Marginal(AbstractGradient):
 
     @property
     def about(self) -> About:
-        """The properties of the inner method, extended to missing values."""
         about = self.inner.about
         title = f"{about.title}, missing units summed out"
         return about._replace(title=title, takes_missing=True, multiplies_states=False)
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """Return the status of the inner method."""
         return self.inner.status(rbm, None if state is None else state.inner)
 
     def metrics(self, state: MarginalState) -> dict[str, Array]:
-        """Return the metrics of the inner method."""
         return self.inner.metrics(state.inner)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> MarginalState:

@@ -58,11 +58,9 @@ class PerPattern(AbstractGradient):
         return about._replace(title=title, multiplies_states=False)
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """Return the sampler that moves the chains."""
         return Status(kernel=self.sampler.base_kernel)
 
     def estimate(self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray) -> Estimate:
-        """Run the chains from the batch, each in its row's pattern, and return the gradient."""
         present = ~missing_units(rbm.visible, batch.states)
         data = Cloud(jnp.nan_to_num(batch.states), batch.weights)
         masked = Masked(layer=rbm.visible, present=present)  # pyright: ignore[reportCallIssue]

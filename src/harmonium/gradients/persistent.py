@@ -58,7 +58,6 @@ class Persistent(AbstractGradient):
 
     @property
     def about(self) -> About:
-        """The properties of PCD-k, or of PCD with another sampler, and its default rate."""
         kernel, _ = self.sampler.base_kernel
         can = {"rate": self.usual_rate, "keeps_lengths": self.sampler.keeps_lengths}
         about = About.for_sampler(self.sampler, "PCD", **can)
@@ -79,7 +78,6 @@ class Persistent(AbstractGradient):
         return usual_rate(rbm) * min(MOST_TIMES, max(1.0, times))
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """Return the chains and their sampler."""
         chains = None if state is None else Cloud.uniform(self.sampler.positions(state))
         return Status(chains, self.sampler.base_kernel)
 
@@ -92,7 +90,6 @@ class Persistent(AbstractGradient):
     def estimate(
         self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray
     ) -> tuple[RBM, Any, PhaseInfo]:
-        """Move the chains by one step and return the gradient of the free-energy gap."""
         state, _ = self.sampler.step(rbm, state, key=key)
         model = Cloud.uniform(self.sampler.positions(state))
         chains = with_mean_length(rbm.visible, model, batch)

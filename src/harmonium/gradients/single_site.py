@@ -53,7 +53,6 @@ class AbstractSingleSite(AbstractGradient):
         """Return the objective of each row from the log odds of its neighbours."""
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
-        """Check that the visible layer is discrete, and return an empty state."""
         if rbm.visible.n_states is None:
             raise InputError(
                 f"{self.title} of {rbm}: expected a discrete visible layer; a continuum has no"
@@ -62,7 +61,6 @@ class AbstractSingleSite(AbstractGradient):
         return ()
 
     def estimate(self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray) -> Estimate:
-        """Return the gradient of the objective; the key is not used."""
         rows, weights, _ = jax.lax.stop_gradient(batch)
 
         def objective(rbm: RBM) -> Array:
@@ -134,7 +132,6 @@ class Discriminative(AbstractSingleSite):
         return unit_surprisals(found).sum(0)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
-        """Check that the labels exist and are discrete, and return an empty state."""
         count = rbm.visible.n_units
         if not self.targets or any(not -count <= unit < count for unit in self.targets):
             given = f"of which {count}; got {self.target}"
@@ -168,7 +165,6 @@ class RatioMatching(AbstractSingleSite):
     title: ClassVar[str] = "ratio matching"
 
     def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
-        """Return the score of each row."""
         places = jnp.asarray(found.units)
         others = jnp.exp(found.log_odds - unit_surprisals(found)[places])
         missed = jax.ops.segment_sum(others, places, found.n_units)
@@ -196,5 +192,4 @@ class ProbabilityFlow(AbstractSingleSite):
     title: ClassVar[str] = "minimum probability flow"
 
     def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
-        """Return the probability flow out of each row."""
         return jnp.exp(0.5 * found.log_odds).sum(0)

@@ -95,7 +95,6 @@ class AbstractLadder(AbstractGradient):
         """Return the state after places were added to the ladder, removed or moved."""
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """Return the replicas at the present model, and the replica exchange on the ladder."""
         if state is None:
             return Status()
         return Status(chains_at_end(state), (self.sampler(rbm, state), 1))
@@ -206,7 +205,6 @@ class Tempering(AbstractTempering):
 
     @property
     def about(self) -> About:
-        """The properties of PT-k."""
         return About(f"PT-{self.sweeps}", self.sweeps, multiplies_states=True)
 
 
@@ -232,7 +230,6 @@ class Trajectory(AbstractLadder):
 
     @property
     def about(self) -> About:
-        """The properties of PTT-k."""
         return About(f"PTT-{self.sweeps}", self.sweeps)
 
     def first_ladder(self, rbm: RBM) -> RBM:

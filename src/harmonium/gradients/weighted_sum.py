@@ -55,7 +55,6 @@ class WeightedSum(AbstractGradient):
 
     @property
     def about(self) -> About:
-        """The combined properties of all methods."""
         each = [method.about for method in self.methods]
         pairs = list(zip(each, self.shares, strict=True))
         title = " + ".join(a.title if s == 1.0 else f"{s:g} {a.title}" for a, s in pairs)
@@ -81,13 +80,11 @@ class WeightedSum(AbstractGradient):
         )
 
     def metrics(self, state: Any) -> dict[str, Array]:
-        """Return the metrics of all methods."""
         pairs = zip(self.methods, state, strict=True)
         found = [method.metrics(each) for method, each in pairs]
         return {name: value for each in found for name, value in each.items()}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[Any, ...]:
-        """Return the initial state of every method."""
         keys = jax.random.split(key, len(self.methods))
         pairs = zip(self.methods, keys, strict=True)
         return tuple(method.init(rbm, batch, key=each) for method, each in pairs)
@@ -95,7 +92,6 @@ class WeightedSum(AbstractGradient):
     def estimate(
         self, rbm: RBM, batch: Cloud, state: tuple[Any, ...], *, key: PRNGKeyArray
     ) -> tuple[RBM, tuple[Any, ...], PhaseInfo]:
-        """Return the weighted sum of the gradients, and of the gaps."""
         keys = jax.random.split(key, len(self.methods))
         found = [
             method.estimate(rbm, batch, each, key=one)

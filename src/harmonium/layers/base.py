@@ -217,7 +217,6 @@ class AbstractBiased(AbstractLayer):
     bias: eqx.AbstractVar[Array]
 
     def shift(self, delta: Columns) -> "AbstractBiased":
-        """Add `delta` to the bias."""
         return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
 
     def base(self) -> "AbstractBiased":

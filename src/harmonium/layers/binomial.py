@@ -52,7 +52,6 @@ class Binomial(AbstractDiscrete, AbstractBiased):
         self.bias = parameter(bias, (size,), "Binomial bias")
 
     def __str__(self) -> str:
-        """Return the size and the total."""
         return f"Binomial({self.size}, total={self.total})"
 
     @property

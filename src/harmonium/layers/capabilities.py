@@ -122,7 +122,6 @@ class AbstractBlocked(AbstractLayer):
         """Draw the units that are not `known` given those that are; these keep their values."""
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return each column's variance, the diagonal of Γ″(I)."""
         return derivatives_of_means(self.mean, inputs, self.blocks, self.spread)
 
     def mean_given(

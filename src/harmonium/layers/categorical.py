@@ -60,11 +60,9 @@ class Categorical(AbstractOneHot):
 
     @classmethod
     def from_fields(cls, **fields: Any) -> "Categorical":
-        """Build a layer from its dataclass fields."""
         return cls(len(fields["counts"]), fields["counts"], fields["bias"])
 
     def __str__(self) -> str:
-        """Return the numbers of states."""
         return f"Categorical(states={self.counts})"
 
     @property

@@ -53,7 +53,6 @@ class AbstractPartial(AbstractBlocked, AbstractAffine):
 
     @property
     def coding(self) -> AbstractCoding:
-        """The coding of the wrapped layer."""
         return self.layer.coding
 
     @property
@@ -63,7 +62,6 @@ class AbstractPartial(AbstractBlocked, AbstractAffine):
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
-        """The blocks of the wrapped layer's units."""
         return blocks_of(self.layer)
 
     def unit_cgfs_given(
@@ -80,36 +78,29 @@ class AbstractPartial(AbstractBlocked, AbstractAffine):
         return jnp.where(self.spread(known), values, self.sample(inputs, key=key))
 
     def shift(self, delta: Columns) -> "AbstractPartial":
-        """Shift the wrapped layer."""
         return eqx.tree_at(lambda partial: partial.layer, self, self.layer.shift(delta))
 
     def fit_moments(self, x: Array, weights: Array | None = None) -> "AbstractPartial":
-        """Fit the wrapped layer."""
         fitted = self.layer.fit_moments(x, weights)
         return eqx.tree_at(lambda partial: partial.layer, self, fitted)
 
     @property
     def curvature(self) -> Float[Array, " columns"]:
-        """The curvatures of the wrapped layer."""
         return curvature(self.layer)
 
     @property
     def is_rescalable(self) -> np.ndarray:
-        """Which units the wrapped layer can rescale."""
         return is_rescalable(self.layer)
 
     @property
     def is_shiftable(self) -> np.ndarray:
-        """Which units the wrapped layer can shift."""
         return is_shiftable(self.layer)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractPartial":
-        """Rescale the wrapped layer."""
         changed = rescaled(self.layer, scale, offset)
         return eqx.tree_at(lambda partial: partial.layer, self, changed)
 
     def project(self) -> "AbstractPartial":
-        """Project the wrapped layer."""
         return eqx.tree_at(lambda partial: partial.layer, self, projected(self.layer))
 
     def base(self) -> "AbstractPartial":
@@ -142,7 +133,6 @@ class Clamped(AbstractPartial):
 
     @classmethod
     def from_fields(cls, **fields: Any) -> "Clamped":
-        """Build a layer from its dataclass fields."""
         clamped = cls(**fields)
         _check_widths(clamped, clamped.known, clamped.values)
         return clamped
@@ -174,7 +164,6 @@ class Clamped(AbstractPartial):
         return jnp.where(self.spread(self.known), jnp.inf, curvature(self.layer))
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractPartial":
-        """Rescale the wrapped layer and the values."""
         s, m = (self.spread(jnp.asarray(x, self.values.dtype)) for x in (scale, offset))
         changed = super().rescaled(scale, offset)
         return eqx.tree_at(lambda clamped: clamped.values, changed, s * self.values + m)
@@ -200,7 +189,6 @@ class Masked(AbstractPartial):
 
     @classmethod
     def from_fields(cls, **fields: Any) -> "Masked":
-        """Build a layer from its dataclass fields."""
         masked = cls(**fields)
         _check_widths(masked, masked.present)
         return masked

@@ -88,17 +88,14 @@ class AbstractNumbers(AbstractCoding):
 
     @property
     def n_units(self) -> int:
-        """The number of units."""
         return self.size
 
     @property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """The ends of the interval, for each unit."""
         return np.full(self.size, self.low), np.full(self.size, self.high)
 
     @property
     def holds_small_integers(self) -> bool:
-        """Whether states are whole numbers up to 256."""
         return self.stored is not None and max(-self.low, self.high) <= EXACT_IN_BFLOAT16
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
@@ -107,15 +104,12 @@ class AbstractNumbers(AbstractCoding):
         return beyond | (rows != np.floor(rows)) if self.is_whole else beyond
 
     def describe(self, unit: int) -> str:
-        """Return the words, the same for all units."""
         return self.words
 
     def encode(self, rows: Any, dtype: Any) -> Columns:
-        """Return the numbers as they are."""
         return jnp.asarray(rows, dtype)
 
     def decode(self, x: Any) -> np.ndarray:
-        """Return the numbers; whole ones as integers."""
         if self.stored is None:
             return np.asarray(x)
         if not self.is_whole:
@@ -142,7 +136,6 @@ class Values(AbstractNumbers):
 
     @property
     def holds_small_integers(self) -> bool:
-        """Whether all values are whole numbers up to 256."""
         return all(x == int(x) and abs(x) <= EXACT_IN_BFLOAT16 for x in self.values)
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
@@ -164,7 +157,6 @@ class AbstractCodes(AbstractCoding):
 
     @property
     def n_units(self) -> int:
-        """The number of units."""
         return len(self.counts)
 
     @property
@@ -184,12 +176,10 @@ class AbstractCodes(AbstractCoding):
 
     @property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """0 and 1, for every column of a unit."""
         return np.zeros(sum(self.counts)), np.ones(sum(self.counts))
 
     @property
     def holds_small_integers(self) -> bool:
-        """True: states are zeros and ones."""
         return True
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
@@ -197,7 +187,6 @@ class AbstractCodes(AbstractCoding):
         return (rows < 0) | (rows >= np.array(self.counts)) | (rows != np.floor(rows))
 
     def describe(self, unit: int) -> str:
-        """Return the range of a unit's codes in words."""
         return f"{self.noun} takes integer codes from 0 to {self.counts[unit] - 1}"
 
     def decode(self, x: Any) -> np.ndarray:
@@ -220,11 +209,9 @@ class Codes(AbstractCodes):
         return jnp.moveaxis(sums, 0, -1)
 
     def spread(self, x: Any) -> Any:
-        """Repeat each unit's entry over its states."""
         return x[..., self.units]
 
     def encode(self, rows: Any, dtype: Any) -> Columns:
-        """Write integer codes as one-hot columns."""
         codes = self.spread(jnp.asarray(rows, jnp.int32))
         return (codes == self.codes).astype(dtype)
 
@@ -237,15 +224,12 @@ class EqualCodes(AbstractCodes):
         return x.reshape(*x.shape[:-1], self.n_units, self.counts[0])
 
     def fold(self, x: Columns) -> Units:
-        """Sum over the states of each unit."""
         return self.by_unit(x).sum(-1)
 
     def spread(self, x: Any) -> Any:
-        """Repeat each unit's entry over its states."""
         return jnp.repeat(x, self.counts[0], axis=-1)
 
     def encode(self, rows: Any, dtype: Any) -> Columns:
-        """Write integer codes as one-hot columns."""
         one_hot = jax.nn.one_hot(jnp.asarray(rows, jnp.int32), self.counts[0], dtype=dtype)
         return one_hot.reshape(*one_hot.shape[:-2], -1)
 

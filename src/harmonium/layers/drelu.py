@@ -130,7 +130,6 @@ class DReLU(AbstractAffine):
         return size * jnp.where(is_above, above, -below)
 
     def shift(self, delta: Columns) -> "DReLU":
-        """Add `delta` to both biases."""
         moved = self.bias_above + delta, self.bias_below + delta
         return eqx.tree_at(lambda layer: (layer.bias_above, layer.bias_below), self, moved)
 
@@ -151,7 +150,6 @@ class DReLU(AbstractAffine):
         return jnp.minimum(self.precision_above, self.precision_below)
 
     def project(self) -> "DReLU":
-        """Keep the precisions positive."""
         bounded = [
             jnp.maximum(precision, SMALLEST_PRECISION)
             for precision in (self.precision_above, self.precision_below)
@@ -162,7 +160,6 @@ class DReLU(AbstractAffine):
 
     @property
     def is_shiftable(self) -> np.ndarray:
-        """Which units may be shifted: none, since zero stays at zero."""
         return np.zeros(self.size, bool)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "DReLU":

@@ -37,7 +37,6 @@ class _StrictGroups(AbstractNumbers):
         return is_outside
 
     def describe(self, unit: int) -> str:
-        """Return the rule, for a unit of a group."""
         if any(unit in group for group in self.groups):
             return "an Exclusive unit is on only if no other unit of its group is"
         return self.words
@@ -92,7 +91,6 @@ class Exclusive(AbstractBernoulli, AbstractBlocked):
         self.cost = parameter(cost, (len(self.groups),), "Exclusive cost", default=0.0)
 
     def __str__(self) -> str:
-        """Return the numbers of units and of groups."""
         return f"Exclusive({self.size}, {len(self.groups)} groups)"
 
     @property

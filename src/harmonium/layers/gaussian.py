@@ -89,7 +89,6 @@ class Gaussian(AbstractBiased, AbstractAffine):
 
     @property
     def is_shiftable(self) -> np.ndarray:
-        """Which units may be shifted: all."""
         return np.ones(self.size, bool)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Gaussian":
@@ -110,10 +109,8 @@ class Gaussian(AbstractBiased, AbstractAffine):
 
     @property
     def gaussian_parameters(self) -> tuple[Array, Array]:
-        """(b, γ) of every unit."""
         return self.bias, self.precision
 
     def project(self) -> "Gaussian":
-        """Keep the precision positive."""
         bounded = jnp.maximum(self.precision, SMALLEST_PRECISION)
         return eqx.tree_at(lambda layer: layer.precision, self, bounded)

@@ -46,7 +46,6 @@ class _Joined(AbstractCoding):
 
     @property
     def n_units(self) -> int:
-        """The number of units of all parts."""
         return sum(part.n_units for part in self.parts)
 
     def columns(self, x: Any) -> list[Any]:
@@ -61,20 +60,16 @@ class _Joined(AbstractCoding):
 
     @property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """The lowest and highest values of all parts' columns."""
         low, high = zip(*(part.support for part in self.parts), strict=True)
         return np.concatenate(low), np.concatenate(high)
 
     def fold(self, x: Columns) -> Units:
-        """Sum the columns of each unit."""
         return self._joined(lambda part, piece: part.fold(piece), self.columns(x))
 
     def spread(self, x: Any) -> Any:
-        """Repeat each unit's entry over its columns."""
         return self._joined(lambda part, piece: part.spread(piece), self.units(x))
 
     def encode(self, rows: Any, dtype: Any) -> Columns:
-        """Encode the columns of every part."""
         return self._joined(lambda part, piece: part.encode(piece, dtype), self.units(rows))
 
     def _joined(self, function: Callable[[AbstractCoding, Any], Array], pieces: list) -> Array:
@@ -83,7 +78,6 @@ class _Joined(AbstractCoding):
         return jnp.concatenate(results, axis=-1)
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark the entries outside the domains of the parts."""
         pairs = zip(self.parts, self.units(rows), strict=True)
         return np.concatenate([part.outside(piece) for part, piece in pairs], axis=-1)
 
@@ -93,7 +87,6 @@ class _Joined(AbstractCoding):
         return np.concatenate([part.decode(piece) for part, piece in pairs], axis=-1)
 
     def describe(self, unit: int) -> str:
-        """Describe the values of a unit as its part does."""
         for part in self.parts:
             if unit < part.n_units:
                 return part.describe(unit)
@@ -136,11 +129,9 @@ class Mixed(AbstractEnumerable, AbstractBlocked, AbstractAffine, AbstractCorrela
 
     @classmethod
     def from_fields(cls, **fields: Any) -> "Mixed":
-        """Build a layer from its dataclass fields."""
         return cls(*fields["parts"])
 
     def __str__(self) -> str:
-        """List the parts."""
         return f"Mixed({', '.join(str(part) for part in self.parts)})"
 
     @property
@@ -150,7 +141,6 @@ class Mixed(AbstractEnumerable, AbstractBlocked, AbstractAffine, AbstractCorrela
 
     @property
     def coding(self) -> _Joined:
-        """The codings of the parts."""
         codings = tuple(part.coding for part in self.parts)
         return _Joined(codings, tuple(part.size for part in self.parts))
 
@@ -160,23 +150,18 @@ class Mixed(AbstractEnumerable, AbstractBlocked, AbstractAffine, AbstractCorrela
         return jnp.concatenate(results, axis=-1)
 
     def unit_energies(self, x: Columns) -> Units:
-        """Return the unit energies of all parts."""
         return self._joined(lambda part, piece: part.unit_energies(piece), self.coding.columns(x))
 
     def unit_cgfs(self, inputs: Columns) -> Units:
-        """Return the unit cgfs of all parts."""
         return self._joined(lambda part, piece: part.unit_cgfs(piece), self.coding.columns(inputs))
 
     def mean(self, inputs: Columns) -> Columns:
-        """Return the means of all parts."""
         return self._joined(lambda part, piece: part.mean(piece), self.coding.columns(inputs))
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return the variances of all parts."""
         return self._joined(lambda part, piece: part.variance(piece), self.coding.columns(inputs))
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        """Draw the units of every part, each part with a key of its own."""
         keys = jax.random.split(key, len(self.parts))
         pieces = zip(self.coding.columns(inputs), keys, strict=True)
         return self._joined(lambda part, piece: part.sample(piece[0], key=piece[1]), list(pieces))
@@ -191,21 +176,18 @@ class Mixed(AbstractEnumerable, AbstractBlocked, AbstractAffine, AbstractCorrela
     def unit_cgfs_given(
         self, inputs: Array, known: Array, values: Array
     ) -> Float[Array, "*all units"]:
-        """Return the unit cgfs of all parts with their known units held."""
         pieces = self._given(inputs, known, values)
         return self._joined(lambda part, piece: unit_cgfs_given(part, *piece), pieces)
 
     def mean_given(
         self, inputs: Array, known: Array, values: Array
     ) -> Float[Array, "*all columns"]:
-        """Return the means of all parts given their known units."""
         pieces = self._given(inputs, known, values)
         return self._joined(lambda part, piece: mean_given(part, *piece), pieces)
 
     def variance_given(
         self, inputs: Array, known: Array, values: Array
     ) -> Float[Array, "*all columns"]:
-        """Return the variances of all parts given their known units."""
         pieces = self._given(inputs, known, values)
         return self._joined(lambda part, piece: variance_given(part, *piece), pieces)
 
@@ -217,26 +199,22 @@ class Mixed(AbstractEnumerable, AbstractBlocked, AbstractAffine, AbstractCorrela
     def sample_given(
         self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
     ) -> Float[Array, "*all columns"]:
-        """Draw the units of every part that are not known, each part with a key of its own."""
         keys = jax.random.split(key, len(self.parts))
         pieces = list(zip(self._given(inputs, known, values), keys, strict=True))
         draw = lambda part, piece: sample_given(part, *piece[0], key=piece[1])  # noqa: E731
         return self._joined(draw, pieces)
 
     def shift(self, delta: Columns) -> "Mixed":
-        """Shift every part by its columns of `delta`."""
         pieces = zip(self.parts, self.coding.columns(delta), strict=True)
         return Mixed(*(part.shift(piece) for part, piece in pieces))
 
     @property
     def n_states(self) -> int | None:
-        """The product over the parts; None if one of them has continuous states."""
         counts = [part.n_states for part in self.parts]
         return None if None in counts else math.prod(counts)  # pyright: ignore
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Whether the states of all parts are exact in bfloat16."""
         return all(part.is_exact_in_bfloat16 for part in self.parts)
 
     def states(self, indices: Integer[Array, "*batch"]) -> Columns:
@@ -267,45 +245,37 @@ class Mixed(AbstractEnumerable, AbstractBlocked, AbstractAffine, AbstractCorrela
         return np.concatenate(places), jnp.concatenate(changes, axis=-2)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Mixed":
-        """Fit every part to its columns."""
         pieces = zip(self.parts, self.coding.columns(x), strict=True)
         return Mixed(*(part.fit_moments(piece, weights) for part, piece in pieces))
 
     @property
     def curvature(self) -> Float[Array, " columns"]:
-        """The curvatures of all parts' columns."""
         return jnp.concatenate([curvature(part) for part in self.parts])
 
     @property
     def is_rescalable(self) -> np.ndarray:
-        """Which units may be rescaled in their parts."""
         return np.concatenate([is_rescalable(part) for part in self.parts])
 
     @property
     def is_shiftable(self) -> np.ndarray:
-        """Which units may be shifted in their parts."""
         return np.concatenate([is_shiftable(part) for part in self.parts])
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Mixed":
-        """Rescale every part by the scales and offsets of its units."""
         pieces = zip(self.parts, self.coding.units(scale), self.coding.units(offset), strict=True)
         return Mixed(*(rescaled(part, s, m) for part, s, m in pieces))
 
     @property
     def correlated(self) -> Integer[np.ndarray, " some"]:
-        """The correlated columns of all parts."""
         ends = np.cumsum([0, *(part.size for part in self.parts)])
         pairs = zip(self.parts, ends[:-1], strict=True)
         return np.concatenate([correlated(part) + end for part, end in pairs])
 
     @property
     def whitening(self) -> Float[Array, "some some"]:
-        """The maps of the parts along the diagonal."""
         parts = [part for part in self.parts if isinstance(part, AbstractCorrelated)]
         return jax.scipy.linalg.block_diag(*(part.whitening for part in parts))
 
     def along(self, basis: Float[Array, "some some"]) -> "Mixed":
-        """Return the layer of all parts along their blocks of the basis."""
         moved = []
         first = 0
         for part in self.parts:
@@ -317,7 +287,6 @@ class Mixed(AbstractEnumerable, AbstractBlocked, AbstractAffine, AbstractCorrela
         return Mixed(*moved)
 
     def confined(self, variance: float) -> "Mixed":
-        """Confine every part that has a covariance."""
         confined = [
             part.confined(variance) if isinstance(part, AbstractCorrelated) else part
             for part in self.parts
@@ -325,16 +294,13 @@ class Mixed(AbstractEnumerable, AbstractBlocked, AbstractAffine, AbstractCorrela
         return Mixed(*confined)
 
     def project(self) -> "Mixed":
-        """Project every part."""
         return Mixed(*(projected(part) for part in self.parts))
 
     def base(self) -> "Mixed":
-        """Return the layer of the parts' base layers."""
         return Mixed(*(part.base() for part in self.parts))
 
     @property
     def gaussian_parameters(self) -> tuple[Array, Array] | None:
-        """(b, γ) of all parts; None if one of them is not Gaussian."""
         of_parts = [gaussian_parameters(part) for part in self.parts]
         if None in of_parts:
             return None

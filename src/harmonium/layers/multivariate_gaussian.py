@@ -162,21 +162,18 @@ class MultivariateGaussian(AbstractBiased, AbstractBlocked, AbstractAffine, Abst
     def mean_given(
         self, inputs: Array, known: Array, values: Array
     ) -> Float[Array, "*all columns"]:
-        """Return the conditional means of the units that are not known."""
         field = self._field_given(inputs, known, values)
         return jnp.where(known, values, self._of_unknown(known, field, _solved))
 
     def variance_given(
         self, inputs: Array, known: Array, values: Array
     ) -> Float[Array, "*all columns"]:
-        """Return the conditional variances of the units that are not known."""
         field = jnp.broadcast_to(inputs, jnp.broadcast_shapes(inputs.shape, known.shape))
         return self._of_unknown(known, field, _variances)
 
     def sample_given(
         self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
     ) -> Float[Array, "*all columns"]:
-        """Draw the units that are not known together, given those that are."""
         field = self._field_given(inputs, known, values)
         noise = normals(field.shape, field.dtype, key=key)
         return jnp.where(known, values, self._of_unknown(known, field, _drawn, noise))
@@ -220,12 +217,10 @@ class MultivariateGaussian(AbstractBiased, AbstractBlocked, AbstractAffine, Abst
 
     @property
     def is_shiftable(self) -> np.ndarray:
-        """Which units may be shifted: all."""
         return np.ones(self.size, bool)
 
     @property
     def correlated(self) -> np.ndarray:
-        """All columns."""
         return np.arange(self.size)
 
     @property

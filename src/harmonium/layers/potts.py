@@ -53,11 +53,9 @@ class Potts(AbstractOneHot):
 
     @classmethod
     def from_fields(cls, **fields: Any) -> "Potts":
-        """Build a layer from its dataclass fields."""
         return cls(fields["sites"], fields["states_per_site"], fields["bias"])
 
     def __str__(self) -> str:
-        """Return sites and states."""
         return f"Potts({self.sites}, states={self.states_per_site})"
 
     @property

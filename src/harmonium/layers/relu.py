@@ -115,13 +115,11 @@ class ReLU(AbstractBiased, AbstractAffine):
         return self.precision
 
     def project(self) -> "ReLU":
-        """Return the layer with the precision kept positive."""
         bounded = jnp.maximum(self.precision, SMALLEST_PRECISION)
         return eqx.tree_at(lambda layer: layer.precision, self, bounded)
 
     @property
     def is_shiftable(self) -> np.ndarray:
-        """Which units may be shifted: none, since zero stays at zero."""
         return np.zeros(self.size, bool)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "ReLU":

@@ -100,7 +100,6 @@ class ReplicatedSoftmax(AbstractBiased, AbstractBlocked, AbstractDocuments):
         return x.sum(-1)
 
     def with_lengths(self, lengths: Float[Array, "*batch"]) -> "ReplicatedSoftmax":
-        """Return the layer of documents of these lengths."""
         return eqx.tree_at(lambda layer: layer.length, self, lengths)
 
     def log_arrangements(self, x: Any) -> Float[Array, "*batch"]:

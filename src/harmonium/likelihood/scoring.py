@@ -180,7 +180,6 @@ class Automatic(AbstractLogZ):
         return self.for_model(rbm).with_rows(rbm, dataset, key=key)
 
     def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
-        """Return log Z by the chosen method."""
         return self.for_model(rbm).compute(rbm, key, progress)
 
 

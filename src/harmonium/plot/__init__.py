@@ -1,11 +1,10 @@
-"""Plots of a model and its training as matplotlib figures, and all of a run's in one folder."""
+"""Plots of a model and its training as matplotlib figures."""
 
 from .annealing import annealing_runs as annealing_runs
 from .autocorrelation import autocorrelations as autocorrelations
 from .base import save_figure as save_figure
 from .curves import learning_curves as learning_curves
 from .free_energies import energies as energies
-from .gallery import pictures as pictures
 from .grid import image_grid as image_grid
 from .hidden_units import filters as filters
 from .moments import means as means

@@ -5,12 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .._base.statistics import log_mean_exp
 from ..errors import InputError
-from .base import BLUE, GREY, ORANGE, checked_numbers, histograms, label, legend_below, new_figure
+from .base import (
+    BLUE,
+    GREY,
+    ORANGE,
+    checked_numbers,
+    histograms,
+    label,
+    legend_below,
+    new_figure,
+    signed,
+)
 
 
 def annealing_runs(
@@ -55,15 +64,25 @@ def annealing_runs(
     figure = new_figure(7.2, 4.4)
     axes = figure.subplots()
     names = f"forward, w of {len(ahead):,} chains", f"reverse, −w of {len(back):,} chains"
-    shares = histograms(axes, [ahead, -back], names, (BLUE, ORANGE))
-    sides = {"forward": log_mean_exp(ahead), "reverse": -log_mean_exp(back)}
-    digits = _digits([*sides.values(), *(end for end in (low, value, high) if end is not None)])
-    for (side, estimate), color in zip(sides.items(), (BLUE, ORANGE), strict=True):
-        text = f"log Z from the {side} run alone: {_number(estimate, digits)}"
-        axes.axvline(estimate, color=color, linewidth=1.5, linestyle="--", zorder=4, label=text)
-    _draw_estimate(axes, value, low, high, digits)
-    overlap = float(np.minimum(*shares).sum())
-    label(axes, _headline(overlap), "log weight and log Z, nats", "share of chains per nat")
+    fractions = histograms(axes, [ahead, -back], names, (BLUE, ORANGE))
+    bounds = {"forward": log_mean_exp(ahead), "reverse": -log_mean_exp(back)}
+    digits = _digits([*bounds.values(), *(end for end in (low, value, high) if end is not None)])
+    for (direction, bound), color in zip(bounds.items(), (BLUE, ORANGE), strict=True):
+        text = f"log Z from the {direction} run alone: {_number(bound, digits)}"
+        axes.axvline(bound, color=color, linewidth=1.5, linestyle="--", zorder=4, label=text)
+    if low is not None and high is not None:
+        text = f"interval from {_number(low, digits)} to {_number(high, digits)}"
+        axes.axvspan(low, high, color=GREY, alpha=0.2, linewidth=0, label=text)
+    if value is not None:
+        text = f"estimate of log Z: {_number(value, digits)}"
+        axes.axvline(value, color="black", linewidth=2.5, zorder=3, label=text)
+    overlap = float(np.minimum(*fractions).sum())
+    headline = f"Forward and reverse log weights overlap by {overlap:.0%}"
+    if overlap == 0.0:
+        headline = (
+            "Forward and reverse log weights do not overlap: no estimate of log Z is reliable"
+        )
+    label(axes, headline, "log weight and log Z, nats", "fraction of chains per nat")
     legend_below(figure)
     return figure
 
@@ -72,37 +91,20 @@ def _check(value: Any, low: Any, high: Any) -> None:
     given = {"value": value, "low": low, "high": high}
     ends = [number for number in (low, value, high) if number is not None]
     if not all(isinstance(end, int | float | np.number) and np.isfinite(end) for end in ends):
-        raise InputError(f"value, low, high: expected finite numbers or None; found {given}.")
+        raise InputError(f"value, low, high: expected finite numbers or None; got {given}.")
     if (low is None) != (high is None):
-        raise InputError(
-            f"low, high: expected both ends of the interval or neither; found {low} and {high}."
-        )
+        raise InputError(f"low, high: expected both ends or neither; got {low} and {high}.")
     if ends != sorted(ends):
-        raise InputError(f"value, low, high: expected low ≤ value ≤ high; found {given}.")
+        raise InputError(f"value, low, high: expected low ≤ value ≤ high; got {given}.")
 
 
 def _digits(lines: list[float]) -> int:
     """Return the number of decimal places that distinguishes the lines, at least two."""
-    reach = max(lines) - min(lines)
-    return int(np.clip(1 - np.floor(np.log10(reach)), 2, 6)) if reach > 0.0 else 2
+    width = max(lines) - min(lines)
+    if width == 0.0:
+        return 2
+    return int(np.clip(1 - np.floor(np.log10(width)), 2, 6))
 
 
 def _number(nats: float, digits: int) -> str:
-    return f"{nats:,.{digits}f}".replace("-", "−")
-
-
-def _headline(overlap: float) -> str:
-    if overlap == 0.0:
-        return "Forward and reverse log weights do not overlap: no estimate of log Z is reliable"
-    return f"Forward and reverse log weights overlap by {overlap:.0%}"
-
-
-def _draw_estimate(
-    axes: Axes, value: float | None, low: float | None, high: float | None, digits: int
-) -> None:
-    if low is not None and high is not None:
-        text = f"interval from {_number(low, digits)} to {_number(high, digits)}"
-        axes.axvspan(low, high, color=GREY, alpha=0.2, linewidth=0, label=text)
-    if value is not None:
-        text = f"estimate of log Z: {_number(value, digits)}"
-        axes.axvline(value, color="black", linewidth=2.5, zorder=3, label=text)
+    return signed(f"{nats:,.{digits}f}")

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
-from .._base.checks import as_array, positive_integer
+from .._base.checks import positive_integer
 from ..errors import InputError
 from .base import COLORS, GREY, checked_numbers, label, legend_below, new_figure
 
@@ -42,7 +42,8 @@ def autocorrelations(curves: Any, *, names: Sequence[str], sweeps: Any) -> Figur
         >>> figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()
         ('lag, sweeps', 'autocorrelation')
     """
-    array = _checked_curves(curves)
+    advice = "leave out an observable that never changes: it has no autocorrelation"
+    array = checked_numbers(curves, "curves", ("observables", "lags"), advice)
     names = _checked_names(names, len(array))
     lags = _checked_lags(sweeps, array.shape[1])
     figure = new_figure(7.2, 4.2)
@@ -65,26 +66,9 @@ def autocorrelations(curves: Any, *, names: Sequence[str], sweeps: Any) -> Figur
     return figure
 
 
-def _checked_curves(curves: Any) -> np.ndarray:
-    array = as_array(curves, "curves")
-    if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "buif":
-        raise InputError(
-            f"curves: expected numbers of shape (observables, lags); found shape {array.shape} of"
-            f" {array.dtype}. Pass a list of curves, even for a single one."
-        )
-    wrong = ~np.isfinite(array).all(axis=1)
-    if wrong.any():
-        raise InputError(
-            f"curves: expected finite numbers; found others in curve {int(wrong.argmax())}."
-            " An observable that never changes has no autocorrelation: leave it out."
-        )
-    return array.astype(float)
-
-
 def _checked_names(names: Any, count: int) -> list[str]:
     if isinstance(names, str) or len(names) != count:
-        found = repr(names) if isinstance(names, str) else len(names)
-        raise InputError(f"names: expected {count}, one for each curve; found {found}.")
+        raise InputError(f"names: expected a list of {count}, one for each curve; got {names!r}.")
     return [str(name) for name in names]
 
 
@@ -94,8 +78,8 @@ def _checked_lags(sweeps: Any, count: int) -> np.ndarray:
     lags = checked_numbers(sweeps, "sweeps")
     if len(lags) != count or lags[0] < 0.0 or (np.diff(lags) <= 0.0).any():
         raise InputError(
-            f"sweeps: expected {count} lags, ascending from 0 or later; found {len(lags)}"
-            f" from {lags[0]:g} to {lags[-1]:g}. Pass one for each entry of a curve."
+            f"sweeps: expected {count} lags, one for each entry of a curve, ascending from 0 or"
+            f" later; got {len(lags)} from {lags[0]:g} to {lags[-1]:g}."
         )
     return lags
 

@@ -1,4 +1,4 @@
-"""Helpers that the plots share: figures, colours, labels, grids of images, and checks of input.
+"""What the plots share: figures, panels, colours, labels, grids of images, and checks of input.
 
 Only matplotlib's objects are used, never its global state, so a figure made here works with any
 backend.
@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -20,11 +20,10 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
-from .._base.checks import as_array
+from .._base.checks import as_array, checked_pair
 from ..errors import InputError
+from ..evaluation.moments import Variables, check_codes, variables_of
 from ..io.formats.base import write_whole
-
-ImageShape = tuple[int, int] | Literal["square"] | None
 
 DPI = 120
 # distinct for every kind of colour vision
@@ -38,10 +37,10 @@ TILE = 24  # fewest pixels along a tile's longer side; the gap is 1/24 of that s
 TITLE = 11
 TEXT = 9
 SMALL = 8
-FEWEST_SQUARE_PIXELS = 16
 FEWEST_BINS = 11
 MOST_BINS = 121
-OUTER = 0.005  # share of values at either end that may lie beyond the axis of histograms
+OUTER = 0.005  # fraction of values at either end that may lie beyond the axis of histograms
+MOST_ROWS = 10_000  # more change no picture, but take seconds
 
 
 def new_figure(width: float, height: float, title: str = "") -> Figure:
@@ -50,6 +49,14 @@ def new_figure(width: float, height: float, title: str = "") -> Figure:
     if title:
         figure.suptitle(title, fontsize=TITLE)
     return figure
+
+
+def panels(figure: Figure, count: int, across: int, **options: Any) -> list[Axes]:
+    """Return the axes of so many panels, in rows of `across` panels; the last may be shorter."""
+    axes = figure.subplots(math.ceil(count / across), across, squeeze=False, **options).ravel()
+    for unused in axes[count:]:
+        figure.delaxes(unused)
+    return list(axes[:count])
 
 
 def save_figure(figure: Figure, path: str | os.PathLike) -> Path:
@@ -76,13 +83,13 @@ def save_figure(figure: Figure, path: str | os.PathLike) -> Path:
     target = Path(path)
     if target.suffix.lower() != ".png":
         raise InputError(
-            f"path: expected a file name ending in .png; found {str(target)!r}."
-            " Pictures are written as PNG; figure.savefig writes other formats."
+            f"path: expected a file name ending in .png; got {str(target)!r}; figure.savefig writes"
+            " other formats."
         )
     if not target.parent.is_dir():
         raise InputError(
-            f"path: expected a file in a folder that exists; found {str(target)!r}."
-            f" Make the folder {str(target.parent)!r} first."
+            f"path: expected a file in a folder that exists; got {str(target)!r}; make the folder"
+            f" {str(target.parent)!r} first."
         )
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=DPI)
@@ -96,17 +103,17 @@ def label(axes: Axes, title: str = "", x: str = "", y: str = "", *, grid: bool =
     axes.set_xlabel(x, fontsize=TEXT)
     axes.set_ylabel(y, fontsize=TEXT)
     axes.tick_params(labelsize=SMALL, color=GREY)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(not grid)
+    for edge in ("top", "right"):
+        axes.spines[edge].set_visible(not grid)
     if grid:
         axes.grid(color="0.9", linewidth=0.8)
         axes.set_axisbelow(True)
 
 
-def say(figure: Figure, text: str) -> Figure:
-    """Write a sentence in place of a plot."""
-    figure.text(0.5, 0.5, text, ha="center", va="center", fontsize=TITLE, color=GREY)
-    return figure
+def whole_ticks(axes: Axes) -> None:
+    """Put the ticks of both axes at whole numbers."""
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
 
 
 def legend_below(figure: Figure, columns: int = 2) -> None:
@@ -114,45 +121,50 @@ def legend_below(figure: Figure, columns: int = 2) -> None:
     figure.legend(loc="outside lower center", ncols=columns, fontsize=SMALL, frameon=False)
 
 
+def signed(text: str) -> str:
+    """Return the text with true minus signs, as matplotlib writes them on its axes."""
+    return text.replace("-", "−")
+
+
 def histograms(
     axes: Axes, groups: Sequence[np.ndarray], names: Sequence[str], colors: Sequence[str]
 ) -> np.ndarray:
     """Draw histograms over each other, with common bins and an area of 1 each.
 
-    Far tails are cut off, and the legend tells how many values lie there.
+    Far tails are cut off, and the legend says how many values lie there.
 
     Returns:
-        The share of the values of each group in each bin, shape (groups, bins).
+        The fraction of the values of each group in each bin, shape (groups, bins).
     """
-    edges = _edges(groups)
-    shares = np.stack([np.histogram(some, edges)[0] / len(some) for some in groups])
-    for some, share, name, color in zip(groups, shares, names, colors, strict=True):
-        beyond = int(((some < edges[0]) | (some > edges[-1])).sum())
+    edges = _bin_edges(groups)
+    fractions = np.stack([np.histogram(values, edges)[0] / len(values) for values in groups])
+    for values, fraction, name, color in zip(groups, fractions, names, colors, strict=True):
+        beyond = int(((values < edges[0]) | (values > edges[-1])).sum())
         text = f"{name} ({beyond:,} lie beyond the axis)" if beyond else name
-        density = share / np.diff(edges)
+        density = fraction / np.diff(edges)
         axes.stairs(density, edges, fill=True, color=color, alpha=0.35, linewidth=0)
-        axes.stairs(density, edges, color=color, linewidth=1.3, label=text.replace("-", "−"))
+        axes.stairs(density, edges, color=color, linewidth=1.3, label=signed(text))
     margin = 0.03 * (edges[-1] - edges[0])
     axes.set_xlim(edges[0] - margin, edges[-1] + margin)
     axes.set_ylim(bottom=0.0)
-    return shares
+    return fractions
 
 
-def _edges(groups: Sequence[np.ndarray]) -> np.ndarray:
+def _bin_edges(groups: Sequence[np.ndarray]) -> np.ndarray:
     """Return common bins with the Freedman–Diaconis (1981) width of the narrowest group."""
-    both = np.concatenate(groups)
-    quantiles = [np.quantile(some, [OUTER, 0.25, 0.75, 1.0 - OUTER]) for some in groups]
-    low = min(q[0] for q in quantiles)
-    high = max(q[3] for q in quantiles)
-    reach = high - low
-    low = max(both.min(), low - reach / 2)
-    high = min(both.max(), high + reach / 2)
-    if high - low <= 1e-9 * max(abs(low), abs(high)):
-        low = low - 0.5
-        high = high + 0.5
-    widths = [2.0 * (q[2] - q[1]) / np.cbrt(len(g)) for q, g in zip(quantiles, groups, strict=True)]
-    narrow = min((width for width in widths if width > 0.0), default=high - low)
-    count = int(np.clip(np.ceil((high - low) / narrow), FEWEST_BINS, MOST_BINS))
+    pooled = np.concatenate(groups)
+    quantiles = [np.quantile(values, [OUTER, 0.25, 0.75, 1.0 - OUTER]) for values in groups]
+    lows, quarters, three_quarters, highs = np.array(quantiles).T
+    # A tail that reaches less than half the width of the bulk is drawn to its end.
+    beyond = (highs.max() - lows.min()) / 2
+    low = max(pooled.min(), lows.min() - beyond)
+    high = min(pooled.max(), highs.max() + beyond)
+    if high - low <= 1e-9 * max(abs(low), abs(high)):  # equal numbers, up to rounding
+        low -= 0.5
+        high += 0.5
+    widths = 2.0 * (three_quarters - quarters) / np.cbrt([len(values) for values in groups])
+    width = min(widths[widths > 0.0], default=high - low)
+    count = int(np.clip(np.ceil((high - low) / width), FEWEST_BINS, MOST_BINS))
     return np.linspace(low, high, count + 1)
 
 
@@ -163,8 +175,7 @@ def draw_matrix(
     palette = colormaps[colors].with_extremes(bad=GAP)
     aspect = "equal" if tiles else "auto"
     image = axes.imshow(matrix, cmap=palette, vmin=ends[0], vmax=ends[1], aspect=aspect)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(integer=True))
+    whole_ticks(axes)
     if tiles:
         axes.set_axis_off()
     return image
@@ -211,94 +222,64 @@ def tiled(images: np.ndarray) -> np.ndarray:
     return np.pad(picture, ((0, gap), (0, gap)), constant_values=np.nan)
 
 
-def size_of_picture(picture: np.ndarray, side: float = 6.8) -> tuple[float, float]:
-    """Return a figure's size in inches: a picture up to `side` wide and high, and a colour bar."""
+def size_of_picture(picture: np.ndarray, longest: float = 6.8) -> tuple[float, float]:
+    """Return a figure's size in inches, with a colour bar beside the picture.
+
+    Args:
+        picture: the picture, whose longer side is to have `longest` inches.
+        longest: inches.
+    """
     height, width = picture.shape
-    inch = side / max(height, width)
+    inch = longest / max(height, width)
     return max(3.2, width * inch + 1.0), max(1.6, height * inch + 0.5)
 
 
-def evenly_spaced(rows: np.ndarray, count: int) -> np.ndarray:
-    """Return at most `count` rows, evenly spaced, as rows are often stored class by class."""
-    if len(rows) <= count:
-        return rows
-    return rows[np.linspace(0, len(rows) - 1, count).round().astype(int)]
-
-
-def checked_numbers(values: Any, name: str) -> np.ndarray:
-    """Return finite numbers as a vector.
+def checked_numbers(
+    values: Any,
+    name: str,
+    axes: tuple[str, ...] = ("rows",),
+    advice: str = "drop them first",
+) -> np.ndarray:
+    """Return finite numbers of shape `axes` as floats.
 
     Raises:
-        InputError: another shape, an empty vector, or entries that are not finite numbers.
+        InputError: another shape, no numbers, or entries that are not finite.
     """
     array = as_array(values, name)
-    if array.ndim != 1 or not len(array) or array.dtype.kind not in "buif":
+    if array.ndim != len(axes) or 0 in array.shape or array.dtype.kind not in "buif":
         raise InputError(
-            f"{name}: expected a vector of at least one number; found shape {array.shape} of"
-            f" {array.dtype}. Pass one number for each row."
+            f"{name}: expected numbers of shape ({', '.join(axes)}), at least one; got shape"
+            f" {array.shape} of {array.dtype}."
         )
-    wrong = int((~np.isfinite(array)).sum())
+    return checked_finite(array, name, advice)
+
+
+def checked_finite(array: Any, name: str, advice: str) -> np.ndarray:
+    """Return an array as floats; raise InputError if entries of it are not finite."""
+    numbers = np.asarray(array, float)
+    wrong = int((~np.isfinite(numbers)).sum())
     if wrong:
         raise InputError(
-            f"{name}: expected finite numbers; found {wrong} entries that are not. Drop them first."
+            f"{name}: expected finite numbers; got {wrong} entries that are not; {advice}."
         )
-    return array.astype(float)
+    return numbers
 
 
-def checked_shape(shape: ImageShape, pixels: int, of: str) -> tuple[int, int] | None:
-    """Return the shape of a row as an image, or None if it is not drawn as one.
+def checked_parameter(array: Any, name: str) -> np.ndarray:
+    """Return a model's parameter as floats; one that is not finite ends in an InputError."""
+    return checked_finite(array, name, "the run diverged: draw an earlier model")
 
-    Args:
-        shape: (rows, columns), "square" to infer it from the number of pixels, or None.
-        pixels: the number of pixels of a row.
-        of: what the pixels are, for the message: "visible units of the model", "columns of data".
+
+def checked_variables(
+    samples: Any, data: Any, states: Any
+) -> tuple[np.ndarray, np.ndarray, Variables]:
+    """Return samples and data as matrices, and the variables that their columns stand for.
 
     Raises:
-        InputError: not a shape, or one with another number of pixels.
+        InputError: rows or states that do not match.
     """
-    if shape is None:
-        return None
-    if isinstance(shape, str):
-        return _square(shape, pixels, of)
-    sides = tuple(shape) if np.ndim(shape) == 1 else ()
-    if len(sides) != 2 or not all(isinstance(s, int | np.integer) and s > 0 for s in sides):
-        raise InputError(
-            f"image_shape: expected two positive whole numbers, (rows, columns); found {shape!r}."
-            " Pass None for data that are not images."
-        )
-    if sides[0] * sides[1] != pixels:
-        raise InputError(
-            f"image_shape: expected {pixels} pixels, one for each of the {of}; found {shape!r}"
-            f" with {sides[0] * sides[1]}. Pass the shape of one row, or None."
-        )
-    return int(sides[0]), int(sides[1])
-
-
-def _square(shape: str, pixels: int, of: str) -> tuple[int, int]:
-    side = math.isqrt(pixels)
-    if shape != "square":
-        raise InputError(
-            f"image_shape: expected (rows, columns), 'square' or None; found {shape!r}."
-        )
-    if side**2 != pixels or pixels < FEWEST_SQUARE_PIXELS:
-        raise InputError(
-            f"image_shape: expected a square number, 16 or more, of {of} for 'square'; found"
-            f" {pixels}. Pass (rows, columns), or None."
-        )
-    return side, side
-
-
-def finite_array(parameter: Any, name: str) -> np.ndarray:
-    """Return a model's parameter as an array.
-
-    Raises:
-        InputError: entries that are not finite, as after a run that diverged.
-    """
-    array = np.asarray(parameter, float)
-    wrong = int((~np.isfinite(array)).sum())
-    if wrong:
-        raise InputError(
-            f"rbm: expected finite {name}; found {wrong} entries that are not."
-            " Draw an earlier model of the run."
-        )
-    return array
+    samples, data = checked_pair(samples, data)
+    variables = variables_of(states, data.shape[1])
+    check_codes(data, "data", variables)
+    check_codes(samples, "samples", variables)
+    return samples, data, variables

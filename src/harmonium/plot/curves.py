@@ -4,27 +4,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..errors import InputError
-from .base import BLUE, GREY, SMALL, label, new_figure, say
+from .base import BLUE, GREY, SMALL, TITLE, label, new_figure, panels
+
+History = Sequence[Mapping[str, Any]]
+
+
+class Panel(NamedTuple):
+    """A variable of a history as it is drawn."""
+
+    title: str
+    unit: str
+
 
 PANELS = {
-    "log_likelihood": ("Log-likelihood", "nats per row"),
-    "pseudo_log_likelihood": ("Pseudo-log-likelihood, sum over units", "nats per row"),
-    "free_energy_gap": ("Free-energy gap, validation − training", "nats per row"),
-    "reconstruction": ("Reconstruction error, v → ⟨h⟩ → ⟨v⟩", "mean squared difference"),
-    "free_energy": ("Mean free energy of training rows", "nats per row"),
-    "update_ratio": ("Size of an update, |ΔW| / |W|", "ratio"),
+    "log_likelihood": Panel("Log-likelihood", "nats per row"),
+    "pseudo_log_likelihood": Panel("Pseudo-log-likelihood, sum over units", "nats per row"),
+    "free_energy_gap": Panel("Free-energy gap, validation − training", "nats per row"),
+    "reconstruction": Panel("Reconstruction error, v → ⟨h⟩ → ⟨v⟩", "mean squared difference"),
+    "free_energy": Panel("Mean free energy of training rows", "nats per row"),
+    "update_ratio": Panel("Size of an update, |ΔW| / |W|", "ratio"),
 }
 MOST_BELOW = 3  # panels in one column; more than these are drawn in two columns
 
 
-def learning_curves(history: Sequence[Mapping[str, Any]]) -> Figure:
+def learning_curves(history: History) -> Figure:
     """Draw the variables measured during a run, a panel for each one that some record holds.
 
     The log-likelihood has a band for the uncertainty of log Z, the free-energy gap one for its
@@ -52,28 +62,28 @@ def learning_curves(history: Sequence[Mapping[str, Any]]) -> Figure:
     _check(history)
     measured = [name for name in PANELS if len(_points(history, name)[0])]
     if not measured:
-        return say(new_figure(6.4, 2.4), "Nothing was measured in this run.")
+        figure = new_figure(6.4, 2.4)
+        words = "Nothing was measured in this run."
+        figure.text(0.5, 0.5, words, ha="center", va="center", fontsize=TITLE, color=GREY)
+        return figure
     across = 1 if len(measured) <= MOST_BELOW else 2
     down = math.ceil(len(measured) / across)
     figure = new_figure(1.0 + 6.2 * across, 0.7 + 2.3 * down, _headline(history))
-    panels = figure.subplots(down, across, sharex=True, squeeze=False).ravel()
-    for place, (axes, name) in enumerate(zip(panels, measured, strict=False)):
-        _draw(axes, history, name, at_the_bottom=place + across >= len(measured))
-    for axes in panels[len(measured) :]:
-        figure.delaxes(axes)
+    drawn = panels(figure, len(measured), across, sharex=True)
+    for axes, name in zip(drawn, measured, strict=True):
+        _draw(axes, history, name)
+    for axes in drawn[-across:]:  # the lowest panel of each column
+        axes.set_xlabel("epoch")
+        axes.tick_params(labelbottom=True)
     figure.align_ylabels()
     return figure
 
 
-def _draw(
-    axes: Axes, history: Sequence[Mapping[str, Any]], name: str, *, at_the_bottom: bool
-) -> None:
-    """Draw one quantity against the epochs."""
+def _draw(axes: Axes, history: History, name: str) -> None:
+    """Draw one variable against the epochs."""
     epochs, values = _points(history, name)
     axes.plot(epochs, values, color=BLUE, linewidth=1.5, marker=".", markersize=5)
-    title, unit = PANELS[name]
-    label(axes, title, "epoch" if at_the_bottom else "", unit)
-    axes.tick_params(labelbottom=at_the_bottom)
+    label(axes, PANELS[name].title, "", PANELS[name].unit)
     if name == "log_likelihood":
         epochs, low, high = _points(history, "log_likelihood_low", "log_likelihood_high")
         _band(axes, epochs, low, high, "bounds from the uncertainty of log Z")
@@ -83,18 +93,18 @@ def _draw(
         _band(axes, epochs, values - errors, values + errors, "± standard error over rows")
 
 
-def _check(history: Sequence[Mapping[str, Any]]) -> None:
+def _check(history: History) -> None:
     is_list = isinstance(history, Sequence) and not isinstance(history, str | bytes)
     if not is_list or not all(isinstance(record, Mapping) for record in history):
         raise InputError(
-            "history: expected a list of records (dictionaries), as Fit.history is; found"
+            "history: expected a list of records (dictionaries), as Fit.history is; got"
             f" {type(history).__name__}."
         )
     for number, record in enumerate(history):
         if not _is_finite(record.get("epoch")):
             raise InputError(
-                f"history: expected a finite 'epoch' in every record; found"
-                f" {record.get('epoch')!r} in record {number}. Pass the records as in Fit.history."
+                f"history: expected a finite 'epoch' in every record; got {record.get('epoch')!r}"
+                f" in record {number}."
             )
 
 
@@ -102,15 +112,11 @@ def _is_finite(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and math.isfinite(value)
 
 
-def _points(history: Sequence[Mapping[str, Any]], *names: str) -> tuple[np.ndarray, ...]:
+def _points(history: History, *names: str) -> np.ndarray:
     """Return the epochs of the records that hold all these variables, and their values."""
-    chosen = ("epoch", *names)
-    found = [[float(record[name]) for name in chosen] for record in history if _all(record, names)]
-    return tuple(np.array(found).reshape(-1, len(chosen)).T)
-
-
-def _all(record: Mapping[str, Any], names: Sequence[str]) -> bool:
-    return all(_is_finite(record.get(name)) for name in names)
+    rows = [[record.get(name) for name in ("epoch", *names)] for record in history]
+    complete = [row for row in rows if all(map(_is_finite, row))]
+    return np.array(complete, float).reshape(-1, 1 + len(names)).T
 
 
 def _band(axes: Axes, epochs: np.ndarray, low: np.ndarray, high: np.ndarray, text: str) -> None:
@@ -124,7 +130,7 @@ def _band(axes: Axes, epochs: np.ndarray, low: np.ndarray, high: np.ndarray, tex
     axes.legend(fontsize=SMALL, frameon=False, loc="lower right")
 
 
-def _headline(history: Sequence[Mapping[str, Any]]) -> str:
+def _headline(history: History) -> str:
     """Return the title: the number of updates and the speed."""
     parts = ["Learning curves"]
     if _is_finite(history[-1].get("update")):

@@ -34,19 +34,16 @@ def energies(data_energies: Any, sample_energies: Any) -> Figure:
         >>> figure.axes[0].get_title(loc="left")
         'Free energies'
     """
-    values = {
-        "data": checked_numbers(data_energies, "data_energies"),
-        "samples": checked_numbers(sample_energies, "sample_energies"),
-    }
+    energies_of_data = checked_numbers(data_energies, "data_energies")
+    energies_of_samples = checked_numbers(sample_energies, "sample_energies")
+    groups = {"data": energies_of_data, "samples": energies_of_samples}
+    medians = {name: float(np.median(values)) for name, values in groups.items()}
     figure = new_figure(6.8, 3.8)
     axes = figure.subplots()
-    texts = [
-        f"{name} (n = {len(some):,}): median {np.median(some):,.2f}"
-        for name, some in values.items()
-    ]
-    histograms(axes, list(values.values()), texts, (GREY, BLUE))
-    for some, color in zip(values.values(), (GREY, BLUE), strict=True):
-        axes.axvline(float(np.median(some)), color=color, linewidth=1.2, linestyle="--")
-    label(axes, "Free energies", "free energy, nats", "share of rows per nat")
+    names = [f"{name} (n = {len(groups[name]):,}): median {medians[name]:,.2f}" for name in groups]
+    histograms(axes, list(groups.values()), names, (GREY, BLUE))
+    for median, color in zip(medians.values(), (GREY, BLUE), strict=True):
+        axes.axvline(median, color=color, linewidth=1.2, linestyle="--")
+    label(axes, "Free energies", "free energy, nats", "fraction of rows per nat")
     legend_below(figure, 1)
     return figure

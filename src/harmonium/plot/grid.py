@@ -7,7 +7,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from .._base.checks import checked_rows
-from .base import ImageShape, as_picture, checked_shape, draw_matrix, new_figure
+from .._base.images import ImageShape, checked_shape
+from .base import as_picture, draw_matrix, new_figure
 
 TALLEST = 12.0  # inches
 
@@ -35,7 +36,7 @@ def image_grid(rows: Any, *, image_shape: ImageShape = None) -> Figure:
     figure = new_figure(6.0, min(max(height, 1.0), TALLEST))
     axes = figure.subplots()
     ends = float(values.min()), float(values.max())
-    image = draw_matrix(axes, picture, "gray", ends, tiles=True)
+    draw_matrix(axes, picture, "gray", ends, tiles=True)
     if shape is None:
-        image.axes.set_aspect("auto")
+        axes.set_aspect("auto")
     return figure

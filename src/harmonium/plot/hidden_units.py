@@ -7,21 +7,19 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from .._base.checks import positive_integer
+from .._base.images import ImageShape, checked_shape
 from ..rbm import RBM
 from .base import (
-    TITLE,
-    ImageShape,
     as_picture,
-    checked_shape,
+    checked_parameter,
     color_bar,
     draw_matrix,
-    finite_array,
     label,
     new_figure,
     size_of_picture,
 )
 
-PERCENTILE = 99.5
+PERCENTILE = 99.5  # of |w|: a few large weights would leave the others pale
 
 
 def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Figure:
@@ -50,36 +48,32 @@ def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Fi
     """
     count = positive_integer(count, "count")
     shape = checked_shape(image_shape, rbm.visible.n_units, "visible units of the model")
-    weights, signed = _one_for_each_unit(rbm)
-    order = np.argsort(-np.linalg.norm(weights, axis=0), kind="stable")[:count]
-    shown = weights[:, order] if shape is None else as_picture(weights.T[order], shape)
-    figure = new_figure(*((7.2, 7.4) if shape is None else size_of_picture(shown)))
-    axes = figure.add_subplot()
-    colors, ends, extend = _scale(weights, signed)
-    image = draw_matrix(axes, shown, colors, ends, tiles=shape is not None)
-    noun = "unit" if rbm.hidden.n_units == rbm.hidden.size else "column"
-    title = f"{len(order)} of {weights.shape[1]} hidden {noun}s by weight norm, largest first"
-    figure.suptitle(title, fontsize=TITLE)
-    label(axes, "", f"hidden {noun}, by weight norm", "visible unit", grid=False)
-    quantity = "weight (nats)" if signed else "norm of a unit's weights over its states (nats)"
-    color_bar(figure, image, axes, quantity, extend=extend)
-    return figure
-
-
-def _one_for_each_unit(rbm: RBM) -> tuple[np.ndarray, bool]:
-    """Return a value for each visible unit and hidden column, and whether it is the weight."""
-    weights = finite_array(rbm.dense_weights, "weights")
-    if rbm.visible.n_units == rbm.visible.size:
-        return weights, True
-    squares = rbm.visible.fold(jnp.asarray(weights.T**2))
-    return np.sqrt(np.asarray(squares, float)).T, False
-
-
-def _scale(weights: np.ndarray, signed: bool) -> tuple[str, tuple[float, float], str]:
-    """Return the colour map, the values at its ends, and the ends beyond which some weights lie."""
+    weights = checked_parameter(rbm.dense_weights, "rbm.weights")
+    colors = "RdBu_r"
+    quantity = "weight (nats)"
+    has_norms = rbm.visible.n_units != rbm.visible.size
+    if has_norms:
+        squares = rbm.visible.fold(jnp.asarray(weights.T**2))
+        weights = np.sqrt(np.asarray(squares, float)).T
+        colors = "cividis"
+        quantity = "norm of a unit's weights over its states (nats)"
     sizes = np.abs(weights)
     largest = float(np.percentile(sizes, PERCENTILE) or sizes.max() or 1.0)
-    clipped = sizes.max() > largest
-    if signed:
-        return "RdBu_r", (-largest, largest), "both" if clipped else "neither"
-    return "cividis", (0.0, largest), "max" if clipped else "neither"
+    extend = "neither"
+    if sizes.max() > largest:
+        extend = "max" if has_norms else "both"
+    ends = (0.0 if has_norms else -largest, largest)
+    order = np.argsort(-np.linalg.norm(weights, axis=0), kind="stable")[:count]
+    noun = "unit" if rbm.hidden.n_units == rbm.hidden.size else "column"
+    title = f"{len(order)} of {weights.shape[1]} hidden {noun}s by weight norm, largest first"
+    picture = weights[:, order]
+    size = (7.2, 7.4)
+    if shape is not None:
+        picture = as_picture(picture.T, shape)
+        size = size_of_picture(picture)
+    figure = new_figure(*size, title)
+    axes = figure.add_subplot()
+    image = draw_matrix(axes, picture, colors, ends, tiles=shape is not None)
+    label(axes, "", f"hidden {noun}, by weight norm", "visible unit", grid=False)
+    color_bar(figure, image, axes, quantity, extend=extend)
+    return figure

@@ -10,24 +10,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .._base.checks import checked_pair
+from .._base.images import evenly_spaced
 from ..errors import InputError
-from ..evaluation.moments import NUMERIC, Variables, check_codes, groups, pearson, variables_of
-from .base import BLUE, GREY, SMALL, evenly_spaced, label, new_figure
+from ..evaluation.moments import NUMERIC, Variables, groups, pearson
+from .base import BLUE, GREY, MOST_ROWS, SMALL, checked_variables, label, new_figure, signed
 
 MOST_PAIRS = 5_000
-MOST_ROWS = 10_000
-BLOCK = 64
+BLOCK = 64  # variables at a time: products of pairs for all rows would not fit in memory
 
 
-class _Cloud(NamedTuple):
-    """Rows and their weights, which sum to 1."""
-
-    rows: np.ndarray
-    weights: np.ndarray
-
-
-class _Estimate(NamedTuple):
+class _Moments(NamedTuple):
     """Estimates and the squares of their standard errors, for independent rows."""
 
     values: np.ndarray
@@ -59,26 +51,19 @@ def means(samples: Any, data: Any, *, states: Any = None, weights: Any = None) -
         >>> [axes.get_title(loc="left") for axes in plot.means(1 - rows, rows).axes]
         ['Means of units', 'Covariances of 6 pairs']
     """
-    ours, theirs = checked_pair(samples, data)
-    worth = _checked_weights(weights, len(theirs))
-    variables = variables_of(states, theirs.shape[1])
-    check_codes(theirs, "data", variables)
-    check_codes(ours, "samples", variables)
+    samples, data, variables = checked_variables(samples, data, states)
+    weights = _checked_weights(weights, len(data))
     pairs = groups(variables, 2, MOST_PAIRS)
-    clouds = [_cloud(theirs, worth), _cloud(ours, np.ones(len(ours)))]
-    figure = new_figure(8.4, 4.6, f"{len(ours):,} samples against {len(theirs):,} rows of data")
+    figure = new_figure(8.4, 4.6, f"{len(samples):,} samples against {len(data):,} rows of data")
     left, right = figure.subplots(1, 2)
-    counted = bool((variables.code != NUMERIC).any())
-    what = "Means of units" + (", frequencies of states" if counted else "")
-    _scatter(left, what, *(_means(cloud, variables) for cloud in clouds))
-    drawn = f"Covariances of {len(pairs):,} pairs"
-    _scatter(right, drawn, *(_covariances(cloud, variables, pairs) for cloud in clouds))
+    title = "Means of units"
+    if (variables.code != NUMERIC).any():
+        title += ", frequencies of states"
+    of_data = _moments(data, weights, variables, pairs)
+    of_samples = _moments(samples, np.ones(len(samples)), variables, pairs)
+    _scatter(left, title, of_data[0], of_samples[0])
+    _scatter(right, f"Covariances of {len(pairs):,} pairs", of_data[1], of_samples[1])
     return figure
-
-
-def _cloud(rows: np.ndarray, weights: np.ndarray) -> _Cloud:
-    counting = evenly_spaced(np.flatnonzero(weights), MOST_ROWS)
-    return _Cloud(rows[counting], weights[counting] / weights[counting].sum())
 
 
 def _checked_weights(weights: Any, n: int) -> np.ndarray:
@@ -86,43 +71,44 @@ def _checked_weights(weights: Any, n: int) -> np.ndarray:
     if array.shape != (n,) or not np.isfinite(array).all() or (array < 0).any() or not array.any():
         raise InputError(
             f"weights: expected {n} finite non-negative numbers, one for each row of data, not all"
-            f" zero; found shape {array.shape}. Pass None for equal weights."
+            f" zero; got shape {array.shape}."
         )
     return array
 
 
-def _means(cloud: _Cloud, variables: Variables) -> _Estimate:
-    """Estimate the first moments."""
-    count = len(variables.column)
-    blocks = (variables.of(cloud.rows, slice(b, b + BLOCK)) for b in range(0, count, BLOCK))
-    return _estimate(cloud, blocks)
-
-
-def _covariances(cloud: _Cloud, variables: Variables, pairs: np.ndarray) -> _Estimate:
-    """Estimate the covariances of the pairs."""
+def _moments(
+    rows: np.ndarray, weights: np.ndarray, variables: Variables, pairs: np.ndarray
+) -> tuple[_Moments, _Moments]:
+    """Return the means of the variables, and the covariances of the pairs."""
+    counting = evenly_spaced(np.flatnonzero(weights), MOST_ROWS)
+    rows = rows[counting]
+    weights = weights[counting] / weights[counting].sum()
 
     def deviations(which: np.ndarray) -> np.ndarray:
-        values = variables.of(cloud.rows, which)
-        return values - cloud.weights @ values
+        values = variables.of(rows, which)
+        return values - weights @ values
 
+    count = len(variables.column)
+    values = (variables.of(rows, slice(b, b + BLOCK)) for b in range(0, count, BLOCK))
     blocks = (pairs[b : b + BLOCK].T for b in range(0, len(pairs), BLOCK))
-    return _estimate(cloud, (deviations(i) * deviations(j) for i, j in blocks))
+    products = (deviations(i) * deviations(j) for i, j in blocks)
+    return _averages(values, weights), _averages(products, weights)
 
 
-def _estimate(cloud: _Cloud, blocks: Iterable[np.ndarray]) -> _Estimate:
-    """Estimate the means of columns that come in blocks, with errors for independent rows."""
+def _averages(blocks: Iterable[np.ndarray], weights: np.ndarray) -> _Moments:
+    """Return the means of columns that come in blocks, with errors for independent rows."""
     values = [np.zeros(0)]
     errors = [np.zeros(0)]
     for block in blocks:
-        mean = cloud.weights @ block
-        variance = cloud.weights @ (block - mean) ** 2
+        mean = weights @ block
+        variance = weights @ (block - mean) ** 2
         values.append(mean)
-        errors.append(variance * (cloud.weights @ cloud.weights))  # Kish's effective sample size
-    return _Estimate(np.concatenate(values), np.concatenate(errors))
+        errors.append(variance * (weights @ weights))  # Kish's effective sample size
+    return _Moments(np.concatenate(values), np.concatenate(errors))
 
 
-def _scatter(axes: Axes, title: str, data: _Estimate, samples: _Estimate) -> None:
-    """Draw the points and the line of equality, and note how well the two sides agree."""
+def _scatter(axes: Axes, title: str, data: _Moments, samples: _Moments) -> None:
+    """Draw the points and the line of equality, and note how well data and samples agree."""
     label(axes, title, "data", "samples")
     x = data.values
     y = samples.values
@@ -133,18 +119,13 @@ def _scatter(axes: Axes, title: str, data: _Estimate, samples: _Estimate) -> Non
     margin = 0.05 * (np.ptp(both) or 1.0)
     ends = (both.min() - margin, both.max() + margin)
     axes.plot(ends, ends, color=GREY, linewidth=0.8, zorder=1)
-    alpha = float(np.clip(300 / len(x), 0.15, 0.8))
+    alpha = float(np.clip(300 / len(x), 0.15, 0.8))  # many points overlap
     axes.scatter(x, y, s=10, color=BLUE, alpha=alpha, linewidths=0, zorder=2)
     axes.set(xlim=ends, ylim=ends, aspect="equal")
     axes.locator_params(nbins=6)
     difference = np.sqrt(np.mean((y - x) ** 2))
     noise = np.sqrt(np.mean(data.squared_errors + samples.squared_errors))
-    note = f"correlation {_correlation(x, y)}\n"
-    note += f"rms difference {difference:.2g} (noise alone: {noise:.2g})"
+    correlation = pearson(x, y)
+    words = "undefined" if math.isnan(correlation) else signed(f"{correlation:.3f}")
+    note = f"correlation {words}\nrms difference {difference:.2g} (noise alone: {noise:.2g})"
     axes.text(0.04, 0.96, note, transform=axes.transAxes, va="top", fontsize=SMALL)
-
-
-def _correlation(x: np.ndarray, y: np.ndarray) -> str:
-    """Return Pearson's coefficient as text, "undefined" if one side does not vary."""
-    found = pearson(x, y)
-    return "undefined" if math.isnan(found) else f"{found:.3f}".replace("-", "−")

@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ..layers import AbstractLayer
 from ..rbm import RBM
-from .base import BLUE, GREY, finite_array, label, new_figure
+from .base import BLUE, GREY, checked_parameter, label, new_figure, panels, signed
 
 MOST_BINS = 60
 
@@ -35,21 +35,19 @@ def weight_histogram(rbm: RBM) -> Figure:
         >>> len(figure.axes)
         3
     """
-    parameters = {"weights": finite_array(rbm.dense_weights, "weights").ravel()}
+    parameters = {"weights": rbm.dense_weights}
     parameters |= dict(_arrays(rbm.visible, "visible"))
     parameters |= dict(_arrays(rbm.hidden, "hidden"))
     across = min(len(parameters), 3)
     down = math.ceil(len(parameters) / across)
     figure = new_figure(0.3 + 3.0 * across, 0.5 + 2.4 * down, "Parameters")
-    panels = figure.subplots(down, across, squeeze=False).ravel()
-    for axes, (name, values) in zip(panels, parameters.items(), strict=False):
-        _histogram(axes, name, values)
-    for axes in panels[len(parameters) :]:
-        axes.set_visible(False)
+    drawn = panels(figure, len(parameters), across)
+    for axes, (name, array) in zip(drawn, parameters.items(), strict=True):
+        _histogram(axes, name, checked_parameter(array, f"rbm.{name}").ravel())
     return figure
 
 
-def _arrays(value: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
+def _arrays(value: Any, name: str) -> Iterator[tuple[str, Any]]:
     """Yield the real-valued arrays of a layer and of its parts, with their paths in it."""
     if isinstance(value, AbstractLayer):
         for field in dataclasses.fields(value):
@@ -58,7 +56,7 @@ def _arrays(value: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
         for number, item in enumerate(value):
             yield from _arrays(item, f"{name}.{number}")
     elif getattr(value, "ndim", 0) and np.asarray(value).dtype.kind == "f":
-        yield name, finite_array(value, name).ravel()
+        yield name, value
 
 
 def _histogram(axes: Axes, name: str, values: np.ndarray) -> None:
@@ -69,4 +67,4 @@ def _histogram(axes: Axes, name: str, values: np.ndarray) -> None:
         axes.axvline(0.0, color=GREY, linewidth=0.8)
     title = f"{name}\n{len(values):,} values, mean {values.mean():.3g}, std {values.std():.3g}"
     axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    label(axes, title.replace("-", "−"), "value", "count")
+    label(axes, signed(title), "value", "count")

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 from matplotlib.figure import Figure
 
-from .._base.checks import checked_pair
-from ..evaluation.moments import check_codes, principal_axes, variables_of
-from .base import BLUE, GREY, evenly_spaced, label, new_figure
+from .._base.images import evenly_spaced
+from ..evaluation.moments import principal_axes
+from .base import BLUE, GREY, MOST_ROWS, checked_variables, label, new_figure
 
-MOST_ROWS = 10_000
-FEWEST_FOR_CELLS = 400
-MOST_PLACES = 1_000
+FEWEST_FOR_CELLS = 400  # rows: fewer leave most cells empty
+MOST_POSITIONS = 1_000  # points beyond these cover each other
 # along each axis
 FEWEST_CELLS = 12
 MOST_CELLS = 48
@@ -26,7 +26,12 @@ BLUES = ("#a6cee9", BLUE, "#00243a")
 BUBBLES = 2_000.0  # area of all points together, in square points
 SMALLEST = 8.0  # area of one
 
-_Bubbles = tuple[np.ndarray, np.ndarray]  # positions and areas
+
+class _Bubbles(NamedTuple):
+    """Points, the larger the more rows are at one position."""
+
+    positions: np.ndarray
+    areas: np.ndarray
 
 
 def pca_plane(samples: Any, data: Any, *, states: Any = None) -> Figure:
@@ -55,39 +60,37 @@ def pca_plane(samples: Any, data: Any, *, states: Any = None) -> Figure:
         >>> [axes.get_title(loc="left") for axes in plot.pca_plane(rows, rows).axes]
         ['data: 8 rows', 'samples: 8 rows']
     """
-    pair = checked_pair(samples, data)
-    ours, theirs = (evenly_spaced(rows, MOST_ROWS) for rows in pair)
-    variables = variables_of(states, theirs.shape[1])
-    check_codes(theirs, "data", variables)
-    check_codes(ours, "samples", variables)
-    values = variables.of(theirs)
-    middle = values.mean(axis=0)
-    whole = float(values.var(axis=0).sum())
-    axes, variances = principal_axes(values, 2)
-    projected = [(some - middle) @ axes for some in (values, variables.of(ours))]
-    points = [np.pad(some, ((0, 0), (0, 2 - axes.shape[1]))) for some in projected]
-    shares = [*(variances / whole), 0.0, 0.0][:2]
+    samples, data, variables = checked_variables(samples, data, states)
+    shown = [evenly_spaced(rows, MOST_ROWS) for rows in (data, samples)]
+    values = [variables.of(rows) for rows in shown]
+    centre = values[0].mean(axis=0)
+    axes, variances = principal_axes(values[0], 2)
+    missing = 2 - axes.shape[1]  # data without variance have fewer axes
+    axes = np.pad(axes, ((0, 0), (0, missing)))
+    points = [(rows - centre) @ axes for rows in values]
+    total = float(values[0].var(axis=0).sum())
+    fractions = np.pad(variances / (total or 1.0), (0, missing))
     figure = new_figure(8.8, 4.8, "Samples on the principal axes of the data")
-    panels = list(figure.subplots(1, 2, sharex=True, sharey=True))
-    _draw(panels, points)
-    texts = [f"axis {i + 1}: {share:.1%} of the data's variance" for i, share in enumerate(shares)]
-    for panel, name, some, given in zip(
-        panels, ("data", "samples"), points, pair[::-1], strict=True
+    both = figure.subplots(1, 2, sharex=True, sharey=True)
+    _draw(both, points)
+    words = [f"axis {i + 1}: {part:.1%} of the data's variance" for i, part in enumerate(fractions)]
+    for panel, name, rows, given in zip(
+        both, ("data", "samples"), shown, (data, samples), strict=True
     ):
-        total = "" if len(some) == len(given) else f" of {len(given):,}"
-        label(panel, f"{name}: {len(some):,}{total} rows", *texts)
-    panels[1].set_ylabel("")
+        of_all = "" if len(rows) == len(given) else f" of {len(given):,}"
+        label(panel, f"{name}: {len(rows):,}{of_all} rows", *words)
+    both[1].set_ylabel("")
     return figure
 
 
-def _draw(panels: list[Axes], points: list[np.ndarray]) -> None:
-    """Draw rows as points if there are few, otherwise as shares of rows in cells."""
-    bubbles = [_bubbles(some) for some in points]
-    few = min(map(len, points)) < FEWEST_FOR_CELLS
-    if few or max(len(places) for places, _ in bubbles) <= MOST_PLACES:
-        _points(panels, _limits(points, 0.08), *bubbles)
+def _draw(panels: Sequence[Axes], points: list[np.ndarray]) -> None:
+    """Draw rows as points if there are few, otherwise as fractions of rows in cells."""
+    bubbles = [_bubbles(rows) for rows in points]
+    are_few = min(map(len, points)) < FEWEST_FOR_CELLS
+    if are_few or max(len(group.positions) for group in bubbles) <= MOST_POSITIONS:
+        _draw_points(panels, _limits(points, 0.08), *bubbles)
     else:
-        _cells(panels, _limits(points, 0.03), points)
+        _draw_cells(panels, _limits(points, 0.03), points)
 
 
 def _limits(points: list[np.ndarray], margin: float) -> np.ndarray:
@@ -99,17 +102,6 @@ def _limits(points: list[np.ndarray], margin: float) -> np.ndarray:
     return np.stack([low - beyond, high + beyond], axis=1)
 
 
-def _points(panels: list[Axes], ends: np.ndarray, data: _Bubbles, samples: _Bubbles) -> None:
-    """Draw rows as points; rows at the same position are one point with their total area."""
-    panels[0].set(xlim=ends[0], ylim=ends[1])
-    for panel, (places, areas), color, alpha in (
-        (panels[0], data, GREY, 0.6),
-        (panels[1], data, PALE, 1.0),
-        (panels[1], samples, BLUE, 0.6),
-    ):
-        panel.scatter(*places.T, s=areas, color=color, alpha=alpha, linewidths=0)
-
-
 def _bubbles(points: np.ndarray) -> _Bubbles:
     """Return positions and areas, the largest first, so that small points are drawn on top."""
     scale = np.abs(points).max() or 1.0
@@ -118,21 +110,34 @@ def _bubbles(points: np.ndarray) -> _Bubbles:
     )
     order = np.argsort(-counts, kind="stable")
     areas = np.maximum(BUBBLES * counts / len(points), SMALLEST)
-    return points[first][order], areas[order]
+    return _Bubbles(points[first][order], areas[order])
 
 
-def _cells(panels: list[Axes], ends: np.ndarray, points: list[np.ndarray]) -> None:
-    """Draw the shares of rows in cells."""
+def _draw_points(
+    panels: Sequence[Axes], ends: np.ndarray, data: _Bubbles, samples: _Bubbles
+) -> None:
+    panels[0].set(xlim=ends[0], ylim=ends[1])
+    for panel, bubbles, color, alpha in (
+        (panels[0], data, GREY, 0.6),
+        (panels[1], data, PALE, 1.0),
+        (panels[1], samples, BLUE, 0.6),
+    ):
+        panel.scatter(*bubbles.positions.T, s=bubbles.areas, color=color, alpha=alpha, linewidths=0)
+
+
+def _draw_cells(panels: Sequence[Axes], ends: np.ndarray, points: list[np.ndarray]) -> None:
     fewest = min(map(len, points))
     count = int(np.clip(np.sqrt(fewest) / 1.8, FEWEST_CELLS, MOST_CELLS))
     edges = [np.linspace(low, high, count + 1) for low, high in ends]
-    data, samples = (np.histogram2d(p[:, 0], p[:, 1], edges)[0].T / len(p) for p in points)
-    filled = np.concatenate([some[some > 0.0] for some in (data, samples)])
+    fractions = [np.histogram2d(rows[:, 0], rows[:, 1], edges)[0].T / len(rows) for rows in points]
+    filled = np.concatenate([cells[cells > 0.0] for cells in fractions])
     norm = PowerNorm(0.5, vmin=0.0, vmax=float(np.quantile(filled, 0.99)))
-    panels[1].pcolormesh(*edges, np.where(data > 0.0, 1.0, np.nan), cmap=_shades(PALE, PALE))
-    for panel, some, colors in zip(panels, (data, samples), (GREYS, BLUES), strict=True):
-        shown = np.where(some > 0.0, some, np.nan)
-        panel.pcolormesh(*edges, shown, cmap=_shades(*colors), norm=norm)
+    panels[1].pcolormesh(
+        *edges, np.where(fractions[0] > 0.0, 1.0, np.nan), cmap=_shades(PALE, PALE)
+    )
+    for panel, cells, colors in zip(panels, fractions, (GREYS, BLUES), strict=True):
+        drawn = np.where(cells > 0.0, cells, np.nan)
+        panel.pcolormesh(*edges, drawn, cmap=_shades(*colors), norm=norm)
 
 
 def _shades(*colors: str) -> LinearSegmentedColormap:

@@ -8,17 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from .._base.checks import checked_pair, positive_integer
-from .base import (
-    ImageShape,
-    as_picture,
-    checked_shape,
-    color_bar,
-    draw_matrix,
-    evenly_spaced,
-    label,
-    new_figure,
-    size_of_picture,
-)
+from .._base.images import ImageShape, checked_shape, evenly_spaced, grey_scale
+from .base import as_picture, color_bar, draw_matrix, label, new_figure, size_of_picture
 
 
 def samples_beside_data(
@@ -45,39 +36,24 @@ def samples_beside_data(
         >>> [axes.get_title(loc="left") for axes in figure.axes[:2]]
         ['data: 8 of 8 rows', 'samples: 8 of 8 rows']
     """
-    ours, theirs = checked_pair(samples, data)
-    shape = checked_shape(image_shape, theirs.shape[1], "columns of data")
-    count = min(positive_integer(count, "count"), len(ours), len(theirs))
-    totals = {"data": len(theirs), "samples": len(ours)}
-    rows = {"data": evenly_spaced(theirs, count), "samples": evenly_spaced(ours, count)}
-    panels = {name: as_picture(chosen.astype(float), shape) for name, chosen in rows.items()}
-    figure = new_figure(*_size(panels["data"], shape))
+    samples, data = checked_pair(samples, data)
+    shape = checked_shape(image_shape, data.shape[1], "columns of data")
+    count = min(positive_integer(count, "count"), len(samples), len(data))
+    shown = {"data": evenly_spaced(data, count), "samples": evenly_spaced(samples, count)}
+    pictures = {name: as_picture(rows.astype(float), shape) for name, rows in shown.items()}
+    size = (9.6, 4.8)
+    if shape is not None:
+        width, height = size_of_picture(pictures["data"], 4.6)
+        size = (2 * width - 0.6, height)
+    figure = new_figure(*size)
     both = figure.subplots(1, 2, sharex=True, sharey=True)
-    ends, whole = _scale(np.concatenate(list(rows.values())))
-    for axes, (name, panel) in zip(both, panels.items(), strict=True):
-        image = draw_matrix(axes, panel, "gray", ends, tiles=shape is not None)
-        label(axes, f"{name}: {count:,} of {totals[name]:,} rows", "column", "row", grid=False)
+    ends = grey_scale(*shown.values())
+    for axes, total, (name, picture) in zip(
+        both, (len(data), len(samples)), pictures.items(), strict=True
+    ):
+        image = draw_matrix(axes, picture, "gray", ends, tiles=shape is not None)
+        label(axes, f"{name}: {count:,} of {total:,} rows", "column", "row", grid=False)
     both[1].set_ylabel("")
-    color_bar(figure, image, list(both), "value", whole=whole)
+    is_whole = all((rows == np.floor(rows)).all() for rows in shown.values())
+    color_bar(figure, image, list(both), "value", whole=is_whole)
     return figure
-
-
-def _size(panel: np.ndarray, shape: tuple[int, int] | None) -> tuple[float, float]:
-    """Return the figure's size in inches."""
-    if shape is None:
-        return 9.6, 4.8
-    width, height = size_of_picture(panel, 4.6)
-    return 2 * width - 0.6, height
-
-
-def _scale(values: np.ndarray) -> tuple[tuple[float, float], bool]:
-    """Return the ends of the grey scale, and whether all values are whole numbers.
-
-    The ends are 0 and 1, or −1 and 1, where the values lie between these.
-    """
-    low = float(values.min())
-    high = float(values.max())
-    if low >= -1.0 and high <= 1.0:
-        low = 0.0 if low >= 0.0 else -1.0
-        high = 1.0
-    return (low, high), bool((values == np.floor(values)).all())

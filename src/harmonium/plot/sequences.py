@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.colors import TwoSlopeNorm
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
-from ..errors import InputError, MissingDependencyError, count_of
-from .base import BLUE, GREY, ORANGE, SMALL, TEXT, label, new_figure
+from ..errors import InputError, count_of
+from ..io.convert.base import optional
+from .base import BLUE, GREY, ORANGE, SMALL, TEXT, label, new_figure, panels, whole_ticks
 
 SITES_IN_ROW = 100
 MOST_LOGOS = 10
 SITES_IN_LOGO = 30
-FEW = 1e-9
+SMALLEST = 1e-9  # instead of a largest score of 0
 
 
 def mutation_map(
@@ -47,37 +48,40 @@ def mutation_map(
         >>> [letter.get_text() for letter in figure.axes[0].get_yticklabels()]
         ['A', 'B']
     """
-    found = np.asarray(scores, float)
+    changes = np.asarray(scores, float)
     codes = np.asarray(row, int)
     if letters[0] == "-":
-        found = found[:, 1:]
+        changes = changes[:, 1:]
         codes = codes - 1
         letters = letters[1:]
-    sites = len(found)
-    shown = list(range(1, sites + 1)) if numbers is None else list(numbers)
-    blocks = -(-sites // SITES_IN_ROW)
-    title = "log p(changed sequence) − log p(sequence), in nats"
+    sites = len(changes)
+    if numbers is None:
+        numbers = range(1, sites + 1)
+    blocks = math.ceil(sites / SITES_IN_ROW)
     width = min(SITES_IN_ROW, sites)
     cell = min(10.8 / width, 0.35)  # inches; its height is at least that of a small letter
     height = max(0.14, cell) * len(letters) + 0.5
+    title = "log p(changed sequence) − log p(sequence), in nats"
     figure = new_figure(max(1.2 + cell * width, 5.0), 0.6 + height * blocks, title)
-    norm = _two_sided(found)
-    image = None
+    low, high = np.nanpercentile(changes, [1, 99])  # a few extreme changes would leave others pale
+    end = max(-low, high, SMALLEST)
+    norm = Normalize(-end, end)
     step = 10 if width > 30 else 1
-    for block, axes in enumerate(np.ravel(figure.subplots(blocks, 1, squeeze=False))):
+    for block, axes in enumerate(panels(figure, blocks, 1)):
         part = slice(block * SITES_IN_ROW, (block + 1) * SITES_IN_ROW)
-        image = axes.imshow(found[part].T, cmap="PuOr_r", norm=norm, aspect="auto")
+        axes.imshow(changes[part].T, cmap="PuOr_r", norm=norm, aspect="auto")
         axes.set_facecolor("0.85")
-        places = np.arange(len(found[part]))
-        axes.scatter(places, codes[part], s=3, color="black", linewidths=0)
+        axes.scatter(range(len(codes[part])), codes[part], s=3, color="black", linewidths=0)
         axes.set_yticks(range(len(letters)), list(letters), fontsize=SMALL - 2)
-        ticks = [k for k in places if (number := shown[part.start + k]) and number % step == 0]
-        axes.set_xticks(ticks, [str(shown[part.start + k]) for k in ticks], fontsize=SMALL)
+        ticks = {
+            k: number for k, number in enumerate(numbers[part]) if number and number % step == 0
+        }
+        axes.set_xticks(list(ticks), list(map(str, ticks.values())), fontsize=SMALL)
         axes.set_xlim(-0.5, width - 0.5)
         axes.tick_params(length=2)
     figure.supxlabel(label, fontsize=TEXT)
-    if image is not None:
-        figure.colorbar(image, ax=figure.axes, shrink=0.8, pad=0.01).ax.tick_params(labelsize=SMALL)
+    bar = figure.colorbar(ScalarMappable(norm, "PuOr_r"), ax=figure.axes, shrink=0.8, pad=0.01)
+    bar.ax.tick_params(labelsize=SMALL)
     return figure
 
 
@@ -103,37 +107,38 @@ def contact_map(
         >>> plot.contact_map(scores, best=2).axes[0].get_title(loc="left")
         'the 2 most strongly coupled pairs, |i − j| > 4; area is strength'
     """
-    found = np.asarray(scores, float)
-    n = len(found)
+    strength = np.asarray(scores, float)
+    n = len(strength)
     i, j = np.triu_indices(n, apart + 1)
-    order = np.argsort(-found[i, j])[:best]
+    order = np.argsort(-strength[i, j])[:best]
     i = i[order]
     j = j[order]
+    area = max(2.0, 3_000 / n**1.4)
+    areas = area * np.clip(strength[i, j] / max(strength[i, j].max(), SMALLEST), 0.05, 1.0)
     figure = new_figure(6.4, 6.4)
     axes = figure.subplots()
-    size = max(2.0, 3_000 / n**1.4)
-    sizes = size * np.clip(found[i, j] / max(found[i, j].max(), FEW), 0.05, 1.0)
     if distances is None:
-        pairs = count_of(best, "most strongly coupled pair")
-        title = f"the {pairs}, |i − j| > {apart}; area is strength"
-        axes.scatter(j + 1, i + 1, s=sizes, color=BLUE, linewidths=0)
-        axes.scatter(i + 1, j + 1, s=sizes, color=BLUE, linewidths=0)
+        words = count_of(best, "most strongly coupled pair")
+        title = f"the {words}, |i − j| > {apart}; area is strength"
+        axes.scatter(j + 1, i + 1, s=areas, color=BLUE, linewidths=0)
+        axes.scatter(i + 1, j + 1, s=areas, color=BLUE, linewidths=0)
     else:
-        known = np.asarray(distances, float)
-        a, b = np.nonzero(np.tril(known <= contact, -apart - 1))
-        axes.scatter(b + 1, a + 1, s=size, color="0.8", linewidths=0)
-        near = known[i, j] <= contact
-        seen = ~np.isnan(known[i, j])
-        for which, color in ((near & seen, BLUE), (~near & seen, ORANGE), (~seen, GREY)):
-            axes.scatter(j[which] + 1, i[which] + 1, s=sizes[which], color=color, linewidths=0)
-        share = near[seen].mean() if seen.any() else 0.0
-        title = f"above: the {best:,} best pairs; of those with a known distance {share:.0%} are"
-        title += f" within {contact:g} Å (blue)"
-        title += "\nbelow: pairs of the structure that are as near"
+        distances = np.asarray(distances, float)
+        below, across = np.nonzero(np.tril(distances <= contact, -apart - 1))
+        axes.scatter(across + 1, below + 1, s=area, color="0.8", linewidths=0)
+        is_near = distances[i, j] <= contact
+        is_known = ~np.isnan(distances[i, j])
+        groups = {BLUE: is_near, ORANGE: ~is_near & is_known, GREY: ~is_known}
+        for color, group in groups.items():
+            axes.scatter(j[group] + 1, i[group] + 1, s=areas[group], color=color, linewidths=0)
+        fraction = is_near.sum() / max(1, is_known.sum())
+        title = (
+            f"above: the {best:,} best pairs; of those with a known distance {fraction:.0%} are"
+            f" within {contact:g} Å (blue)\nbelow: pairs of the structure that are as near"
+        )
     label(axes, title, "site", "site")
     axes.set(xlim=(0.5, n + 0.5), ylim=(n + 0.5, 0.5), aspect="equal")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(integer=True))
+    whole_ticks(axes)
     return figure
 
 
@@ -164,52 +169,34 @@ def weight_logos(
     """
     if not 0 < len(units) <= MOST_LOGOS:
         raise InputError(f"units: expected 1 to {MOST_LOGOS} hidden units; got {len(units)}.")
-    try:
-        import logomaker
-        import pandas as pd
-    except ImportError:
-        raise MissingDependencyError(
-            "logos: expected the package logomaker; found that it is not installed; install it"
-            " with: pip install 'harmonium[sequences]', or pip install logomaker."
-        ) from None
-    array = np.asarray(weights, float)
-    shown = np.arange(1, len(array) + 1) if numbers is None else np.asarray(numbers)
+    logomaker = optional("logomaker", "logos", "sequences")
+    if numbers is None:
+        numbers = range(1, len(weights) + 1)
     figure = new_figure(11.0, 1.5 * len(units) + 0.3)
-    for axes, unit in zip(
-        np.ravel(figure.subplots(len(units), 1, squeeze=False)), units, strict=True
-    ):
-        w = array[:, :, unit]
-        top = np.sort(np.argsort(-(w**2).sum(1))[:SITES_IN_LOGO])
-        table = pd.DataFrame(w[top], columns=list(letters.replace("-", "∆")))
+    for axes, unit in zip(panels(figure, len(units), 1), units, strict=True):
+        w = np.asarray(weights, float)[:, :, unit]
+        largest = np.sort(np.argsort(-(w**2).sum(1))[:SITES_IN_LOGO])
+        table = optional("pandas", "logos").DataFrame(
+            w[largest], columns=list(letters.replace("-", "∆"))
+        )
         logomaker.Logo(table, ax=axes, color_scheme=_colors(letters), show_spines=False)
-        some = f", the {len(top)} sites with the largest weights" if len(top) < len(w) else ""
-        _beautify(axes, f"hidden unit {unit}{some}", shown[top])
+        title = f"hidden unit {unit}"
+        if len(largest) < len(w):
+            title += f", the {len(largest)} sites with the largest weights"
+        axes.axhline(0.0, color=GREY, linewidth=0.8)
+        ticks = [str(numbers[site]) for site in largest]
+        axes.set_xticks(range(len(ticks)), ticks, fontsize=SMALL - 1, rotation=90)
+        axes.tick_params(axis="y", labelsize=SMALL)
+        axes.set_title(title, fontsize=TEXT, loc="left")
+        axes.set_ylabel("weight", fontsize=SMALL)
     return figure
-
-
-def _beautify(axes: Axes, title: str, numbers: np.ndarray) -> None:
-    axes.axhline(0.0, color=GREY, linewidth=0.8)
-    axes.set_xticks(range(len(numbers)), [str(k) for k in numbers], fontsize=SMALL - 1, rotation=90)
-    axes.tick_params(axis="y", labelsize=SMALL)
-    axes.set_title(title, fontsize=TEXT, loc="left")
-    axes.set_ylabel("weight", fontsize=SMALL)
 
 
 def _colors(letters: str) -> Any:
     """Return logomaker's colours by chemistry for protein, by base for nucleotides."""
+    groups = {"AVILMFWYC": "#000000", "KRH": BLUE, "DE": ORANGE, "STNQ": "#009E73", "GP": "#CC79A7"}
     if set(letters) <= set("-ACGTU"):
-        return {
-            **dict(zip("ACGTU", ("#009E73", BLUE, "#E69F00", ORANGE, ORANGE), strict=True)),
-            "∆": GREY,
-        }
-    if set(letters) - set("-ACDEFGHIKLMNPQRSTVWY"):
+        groups = {"A": "#009E73", "C": BLUE, "G": "#E69F00", "TU": ORANGE}
+    if set(letters) - {"-", *"".join(groups)}:
         return BLUE
-    kinds = {"AVILMFWYC": "#000000", "KRH": BLUE, "DE": ORANGE, "STNQ": "#009E73", "GP": "#CC79A7"}
-    return {letter: color for some, color in kinds.items() for letter in some} | {"∆": GREY}
-
-
-def _two_sided(values: np.ndarray) -> TwoSlopeNorm:
-    """Return a colour scale with its middle at 0, whose ends are far from most values."""
-    low, high = np.nanpercentile(values, [1, 99])
-    end = max(-low, high, FEW)
-    return TwoSlopeNorm(0.0, -end, end)
+    return {letter: color for group, color in groups.items() for letter in group} | {"∆": GREY}

@@ -9,15 +9,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..tables import Columns, Frame
+from ..tables import Columns
 from ..tables.dependence import Information, classes_of, information
-from .base import BLUE, GREY, SMALL, TEXT, color_bar, label, new_figure
+from .base import BLUE, GREY, SMALL, TEXT, color_bar, label, new_figure, panels
 
 MOST_PANELS = 30
 MOST_BARS = 8
 BINS = 24
 MOST_COLUMNS = 60
-NOTABLE = 0.05  # share of missing cells from which it is told, as the model also speaks of those
+NOTABLE = 0.05  # fraction of missing cells from which it is shown: samples have those cells too
 
 
 def columns_beside_data(columns: Columns, samples: Any, data: Any, *, seed: int = 0) -> Figure:
@@ -25,7 +25,7 @@ def columns_beside_data(columns: Columns, samples: Any, data: Any, *, seed: int 
 
     Words and numbers of a few values have bars, at most the eight most frequent of the data; other
     numbers have histograms with common bins. The data are the cells that are known; where many are
-    missing, the share is told, since samples have them too and may rightly differ.
+    missing, the title has their fraction, since samples have them too and may rightly differ.
 
     Args:
         columns: what the columns mean.
@@ -46,39 +46,30 @@ def columns_beside_data(columns: Columns, samples: Any, data: Any, *, seed: int 
         >>> len(plot.columns_beside_data(columns, samples=codes, data=codes).axes)  # panels
         2
     """
-    shown = columns.parts[:MOST_PANELS]
-    tables = [
-        columns.split(columns.decode(np.asarray(rows, float), seed=seed))
-        for rows in (data, samples)
-    ]
-    across = min(5, len(shown))
-    down = math.ceil(len(shown) / across)
-    figure = new_figure(
-        2.3 * across,
-        1.9 * down + 0.5,
-        f"{len(samples):,} samples (blue) beside {len(data):,} rows of data (grey)",
-    )
-    panels = np.ravel(figure.subplots(down, across, squeeze=False))
-    for axes, column in zip(panels, shown, strict=False):
-        of_data, of_samples = (_cells(table, column.name) for table in tables)
-        _panel(axes, of_data, of_samples)
-        missing = 1.0 - len(of_data) / len(data)
+    parts = columns.parts[:MOST_PANELS]
+    cells: dict[str, list[np.ndarray]] = {part.name: [] for part in parts}  # of data, of samples
+    for rows in (data, samples):
+        table = columns.split(columns.decode(np.asarray(rows, float), seed=seed))
+        for raw in table.columns:
+            if raw.name in cells:
+                cells[raw.name].append(raw.values[~raw.is_missing])
+    across = min(5, len(parts))
+    down = math.ceil(len(parts) / across)
+    title = f"{len(samples):,} samples (blue) beside {len(data):,} rows of data (grey)"
+    figure = new_figure(2.3 * across, 1.9 * down + 0.5, title)
+    for axes, (name, both) in zip(panels(figure, len(parts), across), cells.items(), strict=True):
+        _panel(axes, *both)
+        missing = 1.0 - len(both[0]) / len(data)
         note = f", {missing:.0%} missing" if missing >= NOTABLE else ""
-        label(axes, column.name[:28] + note, grid=False)
-    for axes in panels[len(shown) :]:
-        axes.set_visible(False)
+        label(axes, name[:28] + note, grid=False)
     return figure
-
-
-def _cells(table: Frame, name: str) -> np.ndarray:
-    raw = next(column for column in table.columns if column.name == name)
-    return raw.values[~raw.is_missing]
 
 
 def _panel(axes: Axes, data: np.ndarray, samples: np.ndarray) -> None:
     """Draw the known cells of a column: bars of words and few values, else histograms."""
     is_words = data.dtype.kind == "O"
-    data, samples = (_comparable(cells) for cells in (data, samples))
+    data = _comparable(data)
+    samples = _comparable(samples)
     values, counts = np.unique(data, return_counts=True)
     if is_words:
         values = values[np.argsort(-counts, kind="stable")[:MOST_BARS]]
@@ -91,9 +82,11 @@ def _panel(axes: Axes, data: np.ndarray, samples: np.ndarray) -> None:
 
 def _comparable(cells: np.ndarray) -> np.ndarray:
     """Return cells as text, or as numbers; dates as years."""
+    if cells.dtype.kind == "O":
+        return cells.astype(str)
     if cells.dtype.kind == "M":
         return cells.astype("datetime64[D]").astype(float) / 365.2425 + 1970
-    return cells.astype(str if cells.dtype.kind == "O" else float)
+    return cells.astype(float)
 
 
 def _bars(
@@ -108,12 +101,14 @@ def _bars(
 
 
 def _histograms(axes: Axes, data: np.ndarray, samples: np.ndarray) -> None:
-    low, high = np.quantile(data, (0.005, 0.995))
-    edges = np.linspace(low, high if high > low else low + 1, BINS)
-    for cells, color, fill, alpha in ((data, GREY, True, 0.55), (samples, BLUE, False, 1.0)):
-        counts, _ = np.histogram(np.clip(cells, edges[0], edges[-1]), edges)
+    low, high = np.quantile(data, (0.005, 0.995))  # far tails lie in the outermost bins
+    if high <= low:
+        high = low + 1
+    edges = np.linspace(low, high, BINS)
+    for cells, color, is_filled, alpha in ((data, GREY, True, 0.55), (samples, BLUE, False, 1.0)):
+        counts, _ = np.histogram(np.clip(cells, low, high), edges)
         fractions = counts / max(1, len(cells))
-        axes.stairs(fractions, edges, color=color, fill=fill, alpha=alpha, linewidth=1.4)
+        axes.stairs(fractions, edges, color=color, fill=is_filled, alpha=alpha, linewidth=1.4)
     axes.set_yticks([])
 
 
@@ -143,33 +138,34 @@ def dependence(columns: Columns, samples: Any, data: Any) -> Figure:
         >>> [name.get_text() for name in axes.get_xticklabels()]
         ['pet', 'fur']
     """
-    modelled = columns.modelled
-    place_of = {column.name: place for place, column in enumerate(modelled)}
+    place_of = {column.name: place for place, column in enumerate(columns.modelled)}
     places = [place_of[column.name] for column in columns.parts[:MOST_COLUMNS]]
-    theirs, ours = (np.asarray(rows, float)[:, places] for rows in (data, samples))
-    states = [modelled[place].states for place in places]
-    of_data = [classes_of(x, s) for x, s in zip(theirs.T, states, strict=True)]
-    of_samples = [
-        classes_of(x, s, known) for x, s, known in zip(ours.T, states, theirs.T, strict=True)
-    ]
+    modelled = [columns.modelled[place] for place in places]
+    data = np.asarray(data, float)[:, places].T
+    samples = np.asarray(samples, float)[:, places].T
+    states = [column.states for column in modelled]
+    of_data = [classes_of(*pair) for pair in zip(data, states, strict=True)]
+    of_samples = [classes_of(*triple) for triple in zip(samples, states, data, strict=True)]
     matrix = np.full((len(places), len(places)), np.nan)
     for i in range(len(places)):
         for j in range(i):
             matrix[j, i] = _strength(information(of_data[i], of_data[j]))
             matrix[i, j] = _strength(information(of_samples[i], of_samples[j]))
-    side = 2.4 + 0.24 * len(places)
-    between = " " if side > 5 else "\n"  # inches, in which the title is one line
-    title = f"Dependence of pairs:{between}data above, samples below the diagonal"
-    figure = new_figure(side + 0.8, side, title)
+    size = 2.4 + 0.24 * len(places)
+    gap = " " if size > 5 else "\n"  # from 5 inches on, the title fits in one line
+    title = f"Dependence of pairs:{gap}data above, samples below the diagonal"
+    figure = new_figure(size + 0.8, size, title)
     axes = figure.subplots()
     image = axes.imshow(matrix, cmap="Blues", vmin=0, vmax=1)
-    names = [modelled[place].name[:20] for place in places]
-    axes.set_xticks(range(len(names)), names, rotation=90, fontsize=SMALL - 1)
-    axes.set_yticks(range(len(names)), names, fontsize=SMALL - 1)
-    color_bar(figure, image, [axes], "√(1 − e^(−2 I))")
+    names = [column.name[:20] for column in modelled]
+    axes.set_xticks(range(len(names)), names, rotation=90)
+    axes.set_yticks(range(len(names)), names)
     axes.tick_params(labelsize=SMALL - 1 if len(names) > 20 else TEXT - 1)
+    color_bar(figure, image, [axes], "√(1 − e^(−2 I))")
     return figure
 
 
-def _strength(found: Information) -> float:
-    return math.sqrt(-math.expm1(-2.0 * found.corrected)) if found.rows > 1 else math.nan
+def _strength(dependence: Information) -> float:
+    if dependence.rows <= 1:
+        return math.nan
+    return math.sqrt(-math.expm1(-2.0 * dependence.corrected))

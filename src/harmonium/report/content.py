@@ -9,8 +9,8 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from .._base.images import evenly_spaced, grey_scale
 from .._base.sharding import fetched
-from ..errors import input_error
 from ..io.formats.native import described
 from ..likelihood.scoring import free_energies
 from ..rbm import RBM
@@ -46,19 +46,22 @@ def model_content(rbm: RBM, rows: np.ndarray) -> dict[str, Any]:
         rows: rows in the user's coding, of which the change of log p is measured.
     """
     header, tensors = described(rbm, "the model")
-    arrays = {name: encoded(array) for name, array in tensors.items() if name[:7] != "weights"}
+    arrays = {
+        name: encoded(array) for name, array in tensors.items() if not name.startswith("weights")
+    }
     arrays["weights"], rounded = halved(rbm.dense_weights)
-    other = eqx.tree_at(lambda m: m.weights, rbm, jnp.asarray(rounded))
     rounding = "The page has the weights in 16 bits"
     known = rows[~np.isnan(rows).any(1)][:MOST_ROWS]
     if len(known):
-        change = free_energies(other, known) - free_energies(rbm, known)
-        most = float(np.abs(change - change.mean()).max())
-        if np.isfinite(most):
-            change = f"change by {most:.1g} nats at most" if most > 0 else "do not change"
-            rounding += f": differences of log p between rows {change}"
-    parts = {name: header[name] for name in ("visible", "hidden")}
-    return parts | {"arrays": arrays, "rounding": f"{rounding}."}
+        in_page = eqx.tree_at(lambda m: m.weights, rbm, jnp.asarray(rounded))
+        change = free_energies(in_page, known) - free_energies(rbm, known)
+        largest = float(np.abs(change - change.mean()).max())
+        if largest == 0:
+            rounding += ": differences of log p between rows do not change"
+        elif np.isfinite(largest):
+            rounding += f": differences of log p between rows change by {largest:.1g} nats at most"
+    layers = {name: header[name] for name in ("visible", "hidden")}
+    return layers | {"arrays": arrays, "rounding": f"{rounding}."}
 
 
 def rows_content(
@@ -74,22 +77,17 @@ def rows_content(
     """
     units = rbm.visible.n_units
     most = max(1, min(most, MOST_NUMBERS // units))
-    data = _evenly_spaced(np.asarray(rows.data), most)
-    samples = _evenly_spaced(np.asarray(rows.samples), most)
-    shape = image_shape or lines_of(units)
-    both = np.concatenate([data.ravel(), samples.ravel()]).astype(float)
-    both = both[np.isfinite(both)]
-    low = float(both.min()) if both.size else 0.0
-    high = float(both.max()) if both.size else 1.0
-    if low >= -1.0 and high <= 1.0:  # spins, and parts of 1
-        low = 0.0 if low >= 0.0 else -1.0
-        high = 1.0
+    data = evenly_spaced(np.asarray(rows.data), most)
+    samples = evenly_spaced(np.asarray(rows.samples), most)
+    low, high = grey_scale(data, samples)
+    if high == low:
+        high = low + 1.0
     return {
         "data": encoded(data),
         "samples": encoded(samples),
-        "shape": list(shape),
+        "shape": list(image_shape or lines_of(units)),
         "low": low,
-        "high": high if high > low else low + 1.0,
+        "high": high,
     }
 
 
@@ -107,11 +105,14 @@ def column_content(part: AbstractPart, codes: np.ndarray) -> dict[str, Any]:
         labels = [str(part.shown(cell)) for cell in cells] + ["…"] * (part.states - shown)
         return {"name": part.name, "states": part.states, "labels": labels}
     known = codes[np.isfinite(codes)]
-    ends = np.quantile(known, (0.001, 0.999)) if len(known) else np.array([-1.0, 1.0])
-    grid = np.linspace(ends[0], ends[1] if ends[1] > ends[0] else ends[0] + 1.0, POINTS)
+    low, high = np.quantile(known, (0.001, 0.999)) if len(known) else (-1.0, 1.0)
+    if high == low:
+        high = low + 1.0
+    grid = np.linspace(low, high, POINTS)
     cells = np.asarray(part.cells(grid, rng))
     if cells.dtype.kind == "M":  # years
         cells = cells.astype("datetime64[D]").astype(float) / 365.2425 + 1970.0
+    # Cells are drawn where a code stands for several; the page needs a scale that never falls.
     rising = np.maximum.accumulate(cells.astype(float))
     scale = {"codes": grid.tolist(), "cells": rising.tolist()}
     return {"name": part.name, "states": 0, "scale": scale}
@@ -149,46 +150,19 @@ def report_content(
         "model": model_content(rbm, data),
         "rows": rows_content(rbm, rows, image_shape, most=1_000 if parts else MOST_ROWS),
         "columns": [column_content(part, data[:, i]) for i, part in enumerate(parts)] or None,
-        "sites": None if sites is None else _sites(sites),
+        "sites": sites
+        and {
+            "letters": sites.alphabet.letters,
+            "numbers": [place + 1 for place in sites.columns],
+        },
         "spectrum": [float(f"{value:.5g}") for value in spectrum],
-        "summary": None,
         "history": [],
-        "evaluation": None,
-        "baselines": [],
-        "command": None,
-        "about": [],
-        "config": {},
-        "versions": "",
     } | numbers
 
 
 def baseline(name: str, words: str, value: float) -> dict[str, Any]:
     """Return a simpler model's log-likelihood; `words` name it within a sentence."""
     return {"name": name, "words": words, "value": value}
-
-
-def _sites(sites: Sites) -> dict[str, Any]:
-    return {"letters": sites.alphabet.letters, "numbers": [place + 1 for place in sites.columns]}
-
-
-def _evenly_spaced(rows: np.ndarray, most: int) -> np.ndarray:
-    """Return at most so many rows, evenly spaced."""
-    return rows[np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int)]
-
-
-def checked_shape(image_shape: tuple[int, int] | None, units: int) -> tuple[int, int]:
-    """Return the height and width of a row as a picture, chosen here if None.
-
-    Raises:
-        InputError: another number of pixels than units.
-    """
-    if image_shape is None:
-        return lines_of(units)
-    if math.prod(image_shape) != units:
-        found = f"{tuple(image_shape)}, {math.prod(image_shape)} pixels"
-        expected = f"height and width of pictures of {units} units"
-        raise input_error("image_shape", expected, found, "give those of your pictures")
-    return image_shape
 
 
 def lines_of(units: int) -> tuple[int, int]:

@@ -13,9 +13,8 @@ LARGEST_HALF = 60_000.0  # float16 ends at 65,504
 def encoded(array: Any) -> dict[str, Any]:
     """Return an array as JSON can hold it: bytes for small whole numbers, else float32."""
     numbers = np.asarray(array)
-    fits = numbers.size and np.isfinite(numbers).all()
-    fits = fits and numbers.min() >= 0 and numbers.max() <= 255
-    if fits and (numbers == np.floor(numbers)).all():
+    is_byte = (numbers >= 0) & (numbers <= 255) & (numbers == np.floor(numbers))
+    if numbers.size and is_byte.all():
         return _with_data("u8", numbers.astype(np.uint8))
     return _with_data("f32", numbers.astype("<f4"))
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import jax
 
+from .._base.images import checked_shape
 from ..data import Dataset
-from ..errors import input_error
+from ..errors import InputError
 from ..layers import Bernoulli
-from .content import checked_shape
+from .content import lines_of
 from .encoding import encoded
 from .page import page_of
 from .playing import Page
@@ -56,16 +57,21 @@ def watch_learning(
         '<!doctype html>'
     """
     if not 1 <= hidden <= MOST_HIDDEN:
-        advice = "the page sums over all of their states"
-        raise input_error("hidden", f"1 to {MOST_HIDDEN} units", f"{hidden}", advice)
+        raise InputError(
+            f"hidden: expected 1 to {MOST_HIDDEN} units; got {hidden}; the page sums over all of"
+            " their states."
+        )
     dataset = Dataset.of(data)
     units = dataset.columns
     if units > MOST_UNITS:
-        expected = f"at most {MOST_UNITS} columns"
-        raise input_error("data", expected, f"{units:,}", "make the pictures smaller")
+        raise InputError(
+            f"data: expected at most {MOST_UNITS} columns; got {units:,}; make pictures smaller."
+        )
     if dataset.missing:
-        raise input_error("data", "0 or 1 in each cell", "missing values", "leave those rows out")
-    shape = list(checked_shape(image_shape, units))
+        raise InputError(
+            "data: expected 0 or 1 in each cell; got missing values; leave those rows out."
+        )
+    shape = checked_shape(image_shape, units, "columns of data") or lines_of(units)
     rows = dataset.some(MOST_ROWS).checked_for(Bernoulli(units)).rows(key=jax.random.key(seed))
-    content = {"kind": "lesson", "title": title, "rows": encoded(rows), "shape": shape}
+    content = {"kind": "lesson", "title": title, "rows": encoded(rows), "shape": list(shape)}
     return Page(page_of(content | {"hidden": hidden, "rate": rate, "seed": seed}, title), HEIGHT)

@@ -20,7 +20,6 @@ from typing import Any
 IMPORT = re.compile(r"^import \{([^}]*)\} from \"\./(\w+)\.js\";\n", re.MULTILINE)
 EXPORT = re.compile(r"^export (const|function|class) (\w+)", re.MULTILINE)
 ENTRY = "main"
-ENDS = ("low", "high")  # of the interval of a score
 
 
 def page_of(content: dict[str, Any], title: str, *, is_live: bool = False) -> str:
@@ -41,7 +40,7 @@ def page_of(content: dict[str, Any], title: str, *, is_live: bool = False) -> st
         "script": script,
         "plain": _plain(content, title),
     }
-    page = re.sub(r"@(\w+)@", lambda found: pieces[found[1]], _read("page.html"))
+    page = re.sub(r"@(\w+)@", lambda match: pieces[match[1]], _read("page.html"))
     # The name of a file may hold bytes that are no UTF-8; a page shows ? in their place.
     return page.encode(errors="replace").decode()
 
@@ -51,16 +50,22 @@ def _plain(content: dict[str, Any], title: str) -> str:
     lines = ["The rest of this page is drawn by JavaScript, which is switched off here."]
     score = (content.get("summary") or {}).get("log_likelihood")
     if score:
-        # JSON has no infinite numbers: an end of the interval may be null.
-        low, high = ("unknown" if score[end] is None else f"{score[end]:.4g}" for end in ENDS)
-        rows = f"{score['n_rows']:,} {score['rows']} rows"
         warning = "" if score["converged"] else " It has not converged: do not quote it."
-        value = f"{score['value']:.6g} nats per row, in [{low}, {high}], of {rows}"
-        lines = [f"Log-likelihood {value} ({score['method']}).{warning}", *lines]
+        lines.insert(
+            0,
+            f"Log-likelihood {score['value']:.6g} nats per row, in [{_end(score['low'])},"
+            f" {_end(score['high'])}], of {score['n_rows']:,} {score['rows']} rows"
+            f" ({score['method']}).{warning}",
+        )
     if content.get("command"):
         lines = [content["command"], *lines]
     texts = [f"<p>{html.escape(line)}</p>" for line in (*content.get("about", ()), *lines)]
     return f"<h1>{html.escape(title)}</h1>{''.join(texts)}"
+
+
+def _end(number: float | None) -> str:
+    """Return an end of an interval; JSON has no infinite numbers, and null in their place."""
+    return "unknown" if number is None else f"{number:.4g}"
 
 
 @functools.cache
@@ -68,14 +73,16 @@ def script_of() -> str:
     """Return all modules as one script; each is a function that returns what it exports."""
     names = [file.name[:-3] for file in _folder().iterdir() if file.name.endswith(".js")]
     sources = {name: _read(f"{name}.js") for name in names}
-    needed = {name: {found[1] for found in IMPORT.findall(text)} for name, text in sources.items()}
+    needed = {
+        name: {module for _, module in IMPORT.findall(text)} for name, text in sources.items()
+    }
     order = graphlib.TopologicalSorter(needed).static_order()
     return "\n".join(["'use strict';", *(_wrapped(name, sources[name]) for name in order)])
 
 
 def _wrapped(name: str, source: str) -> str:
-    exported = [found[1] for found in EXPORT.findall(source)]
-    body = IMPORT.sub(lambda found: f"const {{{found[1]}}} = page_{found[2]};\n", source)
+    exported = [name for _, name in EXPORT.findall(source)]
+    body = IMPORT.sub(lambda match: f"const {{{match[1]}}} = page_{match[2]};\n", source)
     body = EXPORT.sub(r"\1 \2", body)
     return f"const page_{name} = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }};\n}})();"
 

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from .._base.images import checked_shape
 from ..data import Dataset
 from ..inference.sampling import sample
 from ..io.formats.base import write_whole
 from ..rbm import RBM, checked_rbm
 from ..sequences import Sites
 from ..tables import Columns
-from .content import MOST_ROWS, Rows, checked_shape, report_content
+from .content import MOST_ROWS, Rows, report_content
 from .page import page_of
 
 __all__ = ["Page", "play"]
@@ -84,10 +85,13 @@ def play(
         >>> page.text[:15]
         '<!doctype html>'
     """
-    image_shape = checked_shape(image_shape, checked_rbm(rbm).visible.n_units)
+    pixels = checked_rbm(rbm).visible.n_units
+    shape = checked_shape(image_shape, pixels, "visible units of the model")
     dataset = Dataset.of(data).checked_for(rbm.visible).some(MOST_ROWS)
     key_rows, key_samples = jax.random.split(jax.random.key(seed))
     rows = np.asarray(dataset.rows(key=key_rows))
     samples = np.asarray(sample(rbm, len(rows), key=key_samples))
-    about = {"image_shape": image_shape, "columns": columns, "sites": sites}
-    return Page(page_of(report_content(rbm, Rows(rows, samples), title=title, **about), title))
+    content = report_content(
+        rbm, Rows(rows, samples), title=title, image_shape=shape, columns=columns, sites=sites
+    )
+    return Page(page_of(content, title))

@@ -180,7 +180,6 @@ class AnnealedClusters(AbstractSampler):
         return ClusterState(annealed_draws(self.path_to(rbm), n, self.steps, key=key).v)
 
     def init(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> ClusterState:
-        """Start the chains at these states."""
         return ClusterState(v)
 
     def step(
@@ -202,7 +201,6 @@ class AnnealedClusters(AbstractSampler):
         return ClusterState(cluster[jnp.arange(n), chosen]), info
 
     def positions(self, state: ClusterState) -> Float[Array, "n visible"]:
-        """Return the states."""
         return state.v
 
     def _weight_of(self, path: AbstractPath, v: Array, *, key: PRNGKeyArray) -> Array:

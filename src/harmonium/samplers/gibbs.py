@@ -52,27 +52,22 @@ class Gibbs(AbstractSampler):
 
     @property
     def sweeps_per_step(self) -> int:
-        """The number of sweeps in a step."""
         return self.sweeps
 
     @property
     def base_kernel(self) -> tuple[AbstractSampler, int]:
-        """One sweep, and the number of sweeps in a step."""
         return Gibbs(1), self.sweeps
 
     @property
     def unit(self) -> str:
-        """The unit in words: sweeps, or steps of several sweeps."""
         return "sweeps" if self.sweeps == 1 else f"steps of {self.sweeps} sweeps"
 
     def init(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> GibbsState:
-        """Draw h from p(h | v)."""
         return GibbsState(v, rbm.sample_h_from_v(v, key=key))
 
     def step(
         self, rbm: RBM, state: GibbsState, *, key: PRNGKeyArray
     ) -> tuple[GibbsState, GibbsInfo]:
-        """Run the sweeps."""
         keys = jax.random.split(key, (self.sweeps, 2))
 
         def sweep(i: Array | int, state: GibbsState) -> GibbsState:
@@ -86,7 +81,6 @@ class Gibbs(AbstractSampler):
         return last, GibbsInfo(abs(last.v - state.v).mean())
 
     def positions(self, state: GibbsState) -> Float[Array, "n visible"]:
-        """Return the last visible states."""
         return state.v
 
 

@@ -108,12 +108,10 @@ class ReplicaExchange(AbstractSampler):
 
     @property
     def unit(self) -> str:
-        """The unit in which steps are counted, in words."""
         return "steps of replica exchange"
 
     @property
     def sweeps_per_step(self) -> int:
-        """The number of sweeps in a step."""
         return self.sweeps
 
     def path_to(self, rbm: RBM) -> AbstractPath:
@@ -176,11 +174,9 @@ class ReplicaExchange(AbstractSampler):
         return ExchangeState(v, heading, trips, state.steps + 1), info
 
     def positions(self, state: ExchangeState) -> Float[Array, "n visible"]:
-        """Return the replicas at the last model."""
         return state.v[-1]
 
     def replicas(self, state: ExchangeState) -> Float[Array, "models n visible"]:
-        """Return the replicas at every model."""
         return state.v
 
     def _looked(self, path: AbstractPath, times: Array, v: Array) -> tuple[Array, Array]:

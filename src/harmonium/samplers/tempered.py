@@ -68,17 +68,14 @@ class Tempered(AbstractSampler):
 
     @property
     def sweeps_per_step(self) -> int:
-        """The number of sweeps in a step."""
         return self.sweeps
 
     def init(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> TemperedState:
-        """Start the chains at these states."""
         return TemperedState(v)
 
     def step(
         self, rbm: RBM, state: TemperedState, *, key: PRNGKeyArray
     ) -> tuple[TemperedState, TemperedInfo]:
-        """Run the sweeps."""
         proposing: Any = map_parameters(lambda leaf: self.beta * leaf, rbm)
 
         measure: Any = map_parameters(jnp.zeros_like, rbm.visible)
@@ -103,5 +100,4 @@ class Tempered(AbstractSampler):
         return TemperedState(v), TemperedInfo(accepted / self.sweeps)
 
     def positions(self, state: TemperedState) -> Float[Array, "n visible"]:
-        """Return the last visible states."""
         return state.v

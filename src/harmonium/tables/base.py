@@ -134,7 +134,6 @@ class AbstractUnmodelled(AbstractColumn):
 
     @property
     def summary(self) -> str:
-        """The reason."""
         return self.why
 
     @property
@@ -143,7 +142,6 @@ class AbstractUnmodelled(AbstractColumn):
         return ()
 
     def split(self, raw: RawColumn, label: str) -> tuple[RawColumn, ...]:
-        """Return nothing."""
         return ()
 
     def log_density(self, raw: RawColumn) -> np.ndarray:
@@ -173,17 +171,14 @@ class AbstractPart(AbstractColumn):
 
     @property
     def parts(self) -> tuple[AbstractPart, ...]:
-        """The column itself."""
         return (self,)
 
     def split(self, raw: RawColumn, label: str) -> tuple[RawColumn, ...]:
-        """Return the cells as they are."""
         return (raw,)
 
     def merged(
         self, cells: Sequence[np.ndarray], rows: int, rng: np.random.Generator
     ) -> np.ndarray:
-        """Return the cells as they are."""
         return cells[0]
 
     def best(self, means: np.ndarray) -> np.ndarray:
@@ -197,7 +192,6 @@ class AbstractPart(AbstractColumn):
 
     @property
     def known_cells(self) -> list[str]:
-        """A cell of each code; nothing where codes are real numbers."""
         return self.state_names() if self.states is not None else []
 
     def state_names(self) -> list[str]:

@@ -56,16 +56,13 @@ class Dates(AbstractPart):
 
     @property
     def states(self) -> int | None:
-        """Those of the numbers."""
         return self.inner.states
 
     @property
     def summary(self) -> str:
-        """The first and the last date."""
         return " … ".join(self.ends) or f"dates such as {self.form}"
 
     def codes(self, raw: RawColumn, label: str) -> np.ndarray:
-        """Return the codes of the numbers."""
         return self.inner.codes(self._numbers(checked_dates(raw, label, self.form)), label)
 
     def log_density(self, raw: RawColumn) -> np.ndarray:
@@ -73,19 +70,15 @@ class Dates(AbstractPart):
         return self.inner.log_density(self._numbers(raw))
 
     def parsed(self, text: str) -> RawColumn:
-        """Return a column of one date in the column's form."""
         return parsed_date(self.name, self.form, text)
 
     def shown(self, cell: Any) -> str:
-        """Return a date in its form."""
         return shown_date(self.form, cell)
 
     def best(self, means: np.ndarray) -> np.ndarray:
-        """Return the dates of the best numbers."""
         return self._dates(self.inner.best(means))
 
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return the dates of the numbers."""
         return self._dates(self.inner.cells(codes, rng))
 
     def _numbers(self, raw: RawColumn) -> RawColumn:
@@ -128,12 +121,10 @@ class Calendar(AbstractColumn):
 
     @property
     def parts(self) -> tuple[AbstractPart, ...]:
-        """The pieces that change."""
         return tuple(part for piece in self.pieces for part in piece.parts)
 
     @property
     def summary(self) -> str:
-        """The first and the last date, and the parts."""
         names = ", ".join(self._suffix(part) for part in self.parts)
         return f"{' … '.join(self.ends)}: {names}"
 
@@ -149,7 +140,6 @@ class Calendar(AbstractColumn):
     def merged(
         self, cells: Sequence[np.ndarray], rows: int, rng: np.random.Generator
     ) -> np.ndarray:
-        """Return a date for each row of parts, drawn from those that have them."""
         given = self._all_parts(cells, rows)
         if "week" in given:
             mondays = given["week"].astype("datetime64[D]").astype(np.int64)
@@ -201,11 +191,9 @@ class Calendar(AbstractColumn):
         return np.where(raw.is_missing, 0.0, log_p)
 
     def parsed(self, text: str) -> RawColumn:
-        """Return a column of one date in the column's form."""
         return parsed_date(self.name, self.form, text)
 
     def shown(self, cell: Any) -> str:
-        """Return a date in its form."""
         return shown_date(self.form, cell)
 
     def _suffix(self, piece: AbstractColumn) -> str:

@@ -248,12 +248,10 @@ class ArrayLike(AbstractContainer):
         return self._array(frame, self.dtype)
 
     def means(self, frame: Frame) -> np.ndarray:
-        """Return an array of the same type; of real numbers for one of integers."""
         dtype = np.dtype(float) if self.dtype.kind in "biu" else self.dtype
         return self._array(frame, dtype)
 
     def filled(self, data: Any, before: Frame, after: Frame) -> np.ndarray:
-        """Return an array of the type of the data."""
         array = np.asarray(data)
         own = ArrayLike.of(array)
         filled = replace(own, objects=self.objects or own.objects)._array(after, own.dtype)
@@ -454,7 +452,6 @@ class FrameLike(AbstractContainer):
         return [_series_of(objects.cells(raw), [model]) for raw, model, objects in columns]
 
     def means(self, frame: Frame) -> Any:
-        """Return a data frame of the same library and types."""
         return self.rows(frame)
 
     def filled(self, data: Any, before: Frame, after: Frame) -> Any:

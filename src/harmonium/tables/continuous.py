@@ -94,12 +94,10 @@ class Continuous(AbstractPart):
 
     @property
     def states(self) -> None:
-        """None: codes are real numbers."""
         return
 
     @property
     def summary(self) -> str:
-        """The range, and the power if there is one."""
         ends = f"{self.shown(self.low)} … {self.shown(self.high)}"
         if self.power < 0.005:
             return f"{ends}, logarithmic"

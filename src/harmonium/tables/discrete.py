@@ -65,12 +65,10 @@ class Discrete(AbstractPart):
 
     @property
     def states(self) -> int:
-        """The number of cells and points."""
         return max(2, len(self.starts) + 1 + len(self.points))
 
     @property
     def summary(self) -> str:
-        """The range, and how many states there are."""
         if len(self.seen) <= FEW_NUMBERS // 2:
             return ", ".join(self.shown(number * self.step) for number in self.seen)
         low = self.shown(self.seen[0] * self.step)
@@ -93,7 +91,6 @@ class Discrete(AbstractPart):
         return np.where(is_point, len(self.starts) + 1 + place, cells)
 
     def codes(self, raw: RawColumn, label: str) -> np.ndarray:
-        """Return the cell or the point of each number."""
         check_numbers(raw, label)
         return np.where(raw.is_missing, np.nan, self._cell_of(self._multiples(raw)))
 

@@ -57,7 +57,6 @@ class LeftOut(AbstractUnmodelled):
 
     @property
     def is_number(self) -> bool:
-        """Whether the column is constant, and its value a number."""
         return isinstance(self.value, int | float)
 
     def merged(

@@ -59,12 +59,10 @@ class Words(AbstractPart):
 
     @property
     def states(self) -> int:
-        """The number of categories, at least two."""
         return max(2, len(self.words) + (self.others is not None))
 
     @property
     def summary(self) -> str:
-        """The categories, or how many there are."""
         shown = ", ".join(self.words)
         if len(shown) > 50:
             shown = f"{len(self.words)} words: {', '.join(self.words[:3])}, …"[:70]
@@ -99,12 +97,10 @@ class Words(AbstractPart):
         return codes
 
     def unseen_in(self, raw: RawColumn) -> list[str]:
-        """Return the words that are none of the categories, in order."""
         words = {str(word) for word in words_of(raw) if word is not None}
         return sorted(words - {*self.words, *(self.others or ())})
 
     def taking_unseen_as_missing(self) -> Words:
-        """Return the column with the rule that unseen words count as missing."""
         return replace(self, unseen="missing")
 
     def state_names(self) -> list[str]:

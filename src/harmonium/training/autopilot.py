@@ -117,7 +117,6 @@ class Autopilot(AbstractTempering):
         return {"k": state.sweeps, "relaxation": relaxation, "ladder": length}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> AutopilotState:
-        """Draw all chains from the model without its weights."""
         key_ladder, key_directions = jax.random.split(key)
         ladder = super().init(rbm, batch, key=key_ladder)
         ladder = ladder._replace(at_end=jnp.ones_like(ladder.at_end))

@@ -123,7 +123,6 @@ class Huber(AbstractPenalty):
 
     @property
     def is_set_by_run(self) -> bool:
-        """Whether the strength is "auto"."""
         return self.strength == "auto"
 
     def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:
@@ -160,7 +159,6 @@ class AbstractGroups(AbstractPenalty):
         """The grouping of the visible and of the hidden units."""
 
     def check(self, rbm: RBM) -> None:
-        """Raise InputError unless there is a label for each unit."""
         for members, layer in zip(self.grouping, (rbm.visible, rbm.hidden), strict=True):
             if not isinstance(members, str) and len(members) != layer.n_units:
                 raise InputError(
@@ -204,7 +202,6 @@ class GroupLasso(AbstractGroups):
 
     @property
     def grouping(self) -> tuple[Members, Members]:
-        """As given."""
         return self.visible, self.hidden
 
     def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:
@@ -245,7 +242,6 @@ class SquaredL1(AbstractGroups):
 
     @property
     def grouping(self) -> tuple[Members, Members]:
-        """A group for each hidden unit."""
         return "all", "each"
 
     def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:
@@ -303,7 +299,6 @@ class MaxNorm(AbstractGroups):
 
     @property
     def grouping(self) -> tuple[Members, Members]:
-        """As given."""
         return self.visible, self.hidden
 
     def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:

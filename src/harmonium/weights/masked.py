@@ -96,25 +96,20 @@ class MaskedWeights(AbstractWeights):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the weights."""
         return jnp.shape(self.weights)
 
     @property
     def T(self) -> MaskedWeights:  # noqa: N802
-        """The transposed weights, with the transposed pattern."""
         return MaskedWeights(jnp.swapaxes(self.weights, -1, -2), self.pattern.turned)
 
     def __rmatmul__(self, states: Array) -> Array:
-        """Return states @ W."""
         return product(states, self.dense)
 
     @property
     def dense(self) -> Float[Array, "visible hidden"]:
-        """W, with zeros outside the pattern."""
         return jnp.where(self.connected, self.weights, 0.0)
 
     def over_rows(self, factors: Float[Array, " visible"]) -> MaskedWeights:
-        """Multiply the rows; the pattern is kept."""
         return MaskedWeights(factors[:, None] * self.weights, self.pattern)
 
     def replaced(self, entries: Float[Array, "visible hidden"]) -> MaskedWeights:
@@ -128,9 +123,7 @@ class MaskedWeights(AbstractWeights):
         return MaskedWeights(entries, self.pattern)
 
     def project(self) -> MaskedWeights:
-        """Set entries outside the pattern to 0."""
         return MaskedWeights(self.weights, self.pattern)
 
     def to_fields(self) -> dict[str, Any]:
-        """Return the weights and the Boolean matrix of connections."""
         return {"weights": self.weights, "pattern": self.connected}

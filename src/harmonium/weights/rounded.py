@@ -54,12 +54,10 @@ class Rounded(AbstractWeights):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the weights, or of their transpose if `turned`."""
         return self.weights.shape[::-1] if self.turned else self.weights.shape
 
     @property
     def T(self) -> Rounded:  # noqa: N802
-        """The transposed weights."""
         return Rounded(self.weights, not self.turned)
 
     def __rmatmul__(self, states: Array) -> Array:

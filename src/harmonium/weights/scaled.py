@@ -47,12 +47,10 @@ class Scaled(AbstractWeights):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the weights."""
         return self.weights.shape
 
     @property
     def T(self) -> Scaled:  # noqa: N802
-        """The transposed weights, with the same scale."""
         return Scaled(self.weights.T, self.scale)
 
     def __rmatmul__(self, states: Array) -> Array:
@@ -65,9 +63,7 @@ class Scaled(AbstractWeights):
         return dense(self.weights) * self.scale
 
     def over_rows(self, factors: Float[Array, " visible"]) -> Scaled:
-        """Multiply the rows of W; the scale is kept."""
         return Scaled(over_rows(self.weights, factors), self.scale)
 
     def project(self) -> Scaled:
-        """Project W; the scale is kept."""
         return Scaled(projected(self.weights), self.scale)

@@ -53,7 +53,6 @@ class Archive(AbstractFormat):
         return model_of(Parameters(arrays["W"], arrays["a"], arrays["b"]), str(path))
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
-        """Return an archive of W, a and b."""
         content = io.BytesIO()
         arrays = dict(zip(NAMES, parameters_of(rbm, source), strict=True))
         np.savez(content, **arrays)

@@ -67,7 +67,6 @@ class Native(AbstractFormat):
             ) from None
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
-        """Return the content of a file with this model."""
         header, tensors = described(checked_model(rbm, source), source)
         return _serialised(tensors, {"format": FORMAT, "version": VERSION} | header)
 

@@ -47,7 +47,6 @@ class RbmsHistory(AbstractFormat):
     part = "update"
 
     def recognises(self, start: bytes) -> bool:
-        """Return whether these bytes begin with the signature of HDF5."""
         return start.startswith(b"\x89HDF\r\n\x1a\n")
 
     def read(self, path: Path, part: str | None = None) -> RBM:

@@ -43,7 +43,6 @@ class StateDict(AbstractFormat):
         return from_torch(state, source=str(path))
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
-        """Return the content of a file with the tensors that `to_torch` makes."""
         tensors = to_torch(rbm, source=source)
         content = io.BytesIO()
         optional("torch", source).save(tensors, content)

@@ -49,7 +49,6 @@ class Bernoulli(Unit):
         return ops.cast(keras.random.uniform(ops.shape(p), dtype=p.dtype, seed=seed) < p, p.dtype)
 
     def fair(self, shape: Any, dtype: str, seed: Any) -> Tensor:
-        """Draw 0 or 1 with equal probability."""
         return ops.cast(keras.random.uniform(shape, seed=seed) < 0.5, dtype)
 
     def fit_moments(self, n: float, mean: np.ndarray, square: np.ndarray) -> None:
@@ -57,11 +56,9 @@ class Bernoulli(Unit):
         self.bias.assign(np.log(n * mean + 0.5) - np.log(n * (1.0 - mean) + 0.5))
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark entries outside [0, 1]."""
         return (rows < 0) | (rows > 1)
 
     def domain(self) -> str:
-        """Return in words the values that a unit takes."""
         return "values in [0, 1]"
 
     def alternatives(self, x: Tensor, seed: Any) -> Iterator[list[tuple[Tensor, Tensor]]]:
@@ -70,5 +67,4 @@ class Bernoulli(Unit):
         yield [(column, 1.0 - 2.0 * value_at(x, column))]
 
     def to_core(self, layers: Any) -> Any:
-        """Return `harmonium.layers.Bernoulli`."""
         return layers.Bernoulli(self.size, to_numpy(self.bias))

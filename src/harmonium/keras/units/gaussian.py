@@ -54,7 +54,6 @@ class Gaussian(Unit):
     has_scale = True
 
     def build(self, input_shape: Any) -> None:
-        """Create the bias and the precision."""
         super().build(input_shape)
         self.precision = self.parameter("precision", "ones", AtLeast(SMALLEST_PRECISION))
 
@@ -93,7 +92,6 @@ class Gaussian(Unit):
         self.precision.assign(precision)
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark no entry: every finite number is in the domain."""
         return np.zeros(rows.shape, bool)
 
     def off_scale(self, mean: np.ndarray, deviation: np.ndarray) -> int | None:
@@ -110,14 +108,11 @@ class Gaussian(Unit):
         return None
 
     def domain(self) -> str:
-        """Return in words the values that a unit takes."""
         return "finite numbers"
 
     def to_core(self, layers: Any) -> Any:
-        """Return `harmonium.layers.Gaussian`."""
         return layers.Gaussian(self.size, to_numpy(self.bias), to_numpy(self.precision))
 
     def take(self, layer: Any) -> None:
-        """Copy the bias and the precision."""
         super().take(layer)
         self.precision.assign(np.asarray(layer.precision))

@@ -49,7 +49,6 @@ class Ising(Unit):
         return 2.0 * ops.cast(up, p.dtype) - 1.0
 
     def fair(self, shape: Any, dtype: str, seed: Any) -> Tensor:
-        """Draw −1 or +1 with equal probability."""
         return 2.0 * ops.cast(keras.random.uniform(shape, seed=seed) < 0.5, dtype) - 1.0
 
     def fit_moments(self, n: float, mean: np.ndarray, square: np.ndarray) -> None:
@@ -58,11 +57,9 @@ class Ising(Unit):
         self.bias.assign(0.5 * (np.log(up) - np.log(down)))
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark entries other than −1 and +1."""
         return (rows != -1) & (rows != 1)
 
     def domain(self) -> str:
-        """Return in words the values that a unit takes."""
         return "the values -1 and +1"
 
     def alternatives(self, x: Tensor, seed: Any) -> Iterator[list[tuple[Tensor, Tensor]]]:
@@ -71,5 +68,4 @@ class Ising(Unit):
         yield [(column, -2.0 * value_at(x, column))]
 
     def to_core(self, layers: Any) -> Any:
-        """Return `harmonium.layers.Ising`."""
         return layers.Ising(self.size, to_numpy(self.bias))

@@ -40,7 +40,6 @@ class Potts(Unit):
             raise InputError(f"Potts states: expected at least 2; got {states}.")
 
     def build(self, input_shape: Any) -> None:
-        """Create the bias."""
         if int(input_shape[-1]) % self.columns_each:
             raise InputError(
                 f"Potts: expected columns in groups of {self.columns_each}, one for each state of a"
@@ -49,7 +48,6 @@ class Potts(Unit):
         super().build(input_shape)
 
     def get_config(self) -> dict:
-        """Return the constructor's arguments, q among them."""
         return {**super().get_config(), "states": self.columns_each}
 
     def _by_site(self, x: Tensor) -> Tensor:
@@ -81,7 +79,6 @@ class Potts(Unit):
         return self._by_column(ops.one_hot(chosen, self.columns_each, dtype=cumulative.dtype))
 
     def fair(self, shape: Any, dtype: str, seed: Any) -> Tensor:
-        """Draw a state for each site, all with equal probability."""
         sites = shape[-1] // self.columns_each
         codes = keras.random.randint((*shape[:-1], sites), 0, self.columns_each, seed=seed)
         return ops.reshape(ops.one_hot(codes, self.columns_each, dtype=dtype), shape)
@@ -93,12 +90,10 @@ class Potts(Unit):
         self.bias.assign((logs - logs.mean(-1, keepdims=True)).reshape(-1))
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark sites that are not one-hot."""
         by_site = rows.reshape(len(rows), self.n_units, self.columns_each)
         return ((by_site != 0) & (by_site != 1)).any(-1) | (by_site.sum(-1) != 1)
 
     def domain(self) -> str:
-        """Return in words the values that a unit takes."""
         return f"one-hot columns, {self.columns_each} for each site"
 
     def alternatives(self, x: Tensor, seed: Any) -> Iterator[list[tuple[Tensor, Tensor]]]:
@@ -112,10 +107,8 @@ class Potts(Unit):
             yield [(site * q + state, -ones), (site * q + (state + step) % q, ones)]
 
     def to_core(self, layers: Any) -> Any:
-        """Return `harmonium.layers.Potts`."""
         return layers.Potts(self.n_units, self.columns_each, to_numpy(self.bias))
 
     @classmethod
     def like(cls, layer: Any) -> Potts:
-        """Return unbuilt Potts units with the same number of states."""
         return cls(layer.states_per_site)

@@ -43,7 +43,6 @@ class ClosedForm(AbstractLogZ):
     """
 
     def is_estimate(self, rbm: RBM) -> bool:
-        """Return False: the closed form is exact."""
         return False
 
     def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:

@@ -46,7 +46,6 @@ class Enumerated(AbstractLogZ):
     """
 
     def is_estimate(self, rbm: RBM) -> bool:
-        """Return False: enumeration is exact."""
         return False
 
     def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:

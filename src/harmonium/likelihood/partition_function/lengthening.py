@@ -59,7 +59,6 @@ class Lengthening(AbstractPath):
         return self.rbm.with_lengths(t * self.longest).T
 
     def ending_at(self, rbm: RBM) -> Lengthening:
-        """Return the path to another model."""
         return Lengthening(rbm, self.longest)
 
 

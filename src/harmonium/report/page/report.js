@@ -87,12 +87,15 @@ const SECTIONS = {
   made: (all) => (all.command ? howItWasMade(all) : null),
 };
 
+// What only a run adds to a page.
+const WITHOUT_RUN = { baselines: [], about: [], config: {}, versions: "" };
+
 /** The page of a report, built into an element. */
 export class Report {
   constructor(content, into) {
     const model = modelOf(content.model);
     this.all = {
-      ...content, model, rows: rowsOf(content, model), columns: columnsOf(content.columns), rounding: content.model.rounding,
+      ...WITHOUT_RUN, ...content, model, rows: rowsOf(content, model), columns: columnsOf(content.columns), rounding: content.model.rounding,
     };
     this.all.player = model && new Player(this.all);
     this.facts = make("div", {});

@@ -1,0 +1,79 @@
+"""Rows shown as images: their shape, their grey scale, and which of many are shown."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from ..errors import InputError
+
+ImageShape = tuple[int, int] | Literal["square"] | None
+
+FEWEST_SQUARE_PIXELS = 16  # a table of 4 or 9 columns is hardly an image
+
+
+def checked_shape(shape: ImageShape, pixels: int, of: str) -> tuple[int, int] | None:
+    """Return the shape of a row as an image, or None if it is not drawn as one.
+
+    Args:
+        shape: (rows, columns), "square" to infer it from the number of pixels, or None.
+        pixels: the number of pixels of a row.
+        of: what the pixels are, for the message: "visible units of the model", "columns of data".
+
+    Raises:
+        InputError: not a shape, or one with another number of pixels.
+    """
+    if shape is None:
+        return None
+    if isinstance(shape, str):
+        return _square(shape, pixels, of)
+    sides = tuple(shape) if np.ndim(shape) == 1 else ()
+    if len(sides) != 2 or not all(isinstance(s, int | np.integer) and s > 0 for s in sides):
+        raise InputError(
+            f"image_shape: expected two positive whole numbers, (rows, columns); got {shape!r};"
+            " pass None for data that are not images."
+        )
+    if math.prod(sides) != pixels:
+        raise InputError(
+            f"image_shape: expected {pixels} pixels, one for each of the {of}; got {shape!r} with"
+            f" {math.prod(sides)}; pass the shape of one row, or None."
+        )
+    return int(sides[0]), int(sides[1])
+
+
+def _square(shape: str, pixels: int, of: str) -> tuple[int, int]:
+    if shape != "square":
+        raise InputError(f"image_shape: expected (rows, columns), 'square' or None; got {shape!r}.")
+    side = math.isqrt(pixels)
+    if side**2 != pixels or pixels < FEWEST_SQUARE_PIXELS:
+        raise InputError(
+            f"image_shape: expected a square number, {FEWEST_SQUARE_PIXELS} or more, of {of} for"
+            f" 'square'; got {pixels}; pass (rows, columns), or None."
+        )
+    return side, side
+
+
+def evenly_spaced(rows: np.ndarray, count: int) -> np.ndarray:
+    """Return at most `count` rows, evenly spaced, as rows are often stored class by class."""
+    if len(rows) <= count:
+        return rows
+    return rows[np.linspace(0, len(rows) - 1, count).round().astype(int)]
+
+
+def grey_scale(*values: np.ndarray) -> tuple[float, float]:
+    """Return the numbers drawn as black and as white: the lowest and the highest finite one.
+
+    They are 0 and 1, or −1 and 1, where the values lie between these, so that grey levels and spins
+    look the same however few rows are shown.
+    """
+    finite = np.concatenate([array[np.isfinite(array)] for array in values])
+    if not finite.size:
+        return 0.0, 1.0
+    low = float(finite.min())
+    high = float(finite.max())
+    if low >= -1.0 and high <= 1.0:
+        low = 0.0 if low >= 0.0 else -1.0
+        high = 1.0
+    return low, high
