@@ -11,7 +11,7 @@ from rich.console import Console
 from harmonium.cli import main
 from harmonium.runs.config import RunConfig
 from harmonium.runs.display import Display
-from harmonium.runs.train import train
+from harmonium.runs.train import FinalScore, train
 
 
 class Ending(NamedTuple):
@@ -65,13 +65,13 @@ def no_report(monkeypatch) -> None:
 def leave_out_report(patch: pytest.MonkeyPatch) -> None:
     """Neither draw samples for the report nor write it."""
     patch.setattr("harmonium.runs.train.rows_to_show", lambda *_: None)
-    patch.setattr("harmonium.runs.train.reported", lambda *_: {"report": None})
+    patch.setattr("harmonium.runs.train.reported", lambda *given: given[2])
 
 
 @pytest.fixture
 def no_score(monkeypatch) -> None:
     """Leave out the final score, for tests that say nothing about it."""
-    monkeypatch.setattr("harmonium.runs.train.final_score", lambda *_: {})
+    monkeypatch.setattr("harmonium.runs.train.final_score", lambda *_, **__: FinalScore())
 
 
 @pytest.fixture(scope="session")

@@ -16,12 +16,12 @@ from harmonium.runs.config import RunConfig
 from harmonium.runs.contacts import contacts
 from harmonium.runs.folder import RunFolder, check_target
 from harmonium.runs.info import info
-from harmonium.runs.writing import check_target as check_file
 from harmonium.runs.prepare import prepare, shared_by_devices, usual_batch
 from harmonium.runs.rows import own_rows
 from harmonium.runs.schema import fits, record_from
 from harmonium.runs.summaries import Summary
 from harmonium.runs.train import train
+from harmonium.runs.writing import check_target as check_file
 from harmonium.tables.records import entries_of
 from runs.test_faults import Lines
 
@@ -178,7 +178,7 @@ def test_a_score_of_rows_that_the_source_does_not_have_is_refused(trained):
 
 def test_an_alignment_of_few_sites_has_fewer_pairs_than_are_shown(trained):
     found = contacts(str(trained / "f"), None, None, 8.0, 4, False, Lines())
-    assert found["pairs"] == len(found["best"])
+    assert found.pairs == len(found.best)
 
 
 # --- what is written before it is drawn, and names ---------------------------------------
@@ -196,11 +196,11 @@ def test_a_report_that_fails_loses_no_score(monkeypatch, place):
     monkeypatch.setattr(f"harmonium.runs.train.{place}", fail)
     lines = Lines()
     summary = train(RunConfig(source="b.npy", **SMALL), "run", False, lines)
-    assert summary["status"] == "done"
-    assert summary["log_likelihood"] is not None
+    assert summary.status == "done"
+    assert summary.log_likelihood is not None
     assert before == [place == "write_report"]
     assert lines.said[-1].startswith("  no report: an internal error: ValueError: cannot be drawn")
-    assert RunFolder("run").summary().log_likelihood.value == summary["log_likelihood"]["value"]
+    assert RunFolder("run").summary().log_likelihood.value == summary.log_likelihood.value
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names are text elsewhere")
@@ -212,8 +212,8 @@ def test_names_that_are_no_utf_8_are_kept_as_they_are():
     except OSError:
         pytest.skip("this file system takes UTF-8 alone")
     summary = train(RunConfig(source=source, **SMALL), out, False, Lines())
-    assert summary["status"] == "done"
-    assert Path(summary["report"]).is_file()
+    assert summary.status == "done"
+    assert Path(summary.report).is_file()
     folder = RunFolder(out)
     assert (folder.config().source, folder.summary().run) == (source, out)
     assert own_rows(folder).parts

@@ -27,7 +27,7 @@ def small(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(checkpointing, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
     monkeypatch.setattr("harmonium.runs.train.rows_to_show", lambda *_: None)
-    monkeypatch.setattr("harmonium.runs.train.reported", lambda *_: {"report": None})
+    monkeypatch.setattr("harmonium.runs.train.reported", lambda *given: given[2])
 
 
 def interrupt_after(updates):
@@ -69,12 +69,12 @@ def test_each_model_is_that_of_a_run_with_its_seed(given):
         other = hm.load(f"run/ensemble/model-{i}.safetensors")
         for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-4)
-        values.append(alone["log_likelihood"]["value"])
-    mean = summary["ensemble"]["mean"]
-    assert mean["value"] == pytest.approx(np.mean(values), abs=1e-4)
-    assert mean["stderr_models"] == pytest.approx(np.std(values, ddof=1) / 3**0.5, abs=1e-4)
-    assert summary["log_likelihood"]["value"] == pytest.approx(values[0], abs=1e-4)
-    names = [str(Path(file)) for file in summary["ensemble"]["models"]]
+        values.append(alone.log_likelihood.value)
+    mean = summary.ensemble.mean
+    assert mean.value == pytest.approx(np.mean(values), abs=1e-4)
+    assert mean.stderr_models == pytest.approx(np.std(values, ddof=1) / 3**0.5, abs=1e-4)
+    assert summary.log_likelihood.value == pytest.approx(values[0], abs=1e-4)
+    names = [str(Path(file)) for file in summary.ensemble.models]
     assert names == [str(Path(f"run/ensemble/model-{i}.safetensors")) for i in range(3)]
     assert Path("run/model.safetensors").read_bytes() == Path(names[0]).read_bytes()
     last = [RunFolder(f"alone-{i}").metrics()[-1]["free_energy"] for i in range(3)]
@@ -86,26 +86,26 @@ def test_an_interrupted_run_goes_on_to_the_same_models(given):
     config = replace(CONFIG, source=rows_file(), **given)
     train(config, "whole", False, QUIET)
     summary = train(config, "run", False, QUIET, callbacks=interrupt_after(20))
-    assert summary["status"] == "interrupted"
+    assert summary.status == "interrupted"
     assert not Path("run/ensemble").exists()
     resume("run", None, QUIET, callbacks=interrupt_after(100))
-    assert resume("run", None, QUIET)["status"] == "done"
+    assert resume("run", None, QUIET).status == "done"
     assert content_of("run") == content_of("whole")
     again = resume("run", None, QUIET)
-    assert again["message"].startswith("nothing to do: the run was complete")
+    assert again.message.startswith("nothing to do: the run was complete")
     assert content_of("run") == content_of("whole")
     longer = resume("run", 14, QUIET)
-    assert (longer["status"], longer["updates"] / 14) == ("done", again["updates"] / 12)
+    assert (longer.status, longer.updates / 14) == ("done", again.updates / 12)
     assert content_of("run")[0] != content_of("whole")[0]
 
 
 def test_a_run_of_which_a_model_diverges_has_diverged():
     summary = train(replace(CONFIG, lr=1e30), "run", False, QUIET)
-    assert (summary["status"], summary["updates"]) == ("diverged", 0)
-    assert summary["message"].startswith("diverged: after 0 updates")
-    assert "ensemble" not in summary
+    assert (summary.status, summary.updates) == ("diverged", 0)
+    assert summary.message.startswith("diverged: after 0 updates")
+    assert summary.ensemble is None
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(hm.load("run")))
-    assert resume("run", None, QUIET)["status"] == "diverged"
+    assert resume("run", None, QUIET).status == "diverged"
 
 
 def test_a_run_of_one_model_that_replaces_an_ensemble_leaves_nothing_of_it():

@@ -24,7 +24,7 @@ from harmonium.io.formats.native import load_tree, save_tree
 from harmonium.runs import checkpointing
 from harmonium.runs.config import RunConfig
 from harmonium.runs.folder import RunFolder
-from harmonium.runs.train import resume, train
+from harmonium.runs.train import FinalScore, resume, train
 
 CONFIG = RunConfig(source="bars", hidden=4, epochs=60, chains=20, batch=8)
 
@@ -61,7 +61,7 @@ def quick(tmp_path, monkeypatch):
 
 def save_often_and_judge_nothing(patch):
     patch.setattr(checkpointing, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
-    patch.setattr("harmonium.runs.train.final_score", lambda *_: {})
+    patch.setattr("harmonium.runs.train.final_score", lambda *_, **__: FinalScore())
     leave_out_report(patch)
 
 
@@ -134,7 +134,7 @@ def test_a_full_disk_is_told_and_what_found_no_room_is_written_later(whole, size
     with stack:
         summary = train(CONFIG, "run", False, lines)
     assert len(seen) > 6
-    assert summary["status"] == "done"
+    assert summary.status == "done"
     troubles = [line for line in lines.said if "cannot write" in line]
     assert len(troubles) == 1
     assert re.fullmatch("cannot write to run: .* (large|device); will try again", troubles[0])
@@ -168,7 +168,7 @@ def test_a_disk_that_stays_full_ends_in_an_error_that_says_how_to_go_on(whole, m
     with pytest.raises(InputError, match="no space left on device; make room there, then go on"):
         train(CONFIG, "run", False, Lines(fill))
     state["full"] = False
-    assert resume("run", None, Lines())["status"] == "done"
+    assert resume("run", None, Lines()).status == "done"
     assert (model_of("run"), records_of("run")) == whole
 
 
@@ -212,7 +212,7 @@ def test_a_run_outlives_a_disk_that_is_full_for_a_while(whole, small_disk):
             during.append(RunFolder("disk/run").checkpoints.last.stat().st_mtime_ns)
 
     lines = Lines(fill)
-    assert train(CONFIG, "disk/run", False, lines)["status"] == "done"
+    assert train(CONFIG, "disk/run", False, lines).status == "done"
     assert len(seen) > 6
     assert during[0] == during[1]  # nothing was written, and what was there is still there
     troubles = [line for line in lines.said if "cannot write" in line]
@@ -235,7 +235,7 @@ def test_a_run_on_a_disk_that_stays_full_goes_on_when_there_is_room(whole, small
         resume("disk/run", None, Lines())
     assert updates_in("disk/run") == begun
     (small_disk / "ballast").unlink()
-    assert resume("disk/run", None, Lines())["status"] == "done"
+    assert resume("disk/run", None, Lines()).status == "done"
     assert (model_of("disk/run"), records_of("disk/run")) == whole
 
 
@@ -248,10 +248,10 @@ def test_a_folder_that_vanishes_is_made_again(whole, how):
         if len(seen) == 4:
             shutil.rmtree("run") if how == "removed" else Path("run").rename("elsewhere")
 
-    assert train(CONFIG, "run", False, Lines(vanish))["status"] == "done"
+    assert train(CONFIG, "run", False, Lines(vanish)).status == "done"
     assert (model_of("run"), records_of("run")) == whole
     assert RunFolder("run").config().hidden == 4
-    assert resume("run", 61, Lines())["status"] == "done"
+    assert resume("run", 61, Lines()).status == "done"
 
 
 # --- checkpoints ------------------------------------------------------------------------
@@ -272,7 +272,7 @@ def test_a_run_goes_on_from_the_last_checkpoint_that_is_whole(whole, harm):
     train(CONFIG, "run", False, Lines(interrupt_after(60)))
     harm(RunFolder("run").checkpoints.last)
     lines = Lines()
-    assert resume("run", None, lines)["status"] == "done"
+    assert resume("run", None, lines).status == "done"
     assert any("damaged: going on from the one before" in line for line in lines.said)
     assert (model_of("run"), records_of("run")) == whole
 
@@ -294,7 +294,7 @@ def test_another_version_of_jax_is_told(monkeypatch):
         patch.setattr(jax, "__version__", "0.0.7")
         train(CONFIG, "run", False, Lines(interrupt_after(60)))
     lines = Lines()
-    assert resume("run", None, lines)["status"] == "done"
+    assert resume("run", None, lines).status == "done"
     assert any("made so far with JAX 0.0.7, from here with " in line for line in lines.said)
 
 
@@ -402,4 +402,4 @@ def test_a_batch_system_can_tell_the_signal(number, status, monkeypatch):
 
     assert run_command(stopped) == status
     assert signal.signal(number, before) is signal.SIG_DFL
-    assert resume("run", None, Lines())["status"] == "done"
+    assert resume("run", None, Lines()).status == "done"

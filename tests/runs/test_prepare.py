@@ -179,9 +179,7 @@ def test_what_holds_off_overfitting_is_chosen_once_and_kept(options, chosen):
 def test_a_whole_distribution_has_no_penalty_and_no_best_model():
     config = prepare(RunConfig(source="bars", hidden=2)).config
     assert (config.penalty, config.keep) == (0.0, "last")
-    with pytest.raises(
-        InputError, match="--keep best: expected rows that are held out; got none"
-    ):
+    with pytest.raises(InputError, match="--keep best: expected rows that are held out; got none"):
         prepare(RunConfig(source="bars", keep="best"))
 
 

@@ -34,7 +34,7 @@ def test_a_block_returns_its_result_and_is_reported_in_a_pipe():
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
-        (hm.InputError("rows: expected 3;\nfound 2."), "rows: expected 3; got 2"),
+        (hm.InputError("rows: expected 3;\ngot 2."), "rows: expected 3; got 2"),
         (MemoryError(), "memory ran out"),
         (RuntimeError("RESOURCE_EXHAUSTED: 9 GiB"), "memory ran out"),
         (KeyError("x"), "an internal error: KeyError: 'x'"),

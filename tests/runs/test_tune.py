@@ -11,7 +11,7 @@ from rich.console import Console
 import harmonium as hm
 from harmonium.runs.display import Display
 from harmonium.runs.folder import RunFolder
-from harmonium.runs.study import NAME, Study, quietly
+from harmonium.runs.study import NAME, Study, TrialResult, TrialScore, quietly
 from harmonium.runs.train import EndedEarly
 from harmonium.runs.tune import OWN_COMMAND, Pruner, tune
 from harmonium.runs.tune_spec import read_spec
@@ -27,7 +27,13 @@ def small(tmp_path, monkeypatch):
     """Work in an empty folder, and leave out reports, which take longest in a small run."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("harmonium.runs.train.rows_to_show", lambda *_: None)
-    monkeypatch.setattr("harmonium.runs.train.reported", lambda *_: {"report": None})
+    monkeypatch.setattr("harmonium.runs.train.reported", lambda *given: given[2])
+
+
+def outcome(status, value=None):
+    """Return the result of a trial."""
+    score = None if value is None else TrialScore(value=value)
+    return TrialResult(status=status, message="", log_likelihood=score)
 
 
 def spec(search: str, head: str = "", source: str = "bars", options: str = SMALL) -> str:
@@ -50,9 +56,9 @@ def test_a_trial_whose_process_has_ended_is_repeated_in_its_folder(monkeypatch):
     left.study._storage.record_heartbeat(trial._trial_id)
     time.sleep(2.1)
     summary = tune(path, None, 1, QUIET)
-    trials = {row["trial"]: row for row in summary["trials"]}
-    assert {number: row["status"] for number, row in trials.items()} == {0: "done", 1: "done"}
-    assert trials[0]["options"]["lr"] == lr
+    trials = {row.trial: row for row in summary.trials}
+    assert {number: row.status for number, row in trials.items()} == {0: "done", 1: "done"}
+    assert trials[0].options["lr"] == lr
     assert len(list(Path("tuned").glob("trial-*"))) == 2
 
 
@@ -65,7 +71,7 @@ def test_what_is_drawn_depends_on_the_number_of_a_trial_only(sampler):
     def objective(trial, number, rates):
         rates.append(study.spec.search["lr"].suggest(trial, "lr"))
         assert number == len(rates) - 1
-        return rates[-1], {"status": "done"}
+        return outcome("done", rates[-1])
 
     for folder, known in rates.items():
         study = Study(read_spec(path, folder))
@@ -81,7 +87,7 @@ def test_a_trial_beyond_the_last_one_is_left_out():
     """Two processes may begin one at the same time, if one is left."""
     study = Study(read_spec(spec("lr = [0.1, 0.2]", "trials = 1")))
     for _ in range(2):
-        study.run_one(lambda trial, number: (1.0, {"status": "done"}))
+        study.run_one(lambda trial, number: outcome("done", 1.0))
     assert list(study.trials()) == [0]
     assert [trial.state.name for trial in study.study.trials] == ["COMPLETE", "PRUNED"]
 
@@ -99,9 +105,9 @@ def test_a_journal_of_an_earlier_version_is_continued():
     )
     optuna.load_study(study_name="sweep", storage=journal).ask()  # by a process that was killed
     Path("tuned/study.db").unlink()
-    rows = sorted(tune(path, None, 1, QUIET)["trials"], key=lambda row: row["trial"])
-    assert rows[0] == first["trials"][0]
-    assert [row["status"] for row in rows] == ["done", "done"]
+    rows = sorted(tune(path, None, 1, QUIET).trials, key=lambda row: row.trial)
+    assert rows[0] == first.trials[0]
+    assert [row.status for row in rows] == ["done", "done"]
 
 
 def test_a_study_of_another_search_is_refused():
@@ -129,23 +135,23 @@ def in_parts():
 def test_trials_are_judged_by_held_out_rows_and_never_by_test_rows():
     parts = in_parts()
     found = tune(spec("lr = [0.1, 0.2]", source="parts.npz"), None, 1, QUIET)
-    for one in found["trials"]:
-        score = one["log_likelihood"]
-        rbm = hm.load(one["run"])
-        assert RunFolder(one["run"]).summary().log_likelihood.rows == "test"
-        assert score["rows"] == "validation"
+    for one in found.trials:
+        score = one.log_likelihood
+        rbm = hm.load(one.run)
+        assert RunFolder(one.run).summary().log_likelihood.rows == "test"
+        assert score.rows == "validation"
         log_p = -hm.free_energies(rbm, parts["valid"]) - hm.log_z(rbm).value
-        assert score["value"] == pytest.approx(log_p.mean(), abs=1e-4)
+        assert score.value == pytest.approx(log_p.mean(), abs=1e-4)
         error = log_p.std(ddof=1) / np.sqrt(60)
-        assert score["stderr_rows"] == pytest.approx(error, rel=1e-3)
-    values = [one["log_likelihood"]["value"] for one in found["trials"]]
+        assert score.stderr_rows == pytest.approx(error, rel=1e-3)
+    values = [one.log_likelihood.value for one in found.trials]
     assert values == sorted(values, reverse=True)
 
 
 def test_trials_of_all_seeds_have_the_same_held_out_rows():
     np.save("rows.npy", np.random.default_rng(0).integers(0, 2, (100, 5)))
     found = tune(spec("seed = [0, 1]", source="rows.npy"), None, 1, QUIET)
-    prints = {RunFolder(one["run"]).checkpoints.fingerprint_of_rows for one in found["trials"]}
+    prints = {RunFolder(one.run).checkpoints.fingerprint_of_rows for one in found.trials}
     assert len(prints) == 1
 
 
@@ -162,12 +168,12 @@ def test_a_trial_on_other_rows_fails_and_is_repeated():
     tune(spec("k = [1, 2]", "trials = 1", source="rows.npy"), None, 1, QUIET)
     np.save("rows.npy", 1 - rows)
     found = tune(spec("k = [1, 2]", source="rows.npy"), None, 1, QUIET)
-    assert [one["status"] for one in found["trials"]] == ["done", "unfinished"]
-    assert "expected the rows of all trials; got other rows" in found["trials"][1]["message"]
+    assert [one.status for one in found.trials] == ["done", "unfinished"]
+    assert "expected the rows of all trials; got other rows" in found.trials[1].message
     np.save("rows.npy", rows)
     Path("tuned/trial-0001").rename("elsewhere")
     found = tune(spec("k = [1, 2]", source="rows.npy"), None, 1, QUIET)
-    assert [one["status"] for one in found["trials"]] == ["done", "done"]
+    assert [one.status for one in found.trials] == ["done", "done"]
 
 
 # --- trials that do not end as they should ----------------------------------------------
@@ -179,8 +185,8 @@ def test_a_trial_that_cannot_be_trained_fails_and_is_repeated():
     Path(path).write_text(Path(path).read_text().replace("bars", "rows.npy"))
     for _ in range(2):
         found = tune(path, None, 1, QUIET)
-        assert sorted(one["status"] for one in found["trials"]) == ["done", "unfinished"]
-        assert "--method pcd" in found["trials"][-1]["message"]
+        assert sorted(one.status for one in found.trials) == ["done", "unfinished"]
+        assert "--method pcd" in found.trials[-1].message
     assert len(list(Path("tuned").glob("trial-*"))) == 1
 
 
@@ -188,8 +194,8 @@ def test_a_trial_that_diverges_is_told_as_such():
     np.save("reals.npy", np.random.default_rng(0).normal(size=(80, 5)))
     options = f'{SMALL}\nvisible = "gaussian"'
     found = tune(spec("lr = [0.01, 1e30]", source="reals.npy", options=options), None, 1, QUIET)
-    assert [one["status"] for one in found["trials"]] == ["done", "diverged"]
-    assert found["trials"][1]["log_likelihood"] == {}
+    assert [one.status for one in found.trials] == ["done", "diverged"]
+    assert found.trials[1].log_likelihood is None
 
 
 # --- pruning ----------------------------------------------------------------------------
@@ -208,7 +214,7 @@ def test_a_trial_below_the_median_of_the_others_at_the_same_epoch_is_stopped():
         pruner = Pruner(trial)
         for updates, value in ((10, -4.0), (20, -4.0), (30, -2.0), (100, -2.0)):
             pruner(report(updates, value - number))
-        return -2.0, {"status": "done"}
+        return outcome("done", -2.0)
 
     def own(trial, number):
         pruner = Pruner(trial)
@@ -218,7 +224,7 @@ def test_a_trial_below_the_median_of_the_others_at_the_same_epoch_is_stopped():
             pruner(report(30, -7.5))
         stopped.append(caught.value.status)
         pruner(report(100, -9.5))  # the run has ended
-        return None, {"status": "pruned"}
+        return outcome("pruned")
 
     stopped = []
     for _ in range(5):
@@ -234,17 +240,17 @@ def test_a_pruned_trial_is_a_run_that_says_so_and_that_can_go_on(monkeypatch):
     options = "hidden = 4\nchains = 8\nbatch = 8\nepochs = 100\nmethod = 'exact'"
     path = spec("lr = [0.2, 0.3, 0.4, 0.001]", "prune = true", options=options)
     found = tune(path, None, 1, QUIET)
-    by_rate = {one["options"]["lr"]: one for one in found["trials"]}
-    pruned = [one for one in found["trials"] if one["status"] == "pruned"]
-    assert by_rate[0.4]["status"] == "done"
+    by_rate = {one.options["lr"]: one for one in found.trials}
+    pruned = [one for one in found.trials if one.status == "pruned"]
+    assert by_rate[0.4].status == "done"
     assert pruned
     for one in pruned:
-        summary = RunFolder(one["run"]).summary()
+        summary = RunFolder(one.run).summary()
         assert (summary.status, summary.log_likelihood) == ("pruned", None)
-        assert summary.message == one["message"]
-        assert summary.updates == one["updates"] < 400
-    whole = resume(pruned[0]["run"], None, QUIET)
-    assert (whole["status"], whole["updates"]) == ("done", 400)
+        assert summary.message == one.message
+        assert summary.updates == one.updates < 400
+    whole = resume(pruned[0].run, None, QUIET)
+    assert (whole.status, whole.updates) == ("done", 400)
 
 
 # --- trials of several models -----------------------------------------------------------
@@ -254,18 +260,18 @@ def test_a_trial_of_several_seeds_is_judged_by_their_mean_on_held_out_rows():
     parts = in_parts()
     options = f"{SMALL}\nensemble = 3"
     found = tune(spec("lr = [0.1, 0.2]", source="parts.npz", options=options), None, 1, QUIET)
-    for one in found["trials"]:
+    for one in found.trials:
         values = []
         for i in range(3):
             rbm = hm.load(f"{one['run']}/ensemble/model-{i}.safetensors")
             log_p = -hm.free_energies(rbm, parts["valid"]) - hm.log_z(rbm).value
             values.append(log_p.mean())
-        score = one["log_likelihood"]
-        assert score["rows"] == "validation"
-        assert score["value"] == pytest.approx(np.mean(values), abs=1e-4)
+        score = one.log_likelihood
+        assert score.rows == "validation"
+        assert score.value == pytest.approx(np.mean(values), abs=1e-4)
         error = np.std(values, ddof=1) / np.sqrt(3)
-        assert score["stderr_models"] == pytest.approx(error, rel=1e-3)
-    values = [one["log_likelihood"]["value"] for one in found["trials"]]
+        assert score.stderr_models == pytest.approx(error, rel=1e-3)
+    values = [one.log_likelihood.value for one in found.trials]
     assert values == sorted(values, reverse=True)
 
 
@@ -276,12 +282,12 @@ def test_a_trial_of_several_seeds_is_pruned_and_goes_on(monkeypatch):
     options = "hidden = 4\nchains = 8\nbatch = 8\nepochs = 100\nmethod = 'exact'\nensemble = 2"
     path = spec("lr = [0.2, 0.3, 0.4, 0.001]", "prune = true", options=options)
     found = tune(path, None, 1, QUIET)
-    pruned = [one for one in found["trials"] if one["status"] == "pruned"]
+    pruned = [one for one in found.trials if one.status == "pruned"]
     assert pruned
-    assert pruned[0]["updates"] < 400
-    whole = resume(pruned[0]["run"], None, QUIET)
-    assert (whole["status"], whole["updates"]) == ("done", 400)
-    assert len(whole["ensemble"]["models"]) == 2
+    assert pruned[0].updates < 400
+    whole = resume(pruned[0].run, None, QUIET)
+    assert (whole.status, whole.updates) == ("done", 400)
+    assert len(whole.ensemble.models) == 2
 
 
 def test_a_process_of_a_search_takes_no_module_of_the_working_folder(tmp_path):

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium.cli.surroundings import watching
+from harmonium.cli.surroundings import Surroundings
 from harmonium.report import Rows, page_of, report_content
 from harmonium.runs import watch as module
 from harmonium.runs.watch import Watch
@@ -230,7 +230,7 @@ def opened(browser, monkeypatch, tmp_path, seconds=5.0):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("webbrowser.get", lambda: browser)
     show = Said()
-    with watching(True, None, show) as watch:
+    with Surroundings(is_watched=True).watching(show) as watch:
         end = time.monotonic() + seconds
         while browser.status is None and time.monotonic() < end:
             time.sleep(0.01)
@@ -269,7 +269,7 @@ def test_no_browser_is_no_error(monkeypatch, tmp_path):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("webbrowser.get", none)
-    with watching(True, None, Said()) as watch:
+    with Surroundings(is_watched=True).watching(Said()) as watch:
         assert asked(watch, urlsplit(watch.url).path)[0] == 200
 
 

@@ -168,12 +168,6 @@ def nats(value: float | None, digits: int = 3) -> str:
     return nats(value, digits)
 
 
-def log_z_line(log_z: dict[str, Any]) -> str:
-    """Return log Z with its interval and its method, as text."""
-    value, low, high = (nats(log_z[name], 4) for name in ("value", "low", "high"))
-    return f"log Z {value} in [{low}, {high}] ({log_z['method']})"
-
-
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Hide other packages' warnings, unless Python's options or HARMONIUM_DEBUG ask for them."""

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .base import (
     DONE,
     INTERRUPTED,
     NOT_REACHED,
     complain,
-    log_z_line,
     nats,
     print_json,
     typed,
 )
 
+if TYPE_CHECKING:  # which takes JAX along
+    from ..runs.summaries import LogZSummary, MeanSummary, ScoreSummary, Summary
+
 _STATUSES = {"interrupted": INTERRUPTED, "diverged": NOT_REACHED}
 
 
-def tell(summary: dict[str, Any], as_json: bool, show: Any, options: Sequence[str] = ()) -> int:
+def tell(summary: Summary, as_json: bool, show: Any, options: Sequence[str] = ()) -> int:
     """Print the summary of a run, as JSON or as text, and return the exit status.
 
     Args:
@@ -31,54 +33,67 @@ def tell(summary: dict[str, Any], as_json: bool, show: Any, options: Sequence[st
     """
     from .._base.processes import is_first
 
-    status = summary["status"]
-    run = summary["run"]
+    status = _STATUSES.get(summary.status, DONE)
     if not is_first():
-        return _STATUSES.get(status, DONE)
+        return status
     if as_json:
         print_json(summary)
-    if status == "interrupted":
-        complain(
-            f"{summary['message']}; saved in {run}. Go on with: {typed('resume', run, *options)}"
-        )
-    elif status == "diverged":
-        complain(f"{summary['message']} The model is in {summary['model']}.")
+    if summary.status == "interrupted":
+        go_on = typed("resume", summary.run, *options)
+        complain(f"{summary.message}; saved in {summary.run}. Go on with: {go_on}")
+    elif summary.status == "diverged":
+        complain(f"{summary.message} The model is in {summary.model}.")
     elif not as_json:
-        show.say(score_line(summary["log_likelihood"]))
-        show.say(baseline_line(summary["log_likelihood"]))
-        if "ensemble" in summary:
-            show.say(mean_line(summary["ensemble"]["mean"]))
-        show.say(log_z_line(summary["log_z"]))
-        show.say(f"model     {summary['model']}")
-        if summary["report"] is not None:
-            show.say(f"report    {summary['report']}")
-        show.say(f"next      {typed('evaluate', run)}")
-    return _STATUSES.get(status, DONE)
+        for line in _lines_of(summary):
+            show.say(line)
+    return status
 
 
-def baseline_line(score: dict[str, Any]) -> str:
-    """Return how far a log-likelihood is above that of independent units, as text."""
-    without = score["without_hidden_units"]
-    apart = score["value"] - without
-    side = "above" if apart >= 0 else "below"
-    return (
-        f"  {nats(abs(apart))} nats {side} that of the units by themselves,"
-        f" {nats(without)} (no hidden units)"
-    )
+def _lines_of(summary: Summary) -> list[str]:
+    """Return the score of a run, its files, and what to do next, as text."""
+    lines = []
+    if summary.log_likelihood is not None:
+        lines.append(_score_line(summary.log_likelihood))
+        lines.append(_baseline_line(summary.log_likelihood))
+    if summary.ensemble is not None:
+        lines.append(_mean_line(summary.ensemble.mean))
+    if summary.log_z is not None:
+        lines.append(_log_z_line(summary.log_z))
+    lines.append(f"model     {summary.model}")
+    if summary.report is not None:
+        lines.append(f"report    {summary.report}")
+    lines.append(f"next      {typed('evaluate', summary.run)}")
+    return lines
 
 
-def mean_line(mean: dict[str, Any]) -> str:
-    """Return the mean log-likelihood of the models of an ensemble, as text."""
-    error = f"± {nats(mean['stderr_models'])} (standard error over seeds)"
-    return f"  mean of {mean['models']} models {nats(mean['value'])} {error}; above is the first"
-
-
-def score_line(score: dict[str, Any]) -> str:
+def _score_line(score: ScoreSummary) -> str:
     """Return a log-likelihood with its interval, its spread and its method, as text."""
-    warning = "" if score["converged"] else "; NOT converged: do not quote it"
-    spread = score["stderr_rows"]
-    over_rows = f", ± {nats(spread)} over rows" if spread is not None and isfinite(spread) else ""
+    method = score.method if score.converged else f"{score.method}; NOT converged: do not quote it"
+    interval = f"in [{nats(score.low)}, {nats(score.high)}]"
+    if score.stderr_rows is not None and isfinite(score.stderr_rows):
+        interval += f", ± {nats(score.stderr_rows)} over rows"
+    return f"{score.rows} log-likelihood {nats(score.value)} nats per row, {interval} ({method})"
+
+
+def _baseline_line(score: ScoreSummary) -> str:
+    """Return how far a log-likelihood is above that of independent units, as text."""
+    baseline = score.without_hidden_units
+    if baseline is None:
+        return "  the independent-units baseline is not known"
+    direction = "above" if score.value >= baseline else "below"
     return (
-        f"{score['rows']} log-likelihood {nats(score['value'])} nats per row,"
-        f" in [{nats(score['low'])}, {nats(score['high'])}]{over_rows} ({score['method']}{warning})"
+        f"  {nats(abs(score.value - baseline))} nats {direction} the independent-units baseline,"
+        f" {nats(baseline)} (no hidden units)"
     )
+
+
+def _mean_line(mean: MeanSummary) -> str:
+    """Return the mean log-likelihood of the models of an ensemble, as text."""
+    error = f"± {nats(mean.stderr_models)} (standard error over seeds)"
+    return f"  mean of {mean.models} models {nats(mean.value)} {error}; above is the first"
+
+
+def _log_z_line(log_z: LogZSummary) -> str:
+    """Return log Z with its interval and its method, as text."""
+    value, low, high = (nats(number, 4) for number in (log_z.value, log_z.low, log_z.high))
+    return f"log Z {value} in [{low}, {high}] ({log_z.method})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..runs.options import Option, Whole
 from .base import (
@@ -18,6 +18,9 @@ from .base import (
     typed,
 )
 from .options import Json
+
+if TYPE_CHECKING:  # which takes JAX along
+    from ..runs.tune import Search, Trial
 
 SHOWN = 20
 
@@ -58,18 +61,20 @@ def tune(
     """
     from ..runs.tune import tune
 
-    again = ["tune", spec, *(() if out is None else ("--out", out))]
+    again = ["tune", spec]
+    if out is not None:
+        again += ["--out", out]
     try:
-        summary = tune(spec, out, processes, display(as_json))
+        search = tune(spec, out, processes, display(as_json))
     except KeyboardInterrupt:
         complain(f"interrupted; trials under way are saved. Go on with: {typed(*again)}")
         return INTERRUPTED
     if as_json:
-        print_json(summary)
+        print_json(search)
     else:
-        for line in lines_of(summary):
+        for line in _lines_of(search):
             print(line)
-    return ending(summary)
+    return _exit_status(search)
 
 
 @functools.wraps(tune)
@@ -79,60 +84,64 @@ def sweep(*arguments: Any, **options: Any) -> int:
     return tune(*arguments, **options)
 
 
-def ending(summary: dict[str, Any]) -> int:
+def _exit_status(search: Search) -> int:
     """Return the exit status, and say which trials could not be run."""
-    unfinished = [trial for trial in summary["trials"] if trial["status"] == "unfinished"]
+    unfinished = [trial for trial in search.trials if trial.status == "unfinished"]
     if unfinished:
         first = unfinished[0]
-        count = f"{len(unfinished)} of {summary['wanted']} trials"
-        complain(f"{count} could not be run. {first['run']}: {first['message']}.")
+        count = f"{len(unfinished)} of {search.wanted} trials"
+        complain(f"{count} could not be run. {first.run}: {first.message}.")
         return USERS_MISTAKE
-    return DONE if summary["best"] is not None else NOT_REACHED
+    return DONE if search.best is not None else NOT_REACHED
 
 
-def lines_of(summary: dict[str, Any]) -> list[str]:
+def _lines_of(search: Search) -> list[str]:
     """Return the table of a search, the best first, and what to do next."""
-    names = summary["searched"]
-    trials = summary["trials"]
-    are_ensembles = any("stderr_models" in trial["log_likelihood"] for trial in trials)
+    shown = search.trials[:SHOWN]
+    scores = [trial.log_likelihood for trial in search.trials if trial.log_likelihood is not None]
+    are_ensembles = any(score.stderr_models is not None for score in scores)
     spread = "± over seeds" if are_ensembles else "± over rows"
-    heads = ["run", "nats per row", spread, *names, "status"]
-    cells = [
-        [
-            trial["run"],
-            _value(trial["log_likelihood"]),
-            _spread(trial["log_likelihood"]),
-            *(_option(trial["options"].get(name, "")) for name in names),
-            trial["status"],
-        ]
-        for trial in trials[:SHOWN]
-    ]
-    widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
-    lines = [
-        "  ".join(f"{cell:<{width}}" if k == 0 else f"{cell:>{width}}" for k, (cell, width) in row)
-        for row in (enumerate(zip(texts, widths, strict=True)) for texts in (heads, *cells))
-    ]
-    if len(trials) > SHOWN:
-        lines.append(f"and {len(trials) - SHOWN} more: --json has all")
-    if any(trial["log_likelihood"].get("converged") is False for trial in trials[:SHOWN]):
+    table = [["run", "nats per row", spread, *search.searched, "status"]]
+    table += [_cells_of(trial, search.searched) for trial in shown]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = []
+    for first, *others in table:
+        aligned = [f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True)]
+        lines.append("  ".join([f"{first:<{widths[0]}}", *aligned]))
+    if len(search.trials) > SHOWN:
+        lines.append(f"and {len(search.trials) - SHOWN} more: --json has all")
+    if any(_is_unsure(trial) for trial in shown):
         lines.append("(?) log Z has not converged: do not quote this value.")
-    if summary["best"] is not None:
-        best = [trial["run"] for trial in trials if trial["status"] == "done"]
+    best = [trial.run for trial in search.trials if trial.status == "done"]
+    if best:
         lines.append(f"best      {best[0]}")
+        report = typed("report", best[0], "--open")
         if len(best) > 1:
             lines.append(f"next      {typed('compare', *best[:3])}")
-        lines.append(f"{'next' if len(best) == 1 else '':<10}{typed('report', best[0], '--open')}")
+            lines.append(f"          {report}")
+        else:
+            lines.append(f"next      {report}")
     return lines
 
 
-def _value(score: dict[str, Any]) -> str:
-    mark = " (?)" if score.get("converged") is False else ""
-    return nats(score["value"]) + mark if "value" in score else ""
+def _cells_of(trial: Trial, searched: list[str]) -> list[str]:
+    """Return a line of the table."""
+    value = ""
+    spread = ""
+    score = trial.log_likelihood
+    if score is not None:
+        value = nats(score.value)
+        if score.stderr is not None:
+            spread = nats(score.stderr)
+    if _is_unsure(trial):
+        value += " (?)"
+    options = [trial.options.get(name, "") for name in searched]
+    return [trial.run, value, spread, *map(_option, options), trial.status]
 
 
-def _spread(score: dict[str, Any]) -> str:
-    spread = score.get("stderr_models", score.get("stderr_rows"))
-    return "" if spread is None else nats(spread)
+def _is_unsure(trial: Trial) -> bool:
+    """Return whether log Z of a trial has not converged."""
+    return trial.log_likelihood is not None and trial.log_likelihood.converged is False
 
 
 def _option(value: Any) -> str:

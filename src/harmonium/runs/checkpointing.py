@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from ..training import Fit, Report, TrainState
 from .folder import MODEL, RunFolder
 from .prepare import Prepared
 from .rows import remember
+from .summaries import Summary
 
 SECONDS_BETWEEN_CHECKPOINTS = 30.0
 LOG_LIKELIHOODS = ("log_likelihood", "log_likelihood_low", "log_likelihood_high")
@@ -130,25 +130,24 @@ class Checkpointer:
     def _write(self) -> None:
         self.folder.save(self.rbm, self.state, self.fingerprint, self.models)
 
-    def summary(self, status: str, message: str) -> dict[str, Any]:
-        """Return the record of the run without its score; `seconds` counts this call only."""
-        return {
-            "run": str(self.folder.path),
-            "status": status,
-            "message": message,
-            "model": str(self.folder.path / MODEL),
-            "updates": int(self.state.updates),
-            "samples_per_second": self.speed.samples_per_second() or self._earlier_speed(),
-            "seconds": round(clock() - self.began, 2),
-            "notes": list(self.prepared.rows.notes),
-            "log_z": None,
-            "log_likelihood": None,
-        }
+    def summary(self, status: str, message: str) -> Summary:
+        """Return the summary of the run without its score; `seconds` counts this call only."""
+        return Summary(
+            run=str(self.folder.path),
+            status=status,
+            message=message,
+            model=str(self.folder.path / MODEL),
+            updates=int(self.state.updates),
+            samples_per_second=self.speed.samples_per_second() or self._earlier_speed(),
+            seconds=round(clock() - self.began, 2),
+            notes=list(self.prepared.rows.notes),
+        )
 
     def _earlier_speed(self) -> float | None:
         """Return the median speed of earlier calls, for a call that had nothing left to train."""
         speeds = [record.get("samples_per_second") for record in self.folder.metrics()]
-        return float(np.median(known)) if (known := [s for s in speeds if s]) else None
+        known = [speed for speed in speeds if speed]
+        return float(np.median(known)) if known else None
 
 
 class Speed:

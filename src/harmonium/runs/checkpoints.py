@@ -152,8 +152,7 @@ class Checkpoints:
         floats = [x for x in jax.tree.leaves(state) if jnp.issubdtype(x.dtype, jnp.floating)]
         if not all(jnp.isfinite(x).all() for x in floats) or int(state.updates) < 0:
             raise ModelFileError(
-                f"{path}: expected the state of a run; got values that are not finite;"
-                " train anew."
+                f"{path}: expected the state of a run; got values that are not finite; train anew."
             )
         return state
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import fmean, stdev
 from typing import Any
 
 import jax.numpy as jnp
 
-from ..rbm import RBM
 from ..training import Fit, Report, TrainState
 from ..training.ensemble import run_ensemble
 from ..training.loop import Callback
@@ -16,6 +15,7 @@ from ..training.recorder import Judge, Recorder
 from ..training.start import continued
 from .folder import RunFolder
 from .prepare import Prepared
+from .summaries import EnsembleSummary, MeanSummary, ScoreSummary
 
 
 def learn_together(
@@ -39,20 +39,20 @@ def learn_together(
     plan = prepared.plan
     keep = str(prepared.config.keep)
     states = [
-        continued(each, one.rbm, plan, key=one.key)
-        for each, one in zip(prepared.separate(state), prepared.models, strict=True)
+        continued(own, model.rbm, plan, key=model.key)
+        for own, model in zip(prepared.separate(state), prepared.models, strict=True)
     ]
     recorders = [
         Recorder(
-            one.plan,
-            Judge(one.rbm, one.plan.rows, prepared.validation, one.plan.prior),
+            model.plan,
+            Judge(model.rbm, model.plan.rows, prepared.validation, model.plan.prior),
             keep=keep,
             track=True,
-            key=one.key,
+            key=model.key,
         )
-        for one in prepared.models
+        for model in prepared.models
     ]
-    keys = jnp.stack([one.key for one in prepared.models])
+    keys = jnp.stack([model.key for model in prepared.models])
     return run_ensemble(plan, states, keys=keys, callbacks=[called], recorders=recorders)
 
 
@@ -66,39 +66,19 @@ def as_one(prepared: Prepared, fits: Sequence[Fit]) -> Fit:
     return fits[0]._replace(state=state, message=ended.message, diverged=ended.diverged)
 
 
-def scored_together(
-    folder: RunFolder,
-    models: Sequence[RBM],
-    summary: dict[str, Any],
-    score: Callable[[RBM], dict[str, Any]],
-) -> dict[str, Any]:
-    """Return what the summary of a run says of all its models; nothing of a run of one.
-
-    Args:
-        folder: the run.
-        models: its models, if they are several.
-        summary: the summary with the score of the first.
-        score: returns what the summary says of the score of another.
-    """
-    if not models or summary["log_likelihood"] is None:
-        return {}
-    scores = [summary["log_likelihood"]]
-    for rbm in models[1:]:
-        found = score(rbm)
-        if "log_likelihood" not in found:  # it has diverged
-            return found
-        scores.append(found["log_likelihood"])
-    files = [str(folder.model(number)) for number in range(len(models))]
-    return {"ensemble": {"models": files, "log_likelihoods": scores, "mean": mean_of(scores)}}
+def summary_of_ensemble(folder: RunFolder, scores: list[ScoreSummary]) -> EnsembleSummary:
+    """Return what the summary of a run says of its models from their log-likelihoods."""
+    files = [str(folder.model(number)) for number in range(len(scores))]
+    return EnsembleSummary(models=files, log_likelihoods=scores, mean=mean_of(scores))
 
 
-def mean_of(scores: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def mean_of(scores: Sequence[ScoreSummary]) -> MeanSummary:
     """Return the mean of the log-likelihoods of models, and its standard error over models."""
-    values = [score["value"] for score in scores]
-    return {
-        "value": fmean(values),
-        "stderr_models": stdev(values) / len(values) ** 0.5,
-        "models": len(values),
-        "converged": all(score["converged"] for score in scores),
-        "rows": scores[0]["rows"],
-    }
+    values = [score.value for score in scores]
+    return MeanSummary(
+        value=fmean(values),
+        stderr_models=stdev(values) / len(values) ** 0.5,
+        models=len(values),
+        converged=all(score.converged for score in scores),
+        rows=scores[0].rows,
+    )

@@ -288,7 +288,7 @@ class RunFolder:
         return self.file(f"{ENSEMBLE}/model-{number}.safetensors")
 
     @by_first
-    def write_summary(self, summary: dict[str, Any]) -> None:
+    def write_summary(self, summary: Summary) -> None:
         """Write the summary that the command reports."""
         write_whole(self.file(SUMMARY), (to_json(summary, indent=2) + "\n").encode())
 

@@ -27,13 +27,10 @@ from .jsonable import jsonable
 from .leftovers import is_run
 from .options import EVALUATION_SEED
 from .rows import Rows, own_rows
+from .summaries import ScoreSummary, Summary
 
 MOST_ROWS = 2_000
-UNFINISHED = {
-    "status": "training",
-    "log_likelihood": None,
-    "message": "the run has not ended",
-}
+UNFINISHED = Summary(status="training", message="the run has not ended")
 MOST_ROWS_OF_TREE = 10_000
 
 
@@ -74,12 +71,9 @@ def report_with(folder: RunFolder, rows: Rows, out: str | None = None) -> Path:
     rbm = load(folder.path / MODEL)
     shown = rows_to_show(rows, rbm, jax.random.fold_in(key_of(config.seed), 2))
     summary = folder.summary()
-    record: dict[str, Any] = {}
-    if summary is not None:
-        record = summary.to_json()
-        if summary.log_likelihood is not None:
-            summary.log_likelihood.part_of(rows.parts, folder.path)
-    return write_report(folder, content_of_run(folder, config, rows, rbm, shown, record), out)
+    if summary is not None and summary.log_likelihood is not None:
+        summary.log_likelihood.part_of(rows.parts, folder.path)
+    return write_report(folder, content_of_run(folder, config, rows, rbm, shown, summary), out)
 
 
 def rows_to_show(rows: Rows, rbm: RBM, key: Any) -> Shown:
@@ -105,7 +99,7 @@ def content_of_run(
     rows: Rows,
     rbm: RBM,
     shown: Shown,
-    summary: dict[str, Any],
+    summary: Summary | None,
 ) -> dict[str, Any]:
     """Return the content of a run's report, in JSON's types.
 
@@ -115,11 +109,14 @@ def content_of_run(
         rows: the rows of its source.
         rbm: its model.
         shown: rows of data and samples.
-        summary: what the command reports; empty for a run that has not ended.
+        summary: what the command reports; None for a run that has not ended.
     """
     from .. import __version__
 
     evaluation = folder.evaluation()
+    notes = rows.notes
+    if summary is not None and summary.notes:
+        notes = summary.notes
     return report_content(
         rbm,
         shown,
@@ -127,12 +124,12 @@ def content_of_run(
         image_shape=rows.image_shape,
         columns=rows.columns,
         sites=rows.sites,
-        summary=UNFINISHED | jsonable(summary),
+        summary=jsonable(UNFINISHED if summary is None else summary),
         history=jsonable(folder.metrics()),
         evaluation=None if evaluation is None else asdict(evaluation),
-        baselines=_baselines(rows, summary.get("log_likelihood")),
+        baselines=_baselines(rows, None if summary is None else summary.log_likelihood),
         command=config.command,
-        about=[rows.about, *(summary.get("notes") or rows.notes), *filter(None, [shown.doubt])],
+        about=[rows.about, *notes, *filter(None, [shown.doubt])],
         config={k: v for k, v in jsonable(asdict(config)).items() if k != "folder"},
         versions=f"harmonium {__version__}, JAX {jax.__version__}, on {jax.default_backend()}.",
     )
@@ -150,16 +147,16 @@ def _written(folder: RunFolder, content: dict[str, Any], out: str | None) -> str
     return str(path)
 
 
-def _baselines(rows: Rows, score: dict[str, Any] | None) -> list[dict[str, Any]]:
+def _baselines(rows: Rows, score: ScoreSummary | None) -> list[dict[str, Any]]:
     """Return simpler models' log-likelihoods of the rows that the model is scored on."""
-    if not score or score.get("without_hidden_units") is None:
+    if score is None or score.without_hidden_units is None:
         return []
     independent = baseline(
-        "independent units", "a model of independent units", score["without_hidden_units"]
+        "independent units", "a model of independent units", score.without_hidden_units
     )
     key = key_of(EVALUATION_SEED)
     train = rows.parts["train"].some(MOST_ROWS_OF_TREE)
-    scored = rows.parts[score["rows"]]
+    scored = rows.parts[score.rows]
     try:
         tree = tree_log_likelihood(train.rows(key=key), scored.rows(key=key), train.weights)
     except InputError:  # numbers, or missing values

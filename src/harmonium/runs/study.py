@@ -6,12 +6,14 @@ process has ended, and its retry callback then queues the trial again, for whoev
 
 from __future__ import annotations
 
+import math
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +24,8 @@ from ..io.formats.base import write_new
 from .folder import RunFolder
 from .jsonable import jsonable
 from .leftovers import STUDY, STUDY_BEFORE_0_1
+from .schema import record_from
+from .summaries import MeanSummary, ScoreSummary
 from .tune_spec import SearchSpec
 
 OPTUNA = ("optuna", "tune", "tune")  # the package, what needs it, the extra
@@ -36,6 +40,63 @@ ROWS = "rows"
 RESULT = "result"
 PROBLEM = "problem"
 SURPLUS = "surplus"
+DONE = "done"  # the status of a run that has ended as it should
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialScore:
+    """The log-likelihood of held-out rows, nats per row, with what is known of its error.
+
+    Attributes:
+        value: the log-likelihood, of an ensemble the mean over its models.
+        low: the lower end of the 95 % interval from the error of log Z.
+        high: its upper end.
+        stderr_rows: the standard error over rows, of a single model.
+        stderr_models: the standard error over the models of an ensemble.
+        converged: whether log Z is trusted.
+        rows: the name of the rows.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    stderr_rows: float | None = None
+    stderr_models: float | None = None
+    converged: bool | None = None
+    rows: str | None = None
+
+    @classmethod
+    def of(cls, score: ScoreSummary | MeanSummary) -> TrialScore:
+        """Return it from the score of a run, or from the mean over its models."""
+        names = [field.name for field in fields(cls) if hasattr(score, field.name)]
+        return cls(**{name: getattr(score, name) for name in names})
+
+    @property
+    def stderr(self) -> float | None:
+        """The standard error over models if there are several, else over rows."""
+        return self.stderr_rows if self.stderr_models is None else self.stderr_models
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialResult:
+    """How a trial has ended."""
+
+    status: str
+    message: str
+    updates: int | None = None
+    seconds: float | None = None
+    log_likelihood: TrialScore | None = None
+
+    @property
+    def value(self) -> float:
+        """The log-likelihood by which trials are ranked, lowest where there is none."""
+        return -math.inf if self.log_likelihood is None else self.log_likelihood.value
+
+
+class Problem(NamedTuple):
+    """Why a trial could not be run: it fails, and is queued when the search is started again."""
+
+    message: str
 
 
 class Study:
@@ -146,13 +207,18 @@ class Study:
         with quietly(self.optuna):
             self.optuna.storages.fail_stale_trials(self.study)
 
-    def run_one(self, objective: Callable[[Any, int], tuple[float | None, dict[str, Any]]]) -> None:
+    def result(self, trial: Any) -> TrialResult:
+        """Return how a trial of Optuna has ended."""
+        return record_from(TrialResult, trial.user_attrs[RESULT], str(self.spec.folder / STUDY))
+
+    def run_one(self, objective: Callable[[Any, int], TrialResult | Problem]) -> None:
         """Run one trial: one that is queued, else a new one.
 
+        The log-likelihood of one that is done is what the sampler maximises; others tell it where
+        not to look.
+
         Args:
-            objective: takes a trial of Optuna and the number of its folder; returns the value to
-                maximise, None for a trial that is no result for the sampler but a hint of where not
-                to look, and what the table says of it.
+            objective: takes a trial of Optuna and the number of its folder.
 
         Raises:
             KeyboardInterrupt: the user's; the trial is queued again.
@@ -171,14 +237,14 @@ class Study:
                 trial.set_user_attr(SURPLUS, True)
                 raise pruned
             self.study.sampler = self._sampler(number)
-            value, result = objective(trial, number)
-            if PROBLEM in result:
-                trial.set_user_attr(PROBLEM, result[PROBLEM])
+            result = objective(trial, number)
+            if isinstance(result, Problem):
+                trial.set_user_attr(PROBLEM, result.message)
                 return np.nan  # by which it fails
             trial.set_user_attr(RESULT, jsonable(result))
-            if value is None:
+            if result.status != DONE or result.log_likelihood is None:
                 raise pruned
-            return value
+            return result.value
 
         try:
             with quietly(self.optuna):

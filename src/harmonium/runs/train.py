@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 
@@ -25,7 +26,7 @@ from .checkpointing import Checkpointer
 from .checkpoints import CHECKPOINTS
 from .config import RunConfig
 from .display import Display
-from .ensemble import as_one, learn_together, scored_together
+from .ensemble import as_one, learn_together, summary_of_ensemble
 from .failures import failure_of
 from .final_score import finite_score, without_hidden_units
 from .folder import RunFolder, check_target
@@ -34,7 +35,7 @@ from .origin import check_hashes, config_of
 from .prepare import Prepared, prepare
 from .report import Shown, content_of_run, rows_of_data, rows_to_show, write_report
 from .rows import hashes, remember
-from .summaries import LogZSummary, ScoreSummary
+from .summaries import LogZSummary, ScoreSummary, Summary
 
 if TYPE_CHECKING:  # a server takes time to import, and few runs are watched
     from .watch import Watch
@@ -66,7 +67,7 @@ def train(
     display: Display,
     watch: Watch | None = None,
     callbacks: Sequence[Callback] = (),
-) -> dict[str, Any]:
+) -> Summary:
     """Train as the options say; return the summary that the command reports.
 
     Args:
@@ -98,7 +99,7 @@ def resume(
     watch: Watch | None = None,
     callbacks: Sequence[Callback] = (),
     source: str | None = None,
-) -> dict[str, Any]:
+) -> Summary:
     """Resume an interrupted run, or train a finished one for more epochs.
 
     Args:
@@ -136,9 +137,12 @@ def resume(
         display.say(f"resuming {path} after {updates:,} updates")
         if folder.checkpoints.whole != folder.checkpoints.last:
             display.say("  the last checkpoint is damaged: going on from the one before it")
-        if (before := folder.checkpoints.jax_version) != jax.__version__:
-            line = f"made so far with JAX {before}, from here with {jax.__version__}"
-            display.say(f"  {line}: the last digits may differ")
+        before = folder.checkpoints.jax_version
+        if before != jax.__version__:
+            display.say(
+                f"  made so far with JAX {before}, from here with {jax.__version__}: the last"
+                " digits may differ"
+            )
         return carry_out(config, prepared, state, folder, display, watch, callbacks)
 
 
@@ -171,7 +175,7 @@ def carry_out(
     display: Display,
     watch: Watch | None = None,
     callbacks: Sequence[Callback] = (),
-) -> dict[str, Any]:
+) -> Summary:
     """Train, save, score and report; a run that ends early is saved but not scored."""
     checkpointer = Checkpointer(folder, prepared, state, display.say)
     stage = "interrupted"
@@ -186,7 +190,7 @@ def carry_out(
             display.say("cross-validating, since rows are few")
         if watch is not None:
             rows = rows_of_data(prepared.rows, prepared.key)
-            watch.begin(contents(checkpointer, Shown(rows, rows[:0]), {}))
+            watch.begin(contents(checkpointer, Shown(rows, rows[:0]), None))
         fits = learn(prepared, state, checkpointer, display, watch, callbacks)
         result = as_one(prepared, fits)
         checkpointer.keep(result, [fit.rbm for fit in fits] if prepared.others else ())
@@ -242,10 +246,10 @@ def finish(
     checkpointer: Checkpointer,
     display: Display,
     watch: Watch | None,
-) -> dict[str, Any]:
+) -> Summary:
     """Compute the score of a run that has ended, and write its report; return its summary."""
     summary = checkpointer.summary(DIVERGED if result.diverged else DONE, result.message)
-    summary["notes"] += result.notes
+    summary = replace(summary, notes=[*summary.notes, *result.notes])
     if not result.diverged:
         display.say(result.message)
     for note in result.notes:
@@ -259,43 +263,67 @@ def finish(
             drawing.result()
         if not result.diverged:
             seconds = seconds_to_score(clock() - checkpointer.began)
-            score = lambda rbm: final_score(prepared, rbm, display, seconds)  # noqa: E731
-            summary |= score(result.rbm)
-            models = checkpointer.models
-            summary |= scored_together(checkpointer.folder, models, summary, score)
+            score = partial(final_score, prepared, display=display, seconds=seconds)
+            summary = scored(summary, result.rbm, checkpointer, score)
         # What was computed is on the disk before it is drawn: drawing may fail, or take long.
-        checkpointer.folder.write_summary(summary | {"report": None})
+        checkpointer.folder.write_summary(summary)
         try:
-            report = reported(checkpointer, drawing.result(), summary, watch)
+            return reported(checkpointer, drawing.result(), summary, watch)
+        except OSError as error:  # a full disk loses no score
+            reason = f"no report: it cannot be written ({error.strerror or error})"
         except Exception as error:
             reason = f"no report: {failure_of(error)}"
-            report = {"report": None, "notes": [*summary["notes"], reason]}
-    if report["report"] is None and "notes" in report:
-        display.say(f"  {report['notes'][-1]}")
-    return summary | report
+    display.say(f"  {reason}")
+    return replace(summary, notes=[*summary.notes, reason])
 
 
-def contents(checkpointer: Checkpointer, shown: Shown, summary: dict[str, Any]) -> dict[str, Any]:
+def contents(checkpointer: Checkpointer, shown: Shown, summary: Summary | None) -> dict[str, Any]:
     """Return the content of the report on a run as it stands."""
     prepared = checkpointer.prepared
-    rbm = checkpointer.rbm
-    given = (checkpointer.folder, prepared.config, prepared.rows)
-    return content_of_run(*given, rbm, shown, summary)
+    return content_of_run(
+        checkpointer.folder, prepared.config, prepared.rows, checkpointer.rbm, shown, summary
+    )
 
 
 def reported(
-    checkpointer: Checkpointer, shown: Shown, summary: dict[str, Any], watch: Watch | None
-) -> dict[str, Any]:
-    """Write the report, and return what the summary says of it: a full disk loses no score."""
+    checkpointer: Checkpointer, shown: Shown, summary: Summary, watch: Watch | None
+) -> Summary:
+    """Write the report of a run, and return its summary with the path.
+
+    Raises:
+        OSError: it cannot be written.
+    """
     content = contents(checkpointer, shown, summary)
     if watch is not None:
         watch.end(content)
-    try:
-        path = write_report(checkpointer.folder, content)
-    except OSError as error:
-        reason = f"no report: it cannot be written ({error.strerror or error})"
-        return {"report": None, "notes": [*summary["notes"], reason]}
-    return {"report": str(path)}
+    return replace(summary, report=str(write_report(checkpointer.folder, content)))
+
+
+def scored(
+    summary: Summary,
+    rbm: RBM,
+    checkpointer: Checkpointer,
+    score: Callable[[RBM], FinalScore],
+) -> Summary:
+    """Return the summary of a run with its score, and that of the other models of an ensemble.
+
+    Args:
+        summary: without a score.
+        rbm: the model, the first one of an ensemble.
+        checkpointer: has the models.
+        score: computes the score of a model.
+    """
+    first = score(rbm)
+    summary = replace(summary, log_z=first.log_z, log_likelihood=first.log_likelihood)
+    scores = [first, *(score(model) for model in checkpointer.models[1:])]
+    for of_model in scores:
+        if of_model.problem:
+            return replace(summary, status=DIVERGED, message=of_model.problem)
+    likelihoods = [of_model.log_likelihood for of_model in scores if of_model.log_likelihood]
+    if len(likelihoods) > 1:
+        ensemble = summary_of_ensemble(checkpointer.folder, likelihoods)
+        summary = replace(summary, ensemble=ensemble)
+    return summary
 
 
 def seconds_to_score(learning: float) -> float:
@@ -307,24 +335,33 @@ def seconds_to_score(learning: float) -> float:
     return min(longest, max(shortest, 2.0 * learning))
 
 
-def final_score(prepared: Prepared, rbm: RBM, display: Display, seconds: float) -> dict[str, Any]:
+class FinalScore(NamedTuple):
+    """The score of a model: log Z and the log-likelihood of rows, or why there is none."""
+
+    log_z: LogZSummary | None = None
+    log_likelihood: ScoreSummary | None = None
+    problem: str = ""
+
+
+def final_score(prepared: Prepared, rbm: RBM, display: Display, seconds: float) -> FinalScore:
     """Return log Z and the log-likelihood of the rows to score, or that the run diverged."""
     name, rows = prepared.scored
     # The same key whatever the run's seed, so that all runs are scored on the same draws of grey
     # levels, and `harmonium evaluate` returns the same number.
     key = key_of(EVALUATION_SEED)
     progress = display.timer("log Z", seconds)
+    estimate = partial(log_likelihood, rbm, rows, key=key, progress=progress, seconds=seconds)
     try:
-        given = {"key": key, "progress": progress, "seconds": seconds}
-        score = finite_score(rbm, lambda: log_likelihood(rbm, rows, **given))
+        score = finite_score(rbm, estimate)
     except NotFiniteError as error:
-        return {"status": DIVERGED, "message": f"diverged: {error}"}
-    without = without_hidden_units(prepared.rows.visible, prepared.rows.parts["train"], rows)
+        return FinalScore(problem=f"diverged: {error}")
     summary = ScoreSummary.of(
         score,
         rows=name,
         n_rows=len(rows),
         n_units=rbm.visible.n_units,
-        without_hidden_units=without,
+        without_hidden_units=without_hidden_units(
+            prepared.rows.visible, prepared.rows.parts["train"], rows
+        ),
     )
-    return {"log_z": asdict(LogZSummary.of(score.log_z)), "log_likelihood": asdict(summary)}
+    return FinalScore(LogZSummary.of(score.log_z), summary)

@@ -9,6 +9,8 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
 from typing import IO, Any
 
 import jax
@@ -30,7 +32,8 @@ from .folder import METRICS, RunFolder
 from .leftovers import STUDY, STUDY_BEFORE_0_1
 from .options import EVALUATION_SEED, check_count
 from .rows import own_rows, rows_of_run
-from .study import OPTUNA, PROBLEM, RESULT, Study, has_ended
+from .study import OPTUNA, PROBLEM, Problem, Study, TrialResult, TrialScore, has_ended
+from .summaries import ScoreSummary, Summary
 from .train import DIVERGED, DONE, INTERRUPTED, EndedEarly, resume, train
 from .tune_spec import SearchSpec, read_spec
 from .writing import check_folder
@@ -49,7 +52,7 @@ OWN_COMMAND = (sys.executable, "-P", "-m", "harmonium")
 ENDS_OF_WORK = (0, 2, 3)  # exit statuses of a process that found nothing more to do
 
 
-def tune(path: str, out: str | None, processes: int, display: Display) -> dict[str, Any]:
+def tune(path: str, out: str | None, processes: int, display: Display) -> Search:
     """Run the trials of a search that have not ended yet; return all of them, the best first.
 
     Args:
@@ -111,7 +114,7 @@ def work(news: News) -> None:
     shapes: set[tuple[Any, ...]] = set()
     waits = False
 
-    def objective(trial: Any, number: int) -> tuple[float | None, dict[str, Any]]:
+    def objective(trial: Any, number: int) -> TrialResult | Problem:
         values = {name: option.suggest(trial, name) for name, option in study.spec.search.items()}
         shapes.add(tuple(values[name] for name in values if name not in SAME_SHAPE))
         try:
@@ -119,7 +122,7 @@ def work(news: News) -> None:
         except Exception as error:
             problem = failure_of(error)
             news.display.say(f"{study.spec.run(number).name}  could not be run: {problem}")
-            return None, {PROBLEM: problem}
+            return Problem(problem)
 
     while True:
         news.tell()
@@ -142,10 +145,8 @@ def work(news: News) -> None:
             shapes.clear()
 
 
-def carried_out(
-    study: Study, trial: Any, number: int, values: dict[str, Any]
-) -> tuple[float | None, dict[str, Any]]:
-    """Train a trial, or resume it where its process left it; return its objective and result.
+def carried_out(study: Study, trial: Any, number: int, values: dict[str, Any]) -> TrialResult:
+    """Train a trial, or resume it where its process left it; return its result.
 
     Raises:
         KeyboardInterrupt: the user's; the run is saved.
@@ -163,13 +164,16 @@ def carried_out(
             if path.is_dir():  # its process ended before there was anything to resume from
                 shutil.rmtree(path)
             summary = train(spec.config(values), str(path), False, silent, None, callbacks)
-    if summary["status"] == INTERRUPTED:
+    if summary.status == INTERRUPTED:
         raise KeyboardInterrupt
     study.check_rows(folder)
-    score = score_of(folder, summary)
-    result = {name: summary[name] for name in ("status", "message", "updates", "seconds")}
-    value = score.get("value") if summary["status"] == DONE else None
-    return value, result | {SCORE: score}
+    return TrialResult(
+        status=summary.status,
+        message=summary.message,
+        updates=summary.updates,
+        seconds=summary.seconds,
+        log_likelihood=score_of(folder, summary),
+    )
 
 
 class Pruner:
@@ -199,7 +203,7 @@ class Pruner:
         raise EndedEarly(PRUNED, f"{said} {nats(float(value))}, {median}")
 
 
-def _summary_at_end(folder: RunFolder) -> dict[str, Any] | None:
+def _summary_at_end(folder: RunFolder) -> Summary | None:
     """Return the summary of a trial that has ended; None if it has to go on.
 
     One whose summary is damaged goes on from its last checkpoint, which scores it again.
@@ -211,40 +215,49 @@ def _summary_at_end(folder: RunFolder) -> dict[str, Any] | None:
     if summary is None or summary.status not in ENDED:
         return None
     has_score = summary.log_likelihood is not None or summary.status != DONE
-    return summary.to_json() if has_score else None
+    return summary if has_score else None
 
 
-def score_of(folder: RunFolder, summary: dict[str, Any]) -> dict[str, Any]:
+def score_of(folder: RunFolder, summary: Summary) -> TrialScore | None:
     """Return the log-likelihood of rows that a run held out, never that of test rows.
 
     Of rows that are a whole distribution it is that of all of them. A run that was pruned has the
     best that it had measured. Of an ensemble it is the mean over its models.
     """
-    if summary["status"] == PRUNED:
+    if summary.status == PRUNED:
         values = [record[SCORE] for record in folder.metrics() if record.get(SCORE) is not None]
         if not values:
             raise InputError(
                 f"{folder.file(METRICS)}: expected log-likelihoods; got none; remove the folder,"
                 " and start again."
             )
-        return {"value": max(values)}
-    record = summary[SCORE] or {}
-    ensemble = summary.get("ensemble")
-    if ensemble is not None:
-        record = ensemble["mean"]
-    if record.get("rows") == "test":
-        rows = own_rows(folder)
-        name = "validation" if "validation" in rows.parts else "train"
-        settings = {"seconds": SECONDS_TO_SCORE, "key": key_of(EVALUATION_SEED)}
-        score = scored_by_run(folder, load(folder.path), rows.parts[name], **settings)
-        scores = [score._asdict() | {"rows": name}]
-        for file in [] if ensemble is None else ensemble["models"][1:]:  # of other log Z
-            rbm = load(file)
-            score = finite_score(rbm, lambda m=rbm: log_likelihood(m, rows.parts[name], **settings))
-            scores.append(score._asdict() | {"rows": name})
-        record = scores[0] if ensemble is None else mean_of(scores)
-    names = ("value", "low", "high", "stderr_rows", "stderr_models", "converged", "rows")
-    return {name: record[name] for name in names if name in record}
+        return TrialScore(value=max(values))
+    score = summary.log_likelihood
+    if score is None:
+        return None
+    ensemble = summary.ensemble
+    if score.rows != "test":
+        return TrialScore.of(score if ensemble is None else ensemble.mean)
+    rows = own_rows(folder)
+    name = "validation" if "validation" in rows.parts else "train"
+    held_out = rows.parts[name]
+    settings = {"seconds": SECONDS_TO_SCORE, "key": key_of(EVALUATION_SEED)}
+    likelihoods = [scored_by_run(folder, load(folder.path), held_out, **settings)]
+    for file in [] if ensemble is None else ensemble.models[1:]:  # of other log Z
+        rbm = load(file)
+        estimate = partial(log_likelihood, rbm, held_out, **settings)
+        likelihoods.append(finite_score(rbm, estimate))
+    scores = [
+        ScoreSummary.of(
+            likelihood,
+            rows=name,
+            n_rows=len(held_out),
+            n_units=held_out.columns,
+            without_hidden_units=None,
+        )
+        for likelihood in likelihoods
+    ]
+    return TrialScore.of(scores[0] if ensemble is None else mean_of(scores))
 
 
 class News:
@@ -268,10 +281,10 @@ class News:
         for number, trial in self.ended().items():
             if number not in self.known:
                 self.known.add(number)
-                result = trial.user_attrs[RESULT]
-                outcome = result["message"]
-                if result["status"] == DONE:
-                    outcome = f"log-likelihood {with_error(result[SCORE])}"
+                result = self.study.result(trial)
+                outcome = result.message
+                if result.status == DONE and result.log_likelihood is not None:
+                    outcome = f"log-likelihood {with_error(result.log_likelihood)}"
                 values = " ".join(f"{name}={short(value)}" for name, value in trial.params.items())
                 run = self.study.spec.run(number).name
                 count = f"{len(self.known)} of {self.study.spec.trials}"
@@ -283,34 +296,57 @@ def short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def with_error(score: dict[str, Any]) -> str:
+def with_error(score: TrialScore) -> str:
     """Return a log-likelihood with its standard error over models or rows, if that is known."""
-    spread = score.get("stderr_models", score.get("stderr_rows"))
-    return nats(score["value"], 3) + ("" if spread is None else f" ± {nats(spread, 3)}")
+    spread = "" if score.stderr is None else f" ± {nats(score.stderr, 3)}"
+    return nats(score.value, 3) + spread
 
 
-def summary_of(study: Study) -> dict[str, Any]:
-    """Return all trials: those with a result first, the best of them at the head."""
+@dataclass(frozen=True, kw_only=True)
+class Trial(TrialResult):
+    """A trial: its number, its folder, the values of the options that are searched, its result."""
+
+    trial: int
+    run: str
+    options: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """All trials of a search: those with a result first, the best of them at the head."""
+
+    spec: str
+    folder: str
+    sampler: str
+    searched: list[str]
+    wanted: int
+    best: str | None
+    trials: list[Trial]
+
+
+def summary_of(study: Study) -> Search:
+    """Return all trials of a study."""
     spec = study.spec
-    rows = []
+    trials = []
     for number, trial in study.trials().items():
         problem = trial.user_attrs.get(PROBLEM, "it has not ended")
-        result = {"status": UNFINISHED, "message": problem, SCORE: {}}
+        result = TrialResult(status=UNFINISHED, message=problem)
         if has_ended(trial):
-            result = trial.user_attrs[RESULT]
-        about = {"trial": number, "run": str(spec.run(number)), "options": trial.params}
-        rows.append(about | result)
+            result = study.result(trial)
+        run = str(spec.run(number))
+        trials.append(Trial(trial=number, run=run, options=trial.params, **vars(result)))
     order = {DONE: 0, PRUNED: 1}
-    rows.sort(key=lambda row: (order.get(row["status"], 2), -(row[SCORE].get("value") or 0.0)))
-    return {
-        "spec": spec.path,
-        "folder": str(spec.folder),
-        "sampler": spec.sampler,
-        "searched": list(spec.search),
-        "wanted": spec.trials,
-        "best": rows[0]["run"] if rows and rows[0]["status"] == DONE else None,
-        "trials": rows,
-    }
+    trials.sort(key=lambda trial: (order.get(trial.status, 2), -trial.value))
+    has_best = bool(trials) and trials[0].status == DONE
+    return Search(
+        spec=spec.path,
+        folder=str(spec.folder),
+        sampler=spec.sampler,
+        searched=list(spec.search),
+        wanted=spec.trials,
+        best=trials[0].run if has_best else None,
+        trials=trials,
+    )
 
 
 def work_together(news: News, path: str, processes: int) -> None:
