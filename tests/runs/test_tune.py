@@ -263,7 +263,7 @@ def test_a_trial_of_several_seeds_is_judged_by_their_mean_on_held_out_rows():
     for one in found.trials:
         values = []
         for i in range(3):
-            rbm = hm.load(f"{one['run']}/ensemble/model-{i}.safetensors")
+            rbm = hm.load(f"{one.run}/ensemble/model-{i}.safetensors")
             log_p = -hm.free_energies(rbm, parts["valid"]) - hm.log_z(rbm).value
             values.append(log_p.mean())
         score = one.log_likelihood

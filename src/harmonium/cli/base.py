@@ -73,10 +73,12 @@ def _outcome(error: BaseException) -> tuple[int, str]:
         case KeyboardInterrupt():
             return INTERRUPTED, f"{str(error) or 'interrupted'}."
         case OSError():
-            expected = "a file that can be read and written"
-            found = f"{error.strerror or error}".lower()
             name = error.filename or "a file"
-            return USERS_MISTAKE, f"{name}: expected {expected}; got {found}."
+            reason = f"{error.strerror or error}".lower()
+            return (
+                USERS_MISTAKE,
+                f"{name}: expected a file that can be read and written; got {reason}.",
+            )
     return _outcome_of_other(error)
 
 
@@ -95,8 +97,8 @@ def typed(*words: Any) -> str:
     if program.parts[-2:] == ("harmonium", "__main__.py"):
         called = [sys.executable, "-m", "harmonium"]
     elif program.stem == "harmonium" and program.exists():
-        found = shutil.which(program.name)
-        if found is None or not program.samefile(found):
+        on_path = shutil.which(program.name)
+        if on_path is None or not program.samefile(on_path):
             called = [str(program)]
     return shlex.join([*called, *map(str, words)])
 
@@ -205,7 +207,8 @@ def forget_old_programs(folder: Path) -> None:
     # JAX's own limit (jax_compilation_cache_max_size) needs another package, filelock, and then
     # locks and stamps the cache for every program that is read.
     with suppress(OSError):  # no folder yet, or another command removes the same files
-        kept = [file for file in folder.iterdir() if file.suffix != ".json"]  # not measurements
-        if len(kept) > MOST_PROGRAMS:
-            for file in sorted(kept, key=lambda file: file.stat().st_mtime)[: len(kept) // 2]:
+        programs = [file for file in folder.iterdir() if file.suffix != ".json"]  # measurements
+        if len(programs) > MOST_PROGRAMS:
+            programs.sort(key=lambda file: file.stat().st_mtime)
+            for file in programs[: len(programs) // 2]:
                 file.unlink()

@@ -27,11 +27,12 @@ def sentence_of(error: Exception) -> str | None:
         return f"{described(error, command)}; {see}."
     message = str(error.format_message()).rstrip(".")  # pyright: ignore[reportAttributeAccessIssue]
     for pattern, words in _REWORDED:
-        if found := re.search(pattern, message):
+        match = re.search(pattern, message)
+        if match is not None:
             known = getattr(getattr(context, "command", None), "commands", {})
             commands = [name for name, command in known.items() if not command.hidden]
             listed = " or ".join(filter(None, (", ".join(commands[:-1]), *commands[-1:])))
-            return f"{command}: {words.format(*found.groups(), commands=listed)}; {see}."
+            return f"{command}: {words.format(*match.groups(), commands=listed)}; {see}."
     return f"{command}: {message[:1].lower()}{message[1:]}; {see}."
 
 
@@ -48,9 +49,9 @@ def _missing(error: Any, command: str) -> str:
 
 
 def _bad_option(error: Any, command: str) -> str:
-    lacks = "requires" in str(error.message)
-    expected, found = ("a value after it", "none") if lacks else ("no value", "one")
-    return f"{error.option_name}: expected {expected}; got {found}"
+    if "requires" in str(error.message):
+        return f"{error.option_name}: expected a value after it; got none"
+    return f"{error.option_name}: expected no value; got one"
 
 
 _REWORDED = (

@@ -119,8 +119,8 @@ def check_output(error: OSError | None = None) -> None:
         if error is not None:
             raise error
         return
-    found = (cause.strerror or str(cause)).lower()
+    reason = (cause.strerror or str(cause)).lower()
     raise InputError(
-        f"standard output: expected a place that can be written to; got {found}; make room, or send"
-        " it elsewhere."
+        f"standard output: expected a place that can be written to; got {reason}; make room, or"
+        " send it elsewhere."
     ) from None

@@ -161,12 +161,12 @@ class Speed:
 
     def count(self, report: Report) -> None:
         """Add a chunk of updates."""
-        made = report.updates - self.updates
+        updates = report.updates - self.updates
         self.updates = report.updates
         if self.first is None:
             self.first = report.samples_per_second
             return
-        seconds = made / report.updates_per_second
+        seconds = updates / report.updates_per_second
         self.rows += seconds * report.samples_per_second
         self.seconds += seconds
 

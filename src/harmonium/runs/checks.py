@@ -43,8 +43,8 @@ def refuse_many_states(rbm: RBM, log2_limit: int, advice: str) -> None:
     Raises:
         InputError: says how many there are.
     """
-    side = enumerable(rbm)
-    if side is None or (side.visible.n_states or 0) > 2**log2_limit:
+    enumerated = enumerable(rbm)
+    if enumerated is None or (enumerated.visible.n_states or 0) > 2**log2_limit:
         raise InputError(
             f"--method exact: expected a layer with at most 2^{log2_limit} joint states; got"
             f" {states_to_sum(rbm)} in {rbm}; {advice}."
@@ -53,8 +53,8 @@ def refuse_many_states(rbm: RBM, log2_limit: int, advice: str) -> None:
 
 def states_to_sum(rbm: RBM) -> str:
     """Return how many terms the exact sum has: "32 states", "2^500 states", "no discrete layer"."""
-    side = enumerable(rbm)
-    count = None if side is None else side.visible.n_states
+    enumerated = enumerable(rbm)
+    count = None if enumerated is None else enumerated.visible.n_states
     if count is None:
         return "no discrete layer"
     return f"{count:,} states" if count < 2**20 else f"2^{(count - 1).bit_length()} states"

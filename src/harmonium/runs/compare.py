@@ -124,8 +124,8 @@ def compare(runs: list[str], out: str | None, source: str | None = None) -> list
         InputError: fewer than two, no finished runs, or runs scored on different rows.
     """
     if len(set(runs)) < 2:
-        found = count_of(len(set(runs)), "run")
-        raise InputError(f"RUN: expected two or more runs; got {found}; name their folders.")
+        count = count_of(len(set(runs)), "run")
+        raise InputError(f"RUN: expected two or more runs; got {count}; name their folders.")
     finished = [run for run in runs if not is_run(run) or _has_score(run)]
     if len(finished) > 1:  # `runs/*` may hold some that go on
         runs = finished
@@ -188,9 +188,9 @@ def _scored(run: str, source: str | None, known: dict[tuple[Any, ...], Rows]) ->
     folder = RunFolder(run)
     summary = folder.summary() if is_run(run) else None
     if summary is None or summary.log_likelihood is None or summary.log_z is None:
-        found = "a run without a score" if is_run(run) else "no run"
+        content = "a run without a score" if is_run(run) else "no run"
         raise InputError(
-            f"{run}: expected the folder of a run that has ended; got {found}; let it end, with"
+            f"{run}: expected the folder of a run that has ended; got {content}; let it end, with"
             " harmonium resume."
         )
     rows = _rows_of(folder, source, known)

@@ -205,11 +205,11 @@ class RunFolder:
         check_units(meaning.layer, path, self.path / MODEL)
         return meaning
 
-    def _needed(self, meaning: T | None, expected: str, found: str, source: str) -> T:
+    def _needed(self, meaning: T | None, expected: str, content: str, source: str) -> T:
         """Return what the run's rows mean, or raise InputError if that is not known."""
         if meaning is None:
             raise InputError(
-                f"{self.path}: expected {expected}; got {found}; train one with: harmonium train"
+                f"{self.path}: expected {expected}; got {content}; train one with: harmonium train"
                 f" {source}."
             )
         return meaning

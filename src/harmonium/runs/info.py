@@ -66,27 +66,30 @@ def describe_model(rbm: RBM) -> dict[str, Any]:
 
 
 def _describe_run(folder: RunFolder) -> dict[str, Any]:
-    found: dict[str, Any] = {"kind": "run", "run": str(folder.path)}
-    options = {k: v for k, v in asdict(folder.config()).items() if v is not None}
-    found["options"] = [f"{name} = {value}" for name, value in options.items()]
+    description: dict[str, Any] = {"kind": "run", "run": str(folder.path)}
+    options = asdict(folder.config())
+    description["options"] = [
+        f"{name} = {value}" for name, value in options.items() if value is not None
+    ]
     try:
         summary = folder.summary() or Summary(message=UNFINISHED)
     except HarmoniumError as error:
         summary = Summary(message=str(error))
-    found["state"] = summary.message
-    if (score := summary.log_likelihood) is not None:
+    description["state"] = summary.message
+    score = summary.log_likelihood
+    if score is not None:
         interval = f"{nats(score.value, 3)} in [{nats(score.low, 3)}, {nats(score.high, 3)}]"
         unsure = "" if score.converged else ", NOT converged"
-        found["score"] = f"{interval} nats per row, {score.rows} rows{unsure}"
+        description["score"] = f"{interval} nats per row, {score.rows} rows{unsure}"
     try:
         rbm = load(folder.path)
-        found |= describe_model(rbm)
+        description |= describe_model(rbm)
         columns = folder.columns()
         if columns is not None and rbm.hidden.size == rbm.hidden.n_units:
-            found["hidden_units"] = _in_words(rbm, columns)
+            description["hidden_units"] = _in_words(rbm, columns)
     except HarmoniumError as error:
-        found["model"] = str(error)
-    return found
+        description["model"] = str(error)
+    return description
 
 
 def _in_words(rbm: RBM, columns: Columns) -> list[str]:

@@ -15,12 +15,12 @@ def memory_error(error: BaseException) -> InputError | None:
     """Return an error that says how much was asked for and what to lower; None for other errors."""
     if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):
         return None
-    found = "that it ran out"
+    reason = "that it ran out"
     match = _AMOUNT.search(str(error))
     if match is not None:
-        found += f" when {_readable(*match.groups())} more were asked for"
+        reason += f" when {_readable(*match.groups())} more were asked for"
     return InputError(
-        f"memory: expected sizes that fit; got {found}; lower --hidden, --batch, --chains or"
+        f"memory: expected sizes that fit; got {reason}; lower --hidden, --batch, --chains or"
         " --count, or use fewer rows or columns."
     )
 

@@ -48,9 +48,10 @@ def report(run: str, out: str | None, display: Display, source: str | None = Non
     """
     folder = RunFolder(run)
     if not is_run(run) or not (folder.path / MODEL).is_file():
-        found = "no model in it" if folder.path.is_dir() else "no such folder"
+        content = "no model in it" if folder.path.is_dir() else "no such folder"
         raise InputError(
-            f"{run}: expected the folder of a run; got {found}; name one that harmonium train made."
+            f"{run}: expected the folder of a run; got {content}; name one that harmonium train"
+            " made."
         )
     display.say(f"drawing samples for the report of {run}")
     return report_with(folder, own_rows(folder, source), out)

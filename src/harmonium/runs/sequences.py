@@ -69,35 +69,35 @@ def own_sequences(run: str, sites: Sites) -> tuple[list[str], np.ndarray] | None
     return raw.names, sites.encode(raw, source)
 
 
-def reference(run: str, sites: Sites, told: str | None) -> tuple[RawAlignment, int, np.ndarray]:
+def reference(run: str, sites: Sites, sequence: str | None) -> tuple[RawAlignment, int, np.ndarray]:
     """Return a sequence to be changed: its alignment, its place there, and its codes.
 
     Args:
         run: a run folder.
         sites: the run's sites.
-        told: a file, whose first sequence it is; or a name in the run's own alignment; None for
+        sequence: a file, whose first sequence it is; or a name in the run's own alignment; None for
             that alignment's first sequence.
 
     Raises:
         InputError: no such file or sequence.
     """
-    is_file = told is not None and is_alignment(file_and_family(told)[0])
-    source = told if told is not None and is_file else RunFolder(run).config().origin
+    is_file = sequence is not None and is_alignment(file_and_family(sequence)[0])
+    source = sequence if sequence is not None and is_file else RunFolder(run).config().origin
     raw = read_sequences(source)
     row = 0
-    if told is not None and not is_file:
-        places = [k for k, name in enumerate(raw.names) if told in (name, name.split("/")[0])]
+    if sequence is not None and not is_file:
+        places = [k for k, name in enumerate(raw.names) if sequence in (name, name.split("/")[0])]
         if len(places) != 1:
-            found = f"{len(places)}" if places else "none"
-            near = difflib.get_close_matches(told, raw.names, n=3, cutoff=0.4)
-            near = near or [name for name in raw.names if told.lower() in name.lower()][:3]
+            count = len(places) or "none"
+            near = difflib.get_close_matches(sequence, raw.names, n=3, cutoff=0.4)
+            near = near or [name for name in raw.names if sequence.lower() in name.lower()][:3]
             meant = f"did you mean {' or '.join(near)}" if near else "name one of them"
             raise InputError(
-                f"{source}: expected one sequence named {told!r}; got {found}; {meant}? A file of"
-                " one sequence works too."
+                f"{source}: expected one sequence named {sequence!r}; got {count}; {meant}? A file"
+                " of one sequence works too."
             )
         row = places[0]
-    one = raw._replace(
+    alone = raw._replace(
         names=[raw.names[row]], letters=raw.letters[row : row + 1], lines=[raw.lines[row]]
     )
-    return raw, row, sites.encode(one, source)[0]
+    return raw, row, sites.encode(alone, source)[0]

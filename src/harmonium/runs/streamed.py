@@ -68,9 +68,9 @@ def opened(config: RunConfig) -> tuple[Table, Stream]:
     window = None if config.window == "auto" else config.window
     name = re.sub(r"[^\w.-]+", "-", stem_of(Path(source))).strip("-") or "rows"
     stream = Stream(source, window=window, name=source)
-    some = stream.some(ROWS_TO_LOOK_AT).rows()
+    sample = stream.some(ROWS_TO_LOOK_AT).rows()
     table = as_table(
-        some,
+        sample,
         name=name,
         coding=coding_of(config.visible),
         scale=config.scale,

@@ -147,23 +147,23 @@ def resume(
 
 
 def _no_checkpoints(folder: RunFolder) -> InputError:
-    found = f"no {CHECKPOINTS} in it" if folder.path.is_dir() else "no such folder"
+    content = f"no {CHECKPOINTS} in it" if folder.path.is_dir() else "no such folder"
     advice = "name a folder that harmonium train made"
     if folder.checkpoints.are_of_orbax:
-        found = "checkpoints in parts (Orbax), which versions before 0.1 wrote and read"
+        content = "checkpoints in parts (Orbax), which versions before 0.1 wrote and read"
         advice = "resume it with the version that made it, or train anew"
     elif are_several():
-        found = "none, as at least one of the processes sees it"
+        content = "none, as at least one of the processes sees it"
         advice += ", on a file system that all processes share"
-    return InputError(f"{folder.path}: expected the folder of a run; got {found}; {advice}.")
+    return InputError(f"{folder.path}: expected the folder of a run; got {content}; {advice}.")
 
 
 def _refuse_fewer_epochs(config: RunConfig, prepared: Prepared, updates: int) -> None:
-    made = updates / config.updates_an_epoch(len(prepared.plan.rows))
-    if config.epochs is not None and config.epochs < made:
+    epochs = updates / config.updates_an_epoch(len(prepared.plan.rows))
+    if config.epochs is not None and config.epochs < epochs:
         raise InputError(
-            f"--epochs: expected at least the {made:g} epochs made; got {config.epochs:,}; give a"
-            " larger number, or train anew."
+            f"--epochs: expected at least the {epochs:g} epochs made; got {config.epochs:,}; give a"
+            " larger number, or train a new model."
         )
 
 

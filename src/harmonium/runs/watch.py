@@ -267,9 +267,10 @@ class _Handler(BaseHTTPRequestHandler):
         elif name == "":
             self.answer(watch.page_now(), "text/html; charset=utf-8")
         elif name == "news":
-            found = watch.news(*(_number(parts.query, each) for each in ("records", "model")))
-            self.answer(json.dumps(found, allow_nan=False), "application/json")
-            if found["report"] is not None:
+            records = _number(parts.query, "records")
+            news = watch.news(records, _number(parts.query, "model"))
+            self.answer(json.dumps(news, allow_nan=False), "application/json")
+            if news["report"] is not None:
                 watch.goodbye.set()
         else:
             self.refuse(HTTPStatus.NOT_FOUND)

@@ -102,7 +102,7 @@ def write_table(frame: Frame, out: str, guard: bool = False) -> None:
 
 def write_filled(
     frame: Frame,
-    kept: Frame,
+    original: Frame,
     source: str,
     out: str,
     text_format: TextFormat | None = None,
@@ -112,16 +112,16 @@ def write_filled(
 
     Args:
         frame: the table to write, as `text_with` takes it.
-        kept: the table as it was read.
+        original: the table as it was read.
         source: the file from which it was read.
         out: the file to write, separated by tabs for .tsv, else as the source is.
         text_format: how the source was read.
         guard: whether cells that a spreadsheet would run as formulas are guarded.
     """
-    cells = cells_of(source, len(kept), text_format, kept)
+    cells = cells_of(source, len(original), text_format, original)
     if cells is None:
         write_table(frame, out, guard)
         return
     content = unzipped(bytes_of(Path(source), source), source)
-    style = TextStyle.of(content, cells.delimiter, len(kept.columns))._replace(is_guarded=guard)
-    write_whole(Path(out), text_with(frame, kept, cells, out, style).encode())
+    style = TextStyle.of(content, cells.delimiter, len(original.columns))._replace(is_guarded=guard)
+    write_whole(Path(out), text_with(frame, original, cells, out, style).encode())
