@@ -130,7 +130,7 @@ def test_hidden_units_of_other_kinds():
     ("wrong", "message"),
     [
         ({"visible": "normal"}, "visible: expected one of 'auto', 'table', 'category'"),
-        ({"visible": [("potts", [0])]}, r"a kind for every column; none for \[1, 2, 3\]"),
+        ({"visible": [("potts", [0])]}, r"a kind for every column; got none for \[1, 2, 3\]"),
         ({"visible": [("potts", slice(None)), ("ising", [1])]}, "column 1 is named twice"),
         ({"visible": [("potts", ["hue"])]}, "pairs"),
         ({"visible": [("potts", [9])]}, "there are 4 columns"),

@@ -140,7 +140,7 @@ def test_kinds_are_told_by_name_or_in_pairs_as_for_a_column_transformer():
         == "discrete"
     )
     with pytest.raises(
-        hm.InputError, match="kinds: expected a mapping from names to kinds, or pairs"
+        hm.InputError, match="kinds: expected a mapping from names to kinds, or a list of pairs"
     ):
         RBMImputer(kinds=[("category", ["colour"])]).fit(frame)
 

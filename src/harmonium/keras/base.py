@@ -71,6 +71,14 @@ def positive_integer(value: Any, what: str) -> int:
     return value.__index__()
 
 
+def synchronise(model: Any) -> None:
+    """Bring the variables of a model up to date, which JAX's trainer holds apart in an epoch."""
+    if keras.backend.backend() == "jax":
+        model.jax_state_sync()
+
+
 def to_numpy(x: Any) -> np.ndarray:
-    """Return a tensor or a variable as a NumPy array."""
+    """Return a tensor, a variable or an array as a NumPy array."""
+    if isinstance(x, np.ndarray):
+        return x
     return ops.convert_to_numpy(ops.convert_to_tensor(x))

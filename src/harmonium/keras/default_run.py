@@ -5,13 +5,14 @@ They are those of `harmonium.fit`: the same `Judge` decides, by the Keras model 
 
 from __future__ import annotations
 
+import math
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
-from .base import keras, ops, to_numpy
+from .base import keras, ops, synchronise, to_numpy
 from .units.base import Tensor
 
 LEAST_SECONDS = 10.0  # for the score at the end
@@ -41,33 +42,30 @@ class Penalty(keras.metrics.Metric):
 
     def of(self, kernel: Any) -> Tensor:
         """Return strength · Σ r(W), with r as in `harmonium.Huber`."""
-        width = _width()
+        from ..training.penalties import Huber
+
+        width = Huber.width
         sizes = ops.abs(ops.convert_to_tensor(kernel))
         quadratic = ops.square(sizes) / (2.0 * width)
         penalties = ops.where(sizes <= width, quadratic, sizes - width / 2.0)
         return ops.cast(self.result(), penalties.dtype) * ops.sum(penalties)
 
 
-class Split(NamedTuple):
-    """Rows to train on and rows held out, in the coding of the Keras units, with weights."""
-
-    train: np.ndarray
-    weights: np.ndarray | None
-    held_out: np.ndarray | None
-    held_weights: np.ndarray | None
+Part = tuple[np.ndarray, np.ndarray | None]  # rows, in the coding of the Keras units, and weights
 
 
-def split_of(x: Any, weights: Any, fraction: float | None, held_out: Any) -> Split:
-    """Return the rows as Keras will divide them: the last ones are held out."""
-    rows = x if isinstance(x, np.ndarray) else to_numpy(x)
+def split_of(
+    x: Any, weights: Any, fraction: float | None, held_out: Any
+) -> tuple[Part, Part | None]:
+    """Return rows to train on and rows held out, as Keras will divide them: the last ones."""
+    rows = to_numpy(x)
     weights = None if weights is None else np.ravel(np.asarray(weights))
     if held_out is not None:
-        parts = list(held_out) if isinstance(held_out, tuple | list) else [held_out]
-        held_rows = parts[0] if isinstance(parts[0], np.ndarray) else to_numpy(parts[0])
-        held_weights = np.ravel(np.asarray(parts[2])) if len(parts) > 2 else None
-        return Split(rows, weights, held_rows, held_weights)
+        held_rows, *others = held_out if isinstance(held_out, tuple | list) else [held_out]
+        held_weights = np.ravel(np.asarray(others[1])) if len(others) > 1 else None
+        return (rows, weights), (to_numpy(held_rows), held_weights)
     if not fraction:
-        return Split(rows, weights, None, None)
+        return (rows, weights), None
     at = int(len(rows) * (1.0 - fraction))
     if not 0 < at < len(rows):
         raise InputError(
@@ -75,14 +73,18 @@ def split_of(x: Any, weights: Any, fraction: float | None, held_out: Any) -> Spl
             f" got {fraction}."
         )
     if weights is None:
-        return Split(rows[:at], None, rows[at:], None)
-    return Split(rows[:at], weights[:at], rows[at:], weights[at:])
+        return (rows[:at], None), (rows[at:], None)
+    return (rows[:at], weights[:at]), (rows[at:], weights[at:])
 
 
-def _rows(visible: Any, states: np.ndarray) -> np.ndarray:
+def _dataset(part: Part, visible: Any, name: str) -> Any:
     """Return rows in the library's coding: codes for one-hot columns, grey levels as they are."""
+    from ..data import Dataset
+
+    states, weights = part
     is_one_hot = visible.size > visible.n_units
-    return visible.decode(states) if is_one_hot else np.asarray(states)
+    rows = visible.decode(states) if is_one_hot else np.asarray(states)
+    return Dataset(rows, weights).checked_for(visible, name)
 
 
 class DefaultRun(keras.callbacks.Callback):
@@ -93,32 +95,28 @@ class DefaultRun(keras.callbacks.Callback):
         message: what was chosen, in a sentence or two, once the run has ended.
     """
 
-    def __init__(self, model: Any, split: Split, batch_size: int):
-        from ..data import Dataset
+    def __init__(self, model: Any, train: Part, held_out: Part | None, batch_size: int):
         from ..training.arguments import usual_epochs
         from ..training.recorder import FIRST_RECORD, Judge, epochs_a_record, recorded_epochs
         from ..training.strength import prior_strength
 
         super().__init__()
         start = model.to_harmonium()
-        self.follows = split.held_out is not None
+        rows = _dataset(train, start.visible, "x")
+        self.held_out = None
+        if held_out is not None:
+            self.held_out = _dataset(held_out, start.visible, "validation_data")
+        self.follows = held_out is not None
         self.message = ""
-        self.batch_size = min(batch_size, len(split.train))
-        train = Dataset(_rows(start.visible, split.train), split.weights)
-        train = train.checked_for(start.visible, "x")
-        held_out = None
-        if split.held_out is not None:
-            held_out = Dataset(_rows(start.visible, split.held_out), split.held_weights)
-            held_out = held_out.checked_for(start.visible, "validation_data")
-        self.judge = Judge(start, train, held_out, prior_strength(start, train.effective_rows))
-        self.held_out = held_out
-        self.per_epoch = -(-len(train) // self.batch_size)
+        self.batch_size = min(batch_size, len(rows))
+        self.judge = Judge(start, rows, self.held_out, prior_strength(start, rows.effective_rows))
+        self.per_epoch = math.ceil(len(rows) / self.batch_size)
         self.epochs = usual_epochs(start, self.per_epoch)
-        interval = epochs_a_record(self.epochs, len(train), self.judge.monitors.watching)
-        first = -(-FIRST_RECORD // self.per_epoch)
+        interval = epochs_a_record(self.epochs, len(rows), self.judge.monitors.watching)
+        first = math.ceil(FIRST_RECORD / self.per_epoch)
         self.records = set(recorded_epochs(self.epochs, interval, first))
         self.weights: dict[int, list[np.ndarray]] = {}  # of the models that may be kept
-        self.likelihood = float("nan")
+        self.likelihood = math.nan
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Set the penalty that the number of rows calls for."""
@@ -142,10 +140,10 @@ class DefaultRun(keras.callbacks.Callback):
             logs.pop("val_penalty", None)
 
     def _record(self, updates: int) -> None:
-        getattr(self.model, "jax_state_sync", lambda: None)()
+        synchronise(self.model)
         rbm = self.model.to_harmonium()
         statistics, likelihood = self.judge.measure(rbm, updates, self._chains(rbm))
-        self.likelihood = likelihood.get("log_likelihood", float("nan"))
+        self.likelihood = likelihood.get("log_likelihood", math.nan)
         known: Any = self.judge.held_out
         if int(known.update) == updates:
             self.weights[updates] = self.model.get_weights()
@@ -157,7 +155,7 @@ class DefaultRun(keras.callbacks.Callback):
 
     def on_train_end(self, logs: Any = None) -> None:
         """Restore the best model, and say what was chosen."""
-        getattr(self.model, "jax_state_sync", lambda: None)()
+        synchronise(self.model)
         strength = float(to_numpy(self.model.penalty.strength))
         parts = [f"a penalty of {strength:.2g} on the kernel"]
         if self.follows:
@@ -215,9 +213,3 @@ class DefaultRun(keras.callbacks.Callback):
         h = jax.numpy.asarray(to_numpy(self.model.chains), rbm.visible.dtype)
         v = rbm.sample_v_from_h(h, key=jax.random.key(0))
         return Cloud.uniform(v)
-
-
-def _width() -> float:
-    from ..training.penalties import Huber
-
-    return Huber.width

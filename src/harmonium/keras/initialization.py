@@ -40,15 +40,13 @@ def adapt(model: Any, data: Any) -> None:
     off_scale(model, mean, square, "data")
     model.visible.fit_moments(n, mean, square)
     model.hidden.bias.assign(np.zeros(model.hidden.size))
-    kernel = _numpy(model.kernel)
-    mean_v = _mean_without_inputs(model.visible, kernel.dtype)
-    mean_h = _mean_without_inputs(model.hidden, kernel.dtype)
+    kernel = to_numpy(model.kernel)
+    mean_v, mean_h = (
+        to_numpy(unit.mean(np.zeros(unit.size, kernel.dtype)))
+        for unit in (model.visible, model.hidden)
+    )
     model.visible.shift(-(kernel @ mean_h))
     model.hidden.shift(-(mean_v @ kernel))
-
-
-def _mean_without_inputs(unit: Any, dtype: Any) -> np.ndarray:
-    return _numpy(unit.mean(np.zeros(unit.size, dtype)))
 
 
 def batches(data: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -60,15 +58,15 @@ def batches(data: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
         size = rows_at_once(math.prod(data.shape[1:]))
         for first in range(0, data.shape[0], size):
-            rows = _numpy(data[first : first + size])
+            rows = to_numpy(data[first : first + size])
             yield rows, np.ones(len(rows))
     elif isinstance(data, Iterable):
         for batch in data:
             parts = list(batch) if isinstance(batch, tuple | list) else [batch]
-            rows = _numpy(parts[0])
+            rows = to_numpy(parts[0])
             weights = np.ones(len(rows))
             if len(parts) > 2 and parts[2] is not None:
-                weights = np.ravel(_numpy(parts[2]))
+                weights = np.ravel(to_numpy(parts[2]))
             yield rows, weights
     else:
         raise InputError(f"data: expected an array or batches; got {type(data).__name__}.")
@@ -103,7 +101,7 @@ def check_rows(model: Any, rows: np.ndarray, name: str, first_row: int = 0) -> N
 def check_input(model: Any, x: Any, name: str) -> None:
     """Check the rows of an array or a tensor, or of the first batch of a `tf.data.Dataset`."""
     if hasattr(x, "shape"):
-        parts = [_numpy(x)]
+        parts = [to_numpy(x)]
     elif hasattr(x, "element_spec") and hasattr(x, "take"):
         parts = [rows for rows, _ in batches(x.take(1))]
     else:
@@ -121,9 +119,3 @@ def targets(x: Any, y: Any, weights: Any) -> Any:
     if y is None and weights is not None:
         return np.zeros((len(x), 1), np.float32)
     return y
-
-
-def _numpy(x: Any) -> np.ndarray:
-    if isinstance(x, np.ndarray):
-        return x
-    return to_numpy(x)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..errors import InputError
-from . import convert
+from ..errors import InputError, MissingDependencyError
 from .base import arithmetic_dtype, keras, ops, positive_integer
 from .units.base import Tensor, Unit
 
@@ -130,11 +129,22 @@ class BaseModel(keras.Model):
         Raises:
             MissingDependencyError: a SavedModel on the PyTorch backend; the error says what to do.
         """
-        if format == "tf_saved_model" and not kwargs:
-            convert.export_saved_model(self, filepath, verbose)
-        else:
-            kwargs.setdefault("input_signature", convert.signature(self))
-            super().export(filepath, format=format, verbose=verbose, **kwargs)
+        rows = [keras.InputSpec(shape=(None, self.visible.size), dtype="float32")]
+        if format != "tf_saved_model" or kwargs:
+            options = {"input_signature": rows} | kwargs
+            super().export(filepath, format=format, verbose=verbose, **options)
+            return
+        if keras.backend.backend() == "torch":
+            raise MissingDependencyError(
+                "export: Keras writes a SavedModel with these endpoints on the TensorFlow and JAX"
+                " backends. Save the model, load it with KERAS_BACKEND=tensorflow and export it"
+                ' there, or export it for PyTorch with format="torch".'
+            )
+        archive = keras.export.ExportArchive()
+        archive.track_and_add_endpoint("serve", self, rows)
+        archive.add_endpoint("free_energy", self.free_energy, rows)
+        archive.add_endpoint("reconstruct", self.reconstruct, rows)
+        archive.write_out(str(filepath), verbose=verbose is None or verbose)
 
     def summary(self, *args: Any, **kwargs: Any) -> None:
         """Print Keras's summary, and what it leaves out: the kernel and the chains."""
@@ -146,18 +156,12 @@ class BaseModel(keras.Model):
     def _own_weights(self) -> list[str]:
         """Return descriptions of the variables of the model itself."""
         in_layers = {id(x) for layer in self.layers for x in layer.weights}
-        descriptions = []
-        for x in self.weights:
-            if id(x) not in in_layers and len(x.shape) == 2:
-                note = "" if x.trainable else " (not trained)"
-                shape = " × ".join(map(str, x.shape))
-                descriptions.append(f"{x.name} {shape} = {math.prod(x.shape):,}{note}")
-        return descriptions
-
-    @property
-    def both_units(self) -> tuple:
-        """The visible and the hidden units."""
-        return self.visible, self.hidden
+        own = [x for x in self.weights if id(x) not in in_layers and len(x.shape) == 2]
+        return [
+            f"{x.name} {x.shape[0]} × {x.shape[1]} = {math.prod(x.shape):,}"
+            f"{'' if x.trainable else ' (not trained)'}"
+            for x in own
+        ]
 
     def _states(self, x: Any, name: str, unit: Unit) -> Tensor:
         """Return states as a tensor of the arithmetic type, after checking their width."""

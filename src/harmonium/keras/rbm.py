@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from ..errors import InputError
-from . import convert, gap, monitors, watching
+from . import gap, monitors, watching
 from . import initialization as start
-from .base import PACKAGE, arithmetic_dtype, keras, ops, positive_integer
+from .base import PACKAGE, arithmetic_dtype, keras, ops, positive_integer, to_numpy
 from .default_run import DefaultRun, Penalty, split_of
 from .model import BaseModel
 from .units import registry
@@ -103,7 +105,7 @@ class RBM(BaseModel):
         width = input_shape[-1] if len(input_shape) else None
         if width is None:
             raise InputError(f"v: expected a known number of columns; got shape {input_shape}.")
-        for unit, size in zip(self.both_units, (width, self.units), strict=True):
+        for unit, size in ((self.visible, width), (self.hidden, self.units)):
             if not unit.built:
                 unit.build((None, size))
         own: dict = {"dtype": arithmetic_dtype(self), "autocast": False}
@@ -238,7 +240,7 @@ class RBM(BaseModel):
             InputError: values that the visible units do not take: in an array, or in the first
                 batch of a `tf.data.Dataset`.
         """
-        kwargs |= dict(zip(watching.OF_FIT, args, strict=False))
+        kwargs |= watching.named(super().fit, args, after=4)
         start.check_input(self, x, "x")
         held_out = kwargs.get("validation_data")
         held_out_rows = held_out[0] if isinstance(held_out, tuple | list) else held_out
@@ -249,8 +251,8 @@ class RBM(BaseModel):
         y = start.targets(x, y, weights)
         default_run = None
         if epochs is None and not self._has_own_optimizer and hasattr(x, "shape"):
-            split = split_of(x, weights, kwargs.get("validation_split"), held_out)
-            default_run = DefaultRun(self, split, batch_size or 32)
+            parts = split_of(x, weights, kwargs.get("validation_split"), held_out)
+            default_run = DefaultRun(self, *parts, batch_size or 32)
         run = watching.Run(self, default_run, kwargs)
         self._set_penalty(default_run is not None)
         try:
@@ -272,14 +274,14 @@ class RBM(BaseModel):
         Raises:
             InputError: values that the visible units do not take, as in `fit`.
         """
-        kwargs |= dict(zip(watching.OF_EVALUATE, args, strict=False))
+        kwargs |= watching.named(super().evaluate, args, after=2)
         start.check_input(self, x, "x")
         y = start.targets(x, y, kwargs.get("sample_weight"))
         return super().evaluate(x, y, **watching.with_bar(kwargs))
 
     def predict(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """Return ⟨h | v⟩ of rows x as an array, as `keras.Model.predict` does."""
-        kwargs |= dict(zip(watching.OF_PREDICT, args, strict=False))
+        kwargs |= watching.named(super().predict, args, after=1)
         return super().predict(x, **watching.with_bar(kwargs))
 
     def compute_loss(
@@ -353,11 +355,28 @@ class RBM(BaseModel):
         Raises:
             InputError: a layer of another type.
         """
-        return convert.from_harmonium(cls, model, **options)
+        if not all(hasattr(model, name) for name in ("visible", "hidden", "weights")):
+            raise InputError(f"model: expected a harmonium.RBM; got {type(model).__name__}.")
+        visible = registry.like(model.visible, "visible")
+        hidden = registry.like(model.hidden, "hidden")
+        n_visible, n_hidden = model.weights.shape
+        copy = cls(n_hidden, visible=visible, hidden=hidden, **options)
+        copy.build((None, n_visible))
+        copy.kernel.assign(np.asarray(model.dense_weights))
+        copy.visible.take(model.visible)
+        copy.hidden.take(model.hidden)
+        return copy
 
     def to_harmonium(self) -> Any:
         """Return the `harmonium.RBM` with these parameters, exact to the bit in float32."""
-        return convert.to_harmonium(self)
+        from .. import layers
+        from ..rbm import RBM as Model
+
+        if not self.built:
+            raise InputError("rbm: expected a model of known width; call adapt(rows) or fit first.")
+        return Model(
+            self.visible.to_core(layers), self.hidden.to_core(layers), to_numpy(self.kernel)
+        )
 
     def to_layer(self) -> keras.layers.Dense:
         """Return a plain `keras.layers.Dense` with output ⟨h | v⟩ and a copy of the weights.
@@ -367,4 +386,13 @@ class RBM(BaseModel):
         Raises:
             InputError: hidden units other than Bernoulli (sigmoid) and Ising (tanh).
         """
-        return convert.to_dense(self)
+        activation = self.hidden.activation
+        if activation is None:
+            raise InputError(
+                "to_layer: expected Bernoulli or Ising hidden units, whose means are activations of"
+                f" Dense; got {type(self.hidden).__name__}."
+            )
+        dense = keras.layers.Dense(self.hidden.size, activation, dtype=self.dtype_policy)
+        dense.build((None, self.visible.size))
+        dense.set_weights([to_numpy(self.kernel), to_numpy(self.hidden.bias)])
+        return dense

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
 from typing import Any
@@ -9,30 +10,19 @@ from typing import Any
 import numpy as np
 
 from ..errors import count_of, warn_user
-from .base import keras, ops, to_numpy
+from .base import keras, ops, synchronise, to_numpy
 
 GAPS = ("loss", "free_energy_gap")
 # Nats for each unit. No model near its data has such a gap; at a learning rate of 1,000 on 0/1
 # rows, where the run diverges, it is 120.
 LARGEST_GAP = 100.0
 SECONDS_BETWEEN_COPIES = 1.0  # of the parameters to the host, where they are checked
-# Arguments of Keras's methods in their order, after those that ours name.
-OF_FIT = (
-    "verbose",
-    "callbacks",
-    "validation_split",
-    "validation_data",
-    "shuffle",
-    "class_weight",
-    "sample_weight",
-    "initial_epoch",
-    "steps_per_epoch",
-    "validation_steps",
-    "validation_batch_size",
-    "validation_freq",
-)
-OF_EVALUATE = ("batch_size", "verbose", "sample_weight", "steps", "callbacks", "return_dict")
-OF_PREDICT = ("batch_size", "verbose", "steps", "callbacks")
+
+
+def named(method: Any, values: tuple, after: int) -> dict[str, Any]:
+    """Return arguments of a method of Keras by name, given by position after the first ones."""
+    names = list(inspect.signature(method).parameters)[after:]
+    return dict(zip(names, values, strict=False))
 
 
 class Divergence(keras.callbacks.Callback):
@@ -72,7 +62,7 @@ class Divergence(keras.callbacks.Callback):
     def _check(self, epoch: int | None) -> None:
         if self.message:
             return
-        self._synchronise()
+        synchronise(self.model)
         largest = self._largest()
         if not largest < self.limit:
             self._stop(f"a parameter had the size {largest:.3g}")
@@ -82,7 +72,7 @@ class Divergence(keras.callbacks.Callback):
             self.time_of_copy = time.perf_counter()
 
     def _stop(self, reason: str) -> None:
-        self._synchronise()
+        synchronise(self.model)
         moment = f"after epoch {self.epochs}" if self.epochs else "before the run"
         advice = "Lower the learning rate"
         if self.model.visible.has_scale:
@@ -91,9 +81,6 @@ class Divergence(keras.callbacks.Callback):
             f"diverged: {reason}; the model {moment} is kept. {advice}, and compile again"
         )
         self.model.stop_training = True
-
-    def _synchronise(self) -> None:
-        getattr(self.model, "jax_state_sync", lambda: None)()
 
     def _largest(self) -> float:
         """Return the largest absolute parameter, or NaN if one is NaN."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -24,7 +24,9 @@ from ..data import Dataset
 from ..data.parts import in_parts
 from ..errors import InputError, warn_user
 from ..gradients import AbstractGradient
+from ..inference.sampling import sample
 from ..layers import AbstractLayer
+from ..layers.registry import layer_named
 from ..likelihood.missing.marginal import SLOW_SUMS, way_to_sum
 from ..rbm import RBM as Model
 from ..samplers.gibbs import after_sweeps
@@ -54,13 +56,6 @@ def key_from(random_state: Any, purpose: int) -> jax.Array:
     """
     key = key_of(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     return jax.random.fold_in(key, purpose)
-
-
-def checked_sweeps(k: int | None) -> int | None:
-    """Return the sweeps of chains, or None, where `hm.sample` decides how rows are drawn."""
-    if k is None:
-        return None
-    return positive_integer(k, "k")
 
 
 def floats(X: Any, **options: Any) -> Any:
@@ -95,37 +90,26 @@ def at_precision(dtype: Any) -> Any:
     return nullcontext()
 
 
-class RowGroups(NamedTuple):
-    """The numbers of rows that are treated alike, so that no row changes another's answer.
+def row_groups(rbm: Model, rows: np.ndarray, missing: int = 0) -> Iterator[tuple[np.ndarray, bool]]:
+    """Yield the numbers of rows that are treated alike, and whether these rows are complete.
 
-    Attributes:
-        complete: the rows without missing cells, perhaps none.
-        incomplete: those whose missing cells can be summed over, and those that need chains, where
-            there are such rows.
-    """
-
-    complete: np.ndarray
-    incomplete: list[np.ndarray]
-
-
-def row_groups(rbm: Model, rows: np.ndarray, missing: int = 0) -> RowGroups:
-    """Return the groups of rows in the library's coding, NaN where a cell is missing.
+    Rows whose missing cells can be summed over, and those that need chains, are groups of their
+    own, so that no row changes another's answer. Empty groups are left out.
 
     Args:
         rbm: the model.
-        rows: the rows.
+        rows: rows in the library's coding, NaN where a cell is missing.
         missing: how many units are missing in every row besides.
     """
     counts = np.isnan(rows).sum(1)
     summable = [
         n for n in np.unique(counts) if way_to_sum(rbm, int(n) + missing, SLOW_SUMS)[0] is not None
     ]
+    has_gaps = counts > 0
     is_summable = np.isin(counts, summable)
-    groups = [
-        np.flatnonzero((counts > 0) & is_summable),
-        np.flatnonzero((counts > 0) & ~is_summable),
-    ]
-    return RowGroups(np.flatnonzero(counts == 0), [group for group in groups if len(group)])
+    for is_member in (~has_gaps, has_gaps & is_summable, has_gaps & ~is_summable):
+        if is_member.any():
+            yield np.flatnonzero(is_member), not counts[is_member].any()
 
 
 class StateSettings(NamedTuple):
@@ -155,12 +139,23 @@ class BaseRBM(BaseEstimator):
     n_chains: int | None = None
     optimizer: Any = None
 
+    hidden = "bernoulli"  # a parameter of those estimators that have a choice
+    _methods: ClassVar[tuple[str, ...]] = METHOD_NAMES
+
     # ------------------------------------------------------------------ learning
 
-    def _learn(
-        self, visible: AbstractLayer, hidden: AbstractLayer, rows: Any, sample_weight: Any
-    ) -> Model:
+    def _hidden_layer(self) -> AbstractLayer:
+        """Return the hidden layer of `hidden`: a registered name, or ("potts", 3) for 3 states."""
+        size = positive_integer(self.n_components, "n_components")
+        name: Any = self.hidden
+        states = None
+        if isinstance(name, tuple) and len(name) == 2:
+            name, states = name
+        return layer_named(name, "hidden").make(size, states)
+
+    def _learn(self, visible: AbstractLayer, rows: Any, sample_weight: Any) -> Model:
         """Train a new model on rows in the library's coding."""
+        hidden = self._hidden_layer()
         arguments = self._arguments() | self._regularisation()
         key_start, key_run = self._new_keys()
         dataset, held_out = self._split(visible, rows, sample_weight, key=key_run)
@@ -203,20 +198,29 @@ class BaseRBM(BaseEstimator):
         """Return the rows to train on, and those to hold out or None."""
         return Dataset(rows, sample_weight, name="X"), None
 
-    def _learn_more(
-        self, make: Callable[[Dataset, Any], Model], rows: Any, sample_weight: Any
-    ) -> Model:
-        """Make one pass over a portion of rows, from the previous state or from a new model."""
+    def _learn_more(self, visible: AbstractLayer | None, rows: Any, sample_weight: Any) -> Model:
+        """Make one pass over a portion of rows, from the previous state if there is one.
+
+        Args:
+            visible: the visible layer of a new model; None to continue with the fitted one.
+            rows: the portion, in the library's coding.
+            sample_weight: the weight of each row.
+        """
         arguments = self._arguments()
         dataset = Dataset(rows, sample_weight, name="X")
-        key_start = None
+        key_start: Any = None
         if not hasattr(self, "_stream_key"):
             key_start, _ = self._new_keys()
             self._state = None
         stream_key = jax.random.wrap_key_data(jnp.asarray(self._stream_key))
         key = jax.random.fold_in(stream_key, self._portions)
         state = self._continued(dataset, arguments, key)
-        start = state.rbm if state else make(dataset, key_start)
+        if state is not None:
+            start = state.rbm
+        elif visible is None:
+            start = self._model()
+        else:
+            start = initialize(visible, self._hidden_layer(), dataset, key=key_start)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DivergenceWarning)  # the estimator's own follows
             result = partial_fit(start, dataset, key=key, state=state, **arguments)
@@ -282,16 +286,12 @@ class BaseRBM(BaseEstimator):
     def _gradient(self) -> AbstractGradient:
         if isinstance(self.method, AbstractGradient):
             return self.method
-        names = self._method_names()
-        if not isinstance(self.method, str) or self.method not in names:
+        if not isinstance(self.method, str) or self.method not in self._methods:
             raise InputError(
-                f"method: expected {', '.join(names)} or a method such as hm.Contrastive(...); got"
-                f" {self.method!r}."
+                f"method: expected {', '.join(self._methods)} or a method such as"
+                f" hm.Contrastive(...); got {self.method!r}."
             )
         return self._named(self.method)
-
-    def _method_names(self) -> tuple[str, ...]:
-        return METHOD_NAMES
 
     def _named(self, name: str) -> AbstractGradient:
         chains = self.batch_size if self.n_chains is None else self.n_chains
@@ -329,6 +329,25 @@ class BaseRBM(BaseEstimator):
         return "free energy", report.metrics["free_energy"]
 
     # ------------------------------------------------------------------ using the fitted model
+
+    def _visible_means(self, X: Any) -> np.ndarray:
+        """Return ⟨v⟩ given hidden states or their means."""
+        check_is_fitted(self)
+        h = floats(X)
+        width = self._model().hidden.size
+        if h.shape[1] != width:
+            raise InputError(
+                f"X: expected {width} columns, one for each hidden unit; got {h.shape[1]}."
+            )
+        return self._apply(mean_v, h, h.dtype)
+
+    def _draws(self, n_samples: int, k: int | None, given: Any = None) -> np.ndarray:
+        """Draw rows by k Gibbs sweeps or, if None, as `hm.sample` does."""
+        check_is_fitted(self)
+        key = key_from(self.random_state, SAMPLING)
+        steps = None if k is None else positive_integer(k, "k")
+        rbm: Any = self.rbm_  # pyright: ignore[reportAttributeAccessIssue]
+        return sample(rbm, n_samples, key=key, steps=steps, given=given)
 
     def _apply(self, function: Callable[..., Any], rows: Any, dtype: Any) -> np.ndarray:
         """Apply a compiled function of (model, rows) to parts of the rows, in precision `dtype`."""

@@ -15,9 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._base.checks import positive_integer
 from ..data import Dataset
 from ..data.parts import in_parts
-from ..errors import InputError
 from ..evaluation import pseudo_log_likelihoods
-from ..inference.sampling import sample
 from ..io.convert import to_sklearn
 from ..layers import Bernoulli
 from ..layers.coding import AbstractNumbers
@@ -26,20 +24,16 @@ from ..likelihood.scoring import LogLikelihood, log_likelihood
 from ..rbm import RBM as Model
 from ..training import Recipe, Report, TrainState
 from ..training.optimizers import averaged_model
-from ..transforms.initialization import initialize
 from .base import (
     CHAINS,
     FLOATS,
-    SAMPLING,
     SCORING,
     BaseRBM,
     at_precision,
-    checked_sweeps,
     floats,
     free_energy,
     in_dtype,
     key_from,
-    mean_v,
     sweeps,
     warn_outside,
 )
@@ -169,8 +163,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         warn_outside(X)
         self.__dict__.pop("h_samples_", None)
         self.random_state_ = check_random_state(self.random_state)
-        hidden = Bernoulli(self._n_hidden())
-        model = self._learn(AnyReals(X.shape[1]), hidden, X, _weights(sample_weight))
+        model = self._learn(AnyReals(X.shape[1]), X, sample_weight)
         return self._set(model, X.dtype)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BernoulliRBM:
@@ -180,20 +173,12 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         """
         first = not hasattr(self, "components_")
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=first)
-        if first:  # once for a stream, since its portions are of one kind
-            warn_outside(X)
-
-        def begin(dataset: Dataset, key: Any) -> Model:
-            if not first:
-                return self._model()
-            hidden = Bernoulli(self._n_hidden())
-            return initialize(AnyReals(X.shape[1]), hidden, dataset, key=key)
-
-        model = self._learn_more(begin, X, _weights(sample_weight))
+        visible = None
+        if first:
+            warn_outside(X)  # once for a stream, since its portions are of one kind
+            visible = AnyReals(X.shape[1])
+        model = self._learn_more(visible, X, sample_weight)
         return self._set(model, X.dtype if first else self.components_.dtype)
-
-    def _n_hidden(self) -> int:
-        return positive_integer(self.n_components, "n_components")
 
     def _set(self, model: Model, dtype: Any) -> BernoulliRBM:
         """Store the model's parameters under scikit-learn's names."""
@@ -278,14 +263,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Return p(v = 1 | h) of hidden states or means h, shape (n_samples, n_features)."""
-        check_is_fitted(self)
-        h = floats(X)
-        if h.shape[1] != len(self.components_):
-            raise InputError(
-                f"X: expected {len(self.components_)} columns, one for each hidden unit; got"
-                f" {h.shape[1]}."
-            )
-        return self._apply(mean_v, h, h.dtype)
+        return self._visible_means(X)
 
     def reconstruct(self, X: Any) -> np.ndarray:
         """Return p(v = 1) given the hidden probabilities p(h = 1 | v) of each row v."""
@@ -293,7 +271,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
 
     def free_energy(self, X: Any) -> np.ndarray:
         """Return F(v) of each row, in nats: log p(v) = −F(v) − log Z."""
-        return self._rowwise(free_energy, self._rows(X))
+        X = self._rows(X)
+        return self._apply(free_energy, X, X.dtype)
 
     def gibbs(self, v: Any, k: int = 1) -> np.ndarray:
         """Return the visible states after k Gibbs sweeps from the rows v, as booleans."""
@@ -312,8 +291,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
 
     def sample(self, n_samples: int = 1, *, k: int | None = None) -> np.ndarray:
         """Draw rows from the model, by k Gibbs sweeps or, if None, as `hm.sample` does."""
-        key = key_from(self.random_state, SAMPLING)
-        return sample(self.rbm_, n_samples, key=key, steps=checked_sweeps(k))
+        return self._draws(n_samples, k)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the pseudo-likelihood of each row, Σ_i log p(v_i | all other v), in nats.
@@ -355,14 +333,6 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         check_is_fitted(self)
         return validate_data(self, X, accept_sparse="csr", reset=False, dtype=FLOATS)
 
-    def _rowwise(self, function: Any, v: Any) -> np.ndarray:
-        """Apply a function of rows; for a single row without a batch axis, return one value."""
-        if not hasattr(v, "toarray"):
-            v = np.asarray(v)
-        if v.ndim == 1:
-            return self._apply(function, v[None], v.dtype)[0]
-        return self._apply(function, v, v.dtype)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -373,9 +343,3 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
 
 def _dense(rows: Any) -> np.ndarray:
     return rows.toarray() if hasattr(rows, "toarray") else rows
-
-
-def _weights(sample_weight: Any) -> Any:
-    if sample_weight is None:
-        return None
-    return np.asarray(sample_weight, float)

@@ -17,20 +17,17 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from .._base.checks import positive_integer
 from .._base.numerics import product
 from ..data import Dataset
 from ..data.parts import rows_at_once
 from ..errors import InputError, warn_user
 from ..gradients import AbstractGradient, Contrastive, Discriminative, WeightedSum
 from ..inference import impute
-from ..inference.sampling import sample
 from ..layers import Mixed, Potts
 from ..rbm import RBM as Model
 from ..samplers import Gibbs
 from ..training import Report
-from .base import CHAINS, SAMPLING, BaseRBM, checked_sweeps, key_from, row_groups
-from .columns import hidden_layer
+from .base import CHAINS, BaseRBM, key_from, row_groups
 from .rbm import COMPLETIONS, SWEEPS
 from .tables import columns_and_rows
 
@@ -110,6 +107,8 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
     hidden: str = "bernoulli"
     generative_share: float = 0.1
 
+    _methods = (*BaseRBM._methods, "discriminative", "hybrid")
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RBMClassifier:
         """Train on the rows of X and their labels y, each weighted by its sample_weight."""
         self._arguments()  # raises before anything has changed
@@ -121,16 +120,16 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         check_consistent_length(X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        hidden = hidden_layer(self.hidden, positive_integer(self.n_components, "n_components"))
         label = Potts(1, states=max(2, len(self.classes_)))
         rows = np.column_stack([self.columns_.encode(X), codes])
-        self.rbm_ = self._learn(Mixed(self.columns_.layer, label), hidden, rows, sample_weight)
-        curve = self.__dict__.pop("_curve", None)
-        if curve is not None and curve.reason and len(self.classes_) > 1:
+        self.rbm_ = self._learn(Mixed(self.columns_.layer, label), rows, sample_weight)
+        curve = self.__dict__.pop("_curve", None)  # there is none without updates
+        reason = curve.reason_of_doubt() if curve and len(self.classes_) > 1 else ""
+        if reason:
             advice = "raise n_iter (None makes at least 10,000 updates) or learning_rate"
             if self.n_iter is None:
                 advice = "give a larger n_iter or learning_rate"
-            warn_user(f"{curve.reason}: {advice}.", ConvergenceWarning)
+            warn_user(f"RBMClassifier: {reason}: {advice}.", ConvergenceWarning)
         return self
 
     def _callbacks(self, dataset: Dataset) -> list[Callable[[Report], None]]:
@@ -148,11 +147,11 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         rows = self.columns_.encode(X)
         dtype = self.columns_.dtype_of(X)
         log_p = np.zeros((len(rows), len(self.classes_)), dtype)
-        groups = row_groups(self.rbm_, np.column_stack([rows, np.zeros(len(rows))]), missing=1)
-        if len(groups.complete):
-            log_p[groups.complete] = self._of_complete(rows[groups.complete], dtype)
-        for group in groups.incomplete:
-            log_p[group] = self._of_incomplete(rows[group])
+        for group, is_complete in row_groups(self.rbm_, rows, missing=1):
+            if is_complete:
+                log_p[group] = self._of_complete(rows[group], dtype)
+            else:
+                log_p[group] = self._of_incomplete(rows[group])
         return log_p
 
     def _of_complete(self, rows: np.ndarray, dtype: Any) -> np.ndarray:
@@ -190,12 +189,8 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
                 raise InputError(f"y: expected one of {list(self.classes_)}; got {y!r}.")
             given = np.full((1, self.rbm_.visible.n_units), np.nan)
             given[:, -1] = np.flatnonzero(self.classes_ == y)[0]
-        key = key_from(self.random_state, SAMPLING)
-        rows = sample(self.rbm_, n_samples, key=key, steps=checked_sweeps(k), given=given)
+        rows = self._draws(n_samples, k, given)
         return self.columns_.decode(rows[:, :-1])
-
-    def _method_names(self) -> tuple[str, ...]:
-        return (*super()._method_names(), "discriminative", "hybrid")
 
     def _named(self, name: str) -> AbstractGradient:
         if name == "discriminative":
@@ -226,26 +221,18 @@ class LabelCurve:
         self.weights = weights[complete]
         self.rows = rows[complete][:, :-1]
         self.labels = rows[complete][:, -1].astype(int)
-        self.half: float | None = None
-        self.end: float | None = None
+        self.scores: list[float] = []
         self.updates = 0
+        self.is_over = False
 
     def __call__(self, report: Report) -> None:
         """Score the labels, if this is the first report after half of the run, or the last."""
-        is_first_after_half = self.half is None and 2 * report.updates >= report.total
-        is_last = report.updates >= report.total
-        if not (is_first_after_half or is_last) or not self._is_enough:
-            return
-        score = self._score(report.rbm)
-        if is_last:
-            self.end = score
-        elif is_first_after_half:
-            self.half = score
         self.updates = report.updates
-
-    @property
-    def _is_enough(self) -> bool:
-        return len(self.labels) >= FEWEST_WATCHED and self.weights.sum() > 0
+        self.is_over = report.updates >= report.total
+        is_first_after_half = 2 * report.updates >= report.total and not self.scores
+        is_enough = len(self.labels) >= FEWEST_WATCHED and self.weights.sum() > 0
+        if is_enough and (is_first_after_half or self.is_over):
+            self.scores.append(self._score(report.rbm))
 
     def _score(self, rbm: Model) -> float:
         """Return the mean of log p(label | row)."""
@@ -253,22 +240,22 @@ class LabelCurve:
         log_p = log_softmax(log_odds, axis=-1)[np.arange(len(self.labels)), self.labels]
         return float(np.average(log_p, weights=self.weights))
 
-    @property
-    def reason(self) -> str:
-        """Why the run was too short, in words; empty if nothing shows that it was."""
-        if self.end is None:
+    def reason_of_doubt(self) -> str:
+        """Return why the run was too short, in words; empty if nothing shows that it was."""
+        if not self.scores or not self.is_over:
             return ""
         p = np.bincount(self.labels, self.weights) / self.weights.sum()
         p = p[p > 0]
         baseline = float(np.sum(p * np.log(p)))
-        gain = self.end - baseline
-        verdict = f"RBMClassifier: {self.updates:,} updates were too few"
+        gain = self.scores[-1] - baseline
+        verdict = f"{self.updates:,} updates were too few"
         if gain < LEAST_GAIN:
             return (
                 f"{verdict}, or the columns say nothing of the labels: the training labels have"
-                f" {self.end:.3f} nats each, and {baseline:.3f} by the shares of the classes alone"
+                f" {self.scores[-1]:.3f} nats each, and {baseline:.3f} by the frequencies of the"
+                " classes alone"
             )
-        rise = 0.0 if self.half is None else self.end - self.half
+        rise = self.scores[-1] - self.scores[0]
         if rise > max(LEAST_RISE, RISING_FRACTION * gain):
             return (
                 f"{verdict}: the log-probability of the training labels still rose in the second"

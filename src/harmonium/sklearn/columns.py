@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,20 +16,11 @@ from ..layers.capabilities import is_rescalable, is_shiftable
 from ..layers.registry import layer_named
 from ..tables.containers import AbstractContainer, ArrayLike
 from ..tables.frames import frame_of_array
+from ..tables.records import KINDS
 from .base import FLOATS
 
-
-def hidden_layer(kind: Any, size: int) -> AbstractLayer:
-    """Return a hidden layer by its registered name, or by ("potts", 3) for units of 3 states.
-
-    Raises:
-        InputError: an unknown name.
-    """
-    name = kind
-    states = None
-    if isinstance(kind, tuple) and len(kind) == 2:
-        name, states = kind
-    return layer_named(name, "hidden").make(size, states)
+READ_AS_TABLE = "table"
+TABLE_KINDS = ("auto", READ_AS_TABLE, *map(str, KINDS))  # what `visible` may be besides a kind of layer
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +50,7 @@ class Part:
         states = None
         if self.categories:
             states = max(2, len(self.categories[0]))
-        return layer_named(self.kind, "visible", "auto").make(len(self.columns), states)
+        return layer_named(self.kind, "visible", *TABLE_KINDS).make(len(self.columns), states)
 
     def encode(self, table: np.ndarray, name: str) -> np.ndarray:
         """Return the columns in the library's coding."""
@@ -187,7 +178,11 @@ def read_columns(spec: Any, table: np.ndarray, names: Any = None) -> Columns:
     elif isinstance(spec, str):
         kinds = [spec] * count
     else:
-        kinds = _kinds_by_pairs(spec, count, names)
+        kind_of = kinds_by_place(spec, count, names, "visible")
+        missing = sorted(set(range(count)) - set(kind_of))
+        if missing:
+            raise InputError(f"visible: expected a kind for every column; got none for {missing}.")
+        kinds = [kind_of[place] for place in range(count)]
     parts = []
     for kind in dict.fromkeys(kinds):
         parts += _parts(kind, np.flatnonzero(np.array(kinds) == kind), table)
@@ -206,7 +201,7 @@ def _with_groups(part: Part, table: np.ndarray) -> Part:
 def _parts(kind: str, columns: np.ndarray, table: np.ndarray) -> list[Part]:
     """Return the parts of one kind: one, or for codes one for each number of categories."""
     cells = table[:, columns]
-    row = layer_named(kind, "visible", "auto")
+    row = layer_named(kind, "visible", *TABLE_KINDS)
     if row.rows != "codes":
         layer = row.make(len(columns))
         cells = np.where(np.isnan(cells).all(0), 0.0, cells)  # a column without cells has no scale
@@ -238,24 +233,34 @@ def _kind_of(column: np.ndarray) -> str:
     return "gaussian"
 
 
-def _kinds_by_pairs(spec: Any, count: int, names: Any) -> list[str]:
+def kinds_by_place(spec: Any, count: int, names: Any, argument: str) -> dict[int, str]:
+    """Return the kinds of the columns that are named, by the columns' numbers.
+
+    Args:
+        spec: a mapping from names to kinds, or pairs (kind, columns) as scikit-learn's
+            `ColumnTransformer` has them, with columns by number, name, slice or mask.
+        count: how many columns there are.
+        names: their names, if they have any.
+        argument: what error messages call it.
+
+    Raises:
+        InputError: another form, columns that do not exist, or one that is named twice.
+    """
+    kinds: dict[int, str] = {}
     try:
-        pairs = [(kind, places_of(columns, count, names)) for kind, columns in spec]
+        if isinstance(spec, Mapping):
+            spec = [(kind, [name]) for name, kind in spec.items()]
+        for kind, columns in spec:
+            for place in places_of(columns, count, names):
+                if place in kinds:
+                    raise ValueError(f"column {place} is named twice")
+                kinds[place] = kind
     except (TypeError, ValueError) as error:
         raise InputError(
-            "visible: expected a kind's name, 'auto', or a list of pairs (kind, columns); got"
-            f" {spec!r} ({error})."
+            f"{argument}: expected a mapping from names to kinds, or a list of pairs"
+            f" (kind, columns); got {spec!r} ({error})."
         ) from None
-    kinds: list[str | None] = [None] * count
-    for kind, places in pairs:
-        for place in places:
-            if kinds[place] is not None:
-                raise InputError(f"visible: column {place} is named twice.")
-            kinds[place] = kind
-    missing = [place for place, kind in enumerate(kinds) if kind is None]
-    if missing:
-        raise InputError(f"visible: expected a kind for every column; none for {missing}.")
-    return [str(kind) for kind in kinds]
+    return kinds
 
 
 def places_of(columns: Any, count: int, names: Any) -> list[int]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from sklearn.base import TransformerMixin
 
 from ..data import Dataset
 from ..data.splits import FEWEST_ROWS_TO_HOLD_OUT, held_out_rows, usual_fraction
@@ -17,26 +18,30 @@ from .base import BaseRBM
 
 
 @dataclass(eq=False, repr=False)
-class BaseHoldingOut(BaseRBM):
-    """The base class of estimators that keep the model with the highest held-out likelihood."""
+class BaseHoldingOut(TransformerMixin, BaseRBM):
+    """The base class of transformers that keep the model with the highest held-out likelihood."""
 
     _: KW_ONLY
     validation_fraction: float | str = "auto"
 
+    @property
+    def _is_regularised(self) -> bool:
+        return self.optimizer is None and self.n_iter is None
+
     def _regularisation(self) -> dict[str, Any]:
-        if self.optimizer is not None or self.n_iter is not None:
+        if not self._is_regularised:
             return {}
         return {"optimizer": replace(self._optimizer(), penalties=(Huber(),))}
 
     def _state_for_portions(self, result: Fit) -> TrainState | None:
         """Let portions start at the model, without the penalty, which a stream cannot set."""
-        return None if self._regularisation() else result.state
+        return None if self._is_regularised else result.state
 
     def _split(
         self, visible: AbstractLayer, rows: Any, sample_weight: Any, *, key: Any
     ) -> tuple[Dataset, Dataset | None]:
         fraction = self.validation_fraction
-        if isinstance(fraction, str) and fraction == "auto":
+        if fraction == "auto":
             is_discrete = visible.n_states is not None and not np.isnan(rows).any()
             fraction = usual_fraction(len(rows), can_cross_validate=is_discrete)
         if not isinstance(fraction, int | float | np.number) or not 0 <= fraction < 1:
@@ -44,11 +49,16 @@ class BaseHoldingOut(BaseRBM):
                 'validation_fraction: expected a number from 0 to below 1, or "auto"; got'
                 f" {fraction!r}."
             )
-        is_set = self.n_iter is not None or self.optimizer is not None
         is_small = len(rows) < FEWEST_ROWS_TO_HOLD_OUT
         # Weighted rows stand for others: no choice of them leaves out just a part.
-        if is_set or is_small or not fraction or sample_weight is not None:
+        if not self._is_regularised or is_small or not fraction or sample_weight is not None:
             return super()._split(visible, rows, sample_weight, key=key)
         seed = int(np.asarray(jax.random.key_data(key)).ravel()[-1])
         train, held_out = held_out_rows(len(rows), float(fraction), seed=seed)
         return Dataset(rows, which=train, name="X"), Dataset(rows, which=held_out, name="X")
+
+    def __sklearn_tags__(self) -> Any:
+        tags: Any = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

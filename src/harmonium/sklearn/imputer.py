@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._base.checks import positive_integer
@@ -16,15 +17,15 @@ from ..tables import Columns, Frame, RawColumn
 from ..tables.containers import AbstractContainer
 from ..tables.unmodelled import LeftOut
 from .base import SAMPLING, key_from
-from .columns import hidden_layer
 from .holding_out import BaseHoldingOut
 from .tables import codes_of, columns_of_table, container_of, frame_checked, kinds_by_name
 
 SHOWN = 5  # columns in a warning
+INDICATOR = "missingindicator_{}"  # as scikit-learn calls them
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class RBMImputer(OneToOneFeatureMixin, TransformerMixin, BaseHoldingOut):
+class RBMImputer(OneToOneFeatureMixin, BaseHoldingOut):
     """Fills in missing cells of a table by a restricted Boltzmann machine of its columns.
 
     A cell is filled given the seen cells of its row: a word with the most probable one, a number
@@ -96,10 +97,8 @@ validation_fraction
         self._container = container_of(X)
         kinds = kinds_by_name(self.kinds, frame.names, "kinds")
         self.columns_: Columns = columns_of_table(frame, kinds)
-        hidden = hidden_layer(self.hidden, positive_integer(self.n_components, "n_components"))
-        rows = codes_of(self.columns_, frame)
-        self.rbm_ = self._learn(self.columns_.layer, hidden, rows, None)
-        self._has_gaps: list[bool] = [bool(column.is_missing.any()) for column in frame.columns]
+        self.rbm_ = self._learn(self.columns_.layer, codes_of(self.columns_, frame), None)
+        self._has_gaps = [bool(column.is_missing.any()) for column in frame.columns]
         return self
 
     def transform(self, X: Any) -> Any:
@@ -132,27 +131,18 @@ validation_fraction
         names: Any = super().get_feature_names_out(input_features)
         if not self.add_indicator:
             return names
-        indicators = [
-            f"missingindicator_{name}"
-            for name, has_gaps in zip(names, self._has_gaps, strict=True)
-            if has_gaps
-        ]
+        indicators = [INDICATOR.format(name) for name in names[self._has_gaps]]
         return np.concatenate([names, np.array(indicators, object)])
 
     def _indicators(self, frame: Frame) -> list[RawColumn]:
         """Return a column of 0 and 1 for each column that had missing cells in `fit`."""
-        return [
-            RawColumn(f"missingindicator_{column.name}", column.is_missing.astype(float))
-            for column, has_gaps in zip(frame.columns, self._has_gaps, strict=True)
-            if has_gaps
-        ]
+        columns = itertools.compress(frame.columns, self._has_gaps)
+        return [RawColumn(INDICATOR.format(c.name), c.is_missing.astype(float)) for c in columns]
 
     def _container_for(self, X: Any) -> AbstractContainer:
         """Return the container of X, with the cells that `fit` saw if that was of the same kind."""
-        own = container_of(X)
-        if type(self._container) is type(own):
-            return self._container
-        return own
+        container = container_of(X)
+        return self._container if type(self._container) is type(container) else container
 
     def _warn_of_gaps(self, frame: Frame) -> None:
         """Warn of columns that keep missing cells, unless the user has left them out."""
@@ -168,9 +158,3 @@ validation_fraction
                 f" {', '.join(shown[:SHOWN])}{more}.",
                 stacklevel=3,
             )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags

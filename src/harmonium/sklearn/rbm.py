@@ -6,30 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._base.checks import positive_integer
 from ..data import Dataset
-from ..errors import InputError
 from ..inference import impute
-from ..inference.sampling import sample
 from ..likelihood.scoring import LogLikelihood, free_energies, log_likelihood
-from ..rbm import RBM as Model
-from ..transforms.initialization import initialize
-from .base import (
-    CHAINS,
-    SAMPLING,
-    SCORING,
-    checked_sweeps,
-    floats,
-    free_energy,
-    key_from,
-    mean_h,
-    mean_v,
-    row_groups,
-)
-from .columns import hidden_layer
+from .base import CHAINS, SCORING, free_energy, key_from, mean_h, row_groups
 from .holding_out import BaseHoldingOut
 from .tables import columns_and_rows, floats_of
 
@@ -38,7 +21,7 @@ SWEEPS = 100  # of the chains that draw them
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
+class RBM(ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
     """Restricted Boltzmann machine with any two layers: features, density estimates and samples.
 
     Parameters
@@ -109,9 +92,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
         """Train on the rows of X, each weighted by its sample_weight."""
         self._arguments()  # raises before anything has changed
         self.columns_, X = columns_and_rows(self, X, self.visible)
-        hidden = hidden_layer(self.hidden, positive_integer(self.n_components, "n_components"))
         rows = self.columns_.encode(X)
-        self.rbm_ = self._learn(self.columns_.layer, hidden, rows, sample_weight)
+        self.rbm_ = self._learn(self.columns_.layer, rows, sample_weight)
         self._n_features_out = self.rbm_.hidden.n_units
         return self
 
@@ -120,20 +102,13 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
 
         Kinds, categories and scales of the columns are those of the first portion.
         """
-        first = not hasattr(self, "rbm_")
-        if first:
-            self.columns_, X = columns_and_rows(self, X, self.visible)
+        visible = None
+        if hasattr(self, "rbm_"):
+            X = self._checked(X)
         else:
-            X = self.columns_.checked(self, X)
-        rows = self.columns_.encode(X)
-
-        def begin(dataset: Dataset, key: Any) -> Model:
-            if not first:
-                return self.rbm_
-            hidden = hidden_layer(self.hidden, positive_integer(self.n_components, "n_components"))
-            return initialize(self.columns_.layer, hidden, dataset, key=key)
-
-        self.rbm_ = self._learn_more(begin, rows, sample_weight)
+            self.columns_, X = columns_and_rows(self, X, self.visible)
+            visible = self.columns_.layer
+        self.rbm_ = self._learn_more(visible, self.columns_.encode(X), sample_weight)
         self._n_features_out = self.rbm_.hidden.n_units
         return self
 
@@ -148,28 +123,19 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
         rows = self.columns_.encode(X)
         dtype = self.columns_.dtype_of(X)
         h = np.zeros((len(rows), self.rbm_.hidden.size), kind)
-        groups = row_groups(self.rbm_, rows)
-        if len(groups.complete):
-            h[groups.complete] = self._apply(mean_h, rows[groups.complete], dtype)
         key = key_from(self.random_state, CHAINS)
-        for group in groups.incomplete:
-            completions = impute(
-                self.rbm_, rows[group], key=key, draws=COMPLETIONS, sweeps=SWEEPS
-            ).draws
-            h[group] = np.mean([self._apply(mean_h, draw, dtype) for draw in completions], axis=0)
+        for group, is_complete in row_groups(self.rbm_, rows):
+            draws = [rows[group]]
+            if not is_complete:
+                draws = impute(
+                    self.rbm_, rows[group], key=key, draws=COMPLETIONS, sweeps=SWEEPS
+                ).draws
+            h[group] = np.mean([self._apply(mean_h, draw, dtype) for draw in draws], axis=0)
         return h
 
     def inverse_transform(self, X: Any) -> Any:
         """Return the visible means given hidden means; for categories, the most probable one."""
-        check_is_fitted(self)
-        h = floats(X)
-        if h.shape[1] != self.rbm_.hidden.size:
-            raise InputError(
-                f"X: expected {self.rbm_.hidden.size} columns, one for each hidden unit; got"
-                f" {h.shape[1]}."
-            )
-        means = self._apply(mean_v, h, h.dtype)
-        return self.columns_.decode_means(means)
+        return self.columns_.decode_means(self._visible_means(X))
 
     def reconstruct(self, X: Any) -> Any:
         """Return the visible means given the hidden means of each row, in the container of X.
@@ -200,9 +166,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
 
     def sample(self, n_samples: int = 1, *, k: int | None = None) -> Any:
         """Draw rows from the model, by k Gibbs sweeps or, if None, as `hm.sample` does."""
-        check_is_fitted(self)
-        key = key_from(self.random_state, SAMPLING)
-        rows = sample(self.rbm_, n_samples, key=key, steps=checked_sweeps(k))
+        rows = self._draws(n_samples, k)
         return self.columns_.decode(rows)
 
     def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
@@ -232,9 +196,3 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
         return self.columns_.checked(self, X)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags

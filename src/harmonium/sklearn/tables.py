@@ -12,7 +12,6 @@ from sklearn.utils.validation import validate_data
 
 from ..errors import InputError
 from ..layers import AbstractLayer
-from ..layers.registry import layer_named
 from ..tables import Columns, Frame, columns_of
 from ..tables.containers import (
     AbstractContainer,
@@ -26,9 +25,7 @@ from ..tables.containers import (
 )
 from ..tables.records import KINDS
 from .base import FLOATS
-from .columns import places_of, read_columns
-
-READ_AS_TABLE = "table"
+from .columns import READ_AS_TABLE, kinds_by_place, read_columns
 
 
 def container_of(X: Any) -> AbstractContainer:
@@ -70,11 +67,9 @@ def frame_checked(estimator: Any, X: Any, *, reset: bool, names: tuple[str, ...]
     # scikit-learn compares names only if all of them are text
     has_names = is_dataframe(X) and names != _numbered(len(names))
     if has_names and frame.names != names:
-        expected = ", ".join(names)
-        actual = ", ".join(frame.names)
         raise InputError(
-            f"X: expected the columns of fit: {expected:.180}; got {actual:.200}; bring them in"
-            " this order."
+            f"X: expected the columns of fit: {', '.join(names):.180}; got"
+            f" {', '.join(frame.names):.200}; bring them in this order."
         )
     return frame.named(names)
 
@@ -102,30 +97,15 @@ def _is_of_objects(X: Any) -> bool:
 
 
 def kinds_by_name(spec: Any, names: tuple[str, ...], argument: str) -> dict[str, str]:
-    """Return the kinds of columns by name.
-
-    Args:
-        spec: a mapping from names to kinds, or pairs (kind, columns) as scikit-learn's
-            `ColumnTransformer` has them, with columns by number, name, slice or mask, or None.
-        names: the names of all columns.
-        argument: what error messages call it.
+    """Return the kinds of columns by name, of a specification as `kinds_by_place` takes it.
 
     Raises:
-        InputError: an unknown kind, or columns that do not exist.
+        InputError: another form, or columns that do not exist.
     """
     if spec is None or isinstance(spec, Mapping):
-        return dict(spec or {})
-    try:
-        return {
-            names[place]: kind
-            for kind, columns in spec
-            for place in places_of(columns, len(names), names)
-        }
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{argument}: expected a mapping from names to kinds, or pairs (kind, columns); got"
-            f" {spec!r} ({error})."
-        ) from None
+        return dict(spec or {})  # `columns_of` checks the names
+    kinds = kinds_by_place(spec, len(names), names, argument)
+    return {names[place]: kind for place, kind in kinds.items()}
 
 
 def is_of_tables(spec: Any) -> bool:
@@ -135,7 +115,7 @@ def is_of_tables(spec: Any) -> bool:
     try:
         kinds = spec.values() if isinstance(spec, Mapping) else [kind for kind, _ in spec]
         return all(kind in KINDS for kind in kinds)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError):  # not of this form, as `kinds_by_place` then says
         return False
 
 
@@ -154,19 +134,6 @@ def codes_of(columns: Columns, frame: Frame) -> np.ndarray:
             f"X: column {name!r}: not seen in fit, and taken as missing: {shown}.", stacklevel=2
         )
     return columns.encode(frame, "X")
-
-
-def _check_kinds(spec: Any) -> None:
-    """Raise InputError for a kind that neither layers nor tables have."""
-    if isinstance(spec, str):
-        kinds = [spec]
-    elif isinstance(spec, Mapping):
-        kinds = list(spec.values())
-    else:
-        return  # `read_columns` checks pairs
-    for kind in kinds:
-        if kind not in KINDS:
-            layer_named(kind, "visible", "auto", READ_AS_TABLE, *map(str, KINDS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,8 +198,6 @@ def columns_and_rows(estimator: Any, X: Any, spec: Any) -> tuple[Any, Any]:
         frame = frame_checked(estimator, X, reset=True)
         kinds = kinds_by_name(None if isinstance(spec, str) else spec, frame.names, "visible")
         return TableColumns(columns_of_table(frame, kinds), container_of(X)), frame
-    if not is_auto:
-        _check_kinds(spec)
     array: Any = validate_data(estimator, X, dtype=FLOATS, ensure_all_finite="allow-nan")  # pyright: ignore
     columns = read_columns(spec, array, getattr(estimator, "feature_names_in_", None))
     return replace(columns, container=container_of(X)), array

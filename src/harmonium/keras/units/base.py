@@ -80,9 +80,9 @@ class Unit(keras.layers.Layer):
 
     # ---------------------------------------------------------------- what each type defines
 
-    @abstractmethod
     def energy(self, x: Tensor) -> Tensor:
-        """Return U(x), shape (...,), in nats."""
+        """Return U(x), shape (...,), in nats: −b·x for units whose states have no weights."""
+        return -ops.matmul(x, self.bias)
 
     @abstractmethod
     def cgf(self, inputs: Tensor) -> Tensor:

@@ -56,10 +56,6 @@ class Potts(Unit):
     def _by_column(self, x: Tensor) -> Tensor:
         return ops.reshape(x, (*ops.shape(x)[:-2], self.size))
 
-    def energy(self, x: Tensor) -> Tensor:
-        """Return −b·x."""
-        return -ops.matmul(x, self.bias)
-
     def cgf(self, inputs: Tensor) -> Tensor:
         """Return Σ_sites log Σ_a e^(I_a + b_a)."""
         return ops.sum(ops.logsumexp(self._by_site(inputs + self.bias), axis=-1), axis=-1)

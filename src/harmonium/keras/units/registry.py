@@ -7,10 +7,9 @@ from typing import Any
 from ...errors import InputError
 from ..base import keras
 from .base import Unit
-from .bernoulli import Bernoulli
 from .gaussian import Gaussian
-from .ising import Ising
 from .potts import Potts
+from .two_valued import Bernoulli, Ising
 
 KINDS = (Bernoulli, Ising, Gaussian, Potts)
 _NAMES = {kind.registered: kind for kind in KINDS if kind is not Potts}  # made without arguments
