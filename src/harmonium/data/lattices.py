@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import input_error
+from ..errors import InputError
 
 __all__ = ["Thermodynamics", "lattice_bonds", "lattice_exact", "lattice_samples"]
 
@@ -36,8 +36,10 @@ def lattice_bonds(shape: Sequence[int]) -> np.ndarray:
     """
     sizes = tuple(shape)
     if not sizes or not all(isinstance(n, int | np.integer) and n >= 1 for n in sizes):
-        advice = "give sites along each axis, as (16, 16)"
-        raise input_error("shape", "whole numbers of at least 1", f"{shape!r}", advice)
+        raise InputError(
+            f"shape: expected whole numbers of at least 1; got {shape!r}; give sites along each"
+            " axis, as (16, 16)."
+        )
     sites = np.arange(math.prod(sizes)).reshape(sizes)
     pairs = [
         np.stack([sites.ravel(), np.roll(sites, -1, axis).ravel()], axis=1)
@@ -83,13 +85,15 @@ def lattice_samples(
     """
     bonds = lattice_bonds(shape)
     if not 0 <= beta < math.inf:
-        raise input_error("beta", "a number of at least 0", f"{beta!r}", "give 0.4")
+        raise InputError(f"beta: expected a number of at least 0; got {beta!r}; give 0.4.")
     for name, value, least in (("n", n, 1), ("states", states, 2), ("sweeps", sweeps, 1)):
         if not isinstance(value, int | np.integer) or value < least:
-            expected = f"a whole number of at least {least}"
-            raise input_error(name, expected, f"{value!r}", f"give {least} or more")
+            raise InputError(
+                f"{name}: expected a whole number of at least {least}; got {value!r}; give {least}"
+                " or more."
+            )
     if states > 127:
-        raise input_error("states", "at most 127", f"{states}", "use fewer")
+        raise InputError(f"states: expected at most 127; got {states}; use fewer.")
     rng = np.random.default_rng(seed)
     sites = math.prod(shape)
     kept = -np.expm1(-(2.0 if states == 2 else 1.0) * beta)
@@ -170,15 +174,18 @@ def lattice_exact(shape: Sequence[int], beta: float, *, states: int = 2) -> Ther
     Source: Kaufman 1949; Onsager 1944.
     """
     if not isinstance(shape, Sequence):
-        expected = "numbers of sites along each axis"
-        advice = f"write ({shape},) for a ring"
-        raise input_error("shape", expected, f"{shape!r}", advice)
+        raise InputError(
+            f"shape: expected numbers of sites along each axis; got {shape!r}; write ({shape},) for"
+            " a ring."
+        )
     is_known = (len(shape) == 1 or (len(shape) == 2 and states == 2)) and min(shape) >= 3
     if not is_known:
-        expected = "a ring, or a square lattice of two states, of at least 3 sites along each axis"
-        raise input_error("shape", expected, f"{tuple(shape)} with {states} states", "choose one")
+        raise InputError(
+            "shape: expected a ring, or a square lattice of two states, of at least 3 sites along"
+            f" each axis; got {tuple(shape)} with {states} states; choose one."
+        )
     if not 2 * STEP < beta < math.inf:
-        raise input_error("beta", f"a number above {2 * STEP:g}", f"{beta!r}", "give 0.4")
+        raise InputError(f"beta: expected a number above {2 * STEP:g}; got {beta!r}; give 0.4.")
 
     def log_z(b: float) -> float:
         if len(shape) == 2:

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..errors import count_of, input_error
+from ..errors import InputError, count_of
 from .dataset import Dataset
 from .kinds import Kind
 from .table import Table
@@ -155,9 +155,10 @@ def dataset_of(
 ) -> Dataset:
     """Store rows of a table, all or those of these indices, with grey levels as `binarize` says."""
     if binarize not in BINARIZE:
-        expected = f"one of {', '.join(BINARIZE)}"
-        what = f"{table.name}: binarize"
-        raise input_error(what, expected, repr(binarize), "choose one of them")
+        raise InputError(
+            f"{table.name}: binarize: expected one of {', '.join(BINARIZE)}; got {binarize!r};"
+            " choose one of them."
+        )
     if which is not None:
         weights = None if weights is None else weights[which]
         log_density = None if log_density is None else log_density[which]
@@ -184,8 +185,10 @@ def note_on_levels(table: Table, binarize: str) -> tuple[str, ...]:
 
 def _check_fraction(table: Table, fraction: float) -> None:
     if not 0 <= fraction < 1:
-        advice = "give a fraction of the rows such as 0.1, or 0 to hold out none"
-        raise input_error(table.name, "a validation fraction in [0, 1)", f"{fraction}", advice)
+        raise InputError(
+            f"{table.name}: expected a validation fraction in [0, 1); got {fraction}; give a"
+            " fraction of the rows such as 0.1, or 0 to hold out none."
+        )
 
 
 def _split(table: Table, fraction: float, *, seed: int) -> Split:
@@ -199,9 +202,10 @@ def _split(table: Table, fraction: float, *, seed: int) -> Split:
             )
             return Split(np.setdiff1d(np.arange(rows), held_out), held_out, note)
     if rows < FEWEST_ROWS_TO_SPLIT:
-        expected = f"at least {FEWEST_ROWS_TO_SPLIT} rows to hold some out for validation"
-        advice = "give more rows, or a validation fraction of 0"
-        raise input_error(table.name, expected, f"{rows}", advice)
+        raise InputError(
+            f"{table.name}: expected at least {FEWEST_ROWS_TO_SPLIT} rows to hold some out for"
+            f" validation; got {rows}; give more rows, or a validation fraction of 0."
+        )
     train, held_out = held_out_rows(rows, fraction, seed=seed)
     note = f"{table.name}: {len(held_out):,} of {rows:,} rows held out for validation"
     if table.groups is not None:
