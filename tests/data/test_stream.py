@@ -290,7 +290,7 @@ def test_groups_and_batches_may_be_empty(tmp_path):
             file.write_table(pyarrow.Table.from_batches([part]))
     for source in ("rows.arrow", "rows.parquet"):
         stream = hm.Stream(tmp_path / source, window=60)
-        assert (np.diff(stream._rows.source.spans) == 0).sum() == 3
+        assert (np.diff(stream.source.spans) == 0).sum() == 3
         check_all_rows(stream)
     by_name = [{"a": p[:, :1], "b": p[:, 1:]} for p in (ROWS[:0], ROWS, ROWS[:0])]
     check_all_rows(hm.Stream(by_name, window=60))

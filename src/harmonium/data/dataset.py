@@ -2,26 +2,121 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.dtypes import canonicalize_dtype
-from jaxtyping import Array, Integer, PRNGKeyArray
+from jaxtyping import Array, Int, Integer, PRNGKeyArray
 
 from .._base.numerics import from_numpy
+from .._base.statistics import effective_size
 from .._base.threefry import key_of
 from ..errors import InputError
 from ..layers import AbstractLayer
 from .parts import rows_at_once
 from .stored import AbstractStored, padded_size, stored
-from .windows import NO_END, AbstractRows, AbstractWindows, OneWindow
 
 MOST_TO_COPY = 2**15  # rows: copying more of them costs more than a second of compilation
+NO_END = 2**31 - 1  # counts of updates are 32-bit integers
+
+
+class Window(NamedTuple):
+    """Rows that are on the device for some updates in succession.
+
+    A window counts as an epoch of its own rows: nothing in the compiled loop knows of streams, and
+    a stream of one window is bit for bit the run with these rows in memory.
+
+    Attributes:
+        dataset: the rows, with padding rows.
+        count: how many of them count; they are visited in a shuffled order.
+        begin: the number of updates made before the first one on these rows.
+        end: the number of updates made after the last one.
+        passes: the passes over windows of this size that were made before; the order follows it.
+    """
+
+    dataset: Dataset
+    count: Int[Array, ""]
+    begin: int = 0
+    end: int = NO_END
+    passes: int = 0
+
+    def at(self, updates: int) -> Window:
+        """Return the window of any update, if all rows are in this one."""
+        return self
+
+
+class Windows(Protocol):
+    """The windows of a run, in the order in which they are learned from."""
+
+    def at(self, updates: int) -> Window:
+        """Return the window of the update that follows so many."""
+        ...
+
+
+class AbstractRows(ABC):
+    """Rows to train on: all in memory, or read while a model learns.
+
+    Attributes:
+        is_whole: whether all rows are in memory.
+        weights: the weights of the rows, or None.
+    """
+
+    is_whole: ClassVar[bool] = True
+    weights: Any
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of rows, which is visited once in an epoch."""
+
+    @property
+    def effective_rows(self) -> float:
+        """The number of rows; if they are weighted, (Σw)²/Σw² (Kish 1965)."""
+        if self.weights is None:
+            return float(len(self))
+        return float(effective_size(np.asarray(self.weights, np.float64)))
+
+    @property
+    @abstractmethod
+    def head(self) -> Dataset:
+        """Rows to begin a run with, with padding rows: all rows if they are in memory."""
+
+    @property
+    @abstractmethod
+    def in_memory(self) -> Dataset:
+        """The rows, where all of them must be in memory.
+
+        Raises:
+            InputError: they are not.
+        """
+
+    @abstractmethod
+    def some(self, count: int) -> Dataset:
+        """Return at most `count` rows from all parts of the source, as far as that is known."""
+
+    @abstractmethod
+    def kept_exact(self) -> AbstractRows:
+        """Return the rows, for products in bfloat16: later ones must be small whole numbers too."""
+
+    @abstractmethod
+    def windows(self, batch_size: int, *, key: PRNGKeyArray, end: int = NO_END) -> Windows:
+        """Return the windows of a run with updates of so many rows.
+
+        Args:
+            batch_size: rows in an update.
+            key: determines in which order the parts of a source are read.
+            end: the number of updates at the end of the run; nothing is read ahead for later ones.
+        """
+
+
+def count_of_rows(rows: Any) -> Int[Array, ""]:
+    """Return the number of rows as an array, so that no program is compiled for it."""
+    return jnp.asarray(len(rows), jnp.int32)
 
 
 @jax.tree_util.register_static
@@ -44,7 +139,7 @@ class Meaning:
     fits: tuple | None = None
 
 
-class Dataset(eqx.Module, AbstractRows["Dataset"]):
+class Dataset(eqx.Module, AbstractRows):
     """Rows in the user's coding, stored in their smallest form and read one batch at a time.
 
     Attributes:
@@ -284,11 +379,9 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
         """Return the dataset, all of whose values are known."""
         return self
 
-    def windows(
-        self, batch_size: int, *, key: PRNGKeyArray, end: int = NO_END
-    ) -> AbstractWindows[Dataset]:
+    def windows(self, batch_size: int, *, key: PRNGKeyArray, end: int = NO_END) -> Window:
         """Return all rows as the only window of a run."""
-        return OneWindow(self, self.padded())
+        return Window(self.padded(), count_of_rows(self))
 
     def values(self, first: int, last: int) -> Array:
         """Return the stored values of a slice of the rows, divided by the scale, without a draw."""
