@@ -459,7 +459,7 @@ def test_no_more_than_a_block_is_read_at_once():
 def test_windows_are_forgotten():
     stream = hm.Stream(ROWS, window=60).checked_for(hm.Bernoulli(COLUMNS))
     windows = stream.windows(20, key=KEY)
-    known = [weakref.ref(windows.at(updates).dataset.stored.bytes) for updates in range(0, 48, 3)]
+    known = [weakref.ref(windows.at(updates).dataset.stored.values) for updates in range(0, 48, 3)]
     gc.collect()
     assert sum(ref() is not None for ref in known) <= 2  # the last one, and one that is read ahead
 

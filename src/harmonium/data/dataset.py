@@ -329,10 +329,11 @@ class Dataset(eqx.Module, AbstractRows):
 
     def chosen(self, indices: np.ndarray) -> Dataset:
         """Return the rows of these indices."""
-        weights = None if self.weights is None else self.weights[indices]
-        density = None if self.log_density is None else self.log_density[indices]
-        stored = self.stored.chosen(indices)
-        return self._with(stored=stored, weights=weights, log_density=density)
+        return self._with(
+            stored=self.stored.chosen(indices),
+            weights=entries_of(self.weights, indices),
+            log_density=entries_of(self.log_density, indices),
+        )
 
     def changed(self, change: Callable[[np.ndarray], np.ndarray]) -> Dataset:
         """Return the dataset of real numbers that a function makes of all rows."""
@@ -424,6 +425,11 @@ def _taken(dataset: Dataset, indices: np.ndarray, key: PRNGKeyArray) -> Array:
 @eqx.filter_jit
 def _undrawn(dataset: Dataset, indices: np.ndarray) -> Array:
     return dataset._scaled(dataset.stored.take(jnp.asarray(indices)))
+
+
+def entries_of(values: Any, which: np.ndarray | None) -> Any:
+    """Return the entries of these indices, if there are values; all of them if `which` is None."""
+    return values if values is None or which is None else values[which]
 
 
 def checked_weights(weights: Any, n: int) -> Array:

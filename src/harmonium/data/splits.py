@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from ..errors import InputError, count_of
-from .dataset import Dataset
+from .dataset import Dataset, entries_of
 from .kinds import Kind
 from .table import Table
 
@@ -68,9 +68,9 @@ def split_off(table: Table, fraction: float, *, seed: int) -> tuple[Table, np.nd
     remaining = replace(
         table,
         train=table.train[split.train],
-        labels=None if table.labels is None else table.labels[split.train],
-        weights=None if table.weights is None else table.weights[split.train],
-        groups=None if table.groups is None else table.groups[split.train],
+        labels=entries_of(table.labels, split.train),
+        weights=entries_of(table.weights, split.train),
+        groups=entries_of(table.groups, split.train),
         notes=(*table.notes, split.note),
     )
     return remaining, table.train[split.held_out]
@@ -155,20 +155,22 @@ def dataset_of(
 ) -> Dataset:
     """Store rows of a table, all or those of these indices, with grey levels as `binarize` says."""
     if binarize not in BINARIZE:
-        raise InputError(
-            f"{table.name}: binarize: expected one of {', '.join(BINARIZE)}; got {binarize!r};"
-            " choose one of them."
-        )
-    if which is not None:
-        weights = None if weights is None else weights[which]
-        log_density = None if log_density is None else log_density[which]
-    given: dict[str, Any] = {"weights": weights, "which": which, "name": table.name}
-    given["log_density"] = log_density
-    if table.kind != Kind.GREY:
-        return Dataset(rows, **given)
-    if binarize == "threshold":
-        return Dataset(rows >= 0.5 * table.scale, **given)
-    return Dataset(rows, scale=table.scale, stochastic=binarize == "stochastic", **given)
+        expected = f"one of {', '.join(BINARIZE)}"
+        raise InputError(f"{table.name}: binarize: expected {expected}; got {binarize!r}.")
+    scale = 1.0
+    if table.kind == Kind.GREY and binarize == "threshold":
+        rows = rows >= 0.5 * table.scale
+    elif table.kind == Kind.GREY:
+        scale = table.scale
+    return Dataset(
+        rows,
+        entries_of(weights, which),
+        scale=scale,
+        stochastic=binarize == "stochastic" and table.kind == Kind.GREY,
+        which=which,
+        log_density=entries_of(log_density, which),
+        name=table.name,
+    )
 
 
 def note_on_levels(table: Table, binarize: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -62,38 +63,6 @@ class AbstractStored(eqx.Module):
         """Return the matrix padded to `count` rows; the content of padding rows is arbitrary."""
 
 
-class Bits(AbstractStored):
-    """Rows of zeros and ones, eight to a byte: `bytes` has shape (n, ⌈columns / 8⌉)."""
-
-    bytes: Array
-
-    @property
-    def is_binary(self) -> bool:
-        """True: all numbers are zeros and ones."""
-        return True
-
-    @property
-    def is_exact_in_bfloat16(self) -> bool:
-        """True: all numbers are zeros and ones."""
-        return True
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return self.bytes.shape[0]
-
-    def take(self, indices: Integer[Array, " batch"]) -> Array:
-        """Unpack rows."""
-        return jnp.unpackbits(self.bytes[indices], axis=-1, count=self.columns)
-
-    def chosen(self, indices: np.ndarray) -> Bits:
-        """Return some of the rows."""
-        return Bits(self.columns, self.bytes[indices])
-
-    def filled_to(self, count: int) -> Bits:
-        """Add rows of zeros."""
-        return Bits(self.columns, _with_more_rows(self.bytes, count))
-
-
 class Numbers(AbstractStored):
     """Rows as they are: `values` has shape (n, columns)."""
 
@@ -119,13 +88,26 @@ class Numbers(AbstractStored):
         """Return rows."""
         return self.values[indices]
 
-    def chosen(self, indices: np.ndarray) -> Numbers:
+    def chosen(self, indices: np.ndarray) -> AbstractStored:
         """Return some of the rows."""
-        return Numbers(self.columns, self.values[indices])
+        return type(self)(self.columns, self.values[indices])
 
-    def filled_to(self, count: int) -> Numbers:
+    def filled_to(self, count: int) -> AbstractStored:
         """Add rows of zeros."""
-        return Numbers(self.columns, _with_more_rows(self.values, count))
+        return type(self)(self.columns, _with_more_rows(self.values, count))
+
+
+class Bits(Numbers):
+    """Rows of zeros and ones, eight to a byte: `values` has shape (n, ⌈columns / 8⌉)."""
+
+    @property
+    def is_binary(self) -> bool:
+        """True: all numbers are zeros and ones."""
+        return True
+
+    def take(self, indices: Integer[Array, " batch"]) -> Array:
+        """Unpack rows."""
+        return jnp.unpackbits(self.values[indices], axis=-1, count=self.columns)
 
 
 class Nonzeros(AbstractStored):
@@ -151,12 +133,9 @@ class Nonzeros(AbstractStored):
     @property
     def most_missing(self) -> int:
         """The largest number of NaN among the entries of a row."""
-        missing = (
-            np.isnan(np.asarray(self.values)) if self.values.dtype.kind == "f" else np.zeros(1)
-        )
-        if not missing.any():
+        if self.values.dtype.kind != "f":
             return 0
-        before = np.append(0, np.cumsum(missing))
+        before = np.append(0, np.cumsum(np.isnan(np.asarray(self.values))))
         return int(np.diff(before[np.asarray(self.first)]).max())
 
     def __len__(self) -> int:
@@ -176,9 +155,9 @@ class Nonzeros(AbstractStored):
 
     def chosen(self, indices: np.ndarray) -> AbstractStored:
         """Return some of the rows, stored by nonzero entries or densely, whichever is smaller."""
-        arrays = (np.asarray(self.values), np.asarray(self.places), np.asarray(self.first))
-        used = [array[: int(arrays[2][-1])] for array in arrays[:2]]
-        matrix = _sparse_array((*used, arrays[2]), shape=(len(self), self.columns))
+        first = np.asarray(self.first)
+        values, places = (np.asarray(array)[: first[-1]] for array in (self.values, self.places))
+        matrix = _sparse_array((values, places, first), shape=(len(self), self.columns))
         return stored(matrix[indices])
 
     def filled_to(self, count: int) -> Nonzeros:
@@ -225,7 +204,7 @@ def stored(
     columns = array.shape[1]
     if whole_bits and _is_binary(array, which):
         packed = (np.packbits(part != 0, axis=1) for part in parts_of(array, which))
-        return Bits(columns, _joined(packed, n, -(-columns // 8), np.dtype(np.uint8)))
+        return Bits(columns, _joined(packed, n, math.ceil(columns / 8), np.dtype(np.uint8)))
     parts = parts_of(array, which)
     return Numbers(columns, _joined(parts, n, columns, _smallest(array, which)))
 
@@ -247,7 +226,7 @@ def _indices(which: Any, n: int) -> np.ndarray:
 def padded_size(n: int) -> int:
     """Round a number of rows up by at most an eighth: data of like sizes share a compiled loop."""
     step = 1 << max(0, (n - 1).bit_length() - 4)
-    return -(-n // step) * step
+    return math.ceil(n / step) * step
 
 
 def _is_sparse(rows: Any) -> bool:
@@ -271,7 +250,7 @@ def _from_sparse(rows: Any, whole_bits: bool) -> AbstractStored:
     entries = matrix.data if matrix.nnz else np.zeros(1, np.uint8)
     binary = whole_bits and _is_binary(entries)
     dtype = _smallest(entries)
-    dense = n * (-(-columns // 8) if binary else columns * dtype.itemsize)
+    dense = n * (math.ceil(columns / 8) if binary else columns * dtype.itemsize)
     if matrix.nnz * (4 + dtype.itemsize) + 4 * n < dense and matrix.nnz < 2**31:
         places = matrix.indices if matrix.nnz else np.zeros(1)  # an empty array cannot be indexed
         ends = np.asarray(matrix.indptr).astype(np.int32)

@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..layers import AbstractLayer
 from ..layers.registry import layer_named
 from ..tables import Columns, Frame, columns_of
+from ..tables.columns import KINDS
 from ..tables.containers import (
     AbstractContainer,
     ArrayLike,
@@ -24,7 +25,6 @@ from ..tables.containers import (
     is_dataframe,
     is_single,
 )
-from ..tables.records import KINDS
 from .base import FLOATS
 from .columns import places_of, read_columns
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InputError
 from .base import AbstractColumn, AbstractPart, ColumnKind, check_numbers, step_of
 from .calendars import Calendar, Dates
-from .columns import Columns
+from .columns import KINDS, Columns, column_from, entries_of
 from .continuous import Continuous
 from .dates import (
     HOURS,
@@ -28,7 +28,6 @@ from .dates import (
 from .dependence import Information, classes_of, information
 from .discrete import FEW_NUMBERS, Discrete
 from .frames import CellKind, Frame, RawColumn, words_of
-from .records import KINDS, column_from, entries_of
 from .unmodelled import Key, LeftOut
 from .words import MOST_WORDS, Words
 
