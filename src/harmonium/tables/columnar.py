@@ -12,7 +12,7 @@ import numpy as np
 from .._base.files import parser_errors
 from ..errors import InputError, MissingDependencyError
 from .database import Database
-from .date_cells import without_times
+from .dates import without_times
 from .frames import Frame, RawColumn
 from .readings import fetched, note_on_sentinels
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from ..errors import count_of
 from .dates import YEARS
 from .frames import Frame
-from .number_forms import is_number
+from .numbers import is_number
 from .readings import MISSING
 from .separators import Record, Splitter, counts_from, is_numbers, line_in_words
 

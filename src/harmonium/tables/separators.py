@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ..errors import InputError
-from .number_forms import is_number
+from .numbers import is_number
 from .readings import MISSING
 
 RARE_MARKS = "~^"  # these separate cells where no other sign does

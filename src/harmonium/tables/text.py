@@ -28,8 +28,7 @@ from .database import Database
 from .encodings import decoded
 from .frames import CellKind, Frame, as_whole_numbers, numbered_names
 from .headers import different, names_in, without_hash
-from .number_cells import with_digits
-from .number_forms import is_number
+from .numbers import is_number, with_digits
 from .separators import (
     COMMENTS,
     MOSTLY,
