@@ -103,10 +103,8 @@ def source_of_files(paths: Sequence[str | Path], name: str) -> BlockSource:
     for file, first in zip(files, beginnings, strict=True):
         columns = int(source.blocks.read(first, first + 1).shape[1])
         if columns != source.columns:
-            raise InputError(
-                f"{file}: expected {source.columns:,} columns, as in {files[0]}; got {columns:,};"
-                " leave it out."
-            )
+            expected = f"{source.columns:,} columns, as in {files[0]}"
+            raise InputError(f"{file}: expected {expected}; got {columns:,}.")
     return source
 
 
@@ -185,15 +183,10 @@ def _blocks_of_array(path: Path) -> list[Block]:
             is_plain = check_npy_head(file, path.stat().st_size)
         array: Any = np.load(path, mmap_mode="r", allow_pickle=False) if is_plain else None
     if array is None:
-        raise InputError(
-            f"{path}: expected {expected}; got Python objects, never loaded; save an array of"
-            " numbers."
-        )
+        raise InputError(f"{path}: expected {expected}; got Python objects, never loaded.")
     if array.ndim != 2 or not array.shape[1]:
-        raise InputError(
-            f"{path}: expected a matrix of numbers; got an array of shape {array.shape}; save an"
-            " array of shape (rows, columns)."
-        )
+        shape = f"an array of shape {array.shape}"
+        raise InputError(f"{path}: expected a matrix, shape (rows, columns); got {shape}.")
     order = "C" if array.flags.c_contiguous else "F"
     # It is mapped anew for each block: then no page stays in memory, and no file open.
     mapped = partial(np.memmap, path, array.dtype, "r", array.offset, array.shape, order)

@@ -132,10 +132,8 @@ class Blocks:
     def _loaded(self, block: Block) -> Any:
         rows = matrix_of(block.load(), block.label)
         if rows.shape[0] != block.size:
-            raise InputError(
-                f"{block.label}: expected {block.size:,} rows, as there were at first; got"
-                f" {rows.shape[0]:,}; restore the file."
-            )
+            expected = f"{block.size:,} rows, as there were at first"
+            raise InputError(f"{block.label}: expected {expected}; got {rows.shape[0]:,}.")
         return rows
 
 
@@ -280,9 +278,7 @@ class Batches(AbstractSource):
         if self.rows is None:
             self.rows = sum(part.rows.shape[0] for part in self.parts())
         if self.rows < 1:
-            raise InputError(
-                f"{self.name}: expected batches of rows; got no rows; check how it is made."
-            )
+            raise InputError(f"{self.name}: expected batches of rows; got no rows.")
         return self.rows
 
     @property
@@ -292,11 +288,13 @@ class Batches(AbstractSource):
 
     def parts(self) -> Iterator[Part]:
         """Yield the batches from the first row on."""
-        batches: Any = self.batches() if callable(self.batches) else self.batches
+        batches: Any = self.batches
+        if callable(batches):
+            batches = batches()
         if not hasattr(batches, "__iter__"):
+            got = f"one of {described(batches)}"
             raise InputError(
-                f"{self.name}: expected a function that returns an iterator; got one of"
-                f" {described(batches)}; let it yield batches."
+                f"{self.name}: expected a function that returns an iterator; got {got}."
             )
         first = 0
         for batch in batches:
@@ -409,8 +407,6 @@ def _side_by_side(columns: Mapping[Any, Any], name: str) -> np.ndarray:
     shapes = [column.shape for column in arrays.values()]
     if not shapes or () in shapes or len({shape[0] for shape in shapes}) > 1:
         shown = ", ".join(map(str, shapes[:5])) or "no columns"
-        raise InputError(
-            f"{name}: expected columns of equal length; got shapes {shown}; check the batches."
-        )
+        raise InputError(f"{name}: expected columns of equal length; got shapes {shown}.")
     flat = [column.reshape(len(column), math.prod(column.shape[1:])) for column in arrays.values()]
     return np.concatenate(flat, axis=1)

@@ -45,8 +45,7 @@ def builtin(name: str, *, seed: int = 0) -> Table:
     """
     if name not in BUILTIN:
         raise InputError(
-            f"{name}: expected a built-in set ({', '.join(BUILTIN)}); got no such set; choose one"
-            " of these, or name a file."
+            f"{name}: expected a built-in set ({', '.join(BUILTIN)}); got no such set."
         )
     return BUILTIN[name](seed)
 
@@ -203,9 +202,7 @@ def _all_bits(width: int) -> np.ndarray:
 
 def _check_range(function: str, what: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:
-        raise InputError(
-            f"{function}: expected {what} from {low} to {high:,}; got {value}; choose one there."
-        )
+        raise InputError(f"{function}: expected {what} from {low} to {high:,}; got {value}.")
 
 
 def _digits(seed: int) -> Table:

@@ -150,35 +150,34 @@ def coded(
 
 def _check_options(source: str, coding: str, scale: int | float | None, states: int | None) -> None:
     """Raise InputError for an unknown coding, and for options that are wrong or of another one."""
-    if coding not in _READERS:
-        raise InputError(
-            f"{source}: expected a coding among {', '.join(_READERS)}; got {coding!r}; choose one"
-            " of them."
-        )
-    if scale is not None:
-        shown = f"scale={scale:g}"
-        if coding not in (AUTO, Kind.GREY.coding):
-            raise InputError(
-                f"{source}: expected no scale with {coding}; got {shown}; leave the scale out, or"
-                " choose --visible bernoulli."
-            )
-        if not 0 < scale <= _FLOAT32_MAX:
-            raise InputError(
-                f"{source}: expected a finite positive scale; got {shown}; give the grey level that"
-                " means 1, such as --scale 255."
-            )
-    if states is not None:
-        shown = f"states={states}"
-        if coding != Kind.CODES.coding:
-            raise InputError(
-                f"{source}: expected no states with {coding}; got {shown}; leave the states out, or"
-                " choose --visible potts."
-            )
-        if not 2 <= states <= MOST_STATES:
-            raise InputError(
-                f"{source}: expected 2 to {MOST_STATES:,} states; got {shown}; give the number of"
-                " different codes, or leave it out."
-            )
+    has_scale = scale is not None
+    has_states = states is not None
+    problems = (
+        (coding not in _READERS, f"a coding among {', '.join(_READERS)}; got {coding!r}"),
+        (
+            has_scale and coding not in (AUTO, Kind.GREY.coding),
+            f"no scale with {coding}; got scale={scale or 0:g}; leave the scale out, or choose"
+            " --visible bernoulli",
+        ),
+        (
+            has_scale and not 0 < scale <= _FLOAT32_MAX,
+            f"a finite positive scale; got scale={scale or 0:g}; give the grey level that means 1,"
+            " such as --scale 255",
+        ),
+        (
+            has_states and coding != Kind.CODES.coding,
+            f"no states with {coding}; got states={states}; leave the states out, or choose"
+            " --visible potts",
+        ),
+        (
+            has_states and not 2 <= states <= MOST_STATES,
+            f"2 to {MOST_STATES:,} states; got states={states}; give the number of different"
+            " codes, or leave it out",
+        ),
+    )
+    for is_wrong, problem in problems:
+        if is_wrong:
+            raise InputError(f"{source}: expected {problem}.")
 
 
 def _numbers(array: ArrayLike, source: str) -> np.ndarray:
@@ -186,10 +185,7 @@ def _numbers(array: ArrayLike, source: str) -> np.ndarray:
     try:
         numbers = np.asarray(array)
     except ValueError:
-        raise InputError(
-            f"{source}: expected rows of equal length; got a ragged list; give every row the same"
-            " length."
-        ) from None
+        raise InputError(f"{source}: expected rows of equal length; got a ragged list.") from None
     expected = "numbers of shape (rows, columns) or (rows, height, width)"
     if numbers.dtype.kind not in "biuf":
         kinds = {"O": "Python objects", "c": "complex numbers", "U": "text", "S": "text"}
@@ -205,10 +201,8 @@ def _numbers(array: ArrayLike, source: str) -> np.ndarray:
             f"{source}: expected {expected}; got an array of shape {numbers.shape}; {advice}."
         )
     if numbers.size == 0:
-        raise InputError(
-            f"{source}: expected at least one row and one column; got an empty array of shape"
-            f" {numbers.shape}; check how it was written."
-        )
+        shape = f"an empty array of shape {numbers.shape}"
+        raise InputError(f"{source}: expected at least one row and one column; got {shape}.")
     return numbers
 
 
@@ -217,9 +211,9 @@ def _check_parts(given: _Given) -> None:
     width = given.parts["row"].shape[1]
     for where, rows in given.parts.items():
         if rows.shape[1] != width:
+            others = f"{where}s of {rows.shape[1]:,}"
             raise InputError(
-                f"{given.source}: expected {width:,} columns everywhere; got {where}s of"
-                f" {rows.shape[1]:,}; use the same columns."
+                f"{given.source}: expected {width:,} columns everywhere; got {others}."
             )
     advice = (
         "fill in or drop the rows that have missing or infinite values; in Python, hm.fit also"
@@ -246,7 +240,7 @@ def _refuse_where(
             count += int(np.count_nonzero(bad))
             before += len(part)
         if count:
-            more = f" and {count - 1:,} more such" if count > 1 else ""
+            more = f" and {count - 1:,} more such" * (count > 1)
             raise InputError(f"{given.source}: expected {expected}; got {first}{more}; {advice}.")
 
 
@@ -299,8 +293,9 @@ def _scaled(given: _Given, scale: float) -> _Coding:
     advice = "give the largest possible level as --scale, or choose --visible gaussian"
     expected = f"grey levels in [0, {scale:g}]"
     _refuse_where(given, lambda rows: (rows < 0) | (rows > scale), expected, advice)
-    small = _is_whole(given) and _extremes(given)[1] <= 255
-    dtype = np.uint8 if small else np.float32
+    dtype: DTypeLike = np.float32
+    if _is_whole(given) and _extremes(given)[1] <= 255:
+        dtype = np.uint8
     return _Coding(Kind.GREY, dtype, scale=scale, note=f", divided by {scale:g}")
 
 
@@ -343,15 +338,10 @@ def _one_each(
     if values is None or rows is None:
         return None
     array = np.asarray(values)
-    advice = f"give one of the {what} for each row"
     if array.shape != (len(rows),):
-        raise InputError(
-            f"{source}: expected {len(rows):,} {what}; got shape {array.shape}; {advice}."
-        )
+        raise InputError(f"{source}: expected {len(rows):,} {what}; got shape {array.shape}.")
     if what == "weights" and not (array.dtype.kind in "biuf" and np.isfinite(array).all()):
-        raise InputError(
-            f"{source}: expected finite weights; got NaN, infinity or no numbers; {advice}."
-        )
+        raise InputError(f"{source}: expected finite weights; got NaN, infinity or no numbers.")
     return array
 
 

@@ -196,8 +196,12 @@ class Dataset(eqx.Module, AbstractRows):
         self.stored = stored(rows, name, scale == 1.0, which)
         is_drawn = stochastic and not self.stored.is_binary
         self.meaning = Meaning(float(scale), is_drawn, self.stored.most_missing)
-        self.weights = None if weights is None else checked_weights(weights, len(self.stored))
-        self.log_density = None if log_density is None else jnp.asarray(log_density, jnp.float32)
+        if weights is not None:
+            weights = checked_weights(weights, len(self.stored))
+        if log_density is not None:
+            log_density = jnp.asarray(log_density, jnp.float32)
+        self.weights = weights
+        self.log_density = log_density
 
     @classmethod
     def of(cls, data: Any, weights: Any = None, name: str = "data") -> Dataset:
@@ -286,10 +290,12 @@ class Dataset(eqx.Module, AbstractRows):
     def take(self, indices: Integer[Array, " batch"], *, key: PRNGKeyArray) -> Array:
         """Return rows in the user's coding; if `stochastic`, binary values drawn with the key."""
         rows = self.stored.take(indices)
-        if self.stochastic:
-            drawn = self.scale * jax.random.uniform(key, rows.shape) < rows
-            return jnp.where(jnp.isnan(rows), jnp.nan, drawn) if self.missing else drawn
-        return self._scaled(rows)
+        if not self.stochastic:
+            return self._scaled(rows)
+        drawn = self.scale * jax.random.uniform(key, rows.shape) < rows
+        if not self.missing:
+            return drawn
+        return jnp.where(jnp.isnan(rows), jnp.nan, drawn)
 
     def _scaled(self, rows: Array) -> Array:
         return rows if self.scale == 1.0 else rows / self.scale
@@ -308,8 +314,9 @@ class Dataset(eqx.Module, AbstractRows):
 
         Rows that are not `present` are padding rows of a short batch and have weight 0.
         """
-        ones = jnp.ones(indices.shape, bool) if present is None else present
-        there = ones.astype(jnp.result_type(float))
+        if present is None:
+            present = jnp.ones(indices.shape, bool)
+        there = present.astype(jnp.result_type(float))
         if self.weights is None:
             return there / there.sum(), None
         weights = there * self.weights[indices]
@@ -323,7 +330,9 @@ class Dataset(eqx.Module, AbstractRows):
         """
         if count >= len(self):
             return self
-        rows = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights)
+        rows = np.arange(len(self))
+        if self.weights is not None:
+            rows = np.flatnonzero(self.weights)
         places = np.linspace(0, len(rows) - 1, min(count, len(rows))).round().astype(int)
         return self.chosen(rows[places])
 
@@ -354,7 +363,9 @@ class Dataset(eqx.Module, AbstractRows):
         It is for loops that know how many rows count. A large dataset is returned as it is, since
         it would have to be copied.
         """
-        return self if len(self) > MOST_TO_COPY else self.filled_to(padded_size(len(self)))
+        if len(self) > MOST_TO_COPY:
+            return self
+        return self.filled_to(padded_size(len(self)))
 
     def filled_to(self, count: int) -> Dataset:
         """Return the dataset with padding rows, `count` rows in all."""

@@ -85,7 +85,9 @@ def read_file(
             is_empty = not file.read(1)
         if reader is None:
             suffixes = ", ".join(_READERS) + ", .idx or -idx3-ubyte (text and idx also with .gz)"
-            suffix = f"the suffix {path.suffix!r}" if path.suffix else "a name without a suffix"
+            suffix = "a name without a suffix"
+            if path.suffix:
+                suffix = f"the suffix {path.suffix!r}"
             raise InputError(
                 f"{path}: expected a file of a known format: {suffixes}; got {suffix}; rename it"
                 " after its format, or convert it."
@@ -121,7 +123,7 @@ def read_frame(
     Raises:
         InputError: as `read_file`, or an array that is no matrix of numbers.
     """
-    empty = None if known is None else known.empty
+    empty = known and known.empty
     return frame_in(read_file(path, known=empty, text_format=text_format), str(path))
 
 
@@ -162,7 +164,9 @@ def cells_of(
         cells = open_text(Path(path), str(path), text_format, known).cells()
     except InputError:  # a cell that only other readers take
         return None
-    return cells if len(cells.rows) == rows else None
+    if len(cells.rows) != rows:
+        return None
+    return cells
 
 
 def stem_of(path: Path) -> str:
@@ -243,14 +247,16 @@ def _keys_of_parts(path: Path, arrays: dict[str, np.ndarray], key: str | None) -
             return keys
         if len(data) == 1:
             return {"train": next(iter(data.values()))}
-    listing = ", ".join(
-        f"{name} (objects)" if array.dtype.kind == "O" else f"{name} {array.shape}"
-        for name, array in arrays.items()
-    )
-    if key in arrays:
-        content = "labels" if key not in usable else "Python objects, never loaded"
-        listing = f"that {key!r} holds {content}; the file has {listing}"
-    expected = "an array of rows" if key is None else f"data rows under {key!r}"
+    shapes = {name: array.shape for name, array in arrays.items()}
+    shapes |= {name: "(objects)" for name, array in arrays.items() if array.dtype.kind == "O"}
+    listing = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+    expected = "an array of rows"
+    if key is not None:
+        expected = f"data rows under {key!r}"
+    if key in usable:
+        listing = f"that {key!r} holds Python objects, never loaded; the file has {listing}"
+    elif key in arrays:
+        listing = f"that {key!r} holds labels; the file has {listing}"
     raise InputError(
         f"{path}: expected {expected}; got {listing or 'no arrays'}; pick an array of rows as"
         " FILE.npz:KEY, or name one 'train'."
@@ -289,32 +295,43 @@ def _read_text(path: Path, known: Frame | None, text_format: TextFormat | None) 
     text = open_text(path, str(path), text_format, known)
     name = stem_of(path)
     notes = [f"{name}: {note}." for note in text.notes]
-    signs = text.signs if known is None else None
-    numbers = text.numbers(known) if signs is None else signs
-    if numbers is None:
-        frame = text.frame(known)
-        return Table(name=name, train=frame.numbers(), notes=tuple(notes), frame=frame)
     names = text.names or ()
-    if signs is not None:
+    numbers = None
+    if known is None:
+        numbers = text.signs
+    if numbers is not None:
         names = ()
-        width = signs.shape[1]
+        width = numbers.shape[1]
         if text.width != width:
             note = f"strings of {width:,} signs are read as a column for each sign"
             notes.append(f"{name}: {note}.")
-    is_levels = numbers.min() >= 0 and (numbers.dtype.kind == "i" or numbers.max() <= 1)
-    frame = None if is_levels and not names else frame_of_array(numbers, names)
+    else:
+        numbers = text.numbers(known)
+    frame = None
+    if numbers is None:
+        frame = text.frame(known)
+        numbers = frame.numbers()
+    elif names or not _are_levels(numbers):
+        frame = frame_of_array(numbers, names)
     return Table(name=name, train=numbers, notes=tuple(notes), frame=frame)
 
 
+def _are_levels(numbers: np.ndarray) -> bool:
+    """Return whether numbers are whole and none is negative, or all are from 0 to 1."""
+    return numbers.min() >= 0 and (numbers.dtype.kind == "i" or numbers.max() <= 1)
+
+
 def _read_columns(path: Path) -> Table:
-    read = read_parquet if path.suffix.lower() == ".parquet" else read_arrow
+    read = read_arrow
+    if path.suffix.lower() == ".parquet":
+        read = read_parquet
     frame = read(path, str(path))
     return Table(name=stem_of(path), train=frame.numbers(), frame=frame)
 
 
 def _read_idx(path: Path) -> Table:
     data = unzipped(path.read_bytes(), str(path))
-    start = 4 + 4 * data[3] if len(data) > 3 else 4
+    start = 4 + 4 * sum(data[3:4])  # the dimensions are behind their number
     if data[:2] != b"\0\0" or len(data) < start or data[2] not in _IDX_TYPES or data[3] > 32:
         raise InputError(
             f"{path}: expected an idx file: two zero bytes, a type, the number of dimensions, the"

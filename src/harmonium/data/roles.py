@@ -80,7 +80,9 @@ def set_aside(table: Table, roles: Roles, source: str, scale: float | None) -> T
         weights = _weights(_column(table, roles.weight), source)
         note = f"{roles.weight!r} is the weight of each row, {weights.sum():,g} in all"
         table = _of_bits(replace(_without(table, roles.weight, note), weights=weights))
-    label = _label_in(table, scale) if roles.label is None else roles.label
+    label = roles.label
+    if label is None:
+        label = _label_in(table, scale)
     if label not in (None, NONE) and _has(table, label, roles, source, "--label"):
         column = _column(table, label)
         classes = count_of(len(set(words_of(column).tolist())), "different value")
@@ -192,7 +194,7 @@ def _has(table: Table, name: str, roles: Roles, source: str, option: str) -> boo
         return True
     if roles.may_lack:
         return False
-    seen = ", ".join(names)[:200] if names else "rows without names"
+    seen = ", ".join(names)[:200] or "rows without names"
     raise InputError(
         f"{source}: expected {option} with one of several columns; got {name!r}; found: {seen}."
     )
@@ -217,10 +219,9 @@ def _without(table: Table, name: str, note: str) -> Table:
 
 def _weights(column: RawColumn, source: str) -> np.ndarray:
     if not _may_be_weights(column) or not column.values.sum() > 0:
-        content = "others" if column.cell_kind is CellKind.NUMBERS else "words"
         raise InputError(
             f"{source}: column {column.name!r}: expected finite weights of at least 0, and one"
-            f" above it; got {content}; correct them, or leave --weight out."
+            f" above it; got other {column.cell_kind}; correct them, or leave --weight out."
         )
     return column.values.astype(np.float32)
 
@@ -258,7 +259,7 @@ def _label_in(table: Table, scale: float | None) -> str | None:
         if table.frame is not None and table.frame.has_names:
             others = table.frame.without(name)
             # A column of 0 and 1 among others of 0 and 1 may be one of them, whatever its name.
-            is_alike = holds_only(table.train, 0, 1) if table.train is not None else False
+            is_alike = table.train is not None and holds_only(table.train, 0, 1)
             is_named = name.strip().lower() in LABELS or _stands_apart(table.frame, place)
             if is_named and not is_alike and is_picture(others):
                 return name
@@ -332,7 +333,9 @@ def note_on_ratings(frame: Frame) -> str:
     else:
         user = 0
         item = 1
-        fewest = FEWEST if len(columns) == 4 and _are_times(columns[3]) else FEWEST_NUMBERED
+        fewest = FEWEST_NUMBERED
+        if len(columns) == 4 and _are_times(columns[3]):
+            fewest = FEWEST
         if not all(_are_numbers_of_things(column, fewest) for column in columns[:2]):
             return ""
     value = next(i for i in range(3) if i not in (user, item))

@@ -4,6 +4,7 @@ import difflib
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -128,7 +129,9 @@ def open_source(
     # What is said of columns makes a table of a file whose name does not say what it is.
     is_table = columns is not None or label is not None or weight is not None
     if sites is None and not named_as_alignment(path) and (is_table or not is_alignment(path)):
-        known = columns.empty if isinstance(columns, Columns) else None
+        known = None
+        if isinstance(columns, Columns):
+            known = columns.empty
         table = set_aside(read_file(path, key, known, text_format), roles, source, scale)
         return _decided(table, source, numbers, roles, columns)
     _refuse_options(source, "an alignment", text_format, roles)
@@ -137,7 +140,9 @@ def open_source(
             f"{source}: expected no kind, scale or states of an alignment; got one of them; leave"
             " it out: letters are codes."
         )
-    name = stem_of(path) if key is None else _name_of_family(path, key)
+    name = stem_of(path)
+    if key is not None:  # the families of a file have names that can be those of runs' folders
+        name = re.sub(r"[^\w.-]+", "-", f"{name}-{key}").strip("-")
     return _of_alignment(source, name, sites, alphabet, identity)
 
 
@@ -187,8 +192,8 @@ def _decided(
             f"{source}: expected complete numbers with {option}; got words or missing cells; leave"
             f" {option} out: columns are then told apart."
         )
-    ratings = "" if option else _ratings_in(table)
-    if ratings:
+    ratings = _ratings_in(table)
+    if ratings and not option:
         raise InputError(
             f"{source}: expected a row for each of what is learned; got {ratings}; or give them"
             " names, to learn them as a table."
@@ -257,14 +262,13 @@ def _of_alignment(
 
 def _refuse_options(source: str, what: str, text_format: TextFormat, roles: Roles) -> None:
     """Raise InputError for options of tables with a source that is none."""
+    options = ""
     if roles.label is not None or roles.weight is not None:
-        raise InputError(
-            f"{source}: expected no column of labels or weights with {what}; got one of them; leave"
-            " it out."
-        )
-    if text_format != TextFormat():
-        expected = "no header, separator, missing words or lines to skip"
-        raise InputError(f"{source}: expected {expected} with {what}; got some; leave them out.")
+        options = "column of labels or weights"
+    elif text_format != TextFormat():
+        options = "header, separator, missing words or lines to skip"
+    if options:
+        raise InputError(f"{source}: expected no {options} with {what}; got some; leave them out.")
 
 
 def _ratings_in(table: Table) -> str:
@@ -306,9 +310,9 @@ def _open_builtin(name: str, numbers: NumberFormat, seed: int) -> Table:
     elif table.kind == Kind.GREY and coding == Kind.REAL.coding:
         level = np.float32(table.scale)
         note = f"{name}: grey levels divided by {table.scale:g}."
-        test = None if table.test is None else table.test / level
-        notes = (*table.notes, note)
-        table = replace(table, train=table.train / level, test=test, notes=notes)
+        table = replace(table, train=table.train / level, notes=(*table.notes, note))
+        if table.test is not None:
+            table = replace(table, test=table.test / level)
     return coded(table, coding, scale=scale, states=numbers.states, source=name)
 
 
@@ -320,31 +324,21 @@ def _path_and_key(source: str) -> tuple[Path, str | None]:
     return Path(match["file"]), match["key"]
 
 
-def _name_of_family(path: Path, family: str) -> str:
-    """Return a name that tells the families of a file apart, and can be that of a run's folder."""
-    return re.sub(r"[^\w.-]+", "-", f"{stem_of(path)}-{family}").strip("-")
-
-
 def _no_such_source(source: str, path: Path) -> InputError:
     """Return the error that lists the built-in sets and suggests similar names."""
-    names = [*BUILTIN, *_readable_names(path.parent)]
+    names = list(BUILTIN)
+    with suppress(OSError):  # a folder that cannot be read has no names to suggest
+        files = sorted(path.parent.iterdir())
+        names += [file.name for file in files if is_readable(file) or named_as_alignment(file)]
     close = difflib.get_close_matches(path.name.lower(), [name.lower() for name in names], n=3)
     meant = [repr(name) for name in names if name.lower() in close]
-    advice = f"perhaps you mean {' or '.join(meant)}" if meant else "check the spelling"
+    advice = "check the spelling"
+    if meant:
+        advice = f"perhaps you mean {' or '.join(meant)}"
     return InputError(
         f"{source or 'the source'}: expected a built-in set ({', '.join(BUILTIN)}) or a file; got"
         f" no such file; {advice}."
     )
-
-
-def _readable_names(folder: Path) -> list[str]:
-    """Return the names of the files in a folder with a known suffix; none if it is unreadable."""
-    try:
-        return sorted(
-            file.name for file in folder.iterdir() if is_readable(file) or named_as_alignment(file)
-        )
-    except OSError:
-        return []
 
 
 def coding_of(visible: str) -> str:
@@ -360,8 +354,5 @@ def named_units(option: str, name: str, *others: str) -> Registered:
     """
     rows = {row.name: row for row in registered_layers()}
     if name not in rows:
-        raise InputError(
-            f"{option}: expected one of {', '.join((*others, *rows))}; got {name!r}; choose one of"
-            " them."
-        )
+        raise InputError(f"{option}: expected one of {', '.join((*others, *rows))}; got {name!r}.")
     return rows[name]

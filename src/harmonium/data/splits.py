@@ -98,7 +98,8 @@ def datasets_of(
     if validation == "auto":
         scored = table.is_discrete and table.weights is None
         validation = usual_fraction(len(table.train), can_cross_validate=scored)
-        few = "" if validation else "too few to hold any out: they are cross-validated"
+        if not validation:
+            few = "too few to hold any out: they are cross-validated"
     _check_fraction(table, validation)
     given: dict[str, tuple[np.ndarray, np.ndarray | None]] = {"train": (table.train, None)}
     notes: tuple[str, ...] = ()
@@ -142,7 +143,9 @@ def usual_fraction(rows: int, *, can_cross_validate: bool) -> float:
     A tenth of a few hundred rows is too few to decide by, and too many to lose. So they are
     cross-validated instead, if they have no weights and the visible units are discrete.
     """
-    return 0.0 if can_cross_validate and rows < FEW_ROWS else USUAL_FRACTION
+    if can_cross_validate and rows < FEW_ROWS:
+        return 0.0
+    return USUAL_FRACTION
 
 
 def dataset_of(

@@ -191,16 +191,20 @@ def stored(
     sparse = _is_sparse(rows)
     array = rows if sparse else as_array(rows, name)
     if array.ndim != 2 or 0 in array.shape:
-        advice = "; use x.reshape(len(x), -1)" if array.ndim > 2 else ""
+        advice = "; use x.reshape(len(x), -1)" * (array.ndim > 2)
         raise InputError(
             f"{name}: expected shape (rows, columns); got shape {array.shape}{advice}."
         )
     if array.dtype.kind not in "buif":
         raise InputError(f"{name}: expected numbers; got an array of {array.dtype}.")
-    which = None if which is None else _indices(which, int(array.shape[0]))
+    n = int(array.shape[0])
+    if which is not None:
+        which = _indices(which, n)
+        n = len(which)
+    if sparse and which is not None:
+        rows = rows.tocsr()[which]
     if sparse:
-        return _from_sparse(rows if which is None else rows.tocsr()[which], whole_bits)
-    n = len(array if which is None else which)
+        return _from_sparse(rows, whole_bits)
     columns = array.shape[1]
     if whole_bits and _is_binary(array, which):
         packed = (np.packbits(part != 0, axis=1) for part in parts_of(array, which))
@@ -212,8 +216,9 @@ def stored(
 def _indices(which: Any, n: int) -> np.ndarray:
     """Return checked indices of some of n rows, given as indices or as a mask."""
     given = np.asarray(which)
-    is_mask = given.dtype == bool and given.shape == (n,)
-    indices = np.flatnonzero(given) if is_mask else given
+    indices = given
+    if given.dtype == bool and given.shape == (n,):  # a mask
+        indices = np.flatnonzero(given)
     if indices.ndim != 1 or indices.dtype.kind not in "iu" or not indices.size:
         expected = f"indices of one row or more, or a mask of all {n:,}"
         raise InputError(f"which: expected {expected}; got {given.dtype} of shape {given.shape}.")
@@ -247,21 +252,27 @@ def _from_sparse(rows: Any, whole_bits: bool) -> AbstractStored:
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     n, columns = map(int, rows.shape)
-    entries = matrix.data if matrix.nnz else np.zeros(1, np.uint8)
+    entries = matrix.data
+    places = matrix.indices
+    if not matrix.nnz:  # an empty array cannot be indexed
+        entries = np.zeros(1, np.uint8)
+        places = np.zeros(1)
     binary = whole_bits and _is_binary(entries)
     dtype = _smallest(entries)
-    dense = n * (math.ceil(columns / 8) if binary else columns * dtype.itemsize)
-    if matrix.nnz * (4 + dtype.itemsize) + 4 * n < dense and matrix.nnz < 2**31:
-        places = matrix.indices if matrix.nnz else np.zeros(1)  # an empty array cannot be indexed
+    width = columns * dtype.itemsize  # of a row, in bytes
+    if binary:
+        width = math.ceil(columns / 8)
+    if matrix.nnz * (4 + dtype.itemsize) + 4 * n < n * width and matrix.nnz < 2**31:
         ends = np.asarray(matrix.indptr).astype(np.int32)
         first = from_numpy(ends)
         where = from_numpy(places.astype(np.int32))
         values = from_numpy(entries.astype(dtype))
         return Nonzeros(columns, first, where, values, max(1, int(np.diff(ends).max())))
-    written = (part.toarray() for part in parts_of(matrix))
-    parts = [np.packbits(p != 0, axis=1) if binary else p.astype(dtype) for p in written]
-    whole = from_numpy(np.concatenate(parts))
-    return Bits(columns, whole) if binary else Numbers(columns, whole)
+    dense = (part.toarray() for part in parts_of(matrix))
+    if binary:
+        bits = [np.packbits(part != 0, axis=1) for part in dense]
+        return Bits(columns, from_numpy(np.concatenate(bits)))
+    return Numbers(columns, from_numpy(np.concatenate([part.astype(dtype) for part in dense])))
 
 
 def _joined(parts: Iterable[np.ndarray], n: int, width: int, dtype: np.dtype) -> Array:

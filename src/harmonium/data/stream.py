@@ -28,6 +28,7 @@ from .dataset import (
     Windows,
     checked_weights,
     count_of_rows,
+    entries_of,
 )
 
 __all__ = ["Stream"]
@@ -160,7 +161,9 @@ class Stream(AbstractRows):
         """
         self.name = name or (str(source) if isinstance(source, str | Path) else "data")
         self.source = _opened(source, self.name, rows)
-        self.rows_in_window = None if window is None else positive_integer(window, "window")
+        if window is not None:
+            window = positive_integer(window, "window")
+        self.rows_in_window = window
         self.scale = scale
         self.stochastic = stochastic
         self.weights_in_source = None
@@ -225,13 +228,14 @@ class Stream(AbstractRows):
     @property
     def missing(self) -> int:
         """The largest number of missing values in a row."""
-        return self.beginning.missing if self.most_missing is None else self.most_missing
+        if self.most_missing is None:
+            return self.beginning.missing
+        return self.most_missing
 
     @property
     def weights(self) -> Any:
         """The weights of the rows, or None."""
-        weights = self.weights_in_source
-        return None if weights is None else weights[self.source.places]
+        return entries_of(self.weights_in_source, self.source.places)
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
@@ -269,7 +273,9 @@ class Stream(AbstractRows):
         """
         space = space or Space()
         raw = space.joined(parts, min(count, len(self.source)), self.name)
-        rows = raw.rows if self.change is None else self.change(raw.rows)
+        rows = raw.rows
+        if self.change is not None:
+            rows = self.change(rows)
         try:
             dataset = self._checked(rows, 0)
         except InputError:
@@ -453,7 +459,9 @@ def _opened(source: Any, name: str, rows: int | None) -> AbstractSource:
     Raises:
         InputError: it is none.
     """
-    paths = [source] if isinstance(source, str | Path) else source
+    paths = source
+    if isinstance(source, str | Path):
+        paths = [source]
     is_files = isinstance(paths, list | tuple) and paths and isinstance(paths[0], str | Path)
     is_array = isinstance(source, ArrayLike)
     if (is_files or is_array) and rows is not None:
@@ -467,7 +475,9 @@ def _opened(source: Any, name: str, rows: int | None) -> AbstractSource:
                 f"{name}: expected a matrix, shape (rows, columns); got shape {shape}."
             )
         return BlockSource.of(blocks_of_array(source, name), name)
+    if rows is not None:
+        rows = positive_integer(rows, "rows")
     if callable(source) or hasattr(source, "__iter__"):
-        return Batches(source, name, None if rows is None else positive_integer(rows, "rows"))
+        return Batches(source, name, rows)
     expected = "files, an array, or an iterable of batches"
     raise InputError(f"{name}: expected {expected}; got {described(source)}.")

@@ -90,10 +90,10 @@ class Table:
         return self.kind != Kind.REAL
 
 
-def describe(table: Table, kept: int | None = None) -> str:
+def describe(table: Table, count: int | None = None) -> str:
     """Return one line on a table: "digits: 1,437 rows × 64 grey levels (0–16), ...".
 
-    `kept` is the number of its rows that are used for training; all of them if None.
+    `count` is the number of its rows that are used for training; all of them if None.
     """
     values = {
         Kind.GREY: f"(0–{table.scale:g})",
@@ -106,9 +106,9 @@ def describe(table: Table, kept: int | None = None) -> str:
     if table.sites is not None:
         noun = "sequence"
         meaning = f"sites ({table.sites.alphabet.name})"
-    line = f"{table.name}: {count_of(kept or rows, noun)} × {columns:,} {meaning}"
+    line = f"{table.name}: {count_of(count or rows, noun)} × {columns:,} {meaning}"
     if table.validation is not None:
         line += f", {count_of(len(table.validation), 'validation row')}"
     if table.test is not None:
         line += f", {count_of(len(table.test), 'test row')}"
-    return line + (", the whole distribution" if table.exhaustive else "")
+    return line + ", the whole distribution" * table.exhaustive
