@@ -107,12 +107,12 @@ def test_shifter_moves_left_as_one_reads():
 
 
 def test_sizes_out_of_range_are_refused():
-    assert "side from 1 to 12; found 13" in refusal(bars_and_stripes, 13)
-    assert "width from 1 to 12; found 0" in refusal(labelled_shifter, 0)
-    assert "side from 2 to 10; found 11" in refusal(ising_configurations, 5, side=11, seed=0)
+    assert "side from 1 to 12; got 13" in refusal(bars_and_stripes, 13)
+    assert "width from 1 to 12; got 0" in refusal(labelled_shifter, 0)
+    assert "side from 2 to 10; got 11" in refusal(ising_configurations, 5, side=11, seed=0)
     assert "rows from 1" in refusal(ising_configurations, 0, seed=0)
     message = refusal(ising_configurations, 5, inverse_temperature=float("nan"), seed=0)
-    assert "inverse_temperature from -2 to 2; found nan" in message
+    assert "inverse_temperature from -2 to 2; got nan" in message
 
 
 # --- Ising ------------------------------------------------------------------------------
@@ -272,4 +272,4 @@ def test_an_incomplete_mnist_is_refused(monkeypatch):
 
     monkeypatch.delenv("HARMONIUM_DATA", raising=False)
     monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda *args, **options: Fetched)
-    assert "70,000 rows of 784 levels; found shape (5, 784)" in refusal(builtin, "mnist")
+    assert "70,000 rows of 784 levels; got shape (5, 784)" in refusal(builtin, "mnist")

@@ -91,11 +91,11 @@ def test_an_unknown_suffix_is_answered_with_the_known_ones(tmp_path, name, found
 
 
 def test_a_missing_file(tmp_path):
-    assert "found no such file; check the path" in refusal(tmp_path / "a.csv")
+    assert "no such file; check the path" in refusal(tmp_path / "a.csv")
 
 
 def test_a_folder(tmp_path):
-    assert "found a folder; name one file in it" in refusal(tmp_path)
+    assert "a folder; name one file in it" in refusal(tmp_path)
 
 
 def test_a_file_that_must_not_be_read(tmp_path, monkeypatch):
@@ -104,7 +104,7 @@ def test_a_file_that_must_not_be_read(tmp_path, monkeypatch):
 
     path = written(tmp_path / "a.csv", "0,1")
     monkeypatch.setattr(Path, "open", refuse)
-    assert "found permission denied; change its permissions" in refusal(path)
+    assert "permission denied; change its permissions" in refusal(path)
 
 
 def test_a_name_too_long_for_the_disk(tmp_path):
@@ -113,7 +113,7 @@ def test_a_name_too_long_for_the_disk(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.npy", "a.npz", "a.csv", "a.idx", "a.parquet"])
 def test_an_empty_file(tmp_path, name):
-    assert "expected data; found an empty file" in refusal(written(tmp_path / name, ""))
+    assert "expected data; got an empty file" in refusal(written(tmp_path / name, ""))
 
 
 @pytest.mark.parametrize("name", ["a.npy", "a.npz", "a.idx.gz", "a.idx", "a.parquet"])
@@ -148,7 +148,7 @@ def test_truncated_files_give_an_error_or_whole_numbers(tmp_path, name):
 
 def test_a_key_belongs_to_npz_files_only(tmp_path):
     message = refusal(written(tmp_path / "a.csv", "0,1"), "x")
-    assert "a key only after an .npz file; found 'x'" in message
+    assert "a key only after an .npz file; got 'x'" in message
 
 
 # --- .npy -------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def test_npy_of_objects_is_never_loaded(tmp_path):
 
 def test_a_pickle_called_npy_is_never_loaded(tmp_path):
     message = refusal(written(tmp_path / "a.npy", pickle.dumps(Trap())))
-    assert "a NumPy .npy file of numbers; found other content" in message
+    assert "a NumPy .npy file of numbers; got other content" in message
     assert "numpy.save" in message
 
 
@@ -235,19 +235,19 @@ def test_several_arrays_are_listed_with_their_shapes(tmp_path):
 
 def test_an_unknown_key_is_answered_with_the_known_ones(tmp_path):
     message = refusal(npz(tmp_path, a=BITS, b=BITS), "z")
-    assert "data rows under 'z'; found a (6, 4), b (6, 4)" in message
+    assert "data rows under 'z'; got a (6, 4), b (6, 4)" in message
 
 
 def test_labels_are_never_data(tmp_path):
     one_hot = np.eye(6, dtype=int)
     assert len(read_array(npz(tmp_path, x=BITS, y=one_hot))[0].T) == 4
-    assert "found that 'y' holds labels" in refusal(npz(tmp_path, x=BITS, y=one_hot), "y")
+    assert "got that 'y' holds labels" in refusal(npz(tmp_path, x=BITS, y=one_hot), "y")
     assert "expected an array of rows" in refusal(npz(tmp_path, y=one_hot))
 
 
 def test_an_npz_without_arrays(tmp_path):
-    assert "found no arrays" in refusal(npz(tmp_path))
-    assert "found w (3,)" in refusal(npz(tmp_path, w=np.arange(3)))
+    assert "got no arrays" in refusal(npz(tmp_path))
+    assert "got w (3,)" in refusal(npz(tmp_path, w=np.arange(3)))
 
 
 def test_objects_in_an_npz_are_never_loaded(tmp_path):
@@ -282,7 +282,7 @@ def test_rows_as_wide_as_n_visible_are_not_packed(tmp_path):
 def test_rows_that_do_not_fit_n_visible(tmp_path, n_visible):
     message = refusal(npz(tmp_path, train=BITS, n_visible=n_visible))
     assert "bits packed into uint8 rows beside n_visible" in message
-    assert "found train int64 (6, 4)" in message
+    assert "got train int64 (6, 4)" in message
     assert "numpy.packbits" in message
 
 
@@ -290,7 +290,7 @@ def test_a_damaged_npz(tmp_path):
     path = npz(tmp_path, x=BITS)
     written(path, path.read_bytes()[:-30])
     message = refusal(path)
-    assert "a NumPy .npz file of arrays; found a truncated or damaged one" in message
+    assert "a truncated or damaged one" in message
     assert "copy or write the file again" in message
 
 
@@ -428,7 +428,7 @@ def test_idx_with_too_few_or_too_many_bytes(tmp_path, change):
     content = content[:-1] if change < 0 else content + b"\0"
     message = refusal(written(tmp_path / "a.idx", content))
     assert "24 bytes after the head for the dimensions (6, 4)" in message
-    assert f"found {24 + change}" in message
+    assert f"got {24 + change}" in message
 
 
 def test_idx_of_impossible_size_costs_no_memory(tmp_path):

@@ -82,7 +82,7 @@ def test_a_misspelt_source_is_answered_with_its_neighbours(source, meant):
     message = refusal(open_source, source)
     assert message.startswith(
         f"{source}: expected a built-in set (digits, bars, shifter, ising, mnist) or a file; "
-        "found no such file; perhaps you mean "
+        "got no such file; perhaps you mean "
     )
     assert meant in message
 

@@ -60,13 +60,13 @@ def test_a_sources_own_validation_rows_are_used():
 def test_an_invalid_fraction_is_refused(fraction):
     for table in (numbered(20), numbered(20, exhaustive=True)):
         message = refusal(split_off, table, fraction, seed=0)
-        assert "x: expected a validation fraction in [0, 1); found " in message
+        assert "x: expected a validation fraction in [0, 1); got " in message
         assert "0.1" in message
 
 
 def test_too_few_rows_are_refused():
     message = refusal(split_off, numbered(9), 0.1, seed=0)
-    assert "at least 10 rows to hold some out for validation; found 9" in message
+    assert "at least 10 rows to hold some out for validation; got 9" in message
     assert "a validation fraction of 0" in message
 
 

@@ -15,8 +15,7 @@ def refusal(array, *, name="rows.npy", **options) -> str:
     message = str(caught.value)
     assert "\n" not in message
     assert message.startswith(f"{name}: expected ")
-    assert message.count("; ") >= 2
-    assert "; found " in message
+    assert "; got " in message
     return message
 
 
@@ -59,7 +58,7 @@ def test_integers_above_127_are_grey_levels_of_255(highest):
 def test_integers_up_to_127_need_a_scale_and_the_message_suggests_one(highest):
     message = refusal(np.array([[0, 1], [1, highest]]))
     assert "grey levels whose maximum is given" in message
-    assert f"found {highest} at row 1, column 1 (counted from 0)" in message
+    assert f"got {highest} at row 1, column 1 (counted from 0)" in message
     assert f"--scale MAX (scale={highest} is the largest seen)" in message
     assert "--visible potts" in message
     assert "reals" in message
@@ -82,7 +81,7 @@ def test_given_a_scale_other_levels_are_kept_as_float32(array):
 def test_levels_outside_the_scale_are_refused(value):
     message = refusal(np.array([[0, 1], [value, 16]]), scale=16)
     assert "expected grey levels in [0, 16]" in message
-    assert f"found {value} at row 1, column 0" in message
+    assert f"got {value} at row 1, column 0" in message
     assert "--scale" in message
 
 
@@ -94,20 +93,20 @@ def test_an_invalid_scale_is_refused(scale):
 def test_integers_above_255_are_refused_with_the_maximum():
     message = refusal(np.array([[0, 0, 4095], [5, 0, 1]]))
     assert "expected values in [0, 1]" in message
-    assert "found 4095 at row 0, column 2 (counted from 0) and 1 more such" in message
+    assert "got 4095 at row 0, column 2 (counted from 0) and 1 more such" in message
     assert "4095 is the largest seen" in message
 
 
 def test_floats_above_one_are_refused_even_when_whole():
     message = refusal(np.array([[0.0, 255.0]]))
-    assert "found 255.0 at row 0, column 1" in message
+    assert "got 255.0 at row 0, column 1" in message
     assert "--scale MAX (255 is the largest seen)" in message
     assert "--visible gaussian" in message
 
 
 def test_negative_values_are_refused_with_other_kinds_of_unit():
     message = refusal(np.array([[0.0, 0.5], [0.25, -0.5]]))
-    assert "found -0.5 at row 1, column 1" in message
+    assert "got -0.5 at row 1, column 1" in message
     assert "--visible gaussian (ising for spins −1/+1)" in message
 
 
@@ -115,7 +114,7 @@ def test_test_rows_are_judged_with_the_training_rows():
     table = as_table(np.array([[0, 90]]), test=np.array([[200, 1]]), name="x")
     assert (table.scale, table.test.dtype) == (255.0, np.uint8)
     message = refusal(np.array([[0, 1]]), test=np.array([[0, 1], [0, 7]]))
-    assert "found 7 at test row 1, column 1" in message
+    assert "got 7 at test row 1, column 1" in message
 
 
 # --- Ising, Potts and Gaussian visibles -------------------------------------------------
@@ -133,13 +132,13 @@ def test_spins(dtype):
 
 def test_auto_needs_both_spins_and_nothing_else():
     assert as_table(np.ones((2, 2), int), name="x").kind == "binary"
-    assert "found -1 at row 0" in refusal(np.array([[-1, 0, 1]]))
-    assert "found -1 at row 0" in refusal(np.array([[-1, -1]]))
+    assert "got -1 at row 0" in refusal(np.array([[-1, 0, 1]]))
+    assert "got -1 at row 0" in refusal(np.array([[-1, -1]]))
 
 
 def test_other_values_than_spins_are_refused():
     message = refusal(np.array([[1, -1], [0, 1]]), coding="spins")
-    assert "expected spins −1 or +1; found 0 at row 1, column 0" in message
+    assert "expected spins −1 or +1; got 0 at row 1, column 0" in message
     assert "2 * x - 1" in message
     assert "--visible bernoulli" in message
 
@@ -182,7 +181,7 @@ def test_reals_become_float32():
 def test_reals_beyond_float32_are_refused():
     message = refusal(np.array([[0, 1e39]]), coding="reals")
     assert "the range of float32" in message
-    assert "found 1e+39 at row 0, column 1" in message
+    assert "got 1e+39 at row 0, column 1" in message
 
 
 @pytest.mark.parametrize("states", [1, 0, 65_537])
@@ -194,7 +193,7 @@ def test_options_of_another_kind_of_unit_are_refused():
     assert "no scale with codes" in refusal([[0, 1]], coding="codes", scale=2)
     assert "no states with auto" in refusal([[0, 1]], states=2)
     message = refusal([[0, 1]], coding="softmax")
-    assert "found 'softmax'" in message
+    assert "got 'softmax'" in message
     assert "reals" in message
 
 
@@ -208,7 +207,7 @@ def test_nan_and_infinity_are_always_refused(coding, value):
     array[1, 2] = array[2, 0] = value
     message = refusal(array, coding=coding)
     assert "expected finite numbers" in message
-    assert f"found {value} at row 1, column 2 (counted from 0) and 1 more such" in message
+    assert f"got {value} at row 1, column 2 (counted from 0) and 1 more such" in message
     assert "drop the rows" in message
 
 
@@ -264,7 +263,7 @@ def test_constant_columns_are_allowed():
 
 def test_test_rows_of_another_width_are_refused():
     message = refusal(np.zeros((3, 2)), test=np.zeros((3, 4)))
-    assert "expected 2 columns everywhere; found test rows of 4" in message
+    assert "expected 2 columns everywhere; got test rows of 4" in message
 
 
 def test_labels_and_weights_need_one_for_each_row():
@@ -272,8 +271,8 @@ def test_labels_and_weights_need_one_for_each_row():
     table = as_table(rows, name="x", labels=["a", "b", "c"], weights=[1, -2.5, 0])
     assert table.labels.tolist() == ["a", "b", "c"]
     assert table.weights.tolist() == [1, -2.5, 0]
-    assert "expected 3 labels; found shape (2,)" in refusal(rows, labels=[1, 2])
-    assert "expected 3 weights; found shape (1, 3)" in refusal(rows, weights=[[1, 2, 3]])
+    assert "expected 3 labels; got shape (2,)" in refusal(rows, labels=[1, 2])
+    assert "expected 3 weights; got shape (1, 3)" in refusal(rows, weights=[[1, 2, 3]])
     assert "finite weights" in refusal(rows, weights=[1, 2, np.nan])
 
 
@@ -321,4 +320,4 @@ def test_the_first_bad_value_is_named_whatever_part_it_lies_in(monkeypatch, at_o
     array[5, 2] = np.nan
     array[6, 0] = np.inf
     message = refusal(array)
-    assert "found nan at row 5, column 2 (counted from 0) and 1 more such" in message
+    assert "got nan at row 5, column 2 (counted from 0) and 1 more such" in message

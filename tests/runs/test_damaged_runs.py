@@ -22,7 +22,7 @@ from harmonium.runs.schema import fits, record_from
 from harmonium.runs.summaries import Summary
 from harmonium.runs.train import train
 from harmonium.runs.writing import check_target as check_file
-from harmonium.tables.records import entries_of
+from harmonium.tables.columns import entries_of
 from runs.test_faults import Lines
 
 SMALL = {"hidden": 3, "chains": 8, "batch": 8, "epochs": 2}

@@ -8,7 +8,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.tables import Columns, Frame, RawColumn, columns_of
-from harmonium.tables.dates import WEEKDAYS
+from harmonium.tables.calendars import WEEKDAYS
 
 N = 600
 DAY = "%Y-%m-%d"

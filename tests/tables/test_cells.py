@@ -10,7 +10,7 @@ import pytest
 
 from harmonium.tables import Frame, columns_of
 from harmonium.tables.dates import LONG_MONTHS, SHORT_MONTHS
-from harmonium.tables.number_forms import NumberForm, dressed, number_in
+from harmonium.tables.numbers import NumberForm, dressed, number_in
 from harmonium.tables.text import read_text
 from harmonium.tables.writing import plain, text_of
 

@@ -9,7 +9,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.tables import Columns, Frame, RawColumn, columns_from, columns_of
-from harmonium.tables.records import column_from
+from harmonium.tables.columns import column_from
 from harmonium.tables.words import Words
 
 RNG = np.random.default_rng(0)

@@ -82,7 +82,7 @@ ASIDE = {  # content, and what is said
 def test_what_is_no_row_is_none_and_it_is_said(tmp_path, case):
     content, said = ASIDE[case]
     table, notes = opened(tmp_path, content, "t.txt")
-    assert [name.strip() for name in table.layout.names or ()] == ["drink", "price", "age"]
+    assert [name.strip() for name in table.names or ()] == ["drink", "price", "age"]
     frame = table.frame()
     assert len(frame) == 30
     assert frame.columns[2].values.dtype.kind == "f"
@@ -137,14 +137,14 @@ NAMES = {
 def test_numbers_written_unlike_those_below_are_names(tmp_path, names):
     cells = [PRICES, PRICES[::-1], PRICES]
     content = names + "\n" + "".join(",".join(row) + "\n" for row in zip(*cells, strict=True))
-    assert opened(tmp_path, content)[0].layout.names == tuple(names.split(","))
+    assert opened(tmp_path, content)[0].names == tuple(names.split(","))
 
 
 def test_years_above_millions_are_names(tmp_path):
     content = "2019,2020,2021\n" + "".join(
         f"{i}345678,{i}222333,{i}7654321\n" for i in range(1, 20)
     )
-    assert opened(tmp_path, content)[0].layout.names == ("2019", "2020", "2021")
+    assert opened(tmp_path, content)[0].names == ("2019", "2020", "2021")
 
 
 REFUSED = {
@@ -170,7 +170,7 @@ def test_strings_of_bits_of_two_lengths_are_refused_by_their_row(tmp_path):
 
 
 def test_a_name_in_tags_above_a_single_column_is_no_page(tmp_path):
-    assert opened(tmp_path, "<x>\n" + "\n".join(PRICES))[0].layout.names == ("<x>",)
+    assert opened(tmp_path, "<x>\n" + "\n".join(PRICES))[0].names == ("<x>",)
 
 
 def test_a_file_without_any_column_says_what_its_cells_nearly_are(tmp_path):

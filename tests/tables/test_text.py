@@ -33,7 +33,7 @@ def opened(tmp_path, content, name="t.csv", **told):
 
 def names_and_rows(tmp_path, content, **told):
     table, _ = opened(tmp_path, content, **told)
-    return table.layout.names, len(table.cells().rows)
+    return table.names, len(table.cells().rows)
 
 
 def refusal(tmp_path, content, **told):
@@ -174,7 +174,7 @@ BEFORE = {
 def test_what_is_no_row_is_set_aside_and_said(tmp_path, case):
     content, told = BEFORE[case]
     table, notes = opened(tmp_path, content)
-    assert table.layout.names == ("name", "age", "city")
+    assert table.names == ("name", "age", "city")
     assert len(table.cells().rows) == 30 + ("q,5" in content)
     assert told in notes
 
@@ -310,7 +310,7 @@ def test_cells_between_blanks_are_cells(tmp_path, case):
     ],
 )
 def test_cells_with_blanks_stay_whole(tmp_path, content):
-    assert opened(tmp_path, content)[0].layout.width == 1
+    assert opened(tmp_path, content)[0].width == 1
 
 
 SEPARATED = {
@@ -336,7 +336,7 @@ SEPARATED = {
 def test_separators_are_told_from_what_is_in_cells(tmp_path, case):
     table, _ = opened(tmp_path, SEPARATED[case])
     rows = table.cells().rows
-    assert (len(rows), table.layout.width) == (30, 2)
+    assert (len(rows), table.width) == (30, 2)
     assert {len(row) for row in rows} == {2}
     assert len(table.frame()) == 30
 
@@ -352,7 +352,7 @@ def test_an_empty_line_in_a_single_column_is_a_missing_cell(tmp_path):
 
 def test_names_that_repeat_are_numbered_and_said(tmp_path):
     table, notes = opened(tmp_path, "a,b,a,a.1\n1,x,2,5\n3,y,4,6\n")
-    assert table.layout.names == ("a", "b", "a.2", "a.1")
+    assert table.names == ("a", "b", "a.2", "a.1")
     assert "2 columns have the name 'a': read as a, a.2" in notes
 
 
@@ -422,7 +422,7 @@ OTHERS = "имя,число\n" + lines(["Анна", "Пётр"] * 15, COUNTS)
 )
 def test_encodings_are_found_and_said(tmp_path, encoding, title, end):
     table, notes = opened(tmp_path, LATIN.replace("\n", end).encode(encoding))
-    assert table.layout.names == ("nom", "âge", "ville")
+    assert table.names == ("nom", "âge", "ville")
     assert table.cells().rows[1][0] == "Björn"
     assert table.cells().rows[1][2] == "à côté"
     assert notes.startswith(f"the text is {title}, not UTF-8" if title else "the first line")
@@ -431,7 +431,7 @@ def test_encodings_are_found_and_said(tmp_path, encoding, title, end):
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "utf-16-be"])
 def test_other_scripts_are_read_from_unicode(tmp_path, encoding):
     table, _ = opened(tmp_path, OTHERS.encode(encoding))
-    assert table.layout.names == ("имя", "число")
+    assert table.names == ("имя", "число")
 
 
 @pytest.mark.parametrize("encoding", ["cp1251", "koi8-r", "shift_jis"])
@@ -505,8 +505,8 @@ def test_a_format_decides_what_a_file_leaves_open(tmp_path):
     assert names_and_rows(tmp_path, odd, separator="!", skip=2, header="none") == (None, 30)
     assert names_and_rows(tmp_path, odd, separator="!", skip=1, header="none") == (None, 31)
     assert names_and_rows(tmp_path, TABLE, separator="tab")[1] == 30
-    assert opened(tmp_path, TABLE, separator="tab")[0].layout.width == 1
-    assert opened(tmp_path, "5 6\n7 8\n", separator="comma")[0].layout.width == 1
+    assert opened(tmp_path, TABLE, separator="tab")[0].width == 1
+    assert opened(tmp_path, "5 6\n7 8\n", separator="comma")[0].width == 1
 
 
 def test_a_number_may_be_told_to_be_missing(tmp_path):

@@ -62,7 +62,7 @@ def test_packed_bits_bytes_and_floats_train_alike():
     x = rows()
     forms = [x, x.astype(bool), x.astype(float), hm.Dataset(x)]
     fits = [hm.fit(start(x), form, key=KEY, **QUICK).rbm for form in forms]
-    assert hm.Dataset(x).stored.bytes.shape == (30, 1)
+    assert hm.Dataset(x).stored.values.shape == (30, 1)
     assert all(eqx.tree_equal(fits[0], other) for other in fits[1:])
 
 

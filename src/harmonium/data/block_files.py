@@ -23,7 +23,7 @@ from .._base.files import (
     open_errors,
     parser_errors,
 )
-from ..errors import InputError, MissingDependencyError, input_error
+from ..errors import InputError, MissingDependencyError
 from ..tables.database import Database
 from .blocks import Block, BlockSource, sliced
 
@@ -62,8 +62,10 @@ def files_named(source: str | Path) -> list[Path]:
     files = [file for file in files if _is_known(file)]
     if not files:
         suffixes = ", ".join(SUFFIXES)
-        expected = f"a file, a folder of files, or a pattern such as 'rows-*.npy': {suffixes}"
-        raise input_error(str(source), expected, "none", "check the name")
+        raise InputError(
+            f"{source}: expected a file, a folder of files, or a pattern such as 'rows-*.npy':"
+            f" {suffixes}; got none; check the name."
+        )
     return sorted(files)
 
 
@@ -96,13 +98,13 @@ def source_of_files(paths: Sequence[str | Path], name: str) -> BlockSource:
         beginnings.append(sum(block.size for block in blocks))
         blocks += _blocks_of(file, opened)
         if sum(block.size for block in blocks) == beginnings[-1]:
-            raise input_error(str(file), "rows", "none", "check how it was written")
+            raise InputError(f"{file}: expected rows; got none; check how it was written.")
     source = BlockSource.of(blocks, name)
     for file, first in zip(files, beginnings, strict=True):
         columns = int(source.blocks.read(first, first + 1).shape[1])
         if columns != source.columns:
             expected = f"{source.columns:,} columns, as in {files[0]}"
-            raise input_error(str(file), expected, f"{columns:,}", "leave it out")
+            raise InputError(f"{file}: expected {expected}; got {columns:,}.")
     return source
 
 
@@ -114,8 +116,10 @@ def _check_suffix(path: Path) -> None:
     advice = "convert it, or read it in a function that yields batches"
     if suffix == ARCHIVE:
         advice = "save its array as .npy by numpy.save, or give one file alone and no window"
-    expected = f"a file that can be read in blocks: {', '.join(SUFFIXES)}"
-    raise input_error(str(path), expected, suffix or "another", advice)
+    raise InputError(
+        f"{path}: expected a file that can be read in blocks: {', '.join(SUFFIXES)}; got"
+        f" {suffix or 'another'}; {advice}."
+    )
 
 
 def _check_groups(files: Sequence[Path]) -> None:
@@ -179,12 +183,10 @@ def _blocks_of_array(path: Path) -> list[Block]:
             is_plain = check_npy_head(file, path.stat().st_size)
         array: Any = np.load(path, mmap_mode="r", allow_pickle=False) if is_plain else None
     if array is None:
-        advice = "save an array of numbers"
-        raise input_error(str(path), expected, "Python objects, never loaded", advice)
+        raise InputError(f"{path}: expected {expected}; got Python objects, never loaded.")
     if array.ndim != 2 or not array.shape[1]:
-        advice = "save an array of shape (rows, columns)"
         shape = f"an array of shape {array.shape}"
-        raise input_error(str(path), "a matrix of numbers", shape, advice)
+        raise InputError(f"{path}: expected a matrix, shape (rows, columns); got {shape}.")
     order = "C" if array.flags.c_contiguous else "F"
     # It is mapped anew for each block: then no page stays in memory, and no file open.
     mapped = partial(np.memmap, path, array.dtype, "r", array.offset, array.shape, order)

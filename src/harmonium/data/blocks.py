@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._base.checks import as_array, described
-from ..errors import InputError, input_error
+from ..errors import InputError
 from .parts import mapping_of
 
 BYTES_IN_BLOCK = 2**20  # read at once from a file: as fast as reading from front to back
@@ -133,7 +133,7 @@ class Blocks:
         rows = matrix_of(block.load(), block.label)
         if rows.shape[0] != block.size:
             expected = f"{block.size:,} rows, as there were at first"
-            raise input_error(block.label, expected, f"{rows.shape[0]:,}", "restore the file")
+            raise InputError(f"{block.label}: expected {expected}; got {rows.shape[0]:,}.")
         return rows
 
 
@@ -265,16 +265,17 @@ class Batches(AbstractSource):
     def __post_init__(self) -> None:
         """Refuse what yields its rows once."""
         if isinstance(self.batches, Iterator):
-            expected = "batches that can be read again in each epoch"
-            advice = "pass the function that makes it, or a list"
-            raise input_error(self.name, expected, "an iterator, which is read once", advice)
+            raise InputError(
+                f"{self.name}: expected batches that can be read again in each epoch; got an"
+                " iterator, which is read once; pass the function that makes it, or a list."
+            )
 
     def __len__(self) -> int:
         """Return the number of rows; if it is not known, they are read once to count them."""
         if self.rows is None:
             self.rows = sum(part.rows.shape[0] for part in self.parts())
         if self.rows < 1:
-            raise input_error(self.name, "batches of rows", "no rows", "check how it is made")
+            raise InputError(f"{self.name}: expected batches of rows; got no rows.")
         return self.rows
 
     @property
@@ -283,11 +284,13 @@ class Batches(AbstractSource):
 
     def parts(self) -> Iterator[Part]:
         """Yield the batches from the first row on."""
-        batches: Any = self.batches() if callable(self.batches) else self.batches
+        batches: Any = self.batches
+        if callable(batches):
+            batches = batches()
         if not hasattr(batches, "__iter__"):
-            expected = "a function that returns an iterator"
-            raise input_error(
-                self.name, expected, f"one of {described(batches)}", "let it yield batches"
+            got = f"one of {described(batches)}"
+            raise InputError(
+                f"{self.name}: expected a function that returns an iterator; got {got}."
             )
         first = 0
         for batch in batches:
@@ -327,9 +330,10 @@ class _BatchReader:
         while self.place < last:
             part = self.rest or next(self.parts, None)
             if part is None:
-                expected = f"{len(self.source):,} rows"
-                advice = "give their number as rows="
-                raise input_error(self.source.name, expected, f"{self.place:,}", advice)
+                raise InputError(
+                    f"{self.source.name}: expected {len(self.source):,} rows; got {self.place:,};"
+                    " give their number as rows=."
+                )
             begin = min(max(0, first - self.place), part.rows.shape[0])
             end = min(last - self.place, part.rows.shape[0])
             self.place += end
@@ -354,14 +358,18 @@ def matrix_of(batch: Any, name: str) -> Any:
     if isinstance(batch, Mapping):
         batch = _side_by_side(batch, name)
     if isinstance(batch, tuple):
-        pair = f"a tuple of {len(batch)}, such as rows and labels"
-        raise input_error(name, "batches of rows", pair, "map it to the rows alone")
+        raise InputError(
+            f"{name}: expected batches of rows; got a tuple of {len(batch)}, such as rows and"
+            " labels; map it to the rows alone."
+        )
     batch = batch.tocsr() if hasattr(batch, "tocsr") else as_array(batch, name)
     if batch.ndim != 2 or batch.shape[1] < 1:
         advice = "use x.reshape(len(x), -1)"
         if batch.ndim < 2:
             advice = "batch it, such as by 1,024 rows"
-        raise input_error(name, "batches of shape (rows, columns)", f"{batch.shape}", advice)
+        raise InputError(
+            f"{name}: expected batches of shape (rows, columns); got {batch.shape}; {advice}."
+        )
     if batch.dtype.kind not in "buif":
         raise InputError(f"{name}: expected numbers; got an array of {batch.dtype}.")
     return batch
@@ -395,6 +403,6 @@ def _side_by_side(columns: Mapping[Any, Any], name: str) -> np.ndarray:
     shapes = [column.shape for column in arrays.values()]
     if not shapes or () in shapes or len({shape[0] for shape in shapes}) > 1:
         shown = ", ".join(map(str, shapes[:5])) or "no columns"
-        raise input_error(name, "columns of equal length", f"shapes {shown}", "check the batches")
+        raise InputError(f"{name}: expected columns of equal length; got shapes {shown}.")
     flat = [column.reshape(len(column), math.prod(column.shape[1:])) for column in arrays.values()]
     return np.concatenate(flat, axis=1)

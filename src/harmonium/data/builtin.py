@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import input_error
+from ..errors import InputError
 from .coding import as_table
 from .kinds import Kind
 from .table import Table
@@ -44,8 +44,9 @@ def builtin(name: str, *, seed: int = 0) -> Table:
             downloaded.
     """
     if name not in BUILTIN:
-        advice = "choose one of these, or name a file"
-        raise input_error(name, f"a built-in set ({', '.join(BUILTIN)})", "no such set", advice)
+        raise InputError(
+            f"{name}: expected a built-in set ({', '.join(BUILTIN)}); got no such set."
+        )
     return BUILTIN[name](seed)
 
 
@@ -201,9 +202,7 @@ def _all_bits(width: int) -> np.ndarray:
 
 def _check_range(function: str, what: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:
-        raise input_error(
-            function, f"{what} from {low} to {high:,}", f"{value}", "choose one there"
-        )
+        raise InputError(f"{function}: expected {what} from {low} to {high:,}; got {value}.")
 
 
 def _digits(seed: int) -> Table:
@@ -299,9 +298,10 @@ def _mnist_file(file: Path) -> tuple[np.ndarray, np.ndarray]:
         with np.load(file, allow_pickle=False) as arrays:
             return arrays["x"], arrays["y"]
     except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        expected = "an .npz file with the grey levels x and the labels y"
-        advice = f"replace it, or unset {DATA_VARIABLE}"
-        raise input_error(f"mnist ({file})", expected, f"{error}", advice) from None
+        raise InputError(
+            f"mnist ({file}): expected an .npz file with the grey levels x and the labels y; got"
+            f" {error}; replace it, or unset {DATA_VARIABLE}."
+        ) from None
 
 
 def _mnist_from_openml() -> tuple[np.ndarray, np.ndarray]:
@@ -317,16 +317,17 @@ def _mnist_from_openml() -> tuple[np.ndarray, np.ndarray]:
         pixels = fetched.data.astype(np.uint8)
         labels = fetched.target.astype(np.uint8)
     except (OSError, EOFError, ValueError, HTTPException) as error:
-        expected = f"its files in the folder that {DATA_VARIABLE} names, or access to OpenML"
-        found = f"neither ({type(error).__name__}: {error})"
-        advice = (
-            f"set {DATA_VARIABLE} to a folder with mnist/mnist_train_gray.npz and "
-            "mnist/mnist_test_gray.npz, or connect to the network once"
-        )
-        raise input_error("mnist", expected, found, advice) from None
+        raise InputError(
+            f"mnist: expected its files in the folder that {DATA_VARIABLE} names, or access to"
+            f" OpenML; got neither ({type(error).__name__}: {error}); set {DATA_VARIABLE} to a"
+            " folder with mnist/mnist_train_gray.npz and mnist/mnist_test_gray.npz, or connect to"
+            " the network once."
+        ) from None
     if pixels.shape != (sum(MNIST_ROWS), 784):
-        advice = "remove OpenML's files from scikit-learn's data home and try again"
-        raise input_error("mnist", "70,000 rows of 784 levels", f"shape {pixels.shape}", advice)
+        raise InputError(
+            f"mnist: expected 70,000 rows of 784 levels; got shape {pixels.shape}; remove OpenML's"
+            " files from scikit-learn's data home and try again."
+        )
     return pixels, labels
 
 

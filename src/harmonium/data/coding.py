@@ -5,12 +5,13 @@ fit, stores the rows in their smallest form and reports what it did in English s
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from ..errors import count_of, input_error
+from ..errors import InputError, count_of
 from ..layers.registry import CODINGS
 from .kinds import Kind
 from .parts import extremes, holds_only, is_mapped, parts_of
@@ -97,10 +98,28 @@ def as_table(
         >>> hm.data.as_table([[-1, 1], [1, 1]], name="spins").kind
         'spins'
     """
-    source = source or name
+    others: dict[str, Any] = {"test": test, "validation": validation, "weights": weights}
+    others |= {"labels": labels, "test_labels": test_labels, "image_shape": image_shape}
+    table = Table(name=name, train=array, exhaustive=exhaustive, notes=notes, **others)
+    return coded(table, coding, scale=scale, states=states, source=source or name)
+
+
+def coded(
+    table: Table,
+    coding: str = AUTO,
+    *,
+    scale: int | float | None = None,
+    states: int | None = None,
+    source: str,
+) -> Table:
+    """Return a table of numbers after it was decided what they are: see `as_table`.
+
+    Raises:
+        InputError: they do not fit.
+    """
     _check_options(source, coding, scale, states)
-    parts = {"row": array, "test row": test, "validation row": validation}
-    raw = {where: _numbers(part, source) for where, part in parts.items() if part is not None}
+    arrays = {"row": table.train, "test row": table.test, "validation row": table.validation}
+    raw = {where: _numbers(part, source) for where, part in arrays.items() if part is not None}
     given = _Given(source, {k: v.reshape(len(v), -1) for k, v in raw.items()}, scale, states)
     _check_parts(given)
     read = _READERS[coding](given)
@@ -108,45 +127,57 @@ def as_table(
         where: part if is_mapped(part) else part.astype(read.dtype, copy=False)
         for where, part in given.parts.items()
     }
-    own_shape = raw["row"].shape[1:]
-    return Table(
-        name=name,
+    height_and_width = raw["row"].shape[1:]
+    image_shape = table.image_shape
+    if image_shape is None and len(height_and_width) == 2:
+        image_shape = height_and_width
+    return replace(
+        table,
         train=rows["row"],
         kind=read.kind,
         test=rows.get("test row"),
         validation=rows.get("validation row"),
         scale=read.scale,
         states=read.states,
-        image_shape=image_shape or (own_shape if len(own_shape) == 2 else None),
-        labels=_one_each(labels, rows.get("row"), "labels", source),
-        test_labels=_one_each(test_labels, rows.get("test row"), "test labels", source),
-        weights=_one_each(weights, rows.get("row"), "weights", source),
-        exhaustive=exhaustive,
-        notes=(*notes, *_notes(name, read, raw["row"])),
+        image_shape=image_shape,
+        labels=_one_each(table.labels, rows.get("row"), "labels", source),
+        test_labels=_one_each(table.test_labels, rows.get("test row"), "test labels", source),
+        weights=_one_each(table.weights, rows.get("row"), "weights", source),
+        notes=(*table.notes, *_notes(table.name, read, raw["row"])),
+        frame=None,
     )
 
 
 def _check_options(source: str, coding: str, scale: int | float | None, states: int | None) -> None:
     """Raise InputError for an unknown coding, and for options that are wrong or of another one."""
-    if coding not in _READERS:
-        expected = f"a coding among {', '.join(_READERS)}"
-        raise input_error(source, expected, repr(coding), "choose one of them")
-    if scale is not None:
-        shown = f"scale={scale:g}"
-        if coding not in (AUTO, Kind.GREY.coding):
-            advice = "leave the scale out, or choose --visible bernoulli"
-            raise input_error(source, f"no scale with {coding}", shown, advice)
-        if not 0 < scale <= _FLOAT32_MAX:
-            advice = "give the grey level that means 1, such as --scale 255"
-            raise input_error(source, "a finite positive scale", shown, advice)
-    if states is not None:
-        shown = f"states={states}"
-        if coding != Kind.CODES.coding:
-            advice = "leave the states out, or choose --visible potts"
-            raise input_error(source, f"no states with {coding}", shown, advice)
-        if not 2 <= states <= MOST_STATES:
-            advice = "give the number of different codes, or leave it out"
-            raise input_error(source, f"2 to {MOST_STATES:,} states", shown, advice)
+    has_scale = scale is not None
+    has_states = states is not None
+    problems = (
+        (coding not in _READERS, f"a coding among {', '.join(_READERS)}; got {coding!r}"),
+        (
+            has_scale and coding not in (AUTO, Kind.GREY.coding),
+            f"no scale with {coding}; got scale={scale or 0:g}; leave the scale out, or choose"
+            " --visible bernoulli",
+        ),
+        (
+            has_scale and not 0 < scale <= _FLOAT32_MAX,
+            f"a finite positive scale; got scale={scale or 0:g}; give the grey level that means 1,"
+            " such as --scale 255",
+        ),
+        (
+            has_states and coding != Kind.CODES.coding,
+            f"no states with {coding}; got states={states}; leave the states out, or choose"
+            " --visible potts",
+        ),
+        (
+            has_states and not 2 <= states <= MOST_STATES,
+            f"2 to {MOST_STATES:,} states; got states={states}; give the number of different"
+            " codes, or leave it out",
+        ),
+    )
+    for is_wrong, problem in problems:
+        if is_wrong:
+            raise InputError(f"{source}: expected {problem}.")
 
 
 def _numbers(array: ArrayLike, source: str) -> np.ndarray:
@@ -154,22 +185,24 @@ def _numbers(array: ArrayLike, source: str) -> np.ndarray:
     try:
         numbers = np.asarray(array)
     except ValueError:
-        advice = "give every row the same length"
-        raise input_error(source, "rows of equal length", "a ragged list", advice) from None
+        raise InputError(f"{source}: expected rows of equal length; got a ragged list.") from None
     expected = "numbers of shape (rows, columns) or (rows, height, width)"
     if numbers.dtype.kind not in "biuf":
         kinds = {"O": "Python objects", "c": "complex numbers", "U": "text", "S": "text"}
-        content = f"{kinds.get(numbers.dtype.kind, 'something else')} (dtype {numbers.dtype})"
-        raise input_error(source, expected, content, "convert them to integers or floats first")
+        raise InputError(
+            f"{source}: expected {expected}; got {kinds.get(numbers.dtype.kind, 'something else')}"
+            f" (dtype {numbers.dtype}); convert them to integers or floats first."
+        )
     if numbers.ndim not in (2, 3):
         advice = "reshape it with array.reshape(len(array), -1)"
         if numbers.ndim < 2:
             advice = "reshape it with array.reshape(-1, 1) for one column or (1, -1) for one row"
-        raise input_error(source, expected, f"an array of shape {numbers.shape}", advice)
+        raise InputError(
+            f"{source}: expected {expected}; got an array of shape {numbers.shape}; {advice}."
+        )
     if numbers.size == 0:
         shape = f"an empty array of shape {numbers.shape}"
-        expected = "at least one row and one column"
-        raise input_error(source, expected, shape, "check how it was written")
+        raise InputError(f"{source}: expected at least one row and one column; got {shape}.")
     return numbers
 
 
@@ -178,9 +211,10 @@ def _check_parts(given: _Given) -> None:
     width = given.parts["row"].shape[1]
     for where, rows in given.parts.items():
         if rows.shape[1] != width:
-            expected = f"{width:,} columns everywhere"
-            widths = f"{where}s of {rows.shape[1]:,}"
-            raise input_error(given.source, expected, widths, "use the same columns")
+            others = f"{where}s of {rows.shape[1]:,}"
+            raise InputError(
+                f"{given.source}: expected {width:,} columns everywhere; got {others}."
+            )
     advice = (
         "fill in or drop the rows that have missing or infinite values; in Python, hm.fit also"
         " learns from rows with NaN for a missing value"
@@ -206,8 +240,8 @@ def _refuse_where(
             count += int(np.count_nonzero(bad))
             before += len(part)
         if count:
-            more = f" and {count - 1:,} more such" if count > 1 else ""
-            raise input_error(given.source, expected, first + more, advice)
+            more = f" and {count - 1:,} more such" * (count > 1)
+            raise InputError(f"{given.source}: expected {expected}; got {first}{more}; {advice}.")
 
 
 def _extremes(given: _Given) -> tuple[int | float, int | float]:
@@ -259,8 +293,9 @@ def _scaled(given: _Given, scale: float) -> _Coding:
     advice = "give the largest possible level as --scale, or choose --visible gaussian"
     expected = f"grey levels in [0, {scale:g}]"
     _refuse_where(given, lambda rows: (rows < 0) | (rows > scale), expected, advice)
-    small = _is_whole(given) and _extremes(given)[1] <= 255
-    dtype = np.uint8 if small else np.float32
+    dtype: DTypeLike = np.float32
+    if _is_whole(given) and _extremes(given)[1] <= 255:
+        dtype = np.uint8
     return _Coding(Kind.GREY, dtype, scale=scale, note=f", divided by {scale:g}")
 
 
@@ -303,11 +338,10 @@ def _one_each(
     if values is None or rows is None:
         return None
     array = np.asarray(values)
-    advice = f"give one of the {what} for each row"
     if array.shape != (len(rows),):
-        raise input_error(source, f"{len(rows):,} {what}", f"shape {array.shape}", advice)
+        raise InputError(f"{source}: expected {len(rows):,} {what}; got shape {array.shape}.")
     if what == "weights" and not (array.dtype.kind in "biuf" and np.isfinite(array).all()):
-        raise input_error(source, "finite weights", "NaN, infinity or no numbers", advice)
+        raise InputError(f"{source}: expected finite weights; got NaN, infinity or no numbers.")
     return array
 
 

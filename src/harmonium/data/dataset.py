@@ -2,26 +2,121 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.dtypes import canonicalize_dtype
-from jaxtyping import Array, Integer, PRNGKeyArray
+from jaxtyping import Array, Int, Integer, PRNGKeyArray
 
 from .._base.numerics import from_numpy
+from .._base.statistics import effective_size
 from .._base.threefry import key_of
 from ..errors import InputError
 from ..layers import AbstractLayer
 from .parts import rows_at_once
 from .stored import AbstractStored, padded_size, stored
-from .windows import NO_END, AbstractRows, AbstractWindows, OneWindow
 
 MOST_TO_COPY = 2**15  # rows: copying more of them costs more than a second of compilation
+NO_END = 2**31 - 1  # counts of updates are 32-bit integers
+
+
+class Window(NamedTuple):
+    """Rows that are on the device for some updates in succession.
+
+    A window counts as an epoch of its own rows: nothing in the compiled loop knows of streams, and
+    a stream of one window is bit for bit the run with these rows in memory.
+
+    Attributes:
+        dataset: the rows, with padding rows.
+        count: how many of them count; they are visited in a shuffled order.
+        begin: the number of updates made before the first one on these rows.
+        end: the number of updates made after the last one.
+        passes: the passes over windows of this size that were made before; the order follows it.
+    """
+
+    dataset: Dataset
+    count: Int[Array, ""]
+    begin: int = 0
+    end: int = NO_END
+    passes: int = 0
+
+    def at(self, updates: int) -> Window:
+        """Return the window of any update, if all rows are in this one."""
+        return self
+
+
+class Windows(Protocol):
+    """The windows of a run, in the order in which they are learned from."""
+
+    def at(self, updates: int) -> Window:
+        """Return the window of the update that follows so many."""
+        ...
+
+
+class AbstractRows(ABC):
+    """Rows to train on: all in memory, or read while a model learns.
+
+    Attributes:
+        is_whole: whether all rows are in memory.
+        weights: the weights of the rows, or None.
+    """
+
+    is_whole: ClassVar[bool] = True
+    weights: Any
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of rows, which is visited once in an epoch."""
+
+    @property
+    def effective_rows(self) -> float:
+        """The number of rows; if they are weighted, (Σw)²/Σw² (Kish 1965)."""
+        if self.weights is None:
+            return float(len(self))
+        return float(effective_size(np.asarray(self.weights, np.float64)))
+
+    @property
+    @abstractmethod
+    def head(self) -> Dataset:
+        """Rows to begin a run with, with padding rows: all rows if they are in memory."""
+
+    @property
+    @abstractmethod
+    def in_memory(self) -> Dataset:
+        """The rows, where all of them must be in memory.
+
+        Raises:
+            InputError: they are not.
+        """
+
+    @abstractmethod
+    def some(self, count: int) -> Dataset:
+        """Return at most `count` rows from all parts of the source, as far as that is known."""
+
+    @abstractmethod
+    def kept_exact(self) -> AbstractRows:
+        """Return the rows, for products in bfloat16: later ones must be small whole numbers too."""
+
+    @abstractmethod
+    def windows(self, batch_size: int, *, key: PRNGKeyArray, end: int = NO_END) -> Windows:
+        """Return the windows of a run with updates of so many rows.
+
+        Args:
+            batch_size: rows in an update.
+            key: determines in which order the parts of a source are read.
+            end: the number of updates at the end of the run; nothing is read ahead for later ones.
+        """
+
+
+def count_of_rows(rows: Any) -> Int[Array, ""]:
+    """Return the number of rows as an array, so that no program is compiled for it."""
+    return jnp.asarray(len(rows), jnp.int32)
 
 
 @jax.tree_util.register_static
@@ -44,7 +139,7 @@ class Meaning:
     fits: tuple | None = None
 
 
-class Dataset(eqx.Module, AbstractRows["Dataset"]):
+class Dataset(eqx.Module, AbstractRows):
     """Rows in the user's coding, stored in their smallest form and read one batch at a time.
 
     Attributes:
@@ -101,8 +196,12 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
         self.stored = stored(rows, name, scale == 1.0, which)
         is_drawn = stochastic and not self.stored.is_binary
         self.meaning = Meaning(float(scale), is_drawn, self.stored.most_missing)
-        self.weights = None if weights is None else checked_weights(weights, len(self.stored))
-        self.log_density = None if log_density is None else jnp.asarray(log_density, jnp.float32)
+        if weights is not None:
+            weights = checked_weights(weights, len(self.stored))
+        if log_density is not None:
+            log_density = jnp.asarray(log_density, jnp.float32)
+        self.weights = weights
+        self.log_density = log_density
 
     @classmethod
     def of(cls, data: Any, weights: Any = None, name: str = "data") -> Dataset:
@@ -190,10 +289,12 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
     def take(self, indices: Integer[Array, " batch"], *, key: PRNGKeyArray) -> Array:
         """Return rows in the user's coding; if `stochastic`, binary values drawn with the key."""
         rows = self.stored.take(indices)
-        if self.stochastic:
-            drawn = self.scale * jax.random.uniform(key, rows.shape) < rows
-            return jnp.where(jnp.isnan(rows), jnp.nan, drawn) if self.missing else drawn
-        return self._scaled(rows)
+        if not self.stochastic:
+            return self._scaled(rows)
+        drawn = self.scale * jax.random.uniform(key, rows.shape) < rows
+        if not self.missing:
+            return drawn
+        return jnp.where(jnp.isnan(rows), jnp.nan, drawn)
 
     def _scaled(self, rows: Array) -> Array:
         return rows if self.scale == 1.0 else rows / self.scale
@@ -212,8 +313,9 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
 
         Rows that are not `present` are padding rows of a short batch and have weight 0.
         """
-        ones = jnp.ones(indices.shape, bool) if present is None else present
-        there = ones.astype(jnp.result_type(float))
+        if present is None:
+            present = jnp.ones(indices.shape, bool)
+        there = present.astype(jnp.result_type(float))
         if self.weights is None:
             return there / there.sum(), None
         weights = there * self.weights[indices]
@@ -227,16 +329,19 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
         """
         if count >= len(self):
             return self
-        rows = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights)
+        rows = np.arange(len(self))
+        if self.weights is not None:
+            rows = np.flatnonzero(self.weights)
         places = np.linspace(0, len(rows) - 1, min(count, len(rows))).round().astype(int)
         return self.chosen(rows[places])
 
     def chosen(self, indices: np.ndarray) -> Dataset:
         """Return the rows of these indices."""
-        weights = None if self.weights is None else self.weights[indices]
-        density = None if self.log_density is None else self.log_density[indices]
-        stored = self.stored.chosen(indices)
-        return self._with(stored=stored, weights=weights, log_density=density)
+        return self._with(
+            stored=self.stored.chosen(indices),
+            weights=entries_of(self.weights, indices),
+            log_density=entries_of(self.log_density, indices),
+        )
 
     def changed(self, change: Callable[[np.ndarray], np.ndarray]) -> Dataset:
         """Return the dataset of real numbers that a function makes of all rows."""
@@ -257,7 +362,9 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
         It is for loops that know how many rows count. A large dataset is returned as it is, since
         it would have to be copied.
         """
-        return self if len(self) > MOST_TO_COPY else self.filled_to(padded_size(len(self)))
+        if len(self) > MOST_TO_COPY:
+            return self
+        return self.filled_to(padded_size(len(self)))
 
     def filled_to(self, count: int) -> Dataset:
         """Return the dataset with padding rows, `count` rows in all."""
@@ -280,10 +387,9 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
     def kept_exact(self) -> Dataset:
         return self
 
-    def windows(
-        self, batch_size: int, *, key: PRNGKeyArray, end: int = NO_END
-    ) -> AbstractWindows[Dataset]:
-        return OneWindow(self, self.padded())
+    def windows(self, batch_size: int, *, key: PRNGKeyArray, end: int = NO_END) -> Window:
+        """Return all rows as the only window of a run."""
+        return Window(self.padded(), count_of_rows(self))
 
     def values(self, first: int, last: int) -> Array:
         """Return the stored values of a slice of the rows, divided by the scale, without a draw."""
@@ -326,6 +432,11 @@ def _taken(dataset: Dataset, indices: np.ndarray, key: PRNGKeyArray) -> Array:
 @eqx.filter_jit
 def _undrawn(dataset: Dataset, indices: np.ndarray) -> Array:
     return dataset._scaled(dataset.stored.take(jnp.asarray(indices)))
+
+
+def entries_of(values: Any, which: np.ndarray | None) -> Any:
+    """Return the entries of these indices, if there are values; all of them if `which` is None."""
+    return values if values is None or which is None else values[which]
 
 
 def checked_weights(weights: Any, n: int) -> Array:

@@ -99,22 +99,22 @@ def _exclusive(
     free: np.ndarray, both: np.ndarray, chance: _LogChance
 ) -> tuple[tuple[int, ...], ...]:
     """Take the best group of those that grow from each free column, again and again."""
-    found: dict[int, tuple[float, list[int]]] = {}
+    grown: dict[int, tuple[float, list[int]]] = {}
     groups: list[tuple[int, ...]] = []
     while True:
         for seed in np.flatnonzero(free):
-            if seed not in found:
-                found[int(seed)] = _grown(int(seed), both, free, chance)
-        score, taken = min(found.values(), default=(0.0, []))
+            if seed not in grown:
+                grown[int(seed)] = _grown(int(seed), both, free, chance)
+        score, taken = min(grown.values(), default=(0.0, []))
         if score >= 0:
             return tuple(sorted(groups))
         if chance.is_category(taken):
             groups.append(tuple(sorted(taken)))
             free[taken] = False
             gone = set(taken)
-            found = {s: kept for s, kept in found.items() if gone.isdisjoint((s, *kept[1]))}
+            grown = {s: group for s, group in grown.items() if gone.isdisjoint((s, *group[1]))}
         else:
-            found |= dict.fromkeys(taken, (0.0, []))
+            grown |= dict.fromkeys(taken, (0.0, []))
 
 
 def _equal(free: np.ndarray, both: np.ndarray, chance: _LogChance) -> tuple[tuple[int, ...], ...]:
@@ -175,7 +175,7 @@ def _co_occurrences(data: Dataset) -> tuple[int, np.ndarray | None]:
     n = 0
     both = np.zeros((data.columns, data.columns), np.int64)
     for part in data.parts():
-        rows = part[~np.isnan(part).any(1)] if data.missing else part
+        rows = part[~np.isnan(part).any(1)]
         if not data.stored.is_binary and not np.isin(rows, (0, 1)).all():
             return n, None
         x = rows.astype(np.float32)  # counts are exact below 2²⁴

@@ -33,6 +33,7 @@ class Kind(StrEnum):
     CODES = "codes", "codes", "potts", "codes"
     REAL = "real", "reals", "gaussian", "real numbers"
     COLUMNS = "columns", "codes", "", "columns of a table"
+    UNDECIDED = "undecided", "", "", "numbers"
 
     def __repr__(self) -> str:
         """Return the word in quotes, as that of a string."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import input_error
+from ..errors import InputError
 
 __all__ = ["Thermodynamics", "lattice_bonds", "lattice_exact", "lattice_samples"]
 
@@ -36,8 +36,10 @@ def lattice_bonds(shape: Sequence[int]) -> np.ndarray:
     """
     sizes = tuple(shape)
     if not sizes or not all(isinstance(n, int | np.integer) and n >= 1 for n in sizes):
-        advice = "give sites along each axis, as (16, 16)"
-        raise input_error("shape", "whole numbers of at least 1", f"{shape!r}", advice)
+        raise InputError(
+            f"shape: expected whole numbers of at least 1; got {shape!r}; give sites along each"
+            " axis, as (16, 16)."
+        )
     sites = np.arange(math.prod(sizes)).reshape(sizes)
     pairs = [
         np.stack([sites.ravel(), np.roll(sites, -1, axis).ravel()], axis=1)
@@ -83,30 +85,31 @@ def lattice_samples(
     """
     bonds = lattice_bonds(shape)
     if not 0 <= beta < math.inf:
-        raise input_error("beta", "a number of at least 0", f"{beta!r}", "give 0.4")
+        raise InputError(f"beta: expected a number of at least 0; got {beta!r}.")
     for name, value, least in (("n", n, 1), ("states", states, 2), ("sweeps", sweeps, 1)):
         if not isinstance(value, int | np.integer) or value < least:
-            expected = f"a whole number of at least {least}"
-            raise input_error(name, expected, f"{value!r}", f"give {least} or more")
+            raise InputError(f"{name}: expected a whole number of at least {least}; got {value!r}.")
     if states > 127:
-        raise input_error("states", "at most 127", f"{states}", "use fewer")
+        raise InputError(f"states: expected at most 127; got {states}.")
     rng = np.random.default_rng(seed)
     sites = math.prod(shape)
-    kept = -np.expm1(-(2.0 if states == 2 else 1.0) * beta)
+    # −1 and +1 differ by twice what equal and different Potts states do.
+    coupling = 2.0 * beta if states == 2 else beta
+    bond_probability = -np.expm1(-coupling)
     at_once = max(1, SITES_AT_ONCE // sites)
     parts = [
-        _chains(bonds, sites, min(at_once, n - start), kept, states, sweeps, rng)
+        _chains(bonds, sites, min(at_once, n - start), bond_probability, states, sweeps, rng)
         for start in range(0, n, at_once)
     ]
-    found = np.concatenate(parts).astype(np.int8)
-    return 2 * found - 1 if states == 2 else found
+    codes = np.concatenate(parts).astype(np.int8)
+    return 2 * codes - 1 if states == 2 else codes
 
 
 def _chains(
     bonds: np.ndarray,
     sites: int,
     chains: int,
-    kept: float,
+    bond_probability: float,
     states: int,
     sweeps: int,
     rng: np.random.Generator,
@@ -120,7 +123,7 @@ def _chains(
     now = rng.integers(0, states, chains * sites)
     size = chains * sites
     for _ in range(sweeps):
-        joined = (now[first] == now[second]) & (rng.random(len(first)) < kept)
+        joined = (now[first] == now[second]) & (rng.random(len(first)) < bond_probability)
         edges = (np.ones(joined.sum(), bool), (first[joined], second[joined]))
         count, cluster = connected_components(coo_array(edges, (size, size)), directed=False)
         now = rng.integers(0, states, count)[cluster]
@@ -170,15 +173,18 @@ def lattice_exact(shape: Sequence[int], beta: float, *, states: int = 2) -> Ther
     Source: Kaufman 1949; Onsager 1944.
     """
     if not isinstance(shape, Sequence):
-        expected = "numbers of sites along each axis"
-        advice = f"write ({shape},) for a ring"
-        raise input_error("shape", expected, f"{shape!r}", advice)
+        raise InputError(
+            f"shape: expected numbers of sites along each axis; got {shape!r}; write ({shape},) for"
+            " a ring."
+        )
     is_known = (len(shape) == 1 or (len(shape) == 2 and states == 2)) and min(shape) >= 3
     if not is_known:
-        expected = "a ring, or a square lattice of two states, of at least 3 sites along each axis"
-        raise input_error("shape", expected, f"{tuple(shape)} with {states} states", "choose one")
+        raise InputError(
+            "shape: expected a ring, or a square lattice of two states, of at least 3 sites along"
+            f" each axis; got {tuple(shape)} with {states} states."
+        )
     if not 2 * STEP < beta < math.inf:
-        raise input_error("beta", f"a number above {2 * STEP:g}", f"{beta!r}", "give 0.4")
+        raise InputError(f"beta: expected a number above {2 * STEP:g}; got {beta!r}.")
 
     def log_z(b: float) -> float:
         if len(shape) == 2:
@@ -209,14 +215,14 @@ def _square(m: int, n: int, beta: float) -> float:
     ratio = math.cosh(2 * beta) ** 2 / math.sinh(2 * beta)
     gamma = np.arccosh(np.maximum(ratio - np.cos(np.pi * of / n), 1.0))
     gamma[0] = 2 * beta + math.log(math.tanh(beta))  # negative above the critical point
-    odd = gamma[1::2]
-    even = gamma[0::2]
-    terms = []
-    for some, is_sinh in ((odd, False), (odd, True), (even, False), (even, True)):
-        half = m / 2 * np.abs(some)
-        logs = half + (np.log(-np.expm1(-2 * half)) if is_sinh else np.log1p(np.exp(-2 * half)))
-        sign = np.prod(np.sign(some)) if is_sinh else 1.0
-        terms.append((logs.sum(), sign))
-    top = max(log for log, _ in terms)
-    total = sum(sign * math.exp(log - top) for log, sign in terms)
+    logs = []
+    signs = []
+    for angles in (gamma[1::2], gamma[0::2]):
+        half = m / 2 * np.abs(angles)
+        logs.append((half + np.log1p(np.exp(-2 * half))).sum())  # ∏ 2 cosh
+        signs.append(1.0)
+        logs.append((half + np.log(-np.expm1(-2 * half))).sum())  # ∏ 2 sinh
+        signs.append(np.prod(np.sign(angles)))
+    top = max(logs)
+    total = sum(sign * math.exp(log - top) for log, sign in zip(logs, signs, strict=True))
     return -math.log(2) + m * n / 2 * math.log(2 * math.sinh(2 * beta)) + top + math.log(total)

@@ -34,9 +34,14 @@ def parts_of(matrix: Any, which: np.ndarray | None = None) -> Iterator[Any]:
     """
     mapped = mapping_of(matrix)
     size = max(1, ENTRIES_LOOKED_AT // max(1, math.prod(matrix.shape[1:])))
-    for first in range(0, matrix.shape[0] if which is None else len(which), size):
-        part = slice(first, first + size)
-        yield matrix[part if which is None else which[part]]
+    count = matrix.shape[0]
+    if which is not None:
+        count = len(which)
+    for first in range(0, count, size):
+        part: Any = slice(first, first + size)
+        if which is not None:
+            part = which[part]
+        yield matrix[part]
         if mapped is not None:
             mapped.madvise(mmap.MADV_DONTNEED)
 
@@ -59,7 +64,9 @@ def in_parts(function: Callable[..., Any], rows: Any, width: int, dtype: Any = N
     results = []
     for number, first in enumerate(range(0, rows.shape[0], size)):
         part = rows[first : first + size]
-        part = np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype)
+        if hasattr(part, "toarray"):
+            part = part.toarray()
+        part = np.asarray(part, dtype)
         filled = np.concatenate([part, np.repeat(part[:1], size - len(part), axis=0)])
         results.append(fetched(function(from_numpy(filled), number))[: len(part)])
     return np.concatenate(results)
@@ -88,7 +95,8 @@ def mapping_of(matrix: Any) -> mmap.mmap | None:
     """
     while matrix is not None:
         if isinstance(matrix, np.memmap) and hasattr(mmap, "MADV_DONTNEED"):
-            is_shared = getattr(matrix, "mode", "c") in ("r", "r+")
-            return getattr(matrix, "_mmap", None) if is_shared else None
+            if getattr(matrix, "mode", "c") in ("r", "r+"):
+                return getattr(matrix, "_mmap", None)
+            return None
         matrix = getattr(matrix, "base", None)
     return None

@@ -1,7 +1,7 @@
-"""Columns that are not learned: labels, weights of rows, and those that a user drops.
+"""What columns are for: labels, weights of rows, those that a user drops, and parts of ratings.
 
-They are taken out of a file before it is decided whether the rest is a picture or a table, so that
-grey levels stay grey levels.
+Columns that are not learned are taken out of a file before it is decided whether the rest is a
+picture or a table, so that grey levels stay grey levels.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import math
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..errors import count_of, input_error
+from ..errors import InputError, count_of
 from ..tables import Frame, RawColumn
-from ..tables.frames import words_of
+from ..tables.frames import CellKind, numbered_names, words_of
 from ..tables.inference import counts_rows
 from ..tables.text import LARGEST_LEVEL, MANY_LEVELS
 from .parts import holds_only
-from .readers import Contents
+from .table import Table
 
 NONE = "none"
 LABELS = ("label", "labels", "class", "target", "digit", "y")
@@ -32,6 +32,18 @@ COUNTS = ("count", "counts", "freq", "freqs", "frequency", "frequencies", "n")
 FEW = 20  # different numbers of a column that tells rows apart as words do
 MOST_CLASSES = 100  # Fashion-MNIST has 10, EMNIST 47 or 62
 GREY = (128, LARGEST_LEVEL)  # the largest level of a picture whose levels are bytes
+PEOPLE = (
+    *("user", "customer", "reviewer", "rater", "person", "member", "subject", "viewer", "reader"),
+    *("listener", "player", "voter", "row"),
+)
+THINGS = (
+    *("item", "movie", "film", "product", "book", "song", "track", "artist", "game", "joke"),
+    *("article", "anime", "isbn", "asin", "col", "column"),
+)
+FEWEST = 5  # users and items of ratings
+FEWEST_NUMBERED = 20  # of each, where no name says what they are
+SECONDS = 5e8  # since 1970: times of ratings are later, and no column of counts is like them
+MOST_VALUES = 101  # of a rating: 0 to 100
 
 
 @dataclass(frozen=True)
@@ -51,58 +63,60 @@ class Roles:
     may_lack: bool = False
 
 
-def set_aside(contents: Contents, roles: Roles, source: str, scale: float | None) -> Contents:
+def set_aside(table: Table, roles: Roles, source: str, scale: float | None) -> Table:
     """Return what a file holds without the columns that are not learned, which are beside it.
 
     Args:
-        contents: a file as it was read.
+        table: a file as it was read.
         roles: what columns are for.
         source: what error messages call the file.
-        scale: the grey level that means 1, as told.
+        scale: the grey level that means 1, if a user says so.
 
     Raises:
         InputError: there is no such column, or a weight is no finite number of at least 0.
     """
-    contents = _without_counter(contents)
-    if roles.weight is not None and _has(contents, roles.weight, roles, source, "--weight"):
-        weights = _weights(_column(contents, roles.weight), source)
+    table = _without_counter(table)
+    if roles.weight is not None and _has(table, roles.weight, roles, source, "--weight"):
+        weights = _weights(_column(table, roles.weight), source)
         note = f"{roles.weight!r} is the weight of each row, {weights.sum():,g} in all"
-        contents = _without(contents, roles.weight, note)._replace(weights=weights)
-        contents = _of_bits(contents)
-    label = _label_in(contents, scale) if roles.label is None else roles.label
-    if label not in (None, NONE) and _has(contents, label, roles, source, "--label"):
-        column = _column(contents, label)
+        table = _of_bits(replace(_without(table, roles.weight, note), weights=weights))
+    label = roles.label
+    if label is None:
+        label = _label_in(table, scale)
+    if label not in (None, NONE) and _has(table, label, roles, source, "--label"):
+        column = _column(table, label)
         classes = count_of(len(set(words_of(column).tolist())), "different value")
         note = f"{label!r} is set aside as labels ({classes}); --label none learns it"
-        contents = _without(contents, label, note)._replace(labels=_labels(column))
-    return contents
+        table = replace(_without(table, label, note), labels=_labels(column))
+    return table
 
 
-def _without_counter(contents: Contents) -> Contents:
+def _without_counter(table: Table) -> Table:
     """Return a file of pictures without a first column that numbers them."""
-    frame = contents.frame
+    frame = table.frame
     if frame is None or not frame.has_names or len(frame.names) <= MANY_LEVELS:
-        return contents
+        return table
     first, *others = frame.columns
-    if first.values.dtype.kind != "f" or not counts_rows(first.name, first.values, is_first=True):
-        return contents
+    are_numbers = first.cell_kind is CellKind.NUMBERS
+    if not are_numbers or not counts_rows(first.name, first.values, is_first=True):
+        return table
     # A label may stand behind the counter, which is no part of the picture either.
     without_label = [column for column in others if column.name.strip().lower() not in LABELS]
     if not is_picture(Frame(tuple(without_label))):
-        return contents
-    return _without(contents, first.name, f"{first.name!r} counts the rows, and is left out")
+        return table
+    return _without(table, first.name, f"{first.name!r} counts the rows, and is left out")
 
 
-def without_dropped(contents: Contents, roles: Roles, source: str) -> Contents:
+def without_dropped(table: Table, roles: Roles, source: str) -> Table:
     """Return what a file holds without the columns that the user drops.
 
     Raises:
         InputError: there is no such column.
     """
     for name in roles.dropped:
-        if _has(contents, name, roles, source, "--drop"):
-            contents = _without(contents, name, f"{name!r} is left out as told")
-    return contents
+        if _has(table, name, roles, source, "--drop"):
+            table = _without(table, name, f"{name!r} is left out as told")
+    return table
 
 
 def is_picture(frame: Frame) -> bool:
@@ -124,9 +138,9 @@ def note_on_weights(frame: Frame) -> str:
     Its name says so, and a name such as "count" does if all others are words or few numbers and no
     two rows agree in them, as in a table of what was seen and how often.
     """
-    for place, column in enumerate(frame.columns):
+    for column in frame.columns:
         name = _plain(column.name)
-        others = frame.columns[:place] + frame.columns[place + 1 :]
+        others = frame.without(column.name).columns
         if not others or not _may_be_weights(column):
             continue
         if name in OCCURRENCES or (name in COUNTS and _are_different_cases(others)):
@@ -145,113 +159,111 @@ def _means_occurrences(name: str) -> bool:
 
 def _may_be_weights(column: RawColumn) -> bool:
     values = column.values
-    return values.dtype.kind == "f" and bool((np.isfinite(values) & (values >= 0)).all())
+    are_numbers = column.cell_kind is CellKind.NUMBERS
+    return are_numbers and bool((np.isfinite(values) & (values >= 0)).all())
 
 
 def _are_different_cases(columns: Sequence[RawColumn]) -> bool:
     """Return whether columns hold words or few numbers, and each row differs from all others."""
-    if any(c.values.dtype.kind == "M" for c in columns):
-        return False
-    if any(c.values.dtype.kind == "f" and len(np.unique(c.values)) > FEW for c in columns):
-        return False
+    for column in columns:
+        are_numbers = column.cell_kind is CellKind.NUMBERS
+        has_many = are_numbers and len(np.unique(column.values)) > FEW
+        if has_many or column.cell_kind is CellKind.DATES:
+            return False
     rows = list(zip(*(words_of(column).tolist() for column in columns), strict=True))
     return len(set(rows)) == len(rows)
 
 
-def _names(contents: Contents) -> Sequence[str]:
-    if contents.frame is not None:
-        return contents.frame.names
-    rows = contents.train
+def _names(table: Table) -> Sequence[str]:
+    if table.frame is not None:
+        return table.frame.names
+    rows = table.train
     if rows is None or rows.ndim != 2 or rows.dtype.kind not in "biuf" or not rows.size:
-        return []  # what is wrong with such rows is said where they are read
-    return [f"column {i + 1}" for i in range(rows.shape[1])]
+        return ()  # what is wrong with such rows is said where they are read
+    return numbered_names(rows.shape[1])
 
 
-def _has(contents: Contents, name: str, roles: Roles, source: str, option: str) -> bool:
+def _has(table: Table, name: str, roles: Roles, source: str, option: str) -> bool:
     """Return whether there is such a column besides others, which must be there unless it may lack.
 
     Raises:
         InputError: it is not there.
     """
-    names = _names(contents)
+    names = _names(table)
     if name in names and len(names) > 1:
         return True
     if roles.may_lack:
         return False
-    seen = ", ".join(names)[:200] if names else "rows without names"
-    raise input_error(source, f"{option} with one of several columns", repr(name), f"found: {seen}")
+    seen = ", ".join(names)[:200] or "rows without names"
+    raise InputError(
+        f"{source}: expected {option} with one of several columns; got {name!r}; found: {seen}."
+    )
 
 
-def _column(contents: Contents, name: str) -> RawColumn:
-    place = list(_names(contents)).index(name)
-    if contents.frame is not None:
-        return contents.frame.columns[place]
-    return RawColumn(name, np.asarray(contents.train[:, place], float))
+def _column(table: Table, name: str) -> RawColumn:
+    place = _names(table).index(name)
+    if table.frame is not None:
+        return table.frame.columns[place]
+    return RawColumn(name, np.asarray(table.train[:, place], float))
 
 
-def _without(contents: Contents, name: str, note: str) -> Contents:
+def _without(table: Table, name: str, note: str) -> Table:
     """Return the file without a column, with a sentence more."""
-    place = list(_names(contents)).index(name)
-    frame = contents.frame
-    if frame is None:
-        rest = np.delete(contents.train, place, axis=1)
-    else:
-        others = frame.columns[:place] + frame.columns[place + 1 :]
-        frame = Frame(others, frame.has_names)
-        rest = frame.numbers()
-    notes = (*contents.notes, f"{contents.name}: {note}.")
-    return contents._replace(train=rest, frame=frame, notes=notes)
+    notes = (*table.notes, f"{table.name}: {note}.")
+    if table.frame is None:
+        place = _names(table).index(name)
+        return replace(table, train=np.delete(table.train, place, axis=1), notes=notes)
+    frame = table.frame.without(name)
+    return replace(table, train=frame.numbers(), frame=frame, notes=notes)
 
 
 def _weights(column: RawColumn, source: str) -> np.ndarray:
-    values = column.values
-    is_right = values.dtype.kind == "f" and bool((np.isfinite(values) & (values >= 0)).all())
-    if not is_right or not values.sum() > 0:
-        found = "words" if values.dtype.kind != "f" else "others"
-        expected = "finite weights of at least 0, and one above it"
-        advice = "correct them, or leave --weight out"
-        raise input_error(f"{source}: column {column.name!r}", expected, found, advice)
-    return values.astype(np.float32)
+    if not _may_be_weights(column) or not column.values.sum() > 0:
+        raise InputError(
+            f"{source}: column {column.name!r}: expected finite weights of at least 0, and one"
+            f" above it; got other {column.cell_kind}; correct them, or leave --weight out."
+        )
+    return column.values.astype(np.float32)
 
 
 def _labels(column: RawColumn) -> np.ndarray:
     values = column.values
-    is_whole = values.dtype.kind == "f" and bool((values == np.rint(values)).all())
-    return values.astype(np.int64) if is_whole else words_of(column)
+    if column.cell_kind is CellKind.NUMBERS and (values == np.rint(values)).all():
+        return values.astype(np.int64)
+    return words_of(column)
 
 
-def _of_bits(contents: Contents) -> Contents:
+def _of_bits(table: Table) -> Table:
     """Return a single column of strings such as 0110 as a column for each of their signs."""
-    frame = contents.frame
-    if frame is None or len(frame.columns) != 1 or frame.columns[0].values.dtype.kind == "M":
-        return contents
-    (column,) = frame.columns
-    cells = [cell or "" for cell in words_of(column).tolist()]
+    frame = table.frame
+    if frame is None or len(frame.columns) != 1 or frame.columns[0].cell_kind is CellKind.DATES:
+        return table
+    cells = [cell or "" for cell in words_of(frame.columns[0]).tolist()]
     lengths = set(map(len, cells))
     # One sign a row is a column of 0 and 1 already.
     if len(lengths) > 1 or lengths & {0, 1} or not set("".join(cells)) <= {"0", "1"}:
-        return contents
+        return table
     rows = np.array([[int(sign) for sign in cell] for cell in cells])
     note = f"strings of {rows.shape[1]:,} signs are read as a column for each sign"
-    notes = (*contents.notes, f"{contents.name}: {note}.")
-    return contents._replace(train=rows, frame=None, notes=notes)
+    notes = (*table.notes, f"{table.name}: {note}.")
+    return replace(table, train=rows, frame=None, notes=notes)
 
 
-def _label_in(contents: Contents, scale: float | None) -> str | None:
+def _label_in(table: Table, scale: float | None) -> str | None:
     """Return the name of the first or last column if it holds the labels of pictures."""
-    names = _names(contents)
-    if contents.labels is not None or len(names) <= MANY_LEVELS:
+    names = _names(table)
+    if table.labels is not None or len(names) <= MANY_LEVELS:
         return None
     for place in (0, len(names) - 1):
         name = names[place]
-        if contents.frame is not None and contents.frame.has_names:
-            others = contents.frame.columns[:place] + contents.frame.columns[place + 1 :]
+        if table.frame is not None and table.frame.has_names:
+            others = table.frame.without(name)
             # A column of 0 and 1 among others of 0 and 1 may be one of them, whatever its name.
-            is_alike = holds_only(contents.train, 0, 1) if contents.train is not None else False
-            is_named = name.strip().lower() in LABELS or _stands_apart(contents.frame, place)
-            if is_named and not is_alike and is_picture(Frame(others)):
+            is_alike = table.train is not None and holds_only(table.train, 0, 1)
+            is_named = name.strip().lower() in LABELS or _stands_apart(table.frame, place)
+            if is_named and not is_alike and is_picture(others):
                 return name
-        elif contents.train is not None and _are_classes(contents.train, place, scale):
+        elif table.train is not None and _are_classes(table.train, place, scale):
             return name
     return None
 
@@ -263,19 +275,21 @@ def _stands_apart(frame: Frame, place: int) -> bool:
     if len(set(skeletons)) > 1 or own in skeletons or _means_occurrences(frame.names[place]):
         return False
     column = frame.columns[place]
-    if column.is_missing.any() or column.values.dtype.kind == "M":
+    if column.is_missing.any() or column.cell_kind is CellKind.DATES:
         return False
     classes = np.unique(column.values)
     if not 2 <= len(classes) <= min(MOST_CLASSES, len(frame) // 2):
         return False
-    others = [other.values for k, other in enumerate(frame.columns) if k != place]
+    others = frame.without(column.name).with_gaps()
     # Answers of a survey have names with numbers too, but low levels.
-    if any(v.dtype.kind != "f" for v in others) or max(map(np.max, others)) < GREY[0]:
+    if others is None or others.max() < GREY[0]:
         return False
-    # Numbers of classes leave none out; an energy or an age does.
-    return column.values.dtype.kind == "O" or (
-        classes[0] in (0, 1) and classes[-1] - classes[0] + 1 == len(classes)
-    )
+    return column.cell_kind is CellKind.WORDS or _counts_up(classes)
+
+
+def _counts_up(classes: np.ndarray) -> bool:
+    """Return whether sorted numbers of classes leave none out; an energy or an age does."""
+    return classes[0] in (0, 1) and classes[-1] - classes[0] + 1 == len(classes)
 
 
 def _are_classes(rows: np.ndarray, place: int, scale: float | None) -> bool:
@@ -292,6 +306,78 @@ def _are_classes(rows: np.ndarray, place: int, scale: float | None) -> bool:
     levels = np.delete(rows, place, axis=1)
     highest = levels.max()
     is_grey = GREY[0] <= highest <= GREY[1] or highest == scale
-    counts_up = classes[0] in (0, 1) and len(classes) == classes[-1] - classes[0] + 1
-    few = 2 <= len(classes) <= MOST_CLASSES
-    return bool(is_grey and levels.min() >= 0 and counts_up and few and classes[-1] < highest)
+    are_few = 2 <= len(classes) <= MOST_CLASSES and classes[-1] < highest
+    return bool(is_grey and levels.min() >= 0 and are_few and _counts_up(classes))
+
+
+# --- Ratings ------------------------------------------------------------------------------------
+
+
+def note_on_ratings(frame: Frame) -> str:
+    """Return how a table of ratings becomes one that can be learned, or "" for any other table.
+
+    Such a table has columns of users, of items and of values, and at most one more, of times. Each
+    pair of user and item occurs once, and users and items occur several times. Names tell which is
+    which; without names, whole numbers do.
+    """
+    columns = frame.columns
+    if len(columns) not in (3, 4):
+        return ""
+    if frame.has_names:
+        users_in = [i for i in range(3) if _names_one(columns[i], PEOPLE)]
+        items_in = [i for i in range(3) if _names_one(columns[i], THINGS)]
+        if len(users_in) != 1 or len(items_in) != 1:
+            return ""
+        user = users_in[0]
+        item = items_in[0]
+    else:
+        user = 0
+        item = 1
+        fewest = FEWEST_NUMBERED
+        if len(columns) == 4 and _are_times(columns[3]):
+            fewest = FEWEST
+        if not all(_are_numbers_of_things(column, fewest) for column in columns[:2]):
+            return ""
+    value = next(i for i in range(3) if i not in (user, item))
+    users = words_of(columns[user])
+    items = words_of(columns[item])
+    rows = len(frame)
+    counts = len(set(users.tolist())), len(set(items.tolist()))
+    is_complete = not any(columns[i].is_missing.any() for i in (user, item))
+    pairs = set(zip(users.tolist(), items.tolist(), strict=True))
+    repeated = min(counts) >= FEWEST and rows >= 2 * max(counts)
+    few = len(set(words_of(columns[value]).tolist())) <= MOST_VALUES
+    if not (is_complete and repeated and few and len(pairs) == rows):
+        return ""
+    names = [columns[i].name for i in (user, item, value)]
+    fraction = rows / (counts[0] * counts[1])
+    return (
+        f"these seem to be ratings, one a row, of {counts[0]:,} × {counts[1]:,}, {fraction:.1%} of"
+        f" all; to learn what goes together, write a row for each {names[0]!r} and a column for"
+        f" each {names[1]!r}, empty where there is none: in pandas, frame.pivot(index={names[0]!r},"
+        f" columns={names[1]!r}, values={names[2]!r})"
+    )
+
+
+def _names_one(column: RawColumn, nouns: tuple[str, ...]) -> bool:
+    """Return whether a name is one of these nouns, as in user, userId, user_id or item ids."""
+    words = re.sub(r"([a-z])([A-Z])", r"\1 \2", column.name).lower()
+    words = re.sub(r"[ _.-]+", " ", words).strip().removesuffix("s")
+    last = words.removesuffix(" id").removesuffix("id").removesuffix("s").split(" ")[-1]
+    return last in nouns
+
+
+def _are_times(column: RawColumn) -> bool:
+    """Return whether a column holds seconds, or milliseconds, since 1970."""
+    if column.cell_kind is CellKind.NUMBERS:
+        return bool(np.nanmin(column.values) > SECONDS)
+    return column.cell_kind is CellKind.DATES
+
+
+def _are_numbers_of_things(column: RawColumn, fewest: int) -> bool:
+    """Return whether a column without a name holds many different whole numbers from 0 on."""
+    values = column.values
+    if column.cell_kind is not CellKind.NUMBERS or np.isnan(values).any():
+        return False
+    is_whole = bool((values == np.rint(values)).all()) and values.min() >= 0
+    return is_whole and len(np.unique(values)) > fewest

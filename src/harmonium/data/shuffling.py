@@ -1,5 +1,6 @@
 """Shuffling: the order in which an epoch visits its rows."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -29,13 +30,13 @@ def batches_in_order(
     """
     if room > MOST_TO_SORT:
 
-        def found(t: Array) -> Array:
+        def batch(t: Array) -> Array:
             places = jnp.minimum(t * size + jnp.arange(size), n - 1)
             return keyed_order(places, room, n, key=key)
 
-        return found
+        return batch
     order = random_order(room, n, key=key)
-    order = jnp.concatenate([order, jnp.zeros(-(-room // size) * size - room, jnp.int32)])
+    order = jnp.concatenate([order, jnp.zeros(-room % size, jnp.int32)])
     return lambda t: jax.lax.dynamic_slice_in_dim(order, t * size, size)
 
 
@@ -54,13 +55,13 @@ def random_order(room: int, n: Any, *, key: PRNGKeyArray) -> Int[Array, " room"]
     if random_bits < 8:
         order = jax.random.permutation(key, room).astype(jnp.int32)
         return order[jnp.argsort(order >= n)]
-    passes = -(-(2 * width + 4) // random_bits)
+    passes = math.ceil((2 * width + 4) / random_bits)
     bits = jax.random.bits(key, (passes, room), jnp.uint32) >> (1 + width) << width
     positions = jnp.arange(room, dtype=jnp.uint32)
     order = positions
-    for some in bits:
+    for high_bits in bits:
         behind = (order >= n).astype(jnp.uint32) << 31
-        order = order[jnp.sort(behind | some | positions) & ((1 << width) - 1)]
+        order = order[jnp.sort(behind | high_bits | positions) & ((1 << width) - 1)]
     return order.astype(jnp.int32)
 
 

@@ -4,13 +4,14 @@ import difflib
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, input_error
+from ..errors import InputError
 from ..layers.registry import Registered, registered_layers
 from ..sequences import (
     Sites,
@@ -21,17 +22,23 @@ from ..sequences import (
     read_sequences,
 )
 from ..sequences.alignment import IDENTITY
-from ..tables import Columns, Frame, columns_from
+from ..tables import Columns, columns_from
 from ..tables.frames import frame_of_array
 from ..tables.text_format import TextFormat
 from ..tables.unmodelled import LeftOut
 from .builtin import BUILTIN, builtin
-from .coding import AUTO, as_table
+from .coding import AUTO, coded
 from .kinds import Kind
-from .ratings import note_on_ratings
-from .readers import Contents, is_readable, read_file, stem_of
-from .roles import Roles, is_picture, note_on_weights, set_aside, without_dropped
-from .table import Table, table_of, table_of_alignment, table_of_sequences
+from .readers import frame_in, is_readable, read_file, stem_of
+from .roles import (
+    Roles,
+    is_picture,
+    note_on_ratings,
+    note_on_weights,
+    set_aside,
+    without_dropped,
+)
+from .table import Table
 
 __all__ = ["open_source"]
 
@@ -122,18 +129,21 @@ def open_source(
     # What is said of columns makes a table of a file whose name does not say what it is.
     is_table = columns is not None or label is not None or weight is not None
     if sites is None and not named_as_alignment(path) and (is_table or not is_alignment(path)):
-        contents = read_file(path, key, _known(columns), text_format)
-        return _table_in(set_aside(contents, roles, source, scale), source, numbers, roles, columns)
+        known = None
+        if isinstance(columns, Columns):
+            known = columns.empty
+        table = set_aside(read_file(path, key, known, text_format), roles, source, scale)
+        return _decided(table, source, numbers, roles, columns)
     _refuse_options(source, "an alignment", text_format, roles)
     if visible not in (AUTO, Kind.CODES.layer) or scale is not None or states is not None:
-        expected = "no kind, scale or states of an alignment"
-        raise input_error(source, expected, "one of them", "leave it out: letters are codes")
-    name = stem_of(path) if key is None else _name_of_family(path, key)
-    if sites is None:
-        alignment = read_alignment(source, alphabet=alphabet, identity=identity)
-        return table_of_alignment(alignment, name=name)
-    raw = read_sequences(source)
-    return table_of_sequences(sites.encode(raw, source), sites, name=name, notes=raw.notes)
+        raise InputError(
+            f"{source}: expected no kind, scale or states of an alignment; got one of them; leave"
+            " it out: letters are codes."
+        )
+    name = stem_of(path)
+    if key is not None:  # the families of a file have names that can be those of runs' folders
+        name = re.sub(r"[^\w.-]+", "-", f"{name}-{key}").strip("-")
+    return _of_alignment(source, name, sites, alphabet, identity)
 
 
 @dataclass(frozen=True)
@@ -160,91 +170,112 @@ class NumberFormat:
         return "" if self.states is None else "--states"
 
 
-def _known(columns: Columns | Mapping[str, Any] | None) -> Frame | None:
-    """Return the empty table as whose columns those of a file are read, if they are known."""
-    return columns.empty if isinstance(columns, Columns) else None
-
-
-def _table_in(
-    contents: Contents,
+def _decided(
+    table: Table,
     source: str,
     numbers: NumberFormat,
     roles: Roles,
     columns: Columns | Mapping[str, Any] | None,
 ) -> Table:
-    """Return the rows of a file: of named columns, or of plain numbers."""
+    """Return the rows of a file after it was decided what its columns or its numbers mean."""
     if roles.dropped:
-        rest = without_dropped(contents, roles, source)
+        rest = without_dropped(table, roles, source)
         if roles.may_lack or rest.frame is None or is_picture(rest.frame):
-            contents = rest
+            table = rest
             columns = None
-    has_columns = contents.frame is not None and not is_picture(contents.frame)
-    if columns is not None or (has_columns and not numbers.option):
-        return _table_of_columns(contents, source, roles, columns)
-    if contents.train is None:
-        option = numbers.option
-        expected = f"complete numbers with {option}"
-        advice = f"leave {option} out: columns are then told apart"
-        raise input_error(source, expected, "words or missing cells", advice)
-    ratings = "" if numbers.option else _ratings_in(contents)
-    if ratings:
-        advice = "or give them names, to learn them as a table"
-        raise input_error(source, "a row for each of what is learned", ratings, advice)
-    return as_table(
-        contents.train,
-        name=contents.name,
-        coding=coding_of(numbers.visible),
-        scale=numbers.scale,
-        states=numbers.states,
-        test=contents.test,
-        validation=contents.validation,
-        labels=contents.labels,
-        test_labels=contents.test_labels,
-        weights=contents.weights,
-        notes=contents.notes,
-        source=source,
-    )
+    option = numbers.option
+    has_columns = table.frame is not None and not is_picture(table.frame)
+    if columns is not None or (has_columns and not option):
+        return _of_columns(table, source, roles, columns)
+    if table.train is None:
+        raise InputError(
+            f"{source}: expected complete numbers with {option}; got words or missing cells; leave"
+            f" {option} out: columns are then told apart."
+        )
+    ratings = _ratings_in(table)
+    if ratings and not option:
+        raise InputError(
+            f"{source}: expected a row for each of what is learned; got {ratings}; or give them"
+            " names, to learn them as a table."
+        )
+    coding = coding_of(numbers.visible)
+    return coded(table, coding, scale=numbers.scale, states=numbers.states, source=source)
 
 
-def _table_of_columns(
-    contents: Contents,
+def _of_columns(
+    table: Table,
     source: str,
     roles: Roles,
     columns: Columns | Mapping[str, Any] | None,
 ) -> Table:
-    """Return the rows of named columns, with hints at what they may be besides."""
-    frame = contents.as_frame(source)
+    """Return the rows of named columns as codes, with hints at what they may be besides."""
+    frame = frame_in(table, source)
     if not isinstance(columns, Columns):
         columns = columns_from(columns or {"columns": []}, frame, source)
-    table = table_of(frame, columns, name=contents.name, source=source)
     hints = [note_on_ratings(frame)]
     if not roles.weight:
         hints.append(note_on_weights(frame))
-    notes = [f"{contents.name}: {hint}." for hint in hints if hint]
-    return replace(
-        table,
-        notes=(*contents.notes, *table.notes, *notes),
-        labels=contents.labels,
-        weights=contents.weights,
+    notes = [f"{table.name}: {hint}." for hint in hints if hint]
+    return Table(
+        name=table.name,
+        train=columns.encode(frame, source),
+        kind=Kind.COLUMNS,
+        labels=table.labels,
+        weights=table.weights,
+        notes=(*table.notes, *columns.described(frame), *notes),
+        columns=columns,
+        log_density=columns.log_density(frame),
+    )
+
+
+def _of_alignment(
+    source: str, name: str, sites: Sites | None, alphabet: str, identity: float
+) -> Table:
+    """Return the sequences of an alignment as codes.
+
+    Those to learn from have weights and clusters; those that a model of known sites is to score are
+    all rows of the file, each of weight 1.
+    """
+    if sites is not None:
+        raw = read_sequences(source)
+        codes = sites.encode(raw, source)
+        notes = raw.notes
+        weights = groups = None
+    else:
+        alignment = read_alignment(source, alphabet=alphabet, identity=identity)
+        sites = alignment.sites
+        codes = alignment.codes
+        notes = alignment.notes
+        weights = alignment.weights.astype(np.float32)
+        groups = alignment.neighbours.cluster
+    return Table(
+        name=name,
+        train=codes,
+        kind=Kind.CODES,
+        states=sites.states,
+        weights=weights,
+        notes=notes,
+        sites=sites,
+        groups=groups,
     )
 
 
 def _refuse_options(source: str, what: str, text_format: TextFormat, roles: Roles) -> None:
     """Raise InputError for options of tables with a source that is none."""
+    options = ""
     if roles.label is not None or roles.weight is not None:
-        expected = f"no column of labels or weights with {what}"
-        raise input_error(source, expected, "one of them", "leave it out")
-    if text_format != TextFormat():
-        expected = "no header, separator, missing words or lines to skip"
-        raise input_error(source, f"{expected} with {what}", "some", "leave them out")
+        options = "column of labels or weights"
+    elif text_format != TextFormat():
+        options = "header, separator, missing words or lines to skip"
+    if options:
+        raise InputError(f"{source}: expected no {options} with {what}; got some; leave them out.")
 
 
-def _ratings_in(contents: Contents) -> str:
+def _ratings_in(table: Table) -> str:
     """Return what whole numbers without names seem to be if they would be refused as levels."""
-    rows = contents.train
-    if contents.frame is not None or rows is None or rows.dtype.kind not in "iu" or not rows.size:
-        return ""
-    if rows.ndim != 2 or rows.shape[1] not in (3, 4):
+    rows = table.train
+    are_whole = table.frame is None and rows.dtype.kind in "iu" and rows.size > 0
+    if not are_whole or rows.ndim != 2 or rows.shape[1] not in (3, 4):
         return ""
     return note_on_ratings(frame_of_array(np.asarray(rows), ()))
 
@@ -264,34 +295,25 @@ def _left_out(columns: Columns | Mapping[str, Any] | None) -> tuple[str, ...]:
 def _open_builtin(name: str, numbers: NumberFormat, seed: int) -> Table:
     """Return a built-in set, read for another type of visible units if one is named."""
     if numbers.scale is not None:
-        expected = "no scale with a built-in set, which has its own"
-        scale = f"scale={numbers.scale:g}"
-        raise input_error(name, expected, scale, "leave the scale out")
+        raise InputError(
+            f"{name}: expected no scale with a built-in set, which has its own; got"
+            f" scale={numbers.scale:g}; leave the scale out."
+        )
     table = builtin(name, seed=seed)
     if not numbers.option:
         return table
     coding = coding_of(numbers.visible)
-    is_grey = table.kind == Kind.GREY
-    rows = table.train
-    test = table.test
-    notes = table.notes[:-1]
-    if is_grey and coding == Kind.REAL.coding:
-        rows = rows / np.float32(table.scale)
-        test = None if test is None else test / np.float32(table.scale)
-        notes = (*notes, f"{name}: grey levels divided by {table.scale:g}.")
-    return as_table(
-        rows,
-        name=name,
-        coding=coding,
-        scale=table.scale if is_grey and coding == table.kind.coding else None,
-        states=numbers.states,
-        test=test,
-        labels=table.labels,
-        test_labels=table.test_labels,
-        image_shape=table.image_shape,
-        exhaustive=table.exhaustive,
-        notes=notes,
-    )
+    scale = None
+    table = replace(table, notes=table.notes[:-1])
+    if table.kind == Kind.GREY and coding == table.kind.coding:
+        scale = table.scale
+    elif table.kind == Kind.GREY and coding == Kind.REAL.coding:
+        level = np.float32(table.scale)
+        note = f"{name}: grey levels divided by {table.scale:g}."
+        table = replace(table, train=table.train / level, notes=(*table.notes, note))
+        if table.test is not None:
+            table = replace(table, test=table.test / level)
+    return coded(table, coding, scale=scale, states=numbers.states, source=name)
 
 
 def _path_and_key(source: str) -> tuple[Path, str | None]:
@@ -302,29 +324,21 @@ def _path_and_key(source: str) -> tuple[Path, str | None]:
     return Path(match["file"]), match["key"]
 
 
-def _name_of_family(path: Path, family: str) -> str:
-    """Return a name that tells the families of a file apart, and can be that of a run's folder."""
-    return re.sub(r"[^\w.-]+", "-", f"{stem_of(path)}-{family}").strip("-")
-
-
 def _no_such_source(source: str, path: Path) -> InputError:
     """Return the error that lists the built-in sets and suggests similar names."""
-    names = [*BUILTIN, *_readable_names(path.parent)]
+    names = list(BUILTIN)
+    with suppress(OSError):  # a folder that cannot be read has no names to suggest
+        files = sorted(path.parent.iterdir())
+        names += [file.name for file in files if is_readable(file) or named_as_alignment(file)]
     close = difflib.get_close_matches(path.name.lower(), [name.lower() for name in names], n=3)
     meant = [repr(name) for name in names if name.lower() in close]
-    advice = f"perhaps you mean {' or '.join(meant)}" if meant else "check the spelling"
-    expected = f"a built-in set ({', '.join(BUILTIN)}) or a file"
-    return input_error(source or "the source", expected, "no such file", advice)
-
-
-def _readable_names(folder: Path) -> list[str]:
-    """Return the names of the files in a folder with a known suffix; none if it is unreadable."""
-    try:
-        return sorted(
-            file.name for file in folder.iterdir() if is_readable(file) or named_as_alignment(file)
-        )
-    except OSError:
-        return []
+    advice = "check the spelling"
+    if meant:
+        advice = f"perhaps you mean {' or '.join(meant)}"
+    return InputError(
+        f"{source or 'the source'}: expected a built-in set ({', '.join(BUILTIN)}) or a file; got"
+        f" no such file; {advice}."
+    )
 
 
 def coding_of(visible: str) -> str:
@@ -340,6 +354,5 @@ def named_units(option: str, name: str, *others: str) -> Registered:
     """
     rows = {row.name: row for row in registered_layers()}
     if name not in rows:
-        expected = f"one of {', '.join((*others, *rows))}"
-        raise input_error(option, expected, repr(name), "choose one of them")
+        raise InputError(f"{option}: expected one of {', '.join((*others, *rows))}; got {name!r}.")
     return rows[name]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ..errors import count_of, input_error
-from .dataset import Dataset
+from ..errors import InputError, count_of
+from .dataset import Dataset, entries_of
 from .kinds import Kind
 from .table import Table
 
@@ -68,9 +68,9 @@ def split_off(table: Table, fraction: float, *, seed: int) -> tuple[Table, np.nd
     remaining = replace(
         table,
         train=table.train[split.train],
-        labels=None if table.labels is None else table.labels[split.train],
-        weights=None if table.weights is None else table.weights[split.train],
-        groups=None if table.groups is None else table.groups[split.train],
+        labels=entries_of(table.labels, split.train),
+        weights=entries_of(table.weights, split.train),
+        groups=entries_of(table.groups, split.train),
         notes=(*table.notes, split.note),
     )
     return remaining, table.train[split.held_out]
@@ -98,7 +98,8 @@ def datasets_of(
     if validation == "auto":
         scored = table.is_discrete and table.weights is None
         validation = usual_fraction(len(table.train), can_cross_validate=scored)
-        few = "" if validation else "too few to hold any out: they are cross-validated"
+        if not validation:
+            few = "too few to hold any out: they are cross-validated"
     _check_fraction(table, validation)
     given: dict[str, tuple[np.ndarray, np.ndarray | None]] = {"train": (table.train, None)}
     notes: tuple[str, ...] = ()
@@ -142,7 +143,9 @@ def usual_fraction(rows: int, *, can_cross_validate: bool) -> float:
     A tenth of a few hundred rows is too few to decide by, and too many to lose. So they are
     cross-validated instead, if they have no weights and the visible units are discrete.
     """
-    return 0.0 if can_cross_validate and rows < FEW_ROWS else USUAL_FRACTION
+    if can_cross_validate and rows < FEW_ROWS:
+        return 0.0
+    return USUAL_FRACTION
 
 
 def dataset_of(
@@ -156,18 +159,21 @@ def dataset_of(
     """Store rows of a table, all or those of these indices, with grey levels as `binarize` says."""
     if binarize not in BINARIZE:
         expected = f"one of {', '.join(BINARIZE)}"
-        what = f"{table.name}: binarize"
-        raise input_error(what, expected, repr(binarize), "choose one of them")
-    if which is not None:
-        weights = None if weights is None else weights[which]
-        log_density = None if log_density is None else log_density[which]
-    given: dict[str, Any] = {"weights": weights, "which": which, "name": table.name}
-    given["log_density"] = log_density
-    if table.kind != Kind.GREY:
-        return Dataset(rows, **given)
-    if binarize == "threshold":
-        return Dataset(rows >= 0.5 * table.scale, **given)
-    return Dataset(rows, scale=table.scale, stochastic=binarize == "stochastic", **given)
+        raise InputError(f"{table.name}: binarize: expected {expected}; got {binarize!r}.")
+    scale = 1.0
+    if table.kind == Kind.GREY and binarize == "threshold":
+        rows = rows >= 0.5 * table.scale
+    elif table.kind == Kind.GREY:
+        scale = table.scale
+    return Dataset(
+        rows,
+        entries_of(weights, which),
+        scale=scale,
+        stochastic=binarize == "stochastic" and table.kind == Kind.GREY,
+        which=which,
+        log_density=entries_of(log_density, which),
+        name=table.name,
+    )
 
 
 def note_on_levels(table: Table, binarize: str) -> tuple[str, ...]:
@@ -184,8 +190,10 @@ def note_on_levels(table: Table, binarize: str) -> tuple[str, ...]:
 
 def _check_fraction(table: Table, fraction: float) -> None:
     if not 0 <= fraction < 1:
-        advice = "give a fraction of the rows such as 0.1, or 0 to hold out none"
-        raise input_error(table.name, "a validation fraction in [0, 1)", f"{fraction}", advice)
+        raise InputError(
+            f"{table.name}: expected a validation fraction in [0, 1); got {fraction}; give a"
+            " fraction of the rows such as 0.1, or 0 to hold out none."
+        )
 
 
 def _split(table: Table, fraction: float, *, seed: int) -> Split:
@@ -199,9 +207,10 @@ def _split(table: Table, fraction: float, *, seed: int) -> Split:
             )
             return Split(np.setdiff1d(np.arange(rows), held_out), held_out, note)
     if rows < FEWEST_ROWS_TO_SPLIT:
-        expected = f"at least {FEWEST_ROWS_TO_SPLIT} rows to hold some out for validation"
-        advice = "give more rows, or a validation fraction of 0"
-        raise input_error(table.name, expected, f"{rows}", advice)
+        raise InputError(
+            f"{table.name}: expected at least {FEWEST_ROWS_TO_SPLIT} rows to hold some out for"
+            f" validation; got {rows}; give more rows, or a validation fraction of 0."
+        )
     train, held_out = held_out_rows(rows, fraction, seed=seed)
     note = f"{table.name}: {len(held_out):,} of {rows:,} rows held out for validation"
     if table.groups is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -62,32 +63,6 @@ class AbstractStored(eqx.Module):
         """Return the matrix padded to `count` rows; the content of padding rows is arbitrary."""
 
 
-class Bits(AbstractStored):
-    """Rows of zeros and ones, eight to a byte: `bytes` has shape (n, ⌈columns / 8⌉)."""
-
-    bytes: Array
-
-    @property
-    def is_binary(self) -> bool:
-        return True
-
-    @property
-    def is_exact_in_bfloat16(self) -> bool:
-        return True
-
-    def __len__(self) -> int:
-        return self.bytes.shape[0]
-
-    def take(self, indices: Integer[Array, " batch"]) -> Array:
-        return jnp.unpackbits(self.bytes[indices], axis=-1, count=self.columns)
-
-    def chosen(self, indices: np.ndarray) -> Bits:
-        return Bits(self.columns, self.bytes[indices])
-
-    def filled_to(self, count: int) -> Bits:
-        return Bits(self.columns, _with_more_rows(self.bytes, count))
-
-
 class Numbers(AbstractStored):
     """Rows as they are: `values` has shape (n, columns)."""
 
@@ -109,11 +84,26 @@ class Numbers(AbstractStored):
     def take(self, indices: Integer[Array, " batch"]) -> Array:
         return self.values[indices]
 
-    def chosen(self, indices: np.ndarray) -> Numbers:
-        return Numbers(self.columns, self.values[indices])
+    def chosen(self, indices: np.ndarray) -> AbstractStored:
+        """Return some of the rows."""
+        return type(self)(self.columns, self.values[indices])
 
-    def filled_to(self, count: int) -> Numbers:
-        return Numbers(self.columns, _with_more_rows(self.values, count))
+    def filled_to(self, count: int) -> AbstractStored:
+        """Add rows of zeros."""
+        return type(self)(self.columns, _with_more_rows(self.values, count))
+
+
+class Bits(Numbers):
+    """Rows of zeros and ones, eight to a byte: `values` has shape (n, ⌈columns / 8⌉)."""
+
+    @property
+    def is_binary(self) -> bool:
+        """True: all numbers are zeros and ones."""
+        return True
+
+    def take(self, indices: Integer[Array, " batch"]) -> Array:
+        """Unpack rows."""
+        return jnp.unpackbits(self.values[indices], axis=-1, count=self.columns)
 
 
 class Nonzeros(AbstractStored):
@@ -137,12 +127,10 @@ class Nonzeros(AbstractStored):
 
     @property
     def most_missing(self) -> int:
-        missing = (
-            np.isnan(np.asarray(self.values)) if self.values.dtype.kind == "f" else np.zeros(1)
-        )
-        if not missing.any():
+        """The largest number of NaN among the entries of a row."""
+        if self.values.dtype.kind != "f":
             return 0
-        before = np.append(0, np.cumsum(missing))
+        before = np.append(0, np.cumsum(np.isnan(np.asarray(self.values))))
         return int(np.diff(before[np.asarray(self.first)]).max())
 
     def __len__(self) -> int:
@@ -160,9 +148,9 @@ class Nonzeros(AbstractStored):
 
     def chosen(self, indices: np.ndarray) -> AbstractStored:
         """Return some of the rows, stored by nonzero entries or densely, whichever is smaller."""
-        arrays = (np.asarray(self.values), np.asarray(self.places), np.asarray(self.first))
-        used = [array[: int(arrays[2][-1])] for array in arrays[:2]]
-        matrix = _sparse_array((*used, arrays[2]), shape=(len(self), self.columns))
+        first = np.asarray(self.first)
+        values, places = (np.asarray(array)[: first[-1]] for array in (self.values, self.places))
+        matrix = _sparse_array((values, places, first), shape=(len(self), self.columns))
         return stored(matrix[indices])
 
     def filled_to(self, count: int) -> Nonzeros:
@@ -196,20 +184,24 @@ def stored(
     sparse = _is_sparse(rows)
     array = rows if sparse else as_array(rows, name)
     if array.ndim != 2 or 0 in array.shape:
-        advice = "; use x.reshape(len(x), -1)" if array.ndim > 2 else ""
+        advice = "; use x.reshape(len(x), -1)" * (array.ndim > 2)
         raise InputError(
             f"{name}: expected shape (rows, columns); got shape {array.shape}{advice}."
         )
     if array.dtype.kind not in "buif":
         raise InputError(f"{name}: expected numbers; got an array of {array.dtype}.")
-    which = None if which is None else _indices(which, int(array.shape[0]))
+    n = int(array.shape[0])
+    if which is not None:
+        which = _indices(which, n)
+        n = len(which)
+    if sparse and which is not None:
+        rows = rows.tocsr()[which]
     if sparse:
-        return _from_sparse(rows if which is None else rows.tocsr()[which], whole_bits)
-    n = len(array if which is None else which)
+        return _from_sparse(rows, whole_bits)
     columns = array.shape[1]
     if whole_bits and _is_binary(array, which):
         packed = (np.packbits(part != 0, axis=1) for part in parts_of(array, which))
-        return Bits(columns, _joined(packed, n, -(-columns // 8), np.dtype(np.uint8)))
+        return Bits(columns, _joined(packed, n, math.ceil(columns / 8), np.dtype(np.uint8)))
     parts = parts_of(array, which)
     return Numbers(columns, _joined(parts, n, columns, _smallest(array, which)))
 
@@ -217,8 +209,9 @@ def stored(
 def _indices(which: Any, n: int) -> np.ndarray:
     """Return checked indices of some of n rows, given as indices or as a mask."""
     given = np.asarray(which)
-    is_mask = given.dtype == bool and given.shape == (n,)
-    indices = np.flatnonzero(given) if is_mask else given
+    indices = given
+    if given.dtype == bool and given.shape == (n,):  # a mask
+        indices = np.flatnonzero(given)
     if indices.ndim != 1 or indices.dtype.kind not in "iu" or not indices.size:
         expected = f"indices of one row or more, or a mask of all {n:,}"
         raise InputError(f"which: expected {expected}; got {given.dtype} of shape {given.shape}.")
@@ -231,7 +224,7 @@ def _indices(which: Any, n: int) -> np.ndarray:
 def padded_size(n: int) -> int:
     """Round a number of rows up by at most an eighth: data of like sizes share a compiled loop."""
     step = 1 << max(0, (n - 1).bit_length() - 4)
-    return -(-n // step) * step
+    return math.ceil(n / step) * step
 
 
 def _is_sparse(rows: Any) -> bool:
@@ -252,21 +245,27 @@ def _from_sparse(rows: Any, whole_bits: bool) -> AbstractStored:
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     n, columns = map(int, rows.shape)
-    entries = matrix.data if matrix.nnz else np.zeros(1, np.uint8)
+    entries = matrix.data
+    places = matrix.indices
+    if not matrix.nnz:  # an empty array cannot be indexed
+        entries = np.zeros(1, np.uint8)
+        places = np.zeros(1)
     binary = whole_bits and _is_binary(entries)
     dtype = _smallest(entries)
-    dense = n * (-(-columns // 8) if binary else columns * dtype.itemsize)
-    if matrix.nnz * (4 + dtype.itemsize) + 4 * n < dense and matrix.nnz < 2**31:
-        places = matrix.indices if matrix.nnz else np.zeros(1)  # an empty array cannot be indexed
+    width = columns * dtype.itemsize  # of a row, in bytes
+    if binary:
+        width = math.ceil(columns / 8)
+    if matrix.nnz * (4 + dtype.itemsize) + 4 * n < n * width and matrix.nnz < 2**31:
         ends = np.asarray(matrix.indptr).astype(np.int32)
         first = from_numpy(ends)
         where = from_numpy(places.astype(np.int32))
         values = from_numpy(entries.astype(dtype))
         return Nonzeros(columns, first, where, values, max(1, int(np.diff(ends).max())))
-    written = (part.toarray() for part in parts_of(matrix))
-    parts = [np.packbits(p != 0, axis=1) if binary else p.astype(dtype) for p in written]
-    whole = from_numpy(np.concatenate(parts))
-    return Bits(columns, whole) if binary else Numbers(columns, whole)
+    dense = (part.toarray() for part in parts_of(matrix))
+    if binary:
+        bits = [np.packbits(part != 0, axis=1) for part in dense]
+        return Bits(columns, from_numpy(np.concatenate(bits)))
+    return Numbers(columns, from_numpy(np.concatenate([part.astype(dtype) for part in dense])))
 
 
 def _joined(parts: Iterable[np.ndarray], n: int, width: int, dtype: np.dtype) -> Array:

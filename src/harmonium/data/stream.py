@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import numpy as np
 from jax.dtypes import canonicalize_dtype
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from .._base.checks import described, positive_integer
 from ..errors import InputError, count_of
 from ..layers import AbstractLayer
 from .block_files import source_of_files
 from .blocks import AbstractSource, Batches, BlockSource, Part, blocks_of_array
-from .dataset import Dataset, checked_weights
-from .windows import NO_END, AbstractRows, AbstractWindows, Window, count_of_rows
+from .dataset import (
+    NO_END,
+    AbstractRows,
+    Dataset,
+    Window,
+    Windows,
+    checked_weights,
+    count_of_rows,
+    entries_of,
+)
 
 __all__ = ["Stream"]
 
@@ -38,7 +45,10 @@ class Joined(NamedTuple):
 
 
 class Space:
-    """Memory for rows that come in parts, used again: new pages cost more than what fills them."""
+    """Memory for rows that come in parts, used again.
+
+    To fill 128 MB of new pages took 230 ms and more, and 12 ms of pages that were used before.
+    """
 
     def __init__(self) -> None:
         self.array = np.empty((0, 0))
@@ -85,113 +95,7 @@ class Space:
                 self.array[:done] = before
 
 
-@dataclass(frozen=True, eq=False)
-class StreamedRows:
-    """The rows of a source, and how they are stored when they are read.
-
-    Attributes:
-        source: where they are read.
-        name: what error messages call them.
-        rows_in_window: the number of rows that are shuffled together; None for the usual one.
-        scale, stochastic: as in `Dataset`.
-        weights: one for each row in the order of the source, or None.
-        most_missing: the largest number of missing values in a row; None for that of the beginning.
-        change: a function that is applied to rows as they are read, or None.
-        layer: the layer in whose domain all values must lie, or None.
-        is_exact: whether all values must be small whole numbers, for products in bfloat16.
-        checked: the rows at the beginning, if they were read and compared with the layer.
-    """
-
-    source: AbstractSource
-    name: str
-    rows_in_window: int | None = None
-    scale: float = 1.0
-    stochastic: bool = False
-    weights: Array | None = None
-    most_missing: int | None = None
-    change: Callable[[np.ndarray], np.ndarray] | None = None
-    layer: AbstractLayer | None = None
-    is_exact: bool = False
-    checked: Dataset | None = None
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.source)
-
-    @property
-    def window(self) -> int:
-        """The number of rows that are shuffled together."""
-        if self.rows_in_window is None:
-            return max(1, ENTRIES_IN_WINDOW // self.source.columns)
-        return self.rows_in_window
-
-    @cached_property
-    def beginning(self) -> Dataset:
-        """As many rows as a window has, from all blocks."""
-        if self.checked is not None:
-            return self.checked
-        return self.dataset(self.source.sample(self.window), self.window, self.most_missing)
-
-    @property
-    def missing(self) -> int:
-        """The largest number of missing values in a row."""
-        return self.beginning.missing if self.most_missing is None else self.most_missing
-
-    def sample(self, count: int) -> Dataset:
-        """Return at most `count` rows, from all blocks of a source that is read in blocks."""
-        if count > len(self.beginning):
-            return self.dataset(self.source.sample(count), count, self.missing).some(count)
-        return self.beginning.some(count)
-
-    def dataset(
-        self,
-        parts: Iterator[Part],
-        count: int,
-        most_missing: int | None,
-        space: Space | None = None,
-    ) -> Dataset:
-        """Return `count` rows of the source, all if there are fewer.
-
-        Raises:
-            InputError: naming the first entry that does not fit, by its row in the source.
-        """
-        space = space or Space()
-        raw = space.joined(parts, min(count, len(self.source)), self.name)
-        rows = raw.rows if self.change is None else self.change(raw.rows)
-        try:
-            dataset = self._checked(rows, 0)
-        except InputError:
-            # Rows that follow one another are checked for themselves, to name one by its number.
-            ends = np.flatnonzero(np.diff(raw.places) != 1) + 1
-            for start, end in itertools.pairwise([0, *ends.tolist(), len(raw.places)]):
-                self._checked(rows[start:end], int(raw.places[start]))
-            raise
-        if self.is_exact and not dataset.is_exact_in_bfloat16:
-            raise InputError(
-                f"{self.name}: expected small whole numbers, as in the rows at the beginning, for"
-                ' products in bfloat16; got others. Choose precision="float32".'
-            )
-        if self.weights is not None:
-            dataset = dataset.weighted(self.weights[raw.places])
-        if most_missing is None:
-            return dataset
-        if dataset.missing > most_missing:
-            raise InputError(
-                f"{self.name}: expected at most {most_missing} missing values in a row, as in the"
-                f" rows at the beginning; got {dataset.missing}. Pass missing={dataset.missing} or"
-                " more to Stream."
-            )
-        return dataset.with_most_missing(most_missing)
-
-    def _checked(self, rows: Any, before: int) -> Dataset:
-        """Return rows that have so many others before them, compared with the layer's domain."""
-        dataset = Dataset(rows, scale=self.scale, stochastic=self.stochastic, name=self.name)
-        if self.layer is None:
-            return dataset
-        return dataset.checked_for(self.layer, self.name, before)
-
-
-class Stream(AbstractRows[Dataset]):
+class Stream(AbstractRows):
     """Rows that are read while a model learns from them.
 
     `fit` and `initialize` take it in place of rows. In memory are two windows of rows: one that is
@@ -255,26 +159,31 @@ class Stream(AbstractRows[Dataset]):
         Raises:
             InputError: the source cannot be read in blocks or batches.
         """
-        label = name or (str(source) if isinstance(source, str | Path) else "data")
-        opened = _opened(source, label, rows)
-        self._rows = StreamedRows(
-            source=opened,
-            name=label,
-            rows_in_window=None if window is None else positive_integer(window, "window"),
-            scale=scale,
-            stochastic=stochastic,
-            weights=None if weights is None else checked_weights(weights, len(opened)),
-            most_missing=missing,
-        )
+        self.name = name or (str(source) if isinstance(source, str | Path) else "data")
+        self.source = _opened(source, self.name, rows)
+        if window is not None:
+            window = positive_integer(window, "window")
+        self.rows_in_window = window
+        self.scale = scale
+        self.stochastic = stochastic
+        self.weights_in_source = None
+        if weights is not None:
+            self.weights_in_source = checked_weights(weights, len(self.source))
+        self.most_missing = missing
+        self.change: Callable[[np.ndarray], np.ndarray] | None = None
+        self.layer: AbstractLayer | None = None  # in whose domain all values must lie
+        self.is_exact = False  # whether all values must be small whole numbers
+        self.beginning_read: Dataset | None = None
 
-    def _with(self, **changes: Any) -> Stream:
-        """Return the stream with other fields of its rows, of which nothing is read yet."""
+    def _with(self, beginning_read: Dataset | None = None, **changes: Any) -> Stream:
+        """Return the stream with other attributes, and the rows to begin with if they stay."""
         stream = copy.copy(self)
-        stream._rows = replace(self._rows, **changes)
+        vars(stream).update(changes, beginning_read=beginning_read)
         return stream
 
     def __len__(self) -> int:
-        return len(self._rows)
+        """Return the number of rows."""
+        return len(self.source)
 
     def __repr__(self) -> str:
         """Return its name and sizes."""
@@ -283,11 +192,6 @@ class Stream(AbstractRows[Dataset]):
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
         """Refuse to become an array."""
         return self.in_memory.rows()
-
-    @property
-    def name(self) -> str:
-        """What error messages call the source."""
-        return self._rows.name
 
     @property
     def in_memory(self) -> Dataset:
@@ -299,35 +203,105 @@ class Stream(AbstractRows[Dataset]):
     @property
     def window(self) -> int:
         """The number of rows that are shuffled together."""
-        return self._rows.window
+        if self.rows_in_window is None:
+            return max(1, ENTRIES_IN_WINDOW // self.columns)
+        return self.rows_in_window
 
     @property
     def columns(self) -> int:
         """The number of columns."""
-        return self._rows.source.columns
+        return self.source.columns
+
+    @property
+    def beginning(self) -> Dataset:
+        """As many rows as a window has, from all blocks."""
+        if self.beginning_read is None:
+            parts = self.source.sample(self.window)
+            self.beginning_read = self.dataset(parts, self.window, self.most_missing)
+        return self.beginning_read
 
     @property
     def missing(self) -> int:
         """The largest number of missing values in a row."""
-        return self._rows.missing
+        if self.most_missing is None:
+            return self.beginning.missing
+        return self.most_missing
 
     @property
     def weights(self) -> Any:
         """The weights of the rows, or None."""
-        weights = self._rows.weights
-        return None if weights is None else weights[self._rows.source.places]
+        return entries_of(self.weights_in_source, self.source.places)
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
         """Whether the rows at the beginning of a run are small whole numbers."""
-        return self._rows.beginning.is_exact_in_bfloat16
+        return self.beginning.is_exact_in_bfloat16
 
     @property
     def head(self) -> Dataset:
-        return self._rows.beginning.padded()
+        """Rows to begin a run with, from all blocks, with padding rows."""
+        return self.beginning.padded()
 
     def some(self, count: int) -> Dataset:
-        return self._rows.sample(count)
+        """Return at most `count` rows, from all blocks of a source that is read in blocks."""
+        if count <= len(self.beginning):
+            return self.beginning.some(count)
+        return self.dataset(self.source.sample(count), count, self.missing).some(count)
+
+    def dataset(
+        self,
+        parts: Iterator[Part],
+        count: int,
+        most_missing: int | None,
+        space: Space | None = None,
+    ) -> Dataset:
+        """Return `count` rows of the source, all if there are fewer, stored and checked.
+
+        Args:
+            parts: yields them.
+            count: how many.
+            most_missing: the largest number of missing values in a row; None for what they have.
+            space: memory to join them in.
+
+        Raises:
+            InputError: naming the first entry that does not fit, by its row in the source.
+        """
+        space = space or Space()
+        raw = space.joined(parts, min(count, len(self.source)), self.name)
+        rows = raw.rows
+        if self.change is not None:
+            rows = self.change(rows)
+        try:
+            dataset = self._checked(rows, 0)
+        except InputError:
+            # Rows that follow one another are checked for themselves, to name one by its number.
+            ends = np.flatnonzero(np.diff(raw.places) != 1) + 1
+            for start, end in itertools.pairwise([0, *ends.tolist(), len(raw.places)]):
+                self._checked(rows[start:end], int(raw.places[start]))
+            raise
+        if self.is_exact and not dataset.is_exact_in_bfloat16:
+            raise InputError(
+                f"{self.name}: expected small whole numbers, as in the rows at the beginning, for"
+                ' products in bfloat16; got others. Choose precision="float32".'
+            )
+        if self.weights_in_source is not None:
+            dataset = dataset.weighted(self.weights_in_source[raw.places])
+        if most_missing is None:
+            return dataset
+        if dataset.missing > most_missing:
+            raise InputError(
+                f"{self.name}: expected at most {most_missing} missing values in a row, as in the"
+                f" rows at the beginning; got {dataset.missing}. Pass missing={dataset.missing} or"
+                " more to Stream."
+            )
+        return dataset.with_most_missing(most_missing)
+
+    def _checked(self, rows: Any, before: int) -> Dataset:
+        """Return rows that have so many others before them, compared with the layer's domain."""
+        dataset = Dataset(rows, scale=self.scale, stochastic=self.stochastic, name=self.name)
+        if self.layer is None:
+            return dataset
+        return dataset.checked_for(self.layer, self.name, before)
 
     def split_off(self, count: int) -> tuple[Stream, Dataset]:
         """Return the stream without some rows, and these, for validation.
@@ -343,9 +317,9 @@ class Stream(AbstractRows[Dataset]):
         """
         if not 0 < positive_integer(count, "count") < len(self):
             raise InputError(f"count: expected fewer than the {len(self):,} rows; got {count:,}.")
-        rest, parts = self._rows.source.without(count)
-        held_out = self._rows.dataset(parts, count, self._rows.most_missing)
-        return self._with(source=rest, checked=None), held_out
+        rest, parts = self.source.without(count)
+        held_out = self.dataset(parts, count, self.most_missing)
+        return self._with(source=rest), held_out
 
     def checked_for(self, visible: AbstractLayer, name: str | None = None) -> Stream:
         """Return the stream whose rows are compared with a layer's domain as they are read.
@@ -358,14 +332,15 @@ class Stream(AbstractRows[Dataset]):
             InputError: naming the first entry outside the domain, of the rows to begin with.
         """
         try:
-            checked = self._rows.beginning.checked_for(visible, self.name)
+            checked = self.beginning.checked_for(visible, self.name)
         except InputError:
-            _ = replace(self._rows, layer=visible, checked=None).beginning  # names the row
+            _ = self._with(layer=visible).beginning  # names the row
             raise
-        return self._with(layer=visible, checked=checked)
+        return self._with(checked, layer=visible)
 
     def kept_exact(self) -> Stream:
-        return self._with(is_exact=True, checked=self._rows.beginning)
+        """Return the stream that refuses rows which bfloat16 would round."""
+        return self._with(self.beginning, is_exact=True)
 
     def changed(self, change: Callable[[np.ndarray], np.ndarray]) -> Stream:
         """Return the stream with a function applied to all rows as they are read, after others.
@@ -373,55 +348,45 @@ class Stream(AbstractRows[Dataset]):
         Raises:
             InputError: binary values are drawn from the rows, which have to be drawn before.
         """
-        before = self._rows
-        if before.stochastic:
+        if self.stochastic:
             raise InputError(f"{self.name}: expected rows from which nothing is drawn; got greys.")
 
         def both(rows: np.ndarray) -> np.ndarray:
-            if before.change is not None:
-                rows = before.change(rows)
-            return change(rows if before.scale == 1.0 else rows / before.scale)
+            if self.change is not None:
+                rows = self.change(rows)
+            return change(rows if self.scale == 1.0 else rows / self.scale)
 
-        return self._with(change=both, scale=1.0, checked=None)
+        return self._with(change=both, scale=1.0)
 
-    def windows(
-        self, batch_size: int, *, key: PRNGKeyArray, end: int = NO_END
-    ) -> AbstractWindows[Dataset]:
+    def windows(self, batch_size: int, *, key: PRNGKeyArray, end: int = NO_END) -> Windows:
         """Return the windows of a run, the next of which is read ahead."""
-        if len(self._rows.beginning) == len(self):
-            return self._rows.beginning.windows(batch_size, key=key)
-        return StreamWindows(self._rows, batch_size, key, end)
+        if len(self.beginning) == len(self):
+            return self.beginning.windows(batch_size, key=key)
+        return StreamWindows(self, batch_size, key, end)
 
 
-class StreamWindows(AbstractWindows[Dataset]):
+class StreamWindows:
     """The windows of a stream: the next one is read while a model learns from the last."""
 
-    def __init__(self, rows: StreamedRows, batch_size: int, key: PRNGKeyArray, end: int = NO_END):
-        """Fix the settings.
-
-        Args:
-            rows: the rows.
-            batch_size: rows in an update.
-            key: the run's random key.
-            end: the number of updates at the end of the run.
-        """
+    def __init__(self, rows: Stream, batch_size: int, key: PRNGKeyArray, end: int):
+        """Fix the settings, which are those of `AbstractRows.windows`."""
         self.rows = rows
         self.batch_size = batch_size
         self.size = max(1, rows.window // batch_size) * batch_size
-        self.per_epoch = -(-len(rows) // self.size)  # windows
-        self.updates = -(-len(rows) // batch_size)  # in an epoch
+        self.per_epoch = math.ceil(len(rows) / self.size)  # windows
+        self.updates = math.ceil(len(rows) / batch_size)  # in an epoch
         data = jax.random.key_data(jax.random.fold_in(key, ORDER_OF_BLOCKS))
         self.seed = np.asarray(data).tolist()
         self.end = end
         self.read = rows.source.reader()
         self.space = Space()
-        self.current: tuple[int, Window[Dataset]] | None = None
-        self.ahead: tuple[int, Future[Window[Dataset]]] | None = None
+        self.current: tuple[int, Window] | None = None
+        self.ahead: tuple[int, Future[Window]] | None = None
         # One thread for all windows, as an iterator may be bound to it. NumPy releases the lock of
         # the interpreter while it copies and packs; rows from workers would be copied once more.
         self.thread = ThreadPoolExecutor(1, "windows")
 
-    def at(self, updates: int) -> Window[Dataset]:
+    def at(self, updates: int) -> Window:
         """Return the window of an update; waits until it is read."""
         epoch, place = divmod(updates, self.updates)
         number = epoch * self.per_epoch + place * self.batch_size // self.size
@@ -437,12 +402,12 @@ class StreamWindows(AbstractWindows[Dataset]):
             self.current = number, window
         return self.current[1]
 
-    def _begin(self, number: int) -> tuple[int, Future[Window[Dataset]]]:
+    def _begin(self, number: int) -> tuple[int, Future[Window]]:
         """Let the thread read a window, in the precision of this thread, which may have its own."""
         is_double = canonicalize_dtype(float).itemsize == 8
         return number, self.thread.submit(self._read, number, is_double)
 
-    def _read(self, number: int, is_double: bool) -> Window[Dataset]:
+    def _read(self, number: int, is_double: bool) -> Window:
         epoch, place = divmod(number, self.per_epoch)
         first = place * self.size
         last = min(first + self.size, len(self.rows))
@@ -452,7 +417,7 @@ class StreamWindows(AbstractWindows[Dataset]):
             dataset = self.rows.dataset(parts, last - first, self.rows.missing, self.space)
             padded = dataset.filled_to(self.size)
             begin = epoch * self.updates + first // self.batch_size
-            end = begin + -(-len(dataset) // self.batch_size)
+            end = begin + math.ceil(len(dataset) / self.batch_size)
             return Window(padded, count_of_rows(dataset), begin, end, number)
 
 
@@ -489,7 +454,9 @@ def _opened(source: Any, name: str, rows: int | None) -> AbstractSource:
     Raises:
         InputError: it is none.
     """
-    paths = [source] if isinstance(source, str | Path) else source
+    paths = source
+    if isinstance(source, str | Path):
+        paths = [source]
     is_files = isinstance(paths, list | tuple) and paths and isinstance(paths[0], str | Path)
     is_array = isinstance(source, ArrayLike)
     if (is_files or is_array) and rows is not None:
@@ -503,7 +470,9 @@ def _opened(source: Any, name: str, rows: int | None) -> AbstractSource:
                 f"{name}: expected a matrix, shape (rows, columns); got shape {shape}."
             )
         return BlockSource.of(blocks_of_array(source, name), name)
+    if rows is not None:
+        rows = positive_integer(rows, "rows")
     if callable(source) or hasattr(source, "__iter__"):
-        return Batches(source, name, None if rows is None else positive_integer(rows, "rows"))
+        return Batches(source, name, rows)
     expected = "files, an array, or an iterable of batches"
     raise InputError(f"{name}: expected {expected}; got {described(source)}.")

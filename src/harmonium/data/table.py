@@ -1,15 +1,18 @@
 """The rows that a model learns from, their meaning, and how they were prepared.
 
-Every source, a file or a built-in set, becomes one `Table`: an array of numbers by `as_table`, the
-columns of a table by `table_of`, an alignment by `table_of_alignment`.
+Every source, a file or a built-in set, becomes one `Table`. A reader of files makes it of what it
+found; what the numbers or the columns mean is decided afterwards (`coding`, `sources`).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..errors import count_of
-from ..sequences import Alignment, Sites
+from ..sequences import Sites
 from ..tables import Columns, Frame
 from .kinds import Kind
 
@@ -24,9 +27,10 @@ class Table:
 
     Attributes:
         name: The built-in set's name, or the file's stem.
-        train: The training rows, shape (rows, columns).
+        train: The training rows, shape (rows, columns). As long as the kind is undecided, of any
+            shape and type, and None for columns that are no complete numbers.
         kind: What the numbers are: "binary", "grey", "spins", "codes", "real", or the codes of
-            "columns" of a table.
+            "columns" of a table; "undecided" as a file is read.
         test: The source's own test rows in the same coding, or None.
         validation: The source's own validation rows in the same coding, or None.
         scale: The grey level that means 1; 1.0 for every other kind.
@@ -43,6 +47,7 @@ class Table:
         sites: What the sites of an alignment mean, for rows of kind "codes" that are sequences.
         groups: A number for each row of `train`; rows of one group are held out together. None if
             each row may be held out by itself.
+        frame: The cells of a file of columns, as long as it is undecided what they mean.
 
     Example:
         >>> rows = hm.bars_and_stripes(2)
@@ -54,8 +59,8 @@ class Table:
     """
 
     name: str
-    train: np.ndarray
-    kind: Kind
+    train: Any
+    kind: Kind = Kind.UNDECIDED
     test: np.ndarray | None = None
     validation: np.ndarray | None = None
     scale: float = 1.0
@@ -70,6 +75,7 @@ class Table:
     log_density: np.ndarray | None = None
     sites: Sites | None = None
     groups: np.ndarray | None = None
+    frame: Frame | None = None
 
     def __post_init__(self) -> None:
         """Take the kind as a word too."""
@@ -84,10 +90,10 @@ class Table:
         return self.kind != Kind.REAL
 
 
-def describe(table: Table, kept: int | None = None) -> str:
+def describe(table: Table, count: int | None = None) -> str:
     """Return one line on a table: "digits: 1,437 rows × 64 grey levels (0–16), ...".
 
-    `kept` is the number of its rows that are used for training; all of them if None.
+    `count` is the number of its rows that are used for training; all of them if None.
     """
     values = {
         Kind.GREY: f"(0–{table.scale:g})",
@@ -100,59 +106,9 @@ def describe(table: Table, kept: int | None = None) -> str:
     if table.sites is not None:
         noun = "sequence"
         meaning = f"sites ({table.sites.alphabet.name})"
-    line = f"{table.name}: {count_of(kept or rows, noun)} × {columns:,} {meaning}"
+    line = f"{table.name}: {count_of(count or rows, noun)} × {columns:,} {meaning}"
     if table.validation is not None:
         line += f", {count_of(len(table.validation), 'validation row')}"
     if table.test is not None:
         line += f", {count_of(len(table.test), 'test row')}"
-    return line + (", the whole distribution" if table.exhaustive else "")
-
-
-def table_of(frame: Frame, columns: Columns, *, name: str, source: str) -> Table:
-    """Return the rows of a table of named columns, as codes.
-
-    Args:
-        frame: the cells.
-        columns: what they mean.
-        name: the table's name.
-        source: what error messages call it.
-
-    Raises:
-        InputError: a cell that a column does not know.
-    """
-    return Table(
-        name=name,
-        train=columns.encode(frame, source),
-        kind=Kind.COLUMNS,
-        notes=tuple(columns.described(frame)),
-        columns=columns,
-        log_density=columns.log_density(frame),
-    )
-
-
-def table_of_alignment(alignment: Alignment, *, name: str) -> Table:
-    """Return the sequences of an alignment as codes, with their weights and clusters."""
-    return Table(
-        name=name,
-        train=alignment.codes,
-        kind=Kind.CODES,
-        states=alignment.sites.states,
-        weights=alignment.weights.astype(np.float32),
-        notes=alignment.notes,
-        sites=alignment.sites,
-        groups=alignment.neighbours.cluster,
-    )
-
-
-def table_of_sequences(
-    codes: np.ndarray, sites: Sites, *, name: str, notes: tuple[str, ...] = ()
-) -> Table:
-    """Return sequences that a model of these sites is to score: all rows, each of weight 1."""
-    return Table(
-        name=name,
-        train=codes,
-        kind=Kind.CODES,
-        states=sites.states,
-        sites=sites,
-        notes=notes,
-    )
+    return line + ", the whole distribution" * table.exhaustive

@@ -23,7 +23,7 @@ from ..layers.registry import row_of
 from ..rbm import RBM
 from ..sequences import Sites
 from ..tables import Columns
-from ..tables.records import entries_of
+from ..tables.columns import entries_of
 from ..tables.text_format import TextFormat
 from .agreement import check_hidden, check_units
 from .checks import refuse_misfit

@@ -7,7 +7,6 @@ to be read without an extra package.
 
 from __future__ import annotations
 
-import codecs
 import re
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import NamedTuple
 
 from .._base.files import bytes_of, parser_errors, unzipped
 from ..errors import InputError, count_of, printable
+from ..tables.encodings import MARKS
 
 LETTERS = re.compile(rb"[A-Za-z.*?~_-]+")
 # Most programs write a gap as "-"; GCG writes "~" at the ends, and some viewers write "_".
@@ -31,11 +31,6 @@ _NAME_AND_LETTERS = re.compile(rb"[^\n]*?[ \t]+[A-Za-z.*?~_ \t-]+(\n|$)")
 _TITLE = re.compile(rb"(^|\0)>", re.MULTILINE)
 _COMMENT = re.compile(rb"^[#;].*", re.MULTILINE)
 _PIR = re.compile(r"(P1|F1|D[LC]|R[LC]|N[13]|XX);")
-_ENCODINGS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 _UNREAD = (
     (rb"#NEXUS", "NEXUS"),
     (rb"!!|PileUp|[^\n]*\bMSF:", "MSF (GCG)"),
@@ -113,7 +108,7 @@ def families_in(path: Path, label: str) -> list[Family]:
     content = content.rstrip(b"\0 \t\n") + b"\n"
     start = content.lstrip(b"\0 \t\n")
     if b"\0" in content:
-        raise InputError(f"{label}: expected text; got binary content; write sequences as FASTA.")
+        raise _binary(label)
     if STOCKHOLM.match(start):
         return stockholm(content, label)
     if _CLUSTAL.match(start):
@@ -157,7 +152,7 @@ def _are_sequences(lines: list[bytes]) -> bool:
 
 def _plain(content: bytes, label: str) -> bytes:
     """Return text as UTF-8 without a mark at its beginning, with the line ends of Unix."""
-    for mark, encoding in _ENCODINGS:
+    for mark, encoding in MARKS:
         if content.startswith(mark):
             with parser_errors(label, "text"):
                 content = content.decode(encoding).encode()
@@ -175,23 +170,18 @@ def _fasta(content: bytes, label: str) -> list[Family]:
     for before, after in pairwise(parts):
         at_line_end = before.endswith(b"\n") or not before or after[:1] in (b"", b">", b"#", b"\n")
         if not at_line_end:
-            raise InputError(
-                f"{label}: expected text; got binary content; write sequences as FASTA."
-            )
+            raise _binary(label)
     families = dict[bytes, Family]()
     line = 1
     for part in parts:
         if part.strip():
-            family = _part_of_fasta(part, line, label)
-            query = family.entries[0].letters
-            earlier = families.get(query)
-            if earlier is not None:
-                family = Family(
-                    earlier.names,
-                    earlier.entries + family.entries,
-                    tuple(dict.fromkeys(earlier.notes + family.notes)),
-                )
-            families[query] = family
+            names, entries, notes = _part_of_fasta(part, line, label)
+            query = entries[0].letters
+            if query in families:
+                names, earlier, earlier_notes = families[query]
+                entries = earlier + entries
+                notes = tuple(dict.fromkeys(earlier_notes + notes))
+            families[query] = Family(names, entries, notes)
         line += part.count(b"\n")
     return list(families.values())
 
@@ -250,8 +240,7 @@ def _lines_of_letters(content: bytes, label: str) -> Family:
                 raise _unknown(label, f"a file that begins with {_shown(line)}")
             raise _unknown(label, f"{_shown(line)} in line {number:,}")
         else:
-            name = words[0] if len(words) == 2 else b""
-            rows.append(Row(name, words[-1], number, paragraph))
+            rows.append(Row(b"".join(words[:-1]), words[-1], number, paragraph))
     if len(rows) < 2:
         raise _unknown(label, f"a file that begins with {_shown(content)}")
     nameless = [row for row in rows if not row.name]
@@ -270,6 +259,10 @@ def _lines_of_letters(content: bytes, label: str) -> Family:
     note += f"; they are numbered from row_1 to row_{len(rows)}"
     entries = [entry(b"row_%d" % k, row.letters, row.line, label) for k, row in enumerate(rows, 1)]
     return Family((), entries, (note, *_note_on_comments(comments)))
+
+
+def _binary(label: str) -> InputError:
+    return InputError(f"{label}: expected text; got binary content; write sequences as FASTA.")
 
 
 def _unknown(label: str, content: str) -> InputError:
@@ -414,8 +407,9 @@ def _period(names: list[bytes]) -> int:
     height = next((k for k in range(1, len(names)) if names[k] == names[0]), len(names))
     # The same name in each line is that of several sequences, not of one in several lines.
     is_block = height > 1 and len(set(names[:height])) == height and len(names) % height == 0
-    repeats = is_block and names == names[:height] * (len(names) // height)
-    return height if repeats else len(names)
+    if is_block and names == names[:height] * (len(names) // height):
+        return height
+    return len(names)
 
 
 def _check_paragraphs(paragraphs: list[list[Row]], label: str) -> None:
@@ -454,23 +448,26 @@ def phylip(content: bytes, label: str) -> Family:
     Raises:
         InputError: no form does, or two do with different results.
     """
-    lines = [
-        NumberedLine(number, line)
-        for number, line in enumerate(content.split(b"\n"), 1)
-        if line.strip()
-    ]
-    count, length = (int(word) for word in lines[0].text.split()[:2])
+    numbered = enumerate(content.split(b"\n"), 1)
+    (_, first), *lines = [(number, line) for number, line in numbered if line.strip()]
+    count, length = (int(word) for word in first.split()[:2])
     forms = list[list[Entry]]()
     for is_strict in (False, True):
         for rows_of in (_in_blocks, _one_by_one):
-            rows = rows_of(lines[1:], count, length, is_strict)
-            if rows is None:
+            rows = rows_of(lines, count, length, is_strict)
+            is_whole = len(rows) == count and all(
+                row.name and len(row.letters) == length and LETTERS.fullmatch(row.letters)
+                for row in rows
+            )
+            if not is_whole:
                 continue
             entries = [entry(row.name, row.letters, row.line, label) for row in rows]
             if entries not in forms:
                 forms.append(entries)
     if len(forms) != 1:
-        readings = "two ways to read them" if forms else f"others in {len(lines) - 1:,} lines"
+        readings = f"others in {len(lines):,} lines"
+        if forms:
+            readings = "two ways to read them"
         raise InputError(
             f"{label}: expected {count:,} sequences of {length:,} letters, as the first line says;"
             f" got {readings}; write the sequences as FASTA."
@@ -484,46 +481,39 @@ def phylip(content: bytes, label: str) -> Family:
     return Family((), forms[0])
 
 
-class NumberedLine(NamedTuple):
-    """A line of a file, and its number."""
-
-    number: int
-    text: bytes
-
-
 def _in_blocks(
-    lines: list[NumberedLine], count: int, length: int, is_strict: bool
-) -> list[Row] | None:
-    """Return the sequences that lines hold in blocks; None if they do not."""
+    lines: list[tuple[int, bytes]], count: int, length: int, is_strict: bool
+) -> list[Row]:
+    """Return the sequences that lines hold in blocks; none if no blocks fit."""
     if not count or len(lines) % count:
-        return None
-    heads = [_head(line.text, is_strict) for line in lines[:count]]
-    parts = [[letters] for _, letters in heads]
-    for place, line in enumerate(lines[count:]):
-        parts[place % count].append(b"".join(line.text.split()))
-    rows = [
-        Row(name, b"".join(letters), line.number, 0)
-        for (name, _), letters, line in zip(heads, parts, lines, strict=False)
-    ]
-    return rows if all(letters for _, letters in heads) and _fit(rows, length) else None
+        return []
+    heads = [_head(line, is_strict) for _, line in lines[:count]]
+    if not all(letters for _, letters in heads):
+        return []
+    rows = []
+    for place, (name, letters) in enumerate(heads):
+        others = b"".join(line for _, line in lines[place + count :: count])
+        rows.append(Row(name, letters + b"".join(others.split()), lines[place][0], 0))
+    return rows
 
 
 def _one_by_one(
-    lines: list[NumberedLine], count: int, length: int, is_strict: bool
-) -> list[Row] | None:
-    """Return the sequences that follow each other in lines; None if they do not."""
+    lines: list[tuple[int, bytes]], count: int, length: int, is_strict: bool
+) -> list[Row]:
+    """Return the sequences that follow each other in lines, each of as many letters as needed."""
     rows = list[Row]()
     place = 0
     while place < len(lines) and len(rows) < count:
-        first = lines[place]
-        name, letters = _head(first.text, is_strict)
+        number, line = lines[place]
+        name, letters = _head(line, is_strict)
         place += 1
         while len(letters) < length and place < len(lines):
-            letters += b"".join(lines[place].text.split())
+            letters += b"".join(lines[place][1].split())
             place += 1
-        rows.append(Row(name, letters, first.number, 0))
-    is_complete = place == len(lines) and len(rows) == count
-    return rows if is_complete and _fit(rows, length) else None
+        rows.append(Row(name, letters, number, 0))
+    if place < len(lines):
+        return []
+    return rows
 
 
 def _head(line: bytes, is_strict: bool) -> tuple[bytes, bytes]:
@@ -532,9 +522,3 @@ def _head(line: bytes, is_strict: bool) -> tuple[bytes, bytes]:
         return line[:10].strip(), b"".join(line[10:].split())
     name, *letters = line.split()
     return name, b"".join(letters)
-
-
-def _fit(rows: list[Row], length: int) -> bool:
-    return all(
-        row.name and len(row.letters) == length and LETTERS.fullmatch(row.letters) for row in rows
-    )

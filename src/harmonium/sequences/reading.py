@@ -192,7 +192,9 @@ def _aligned(
         letters = _matrix(aligned)
         columns = None
         insertions = sum(len(entry.letters) for entry in entries) - letters.size
-        dropped = f"{insertions:,} insertions dropped (lower case and dots)" if insertions else ""
+        dropped = ""
+        if insertions:
+            dropped = f"{insertions:,} insertions dropped (lower case and dots)"
     else:
         letters, columns, dropped = _without_insertions(_matrix([e.letters for e in entries]))
     if not letters.shape[1]:
@@ -211,9 +213,8 @@ def _without_insertions(letters: np.ndarray) -> tuple[np.ndarray, np.ndarray, st
     clauses = []
     if is_insertion.any():
         count = int(is_insertion.sum())
-        pronoun = "it" if count == 1 else "them"
         clauses.append(f"{count_of(count, 'column')} of insertions dropped")
-        clauses.append(f"columns are numbered without {pronoun}")
+        clauses.append(f"columns are numbered without {'them' if count > 1 else 'it'}")
     mixed = int(is_lower[:, columns].sum())
     if mixed:
         # Soft-masked letters, unless A3M of equally many insertions has another name.
@@ -349,7 +350,9 @@ def _distinct(names: list[str]) -> list[str]:
 def _numbered(name: str, number: int) -> str:
     """Return the name with a number before the range of residues that it may end with."""
     stem, slash, residues = name.rpartition("/")
-    return f"{stem}_{number}/{residues}" if slash else f"{name}_{number}"
+    if slash:
+        return f"{stem}_{number}/{residues}"
+    return f"{name}_{number}"
 
 
 def _listed(names: Iterable[str]) -> str:

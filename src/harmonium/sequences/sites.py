@@ -93,7 +93,9 @@ def _alphabet_of(counts: np.ndarray) -> Alphabet:
     # Consensus sequences have many R, Y, S …; a family of proteins has L, E, I, P, F or Q.
     has_four = all((bases["A"], bases["C"], bases["G"], bases["T"] + bases["U"]))
     has_no_others = clear + counts[list(AMBIGUOUS.encode())].sum() == total
-    fraction = AT_LEAST if has_four and has_no_others else MOSTLY
+    fraction = MOSTLY
+    if has_four and has_no_others:
+        fraction = AT_LEAST
     if not total or clear < fraction * total:
         return PROTEIN
     return RNA if bases["U"] > bases["T"] else DNA
@@ -207,7 +209,7 @@ def _not_a_letter(
     is_wrong = codes == -2
     row, site = (int(place) for place in np.argwhere(is_wrong)[0])
     others = int(np.count_nonzero(is_wrong)) - 1
-    more = f" and {others:,} more such" if others else ""
+    more = f" and {others:,} more such" * (others > 0)
     return InputError(
         f"{label}: expected letters of {alphabet.name}, {alphabet.letters}{alphabet.unclear}; got"
         f" {chr(raw.letters[row, site])!r} at site {site + 1} of {raw.names[row]!r} (line"

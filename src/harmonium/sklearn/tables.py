@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 from ..errors import InputError
 from ..layers import AbstractLayer
 from ..tables import Columns, Frame, columns_of
+from ..tables.columns import KINDS
 from ..tables.containers import (
     AbstractContainer,
     ArrayLike,
@@ -23,7 +24,6 @@ from ..tables.containers import (
     is_dataframe,
     is_single,
 )
-from ..tables.records import KINDS
 from .base import FLOATS
 from .columns import READ_AS_TABLE, kinds_by_place, read_columns
 

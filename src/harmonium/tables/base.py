@@ -12,10 +12,9 @@ import numpy as np
 
 from ..errors import InputError
 from .frames import CellKind, RawColumn
-from .number_forms import dressed, is_clock, is_number, number_in
+from .numbers import MOST_DIGITS, dressed, is_clock, is_number, number_in
 
 MOST_DECIMALS = 6  # of the step of numbers that are not rounded; more if all are small
-MOST_DIGITS = 15  # that a float64 number below 1 has after the point
 SMALLEST = 300  # decimals of a step, of which float64 can still have multiples
 EPSILON = float(np.finfo(float).eps)
 

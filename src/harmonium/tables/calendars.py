@@ -1,37 +1,137 @@
-"""Columns of dates: a trend (`Dates`), or a unit for each part (`Calendar`)."""
+"""The parts of dates, and columns of dates: a trend (`Dates`) or a unit a part (`Calendar`)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .base import AbstractColumn, AbstractPart, ColumnKind
-from .dates import (
-    DAY,
-    FROM_MONDAY,
-    HOUR,
-    HOURS,
-    MONTHS,
-    NAMES,
-    WEEKDAYS,
-    checked_dates,
-    date_parts,
-    days_of_months,
-    ends_of,
-    has_times,
-    parsed_date,
-    place_of,
-    shown_date,
-    since_1970,
-)
-from .frames import RawColumn, with_gaps
+from .dates import MONTHS, checked_dates, has_times, parsed_date, shown_date
+from .frames import CellKind, RawColumn, with_gaps
 
-MINUTE = 60  # seconds
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+HOURS = tuple(map(str, range(24)))
+NAMES = {"month": MONTHS, "weekday": WEEKDAYS, "hour": HOURS}
+FROM_MONDAY = 3  # days from a Monday to 1 January 1970
+# Seconds:
+MINUTE = 60
+HOUR = 3_600
+DAY = 86_400
 CENTURY = 100  # years that are possible where all dates are of one
 NO_DRAWS = np.random.default_rng(0)  # where nothing is drawn
+
+
+class DateParts(NamedTuple):
+    """The parts of dates.
+
+    Attributes:
+        months: since 1970.
+        days: since 1970.
+        day: of the month, from 1.
+        hour: of the day.
+        moment: the second of the hour.
+    """
+
+    months: np.ndarray
+    days: np.ndarray
+    day: np.ndarray
+    hour: np.ndarray
+    moment: np.ndarray
+
+    def part(self, name: str) -> np.ndarray:
+        """Return the cells of a part by its name."""
+        if name == "year":
+            return (self.months // 12 + 1970).astype(float)
+        if name == "week":
+            mondays = self.days - self.place("weekday")
+            return mondays.astype("datetime64[D]").astype("datetime64[us]")
+        return np.array(NAMES[name], object)[self.place(name)]
+
+    def place(self, name: str) -> np.ndarray:
+        """Return the month, the day of the week or the hour, from 0."""
+        if name == "weekday":
+            return (self.days + FROM_MONDAY) % 7
+        return self.months % 12 if name == "month" else self.hour
+
+
+def date_parts(raw: RawColumn) -> DateParts:
+    """Return the parts of dates; those of 1 January 1970 where one is missing."""
+    values = np.zeros(len(raw.values), "datetime64[s]")
+    if raw.cell_kind is CellKind.DATES:
+        values = np.where(raw.is_missing, values, raw.values.astype("datetime64[s]"))
+    days = values.astype("datetime64[D]")
+    months = values.astype("datetime64[M]")
+    seconds = values.astype(np.int64) % DAY
+    return DateParts(
+        months=months.astype(np.int64),
+        days=days.astype(np.int64),
+        day=(days - months.astype("datetime64[D]")).astype(np.int64) + 1,
+        hour=seconds // HOUR,
+        moment=seconds % HOUR,
+    )
+
+
+class DaysOfMonths(NamedTuple):
+    """Days of months that fall on a day of the week, or all days.
+
+    Attributes:
+        first: the first such day of each month, since 1970.
+        step: the days from such a day to the next.
+        count: how many there are in each month.
+    """
+
+    first: np.ndarray
+    step: int
+    count: np.ndarray
+
+
+def days_of_months(months: np.ndarray, weekday: np.ndarray | None) -> DaysOfMonths:
+    """Return the days of months since 1970 that fall on a day of the week; all if that is None."""
+    start = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+    end = (months + 1).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+    if weekday is None:
+        return DaysOfMonths(start, 1, end - start)
+    first = start + (place_of(weekday, WEEKDAYS) - start - FROM_MONDAY) % 7
+    return DaysOfMonths(first, 7, (end - first + 6) // 7)
+
+
+def place_of(words: np.ndarray, known: tuple[str, ...]) -> np.ndarray:
+    """Return the place of each word among those known."""
+    places = {word: i for i, word in enumerate(known)}
+    return np.array([places[word] for word in words], np.int64)
+
+
+def since_1970(raw: RawColumn, *, by_week: bool = False) -> RawColumn:
+    """Return the days since 1970, or the seconds if there are times, or the weeks; else NaN."""
+    unit = "s" if has_times(raw.form) and not by_week else "D"
+    if raw.cell_kind is not CellKind.DATES:
+        return RawColumn(raw.name, np.full(len(raw.values), np.nan), raw.form)
+    whole = raw.values.astype(f"datetime64[{unit}]")
+    numbers = whole.astype(np.int64)
+    if by_week:
+        numbers = (numbers + FROM_MONDAY) // 7
+    return RawColumn(raw.name, np.where(np.isnat(whole), np.nan, numbers), raw.form)
+
+
+def ends_of(raw: RawColumn) -> tuple[str, str]:
+    """Return the first and the last date, the year first, whatever their form."""
+    unit = "s" if has_times(raw.form) else "D"
+    seen = raw.known.astype(f"datetime64[{unit}]")
+    return str(seen.min()), str(seen.max())
+
+
+def single_value(values: np.ndarray) -> int | None:
+    """Return the only value, or None if there are several."""
+    return int(values[0]) if len(set(values.tolist())) == 1 else None
+
+
+def span_of(raw: RawColumn) -> float:
+    """Return the days from the first to the last date."""
+    days = raw.known.astype("datetime64[D]").astype(np.int64)
+    return float(days.max() - days.min())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .date_cells import (
+from .dates import (
     clock_reading,
     dates_in_digits,
     dates_of_form,
@@ -21,8 +21,7 @@ from .date_cells import (
     sample_of,
 )
 from .frames import CellKind, Frame, RawColumn
-from .number_cells import numbers_readings, plain_numbers
-from .number_forms import (
+from .numbers import (
     CONTINENTAL,
     ENGLISH,
     LABEL,
@@ -35,6 +34,8 @@ from .number_forms import (
     fitting_form,
     is_clock,
     notations,
+    numbers_readings,
+    plain_numbers,
     quoted,
 )
 from .readings import MISSING, best_of, fetched, no_values, row_of

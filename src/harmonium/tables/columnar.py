@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
+import glob
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy as np
 
 from .._base.files import parser_errors
 from ..errors import InputError, MissingDependencyError
-from .database import database
-from .date_cells import without_times
+from .database import Database
+from .dates import without_times
 from .frames import Frame, RawColumn
 from .readings import fetched, note_on_sentinels
 
@@ -30,11 +31,13 @@ def read_parquet(path: Path, label: str) -> Frame:
     Raises:
         InputError: a damaged file, or one of another format.
     """
-    with database(label, "a Parquet file", path.stat().st_size) as (connection, folder):
-        if set("*?[") & set(str(path)):  # the reader would take the name for a pattern
-            path = Path(shutil.copy(path, folder / "rows.parquet"))
+    with (
+        closing(Database()) as database,
+        database.reading(label, "a Parquet file", path.stat().st_size) as connection,
+    ):
         connection.execute("set TimeZone = 'UTC'")  # the same rows on all computers
-        connection.execute("create table seen as select * from read_parquet(?)", [str(path)])
+        pattern = glob.escape(str(path))  # DuckDB takes names for patterns
+        connection.execute("create table seen as select * from read_parquet(?)", [pattern])
         kinds = connection.execute("describe seen").fetchall()
         columns = [_typed(connection, name, kind) for name, kind, *_ in kinds]
     frame = Frame(tuple(columns))

@@ -12,7 +12,8 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -27,12 +28,20 @@ from ..layers import (
     MultivariateGaussian,
 )
 from .base import AbstractColumn, AbstractPart
+from .calendars import Calendar, Dates
 from .conditions import Conditions, parsed_conditions
+from .continuous import Continuous
+from .discrete import Discrete
 from .frames import Frame, RawColumn, with_gaps, words_of
-from .records import column_from, entries_of
+from .unmodelled import Key, LeftOut
+from .words import Words
 
+KINDS: dict[str, Any] = {
+    column.kind: column for column in (Words, Discrete, Continuous, Dates, Calendar, Key, LeftOut)
+}
 # Continuous columns that share a precision matrix: beyond these it costs more than it gains.
 MOST_CORRELATED = 128
+MOST_SETS = 50  # of draws, until enough lie in the ranges of conditions
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,8 +195,43 @@ class Columns:
     def draw(
         self, conditions: Conditions, drawn: Callable[[int], np.ndarray], n: int, *, seed: int = 0
     ) -> tuple[np.ndarray, Frame]:
-        """Return n drawn rows that meet conditions, as codes and a table: see `Conditions.draw`."""
-        return conditions.draw(drawn, self.decode, self.split, n, seed=seed)
+        """Return n drawn rows that meet conditions, as codes and as a table.
+
+        Args:
+            conditions: what is known of the rows.
+            drawn: draws rows of codes, another set for each of 0, 1, …; those outside the ranges
+                are dropped.
+            n: number of rows.
+            seed: the seed of the cells of the first set.
+
+        Raises:
+            InputError: hardly any draw lies in the ranges.
+        """
+        codes: list[np.ndarray] = []
+        frames: list[Frame] = []
+        n_inside = 0
+        n_drawn = 0
+        for number in range(MOST_SETS):
+            rows = drawn(number)
+            frame = self.decode(rows, seed=seed + number, known=conditions.cells)
+            inside = np.flatnonzero(conditions.hold_for(self.split(frame)))
+            codes.append(rows[inside])
+            frames.append(frame.taken(inside))
+            n_inside += len(inside)
+            n_drawn += len(rows)
+            if n_inside >= n:
+                break
+        if n_inside < n:
+            names = ", ".join(condition.name for condition in conditions.ranges)
+            raise InputError(
+                f"the range of {names}: expected {n:,} rows in it; got {n_inside:,} of {n_drawn:,}"
+                " draws; widen it."
+            )
+        columns = [
+            replace(column, values=np.concatenate([f.columns[i].values for f in frames])[:n])
+            for i, column in enumerate(frames[0].columns)
+        ]
+        return np.concatenate(codes)[:n], Frame(tuple(columns))
 
     def _merged(
         self,
@@ -408,3 +452,77 @@ def _filled(raw: RawColumn, other: RawColumn) -> RawColumn:
         others = words_of(other)
     form = raw.form or other.form
     return replace(raw, values=np.where(missing, others, values), form=form, digits=digits)
+
+
+# --- Columns as JSON holds them ------------------------------------------------------------------
+
+
+def entries_of(record: Any, label: str) -> list[dict[str, Any]]:
+    """Return the entries of a record of columns, each with a name and a kind.
+
+    Raises:
+        InputError: the record is damaged.
+    """
+    try:
+        entries = [dict(entry) for entry in record["columns"]]
+        are_known = [entry["kind"] in KINDS and isinstance(entry["name"], str) for entry in entries]
+    except (TypeError, KeyError, ValueError):
+        raise InputError(
+            f'{label}: expected an object {{"columns": [{{"name": …, "kind": …}}, …]}}; got'
+            " something else; see columns.json of a run."
+        ) from None
+    if not all(are_known):
+        wrong = entries[are_known.index(False)]
+        shown = f"{wrong['kind']!r} for {wrong['name']!r}"[:80]
+        raise InputError(f"{label}: expected a kind among {', '.join(KINDS)}; got {shown}.")
+    return entries
+
+
+def column_from(entry: dict[str, Any], label: str) -> AbstractColumn:
+    """Return the column that `AbstractColumn.record` described.
+
+    Raises:
+        InputError: the entry is damaged.
+    """
+    try:
+        column_class = KINDS[entry["kind"]]
+        values = {name: _value_of(value, label) for name, value in entry.items() if name != "kind"}
+        types = get_type_hints(column_class)
+        wrong = [name for name, value in values.items() if not _fits(value, types.get(name))]
+        if wrong:
+            raise ValueError(f"{entry[wrong[0]]!r} as the {wrong[0]} of a column"[:80])
+        return column_class(**values)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{label}: expected a kind among {', '.join(KINDS)} with its fields; got {error};"
+            " restore the file, or train anew; in a list of your own give the name and the kind"
+            " alone."
+        ) from None
+
+
+def _value_of(value: Any, label: str) -> Any:
+    """Return a field of a column, which may itself be a column or several."""
+    if isinstance(value, list):
+        return tuple(_value_of(element, label) for element in value)
+    is_column = isinstance(value, dict) and isinstance(value.get("kind"), str)
+    return column_from(value, label) if is_column else value
+
+
+def _fits(value: Any, annotation: Any) -> bool:
+    """Return whether a value from a file is of the type of a field, such as `tuple[str, ...]`."""
+    inner = get_args(annotation)
+    if get_origin(annotation) is UnionType:
+        return any(_fits(value, alternative) for alternative in inner)
+    if get_origin(annotation) is tuple:
+        if not isinstance(value, tuple):
+            return False
+        types = (inner[0],) * len(value) if inner[-1] is ... else inner
+        return len(types) == len(value) and all(map(_fits, value, types))
+    if annotation is Any:
+        return value is None or isinstance(value, str | int | float)
+    if isinstance(value, bool):
+        return annotation is bool
+    # A whole number may stand for a real one, as JSON writes 1.0 as 1.
+    if annotation is float:
+        return isinstance(value, int | float)
+    return isinstance(value, get_origin(annotation) or annotation)

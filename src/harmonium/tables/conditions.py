@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,6 @@ from .frames import Frame, RawColumn
 # In double or single quotes, which are doubled within, up to a sign that ends a name or a value.
 QUOTED = re.compile(r"""("(?:[^"]|"")*"|'(?:[^']|'')*')(?=\s*(?:[=,|]|\.\.|$))""")
 SIGNS = "=,|"
-MOST_SETS = 50  # of draws, until enough lie in the ranges
 
 
 class Range(NamedTuple):
@@ -52,53 +50,6 @@ class Conditions(NamedTuple):
             if high is not None:
                 is_inside &= values[name] <= high
         return is_inside
-
-    def draw(
-        self,
-        drawn: Callable[[int], np.ndarray],
-        decode: Callable[..., Frame],
-        split: Callable[[Frame], Frame],
-        n: int,
-        *,
-        seed: int = 0,
-    ) -> tuple[np.ndarray, Frame]:
-        """Return n drawn rows that lie in the ranges, as codes and as a table.
-
-        Args:
-            drawn: draws rows of codes, another set for each of 0, 1, …; those outside are dropped.
-            decode: turns codes into a table, as `Columns.decode`.
-            split: adds the parts of columns to a table, as `Columns.split`.
-            n: number of rows.
-            seed: the seed of the first set.
-
-        Raises:
-            InputError: hardly any draw lies in the ranges.
-        """
-        codes: list[np.ndarray] = []
-        frames: list[Frame] = []
-        n_inside = 0
-        n_drawn = 0
-        for number in range(MOST_SETS):
-            rows = drawn(number)
-            frame = decode(rows, seed=seed + number, known=self.cells)
-            inside = np.flatnonzero(self.hold_for(split(frame)))
-            codes.append(rows[inside])
-            frames.append(frame.taken(inside))
-            n_inside += len(inside)
-            n_drawn += len(rows)
-            if n_inside >= n:
-                break
-        if n_inside < n:
-            names = ", ".join(condition.name for condition in self.ranges)
-            raise InputError(
-                f"the range of {names}: expected {n:,} rows in it; got {n_inside:,} of {n_drawn:,}"
-                " draws; widen it."
-            )
-        columns = [
-            replace(column, values=np.concatenate([f.columns[i].values for f in frames])[:n])
-            for i, column in enumerate(frames[0].columns)
-        ]
-        return np.concatenate(codes)[:n], Frame(tuple(columns))
 
 
 def parsed_conditions(text: str, known: dict[str, AbstractColumn], label: str) -> Conditions:

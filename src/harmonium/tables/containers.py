@@ -83,10 +83,6 @@ def _as_time(seconds: float) -> time:
     return (datetime.min + timedelta(seconds=float(seconds) % 86_400)).time()
 
 
-def _seconds(cell: timedelta) -> float:
-    return cell.total_seconds()
-
-
 def _seconds_of_day(cell: time) -> float:
     midnight = datetime.combine(date.min, time())
     return (datetime.combine(date.min, cell.replace(tzinfo=None)) - midnight).total_seconds()
@@ -114,7 +110,7 @@ NUMBER_TYPES = (  # more special types come first
     NumberType(Integral, float, int_of),
     NumberType(Decimal, float, decimal_of),
     NumberType(Real, float, float),
-    NumberType(timedelta, _seconds, _as_duration),
+    NumberType(timedelta, timedelta.total_seconds, _as_duration),
     NumberType(time, _seconds_of_day, _as_time),
 )
 
@@ -261,9 +257,10 @@ class ArrayLike(AbstractContainer):
         return filled
 
     def _array(self, frame: Frame, dtype: np.dtype) -> np.ndarray:
-        if dtype.kind in "OUS" or not all(map(_is_of_numbers, frame.columns)):
+        columns = [values for values in map(_numbers_of, frame.columns) if values is not None]
+        if dtype.kind in "OUS" or len(columns) < len(frame.columns):
             return self._array_of_objects(frame, dtype)
-        numbers = np.stack([_numbers_of(column) for column in frame.columns], axis=1)
+        numbers = np.stack(columns, axis=1)
         if dtype.kind == "b":
             return numbers > 0.5
         if dtype.kind in "iu":
@@ -281,15 +278,11 @@ class ArrayLike(AbstractContainer):
         return cells.astype(dtype.kind) if dtype.kind in "US" else cells
 
 
-def _is_of_numbers(column: RawColumn) -> bool:
-    return column.cell_kind is CellKind.NUMBERS or bool(column.is_missing.all())
-
-
-def _numbers_of(column: RawColumn) -> np.ndarray:
-    """Return numbers, NaN for a column without a cell."""
+def _numbers_of(column: RawColumn) -> np.ndarray | None:
+    """Return numbers, NaN for a column without a cell; None for words and dates."""
     if column.cell_kind is CellKind.NUMBERS:
         return column.values
-    return np.full(len(column.values), np.nan)
+    return np.full(len(column.values), np.nan) if column.is_missing.all() else None
 
 
 def is_dataframe(data: Any) -> bool:

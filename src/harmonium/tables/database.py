@@ -6,10 +6,8 @@ Beside polars and pyarrow it starts quickly (0.07 s; 0.03 and 0.11 s), has the s
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
 from .._base.files import most_unpacked, parser_errors
@@ -21,6 +19,16 @@ SETTINGS = {
     "autoinstall_known_extensions": False,  # a file may ask for code from elsewhere
     "autoload_known_extensions": False,
 }
+
+
+def opened_database() -> Any:
+    """Return a connection to an empty database in memory."""
+    import duckdb  # imported here: it takes 0.07 s
+
+    connection = duckdb.connect(config=SETTINGS)
+    # It would be drawn among what a command prints, if a file takes seconds.
+    connection.execute("set enable_progress_bar = false")
+    return connection
 
 
 class Database:
@@ -51,9 +59,7 @@ class Database:
         most = WORKING + 2 * most_unpacked(size)
         with parser_errors(label, expected):
             if self.connection is None:
-                self.connection = duckdb.connect(config=SETTINGS)
-                # It would be drawn among what a command prints, if a file takes seconds.
-                self.connection.execute("set enable_progress_bar = false")
+                self.connection = opened_database()
             self.connection.execute(f"set memory_limit = '{most}B'")
             try:
                 yield self.connection
@@ -62,17 +68,3 @@ class Database:
                     f"{label}: expected a table that is read in {most / 2**30:,.1f} GiB of memory;"
                     " got one that needs more; write it as an array, in .npy."
                 ) from None
-
-
-@contextmanager
-def database(label: str, expected: str, size: int) -> Iterator[tuple[Any, Path]]:
-    """Yield the connection of a new database for one file, and a folder for the database's files.
-
-    Args, Raises: as `Database.reading`.
-    """
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        closing(Database()) as opened,
-        opened.reading(label, expected, size) as connection,
-    ):
-        yield connection, Path(folder)

@@ -1,24 +1,28 @@
-"""Dates and times: their forms in text, and the numbers and parts that they consist of.
+"""Dates and times in text: their forms, and columns of them.
 
 A form is a format of `datetime.strftime`, with "%-d" for a day without a zero, "%e" with a space,
 "%^b" for capitals, "%P" for "pm", "%3f" for three digits of a second, an offset from UTC as it
 stands in the cells: "%H:%M:%S+02:00". A tag in braces behind a code names the language of a month,
-or marks days such as 3rd: "%-d. %B{de} %Y", "%B %-d{th}, %Y". DuckDB and Python read the same
-forms: `time_in` writes the SQL, `read_date` is its like in Python.
+or marks days such as 3rd: "%-d. %B{de} %Y", "%B %-d{th}, %Y". DuckDB reads all forms (`time_in`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from datetime import datetime, timedelta
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import InputError
+from .database import opened_database
 from .frames import CellKind, RawColumn, words_of
-from .number_forms import quoted
+from .numbers import matches, quoted
+from .readings import Reading, fetched, is_gap, row_of, with_notes
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -81,15 +85,25 @@ ORDERS: dict[tuple[str, bool], dict[int, tuple[str, ...]]] = {
 YEAR_LAST: dict[int, tuple[str, ...]] = {2: ("dm", "md")}  # the day comes first if both orders fit
 SHOWING = 20  # cells by which the zeros and capitals of a form are chosen
 MOST_FORMS = 40  # that are tried; cells of more shapes are no column of dates
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-HOURS = tuple(map(str, range(24)))
-NAMES = {"month": MONTHS, "weekday": WEEKDAYS, "hour": HOURS}
 YEARS = 1500, 2200  # of dates in words, and of numbers that are taken for years
-FROM_MONDAY = 3  # days from a Monday to 1 January 1970
 EXAMPLE = np.datetime64("2024-01-31")  # in messages
-# Seconds:
-HOUR = 3_600
-DAY = 86_400
+DIGITS = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}  # of whole numbers that are dates
+# Whole numbers outside are no dates such as 20240131.
+FIRST_DAY = 18_000_101
+LAST_DAY = 21_991_231
+SAFE = np.datetime64("1970-01-01"), np.datetime64("2038-01-01")  # with years of two digits
+CELLS_LOOKED_AT = 1_000  # cells, of which those that are no gaps
+SAMPLED = 100  # decide at most so many which forms are tried with all
+MIDNIGHT = {
+    **{"%H": "00", "%M": "00", "%S": "00", "%f": "000000", "%I": "12", "%p": "AM", "%P": "am"},
+    **{"%-H": "0", "%-I": "12"},
+}
+CLOCK_PARTS = (
+    r"^(\d{1,3}):([0-5]\d)(?::([0-5]\d))?(?:[.,](\d{1,9}))?(\s?)(?:([AaPp])\.?([Mm])\.?)?$",
+    "['hour', 'minute', 'second', 'fraction', 'gap', 'half', 'm']",
+)
+NOON = 12
+OF_DATES = ("dates", "date as the others")  # in messages
 
 
 class _MonthNames:
@@ -139,27 +153,6 @@ TAGGED: dict[tuple[str, str], _MonthNames | _Ordinals] = {
     (code, tag): _MonthNames(code, tag) for code, tags in CODES_WITH_TAG.items() for tag in tags
 }
 TAGGED["d", ORDINAL] = _Ordinals()
-
-
-class _Translation(NamedTuple):
-    """A cell in English, and the code of its form that has a tag."""
-
-    text: str
-    code: str
-    tag: str
-
-    def tagged(self, form: str) -> str:
-        """Return a form of the English text with the tag behind its code."""
-        return re.sub(rf"(%{self.code})(?![a-z{{])", rf"\1{{{self.tag}}}", form, count=1)
-
-
-def _translations(cell: str) -> list[_Translation]:
-    """Return a cell in English for each language that it may be of."""
-    return [
-        _Translation(english, code, tag)
-        for (code, tag), names in TAGGED.items()
-        if (english := names.in_english(cell)) != cell
-    ]
 
 
 def _names_of(form: str, tag: str) -> _MonthNames | _Ordinals | None:
@@ -261,34 +254,11 @@ def _shift(zone: str, hours: float | None) -> str:
     return f"to_minutes({int(60 * (hours or 0.0))} - ({minutes}))"
 
 
-def read_date(text: str, form: str) -> datetime | None:
-    """Return the time that a text of a form stands for; None if it has another form."""
-    parts = parts_of_form(form)
-    text = " ".join(text.split())
-    names = _names_of(parts.base, parts.tag)
-    if names is not None:
-        text = names.in_english(text)
-    text = re.sub(r"(?i)\bsept\b", "Sep", text)
-    if parts.weekday:
-        text = re.sub(rf"^{WEEKDAY_PATTERN}\.?,? ", "", text)
-    hours = 0.0
-    if parts.zone:
-        zone = re.search(ZONE_OF_CELL, text)
-        if zone is None or hours_of(zone[3]) is None:
-            return None
-        hours = (hours_of(parts.zone) or 0.0) - (hours_of(zone[3]) or 0.0)
-        text = re.sub(ZONE_OF_CELL, r"\1\4", text)
-    fraction = re.search(r":\d\d[.,](\d{1,9})", text) if parts.digits else None
-    if fraction:
-        text = re.sub(r"(:\d\d)[.,]\d{1,9}", r"\1", text)
-    text = re.sub(r"(?i)\b([ap])\.m\b\.?", r"\1m", text)
-    try:
-        time = datetime.strptime(text, parts.base)
-        time += timedelta(hours=hours)
-    except (ValueError, OverflowError, re.error):
-        return None
-    micro = int(f"{fraction[1]:0<6}"[:6]) if fraction else 0
-    return time.replace(microsecond=micro)
+def times_of(connection: Any, texts: Sequence[str], form: str) -> list[datetime | None]:
+    """Return the times that texts of a form stand for; None for those of another form."""
+    time = time_in("text", form)
+    rows = connection.execute(f"select {time} from (select unnest(?) as text)", [list(texts)])
+    return [row[0] for row in rows.fetchall()]
 
 
 def write_date(time: datetime, form: str) -> str:
@@ -320,10 +290,13 @@ def forms_of(cells: Iterable[str]) -> list[str]:
     for cell in cells:
         text = " ".join(cell.split())
         forms |= dict.fromkeys(_forms_of_cell(text))
-        for translation in _translations(text):
-            forms |= dict.fromkeys(
-                translation.tagged(form) for form in _forms_of_cell(translation.text)
-            )
+        for (code, tag), names in TAGGED.items():
+            english = names.in_english(text)
+            if english != text:
+                tagged = rf"\1{{{tag}}}"  # the tag stands behind the code
+                pattern = rf"(%{code})(?![a-z{{])"
+                translated = (re.sub(pattern, tagged, f, count=1) for f in _forms_of_cell(english))
+                forms |= dict.fromkeys(translated)
         if len(forms) > MOST_FORMS:
             break
     return list(forms)[:MOST_FORMS]
@@ -426,7 +399,7 @@ def _spelled(pieces: list[str], kinds: list[str], order: str, month: str) -> str
     return form
 
 
-def as_written(form: str, cells: list[str]) -> str:
+def as_written(connection: Any, form: str, cells: list[str]) -> str:
     """Return the form, of those that read the same, in which most cells come back as they stand."""
     variants = [
         form,
@@ -440,10 +413,11 @@ def as_written(form: str, cells: list[str]) -> str:
     variants += [re.sub(r"%([aAbB])", r"%^\1", variant) for variant in variants]
     # The shortest cells show whether days and hours have zeros before them.
     sample = sorted(cells, key=len)[:SHOWING]
+    times = times_of(connection, sample, form)
+    pairs = [(c, time) for c, time in zip(sample, times, strict=True) if time is not None]
 
     def returned(variant: str) -> int:
-        times = [(cell, read_date(cell, variant)) for cell in sample]
-        return sum(time is not None and write_date(time, variant) == cell for cell, time in times)
+        return sum(write_date(time, variant) == cell for cell, time in pairs)
 
     return max(dict.fromkeys(variants), key=returned)
 
@@ -467,25 +441,6 @@ def is_date(form: str) -> bool:
     return "%" in form and "#" not in form
 
 
-def since_1970(raw: RawColumn, *, by_week: bool = False) -> RawColumn:
-    """Return the days since 1970, or the seconds if there are times, or the weeks; else NaN."""
-    unit = "s" if has_times(raw.form) and not by_week else "D"
-    if raw.cell_kind is not CellKind.DATES:
-        return RawColumn(raw.name, np.full(len(raw.values), np.nan), raw.form)
-    whole = raw.values.astype(f"datetime64[{unit}]")
-    numbers = whole.astype(np.int64)
-    if by_week:
-        numbers = (numbers + FROM_MONDAY) // 7
-    return RawColumn(raw.name, np.where(np.isnat(whole), np.nan, numbers), raw.form)
-
-
-def ends_of(raw: RawColumn) -> tuple[str, str]:
-    """Return the first and the last date, the year first, whatever their form."""
-    unit = "s" if has_times(raw.form) else "D"
-    seen = raw.known.astype(f"datetime64[{unit}]")
-    return str(seen.min()), str(seen.max())
-
-
 def checked_dates(raw: RawColumn, label: str, form: str) -> RawColumn:
     """Return a column, if all of its cells that are not missing are dates.
 
@@ -496,7 +451,9 @@ def checked_dates(raw: RawColumn, label: str, form: str) -> RawColumn:
         return raw
     words = words_of(raw)
     rows = np.flatnonzero(~raw.is_missing)
-    row = next((row for row in rows if read_date(words[row], form) is None), rows[0])
+    with closing(opened_database()) as connection:
+        times = times_of(connection, words[rows].tolist(), form)
+    row = rows[times.index(None)] if None in times else rows[0]
     raise InputError(
         f"{label}: column {raw.name!r}: expected dates such as {shown_date(form, EXAMPLE)};"
         f" got {str(words[row])[:40]!r} in row {row + 1}; correct it."
@@ -509,10 +466,12 @@ def parsed_date(name: str, form: str, text: str) -> RawColumn:
     Raises:
         ValueError: it is no date.
     """
-    for form_of_text in (form, "%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"):
-        date = read_date(text, form_of_text)
-        if date is not None:
-            return RawColumn(name, np.array([date], "datetime64[us]"), form)
+    with closing(opened_database()) as connection:
+        own = (form, WEEKDAY_OF_FORM.sub("", form, count=1))  # the day of the week may be left out
+        for form_of_text in (*own, "%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"):
+            (date,) = times_of(connection, [text], form_of_text)
+            if date is not None:
+                return RawColumn(name, np.array([date], "datetime64[us]"), form)
     raise ValueError(text)
 
 
@@ -521,92 +480,271 @@ def shown_date(form: str, cell: Any) -> str:
     return write_date(cell.astype("datetime64[us]").item(), form)
 
 
-class DateParts(NamedTuple):
-    """The parts of dates.
+# --- Columns of dates and of times of day in text ------------------------------------------------
 
-    Attributes:
-        months: since 1970.
-        days: since 1970.
-        day: of the month, from 1.
-        hour: of the day.
-        moment: the second of the hour.
+
+def sample_of(connection: Any) -> list[str]:
+    """Return some cells of the table `seen`, without words for a missing cell."""
+    rows = connection.execute(
+        f"select cell from seen where cell is not null limit {CELLS_LOOKED_AT}"
+    ).fetchall()
+    return [row[0] for row in rows if not is_gap(row[0])][:SAMPLED]
+
+
+def dates_readings(connection: Any, name: str, sample: list[str]) -> list[Reading]:
+    """Return the column of the table `seen` as dates, by each form that half of its cells have."""
+    forms = forms_of(sample)
+    if not forms:
+        return []
+    times = ", ".join(f"count({time_in('text', form)})" for form in forms)
+    counts = connection.execute(
+        f"select {times} from (select unnest(?) as text)", [sample]
+    ).fetchone()
+    likely = [form for form, n in zip(forms, counts, strict=True) if 2 * n >= len(sample)]
+    if not likely:
+        return []
+    values = [_within_years(time_in("cell", form)) for form in likely]
+    measured = ", ".join(f"count({t}), epoch(max({t})) - epoch(min({t}))" for t in values)
+    measures = row_of(connection, measured)
+    readings = []
+    for i in _by_years(likely, measures[1::2]):
+        column = partial(_column_of_dates, connection, name, likely[i], sample)
+        readings.append(Reading(values[i], measures[2 * i], *OF_DATES, column))
+    return readings
+
+
+def _by_years(forms: list[str], spans: Sequence[float | None]) -> list[int]:
+    """Return the places of forms in the order in which they are tried.
+
+    Of the orders of 24-08-22 that fit, the year is first if the years are then close to each other.
     """
-
-    months: np.ndarray
-    days: np.ndarray
-    day: np.ndarray
-    hour: np.ndarray
-    moment: np.ndarray
-
-    def part(self, name: str) -> np.ndarray:
-        """Return the cells of a part by its name."""
-        if name == "year":
-            return (self.months // 12 + 1970).astype(float)
-        if name == "week":
-            mondays = self.days - self.place("weekday")
-            return mondays.astype("datetime64[D]").astype("datetime64[us]")
-        return np.array(NAMES[name], object)[self.place(name)]
-
-    def place(self, name: str) -> np.ndarray:
-        """Return the month, the day of the week or the hour, from 0."""
-        if name == "weekday":
-            return (self.days + FROM_MONDAY) % 7
-        return self.months % 12 if name == "month" else self.hour
+    places = list(range(len(forms)))
+    year_first = [i for i in places if forms[i].startswith("%y")]
+    year_last = [i for i in places if "%y" in forms[i] and i not in year_first]
+    span_if_first = min((spans[i] or 0.0 for i in year_first), default=np.inf)
+    span_if_last = min((spans[i] or 0.0 for i in year_last), default=0.0)
+    if 2 * span_if_first < span_if_last:
+        return year_first + [i for i in places if i not in year_first]
+    return places
 
 
-def date_parts(raw: RawColumn) -> DateParts:
-    """Return the parts of dates; those of 1 January 1970 where one is missing."""
-    values = np.zeros(len(raw.values), "datetime64[s]")
-    if raw.cell_kind is CellKind.DATES:
-        values = np.where(raw.is_missing, values, raw.values.astype("datetime64[s]"))
-    days = values.astype("datetime64[D]")
-    months = values.astype("datetime64[M]")
-    seconds = values.astype(np.int64) % DAY
-    return DateParts(
-        months=months.astype(np.int64),
-        days=days.astype(np.int64),
-        day=(days - months.astype("datetime64[D]")).astype(np.int64) + 1,
-        hour=seconds // HOUR,
-        moment=seconds % HOUR,
+def _within_years(time: str) -> str:
+    """Return the SQL for a time, null where its year is not one of those that people write of."""
+    first = f"timestamp '{YEARS[0]}-01-01'"
+    last = f"timestamp '{YEARS[1]}-01-01'"
+    return f"case when {time} >= {first} and {time} < {last} then {time} end"
+
+
+def _column_of_dates(
+    connection: Any, name: str, form: str, sample: list[str], values: np.ndarray
+) -> RawColumn | None:
+    """Return dates in the form in which they stand; None if they are something else."""
+    values = values.astype("datetime64[us]")
+    if not _is_plausible(connection, form, values):
+        return None
+    parts = parts_of_form(form)
+    note = ""
+    if parts.zone:
+        zones = _zones(connection)
+        if len(zones) > 1:
+            form = ZONE_OF_FORM.sub(lambda match: match[1] + match[2] + _utc(match[3]), form)
+            values = fetched(connection, time_in("cell", form)).astype("datetime64[us]")
+            note = f"times of different offsets ({' and '.join(zones[:2])}), read as those of UTC"
+    if parts.digits:
+        fraction = "regexp_extract(cell, ':\\d\\d[.,](\\d{1,9})', 1)"
+        (longest,) = row_of(connection, f"max(length({fraction}))")
+        form = re.sub(r"%\d?f", f"%{longest or 1}f", form)
+    written = as_written(connection, form, sample)
+    return RawColumn(name, values, without_times(values, written), note)
+
+
+def _zones(connection: Any) -> list[str]:
+    """Return the offsets from UTC in the cells of times, at most three."""
+    zone = f"regexp_extract(cell, '{ZONE_OF_CELL}', 3)"
+    rows = connection.execute(
+        f"select {zone} as z from seen where cell is not null group by z having z <> ''"
+        " order by z limit 3"
+    ).fetchall()
+    return [row[0] for row in rows]
+
+
+def _utc(zone: str) -> str:
+    """Return UTC in the notation of an offset."""
+    if re.fullmatch(r"[+-]\d\d(:?\d\d)?", zone):
+        return "+" + re.sub(r"\d", "0", zone[1:])
+    return "Z" if zone == "Z" else "UTC"
+
+
+def dates_of_form(connection: Any, name: str, form: str) -> Reading:
+    """Return the column of the table `seen` as dates of a form that is known."""
+    value = time_in("cell", form)
+    (fits,) = row_of(connection, f"count({value})")
+
+    def column(values: np.ndarray) -> RawColumn:
+        return RawColumn(name, values.astype("datetime64[us]"), form)
+
+    return Reading(value, fits, *OF_DATES, column)
+
+
+def _is_plausible(connection: Any, form: str, values: np.ndarray) -> bool:
+    """Return whether cells of a form are dates, and not versions (1.2.10) or seasons (2003-04)."""
+    known = values[~np.isnat(values)]
+    if not len(known):
+        return False
+    if "%y" in form:
+        padded = matches("cell", r"\d\d\D.*|\D.*")
+        (is_padded,) = row_of(connection, f"bool_and({padded})")
+        months = known.astype("datetime64[M]").astype(np.int64) % 12 + 1
+        # Versions count from 0 or 1: hardly any goes beyond 20.10.
+        is_no_version = _days_of_month(known).max() > 20 and months.max() >= 10
+        is_safe = SAFE[0] <= known.min() and known.max() < SAFE[1]
+        return bool(is_safe and ("." not in form or is_padded or is_no_version))
+    if form == "%Y-%m":
+        months = known.astype("datetime64[M]").astype(np.int64)
+        return bool(((months // 12 + 1971) % 100 != months % 12 + 1).any())
+    return True
+
+
+def dates_in_digits(connection: Any, raw: RawColumn) -> RawColumn:
+    """Return numbers such as 20240131 as dates, if they are all dates."""
+    if raw.cell_kind is not CellKind.NUMBERS or raw.form:
+        return raw
+    known = raw.known
+    if not len(known) or known.min() < FIRST_DAY or (known != np.floor(known)).any():
+        return raw
+    digits = len(f"{known.min():.0f}")
+    form = DIGITS.get(digits, "")
+    days = known // 10 ** max(0, digits - 8)
+    if not form or days.min() < FIRST_DAY or days.max() > LAST_DAY:
+        return raw
+    reading = dates_of_form(connection, raw.name, form)
+    if reading.fits < len(known):
+        return raw
+    values = fetched(connection, reading.value).astype("datetime64[us]")
+    return RawColumn(raw.name, values, without_times(values, form), raw.note)
+
+
+def without_times(values: np.ndarray, form: str) -> str:
+    """Return the form of dates; if all are at midnight, with this time written out."""
+    known = values[~np.isnat(values)]
+    if not len(known) or (known != known.astype("datetime64[D]")).any():
+        return form
+    form = re.sub(r"%(\d)f", lambda code: "0" * int(code[1]), form)
+    return re.sub("%-?[HMSfIpP]", lambda code: MIDNIGHT[code[0]], form)
+
+
+def likely_clock(connection: Any, name: str, sample: list[str]) -> list[Reading]:
+    """Return the column of the table `seen` as times of day, if most of its cells are some."""
+    likely = [text for text in sample if re.match(CLOCK_PARTS[0], text)]
+    return [clock_reading(connection, name)] if 2 * len(likely) > len(sample) else []
+
+
+def clock_reading(connection: Any, name: str, known: str = "") -> Reading:
+    """Return the column of the table `seen` as times of day, of a form if that is known."""
+    parts = f"regexp_extract(cell, '{CLOCK_PARTS[0]}', {CLOCK_PARTS[1]})"
+    with_seconds, with_half, digits, is_short, gap, small, times = row_of(
+        connection,
+        f"count_if({parts}.second <> ''), count_if({parts}.half <> ''),"
+        f" max(length({parts}.fraction)), count_if(length({parts}.hour) = 1),"
+        f" mode({parts}.gap) filter ({parts}.half <> ''),"
+        f" count_if({parts}.half in ('a', 'p')), count_if({parts}.hour <> '')",
     )
+    has_seconds = 2 * with_seconds > times
+    is_half = with_half > 0
+    if known:
+        has_seconds = "%S" in known
+        is_half = "%I" in known or "%-I" in known
+    hour = f"cast({parts}.hour as int)"
+    hour_of_day = hour
+    if is_half:
+        hour_of_day += f" % {NOON} + case when lower({parts}.half) = 'p' then {NOON} else 0 end"
+    minutes = f"60 * ({hour_of_day}) + cast({parts}.minute as int)"
+    second = f"cast({parts}.second || '.' || {parts}.fraction || '0' as double)"
+    number = f"60.0 * ({minutes}) + {second}" if has_seconds else f"1.0 * ({minutes})"
+    has_parts = f"{parts}.hour <> '' and ({parts}.second <> '') = {str(has_seconds).lower()}"
+    if is_half:
+        has_parts += f" and {parts}.half <> '' and {hour} between 1 and {NOON}"
+    value = f"case when {has_parts} then {number} end"
+    form = known
+    if not known:
+        form = ("%-" if is_short else "%") + ("I:%M" if is_half else "H:%M")
+        if has_seconds:
+            form += ":%S"
+        if has_seconds and digits:
+            form += f".%{digits}f"
+        if is_half:
+            form += (gap or "") + ("%P" if small else "%p")
+    (fits,) = row_of(connection, f"count({value})")
+    unit = "seconds" if has_seconds else "minutes"
+    column = partial(RawColumn, name, form=form, note=f"times, as numbers of {unit}")
+    return Reading(value, fits, "times of day", "time of day as the others", column)
 
 
-class DaysOfMonths(NamedTuple):
-    """Days of months that fall on a day of the week, or all days.
+def in_one_order(columns: list[RawColumn], known: Collection[str]) -> list[RawColumn]:
+    """Return the columns with day and month of all dates in one order, by those that show it.
 
-    Attributes:
-        first: the first such day of each month, since 1970.
-        step: the days from such a day to the next.
-        count: how many there are in each month.
+    Args:
+        columns: as they were read, each without regard to the others.
+        known: names of columns whose form is not to be changed.
     """
-
-    first: np.ndarray
-    step: int
-    count: np.ndarray
-
-
-def days_of_months(months: np.ndarray, weekday: np.ndarray | None) -> DaysOfMonths:
-    """Return the days of months since 1970 that fall on a day of the week; all if that is None."""
-    start = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
-    end = (months + 1).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
-    if weekday is None:
-        return DaysOfMonths(start, 1, end - start)
-    first = start + (place_of(weekday, WEEKDAYS) - start - FROM_MONDAY) % 7
-    return DaysOfMonths(first, 7, (end - first + 6) // 7)
-
-
-def place_of(words: np.ndarray, known: tuple[str, ...]) -> np.ndarray:
-    """Return the place of each word among those known."""
-    places = {word: i for i, word in enumerate(known)}
-    return np.array([places[word] for word in words], np.int64)
-
-
-def single_value(values: np.ndarray) -> int | None:
-    """Return the only value, or None if there are several."""
-    return int(values[0]) if len(set(values.tolist())) == 1 else None
+    doubtful = {c.name for c in columns if _fits_both_orders(c) and c.name not in known}
+    names_by_order = {
+        _is_day_first(column.form): column.name
+        for column in columns
+        if column.cell_kind is CellKind.DATES and other_order(column.form)
+        if column.name not in doubtful
+    }
+    ordered = []
+    for column in columns:
+        if column.name not in doubtful:
+            ordered.append(column)
+        elif len(names_by_order) == 1:
+            [(day_first, name)] = names_by_order.items()
+            if day_first != _is_day_first(column.form):
+                column = _turned(column)
+            ordered.append(with_notes(column, f"day and month in the order of {name!r}"))
+        else:
+            ordered.append(with_notes(column, _note_on_order(column)))
+    return ordered
 
 
-def span_of(raw: RawColumn) -> float:
-    """Return the days from the first to the last date."""
-    days = raw.known.astype("datetime64[D]").astype(np.int64)
-    return float(days.max() - days.min())
+def _is_day_first(form: str) -> bool:
+    return form.find("d") < form.find("m")
+
+
+def _fits_both_orders(column: RawColumn) -> bool:
+    """Return whether all dates of a column are dates as well if day and month change places."""
+    if column.cell_kind is not CellKind.DATES or not other_order(column.form):
+        return False
+    return bool((_days_of_month(column.known) <= 12).all())
+
+
+def _days_of_month(dates: np.ndarray) -> np.ndarray:
+    months = dates.astype("datetime64[M]")
+    return (dates.astype("datetime64[D]") - months.astype("datetime64[D]")).astype(np.int64) + 1
+
+
+def _turned(column: RawColumn) -> RawColumn:
+    """Return a column of dates in which day and month have changed places."""
+    values = column.values
+    years = values.astype("datetime64[Y]").astype("datetime64[M]")
+    months = values.astype("datetime64[M]")
+    days = values.astype("datetime64[D]")
+    day_of_month = (days - months.astype("datetime64[D]")).astype(np.int64)  # from 0
+    new_months = years + day_of_month
+    new_days = new_months.astype("datetime64[D]") + (months - years).astype(np.int64)
+    turned = new_days.astype("datetime64[us]") + (values - days)
+    return replace(column, values=turned, form=other_order(column.form))
+
+
+def _note_on_order(column: RawColumn) -> str:
+    """Return how a date was read that may mean two days; "" if all mean one."""
+    dates = column.known
+    day = _days_of_month(dates)
+    month = dates.astype("datetime64[M]").astype(np.int64) % 12 + 1
+    unclear = dates[day != month]
+    if not len(unclear):
+        return ""
+    shown = shown_date(column.form, unclear[0])
+    order = "the day first" if _is_day_first(column.form) else "the month first"
+    return f"{shown} is read with {order}, as no cell decides; 2024-01-31 is always clear"

@@ -9,8 +9,8 @@ import numpy as np
 
 from .base import AbstractPart, ColumnKind, check_numbers, step_of
 from .frames import RawColumn
+from .numbers import FEW_NUMBERS
 
-FEW_NUMBERS = 20  # so many different numbers are a state each
 OWN_FRACTION = 0.02  # of more numbers, one that this fraction of the rows has is a state
 # The others are joined until a cell has as many of their rows.
 CELL_ROWS = 20

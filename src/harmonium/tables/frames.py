@@ -101,6 +101,11 @@ class Frame:
         """Return some rows."""
         return Frame(tuple(column.taken(rows) for column in self.columns), self.has_names)
 
+    def without(self, name: str) -> Frame:
+        """Return the columns but for one."""
+        others = (column for column in self.columns if column.name != name)
+        return Frame(tuple(others), self.has_names)
+
     def numbers(self) -> np.ndarray | None:
         """Return the columns side by side, integers if all are whole; None unless all are complete.
 
@@ -109,11 +114,7 @@ class Frame:
         matrix = self.with_gaps()
         if matrix is None or np.isnan(matrix).any():
             return None
-        is_whole = np.isfinite(matrix).all() and (matrix == np.rint(matrix)).all()
-        # A float64 holds every whole number below 2⁵³.
-        if is_whole and abs(matrix).max() < 2**53:
-            return matrix.astype(np.int64)
-        return matrix
+        return as_whole_numbers(matrix)
 
     def with_gaps(self) -> np.ndarray | None:
         """Return the columns side by side, NaN where missing; None unless they are numbers."""
@@ -122,10 +123,23 @@ class Frame:
         return np.stack([column.values for column in self.columns], axis=1)
 
 
+def as_whole_numbers(matrix: np.ndarray) -> np.ndarray:
+    """Return a matrix of real numbers as integers if all are whole, else as it is."""
+    is_whole = np.isfinite(matrix).all() and (matrix == np.rint(matrix)).all()
+    # A float64 holds every whole number below 2⁵³.
+    if is_whole and np.abs(matrix).max() < 2**53:
+        return matrix.astype(np.int64)
+    return matrix
+
+
+def numbered_names(count: int) -> tuple[str, ...]:
+    """Return the names of columns that have none: "column 1" and so on."""
+    return tuple(f"column {i + 1}" for i in range(count))
+
+
 def frame_of_array(array: np.ndarray, names: tuple[str, ...]) -> Frame:
     """Return the columns of numbers as a frame; columns without names are numbered."""
-    column_names = names or tuple(f"column {i + 1}" for i in range(array.shape[1]))
-    pairs = zip(column_names, array.T, strict=True)
+    pairs = zip(names or numbered_names(array.shape[1]), array.T, strict=True)
     columns = (RawColumn(name, values.astype(float)) for name, values in pairs)
     return Frame(tuple(columns), bool(names))
 

@@ -18,9 +18,9 @@ from typing import NamedTuple
 from ..errors import count_of
 from .dates import YEARS
 from .frames import Frame
-from .number_forms import is_number
+from .numbers import is_number
 from .readings import MISSING
-from .separators import COMMENTS, Record, Splitter, is_numbers, line_in_words
+from .separators import Record, Splitter, counts_from, is_numbers, line_in_words
 
 MOST_CELLS = 40_000  # that are looked at, but of 20 rows at least
 USUAL_NAMES = frozenset(
@@ -254,10 +254,7 @@ def _value(cell: str, column: _Column) -> float:
 
 def _is_counted(numbers: list[str]) -> bool:
     """Return whether numbers count from 0 or from 1."""
-    first = numbers[0] if numbers else ""
-    if first not in ("0", "1"):
-        return False
-    return numbers == [str(int(first) + place) for place in range(len(numbers))]
+    return numbers[:1] in (["0"], ["1"]) and counts_from(numbers, int(numbers[0]))
 
 
 def _numbers_as_names(numbers: list[str]) -> float:
@@ -274,15 +271,11 @@ def _numbers_as_names(numbers: list[str]) -> float:
     ratios = {round(b / a, 6) for a, b in pairwise(values)} if all(values) else set()
     if len(values) > 2 and 0.0 not in steps and (len(steps) == 1 or len(ratios) == 1):
         return SPACED
-    if all(re.fullmatch(r"\d{4}", cell) and _is_year(float(cell)) for cell in numbers):
+    if all(re.fullmatch(r"\d{4}", cell) and YEARS[0] <= int(cell) <= YEARS[1] for cell in numbers):
         return YEAR
     if all(re.fullmatch(NAME_OF_RANGE, cell) for cell in numbers):
         return DIFFERENT
     return max(DECIMAL ** len(numbers), 1e-300)
-
-
-def _is_year(value: float) -> bool:
-    return YEARS[0] <= value <= YEARS[1]
 
 
 def _has_counted_rows(cells: list[str], rows: Sequence[Sequence[str]]) -> bool:
@@ -296,12 +289,10 @@ def _has_counted_rows(cells: list[str], rows: Sequence[Sequence[str]]) -> bool:
     wanted = sorted(cells[place] for place in places)
     for row in rows:
         others = [row[place].strip() for place in places if place < len(row)]
-        if sorted(others) == wanted:
+        are_whole = all(re.fullmatch(r"\d{1,15}", cell) for cell in others)
+        counts_on = are_whole and {int(b) - int(a) for a, b in pairwise(others)} == {1}
+        if counts_on or sorted(others) == wanted:
             return True
-        if all(re.fullmatch(r"\d{1,15}", cell) for cell in others):
-            steps = {int(b) - int(a) for a, b in pairwise(others)}
-            if steps == {1}:
-                return True
     return False
 
 
@@ -332,7 +323,7 @@ def names_in(
     *,
     missing: Sequence[str] = (),
     known: Frame | None = None,
-    has_names: bool | None = None,
+    is_headless: bool = False,
     is_quoted: Callable[[Record], bool] = lambda record: False,
 ) -> Names:
     """Decide where a table begins, and which line names its columns.
@@ -343,39 +334,43 @@ def names_in(
         splitter: how they were divided.
         missing: words for missing cells, besides the usual ones.
         known: a table, of any number of rows, whose names are looked for.
-        has_names: whether a line names the columns; None to decide it.
+        is_headless: whether no line names the columns.
         is_quoted: whether the first cell of a record stands in quotes.
     """
     finder = _Finder(records, width, splitter, missing, is_quoted)
     start = finder.start()
     before = finder.plain[:start]
-    record = finder.plain[start]
-    rows = finder.plain[start + 1 :]
-    notes = finder.notes_on(before, record)
-    columns = len(finder.completed(record.cells))
-    if has_names is False:
-        return Names(None, columns, record, [record, *rows], notes)
-    header = _known_names(finder.plain, known)
-    if header is not None:
-        rows = finder.plain[finder.plain.index(header) + 1 :]
-        is_short = len(header.cells) == width - 1
-        return finder.named(header, rows, (), math.inf, is_short=is_short)
+    record, *rows = finder.plain[start:]
+    notes: tuple[str, ...] = ()
+    if before:
+        text = " ".join(filter(None, before[0].bare))
+        notes = (f"what stands before line {record.line:,} is set aside: {text[:40]!r}",)
+    nameless = Names(None, len(finder.completed(record)), record, [record, *rows], notes)
+    if is_headless:
+        return nameless
+    is_unnamed = known is not None and all(re.fullmatch(UNNAMED, name) for name in known.names)
+    if known is not None and not is_unnamed:
+        header = _known_names(finder.plain, set(known.names))
+        if header is not None:
+            rows = finder.plain[finder.plain.index(header) + 1 :]
+            is_short = len(header.cells) == width - 1
+            return finder.named(header, rows, (), math.inf, is_short=is_short)
     odds = finder.odds(record, rows[finder.further(rows) :])
+    is_short = finder.is_short(record, rows)
     # Names that were given by the order of columns say that there were none.
-    threshold = DOUBT if known is not None and _is_unnamed(known) else 0.0
-    is_short = finder.is_short(start)
-    if is_short or odds > threshold:
+    if is_short or odds > (DOUBT if is_unnamed else 0.0):
         return finder.named(record, rows, notes, odds, is_short=is_short)
     comment = finder.comment_before(record)
     if comment is not None:
         names, repeated = different(comment)
         note = f"a comment before the rows names the {count_of(width, 'column')}"
         notes = (note, *notes, *repeated)
-        return Names(names, width, record, [record, *rows], notes, by_comment=True)
+        return nameless._replace(names=names, width=width, notes=notes, by_comment=True)
     if odds > -DOUBT_OF_ROWS:
         line = line_in_words(record.line, is_first=not before)
-        notes = (f"{line} is read as a row; --header {record.line} reads it as names", *notes)
-    return Names(None, columns, record, [record, *rows], notes)
+        note = f"{line} is read as a row; --header {record.line} reads it as names"
+        return nameless._replace(notes=(note, *notes))
+    return nameless
 
 
 class _Finder:
@@ -404,31 +399,29 @@ class _Finder:
 
     def start(self) -> int:
         """Return the place of the first record of the table; 0 if it is not clear."""
-        for place in range(min(len(self.plain), MOST_LINES_BEFORE)):
-            if self._begins(place):
+        for place, record in enumerate(self.plain[:MOST_LINES_BEFORE]):
+            if self._begins(record, self.plain[place + 1 :]):
                 is_clear = all(self._may_stand_before(other, place) for other in range(place))
                 return place if is_clear else 0
         return 0
 
-    def _begins(self, place: int) -> bool:
-        record = self.plain[place]
-        rows = self.plain[place + 1 :]
+    def _begins(self, record: Record, rows: list[Record]) -> bool:
+        """Return whether the table begins with a record, before these rows."""
         if len(record.cells) == self.width - 1:
-            return self.is_short(place)
+            return self.is_short(record, rows)
         if len(record.cells) < self.width:
             return False
-        filled = [cell for cell in record.cells if cell.strip()]
         # Spreadsheets write a title with as many separators as the table has.
-        is_padded = len(filled) == 1 and bool(record.cells[0].strip()) and self.width > 1
+        is_padded = len(record.filled) == 1 and bool(record.bare[0]) and self.width > 1
         is_title = is_padded or self._is_sentence(record, rows)
         is_apart = bool(rows) and rows[0].line - record.line > 1 + record.cells[-1].count("\n")
-        if (is_title or is_apart) and not is_numbers(filled):
+        if (is_title or is_apart) and not is_numbers(record.filled):
             return not any(
-                all(cell.strip() for cell in row.cells) and self.odds(row, rows[k + 1 :]) > 0
+                all(row.bare) and self.odds(row, rows[k + 1 :]) > 0
                 for k, row in enumerate(rows[:3])
                 if len(row.cells) == self.width and rows[k + 1 :]
             )
-        return len(record.cells) == self.width or not record.cells[self.width].strip()
+        return len(record.cells) == self.width or not record.bare[self.width]
 
     def _is_sentence(self, record: Record, rows: Sequence[Record]) -> bool:
         """Return whether blanks follow the commas of a record, and those of no row.
@@ -436,45 +429,37 @@ class _Finder:
         A part of it has two words, so that it is no list of names above their units.
         """
 
-        def has_blanks(cells: Sequence[str]) -> bool:
-            return all(cell[:1] == " " for cell in cells[1:])
+        def has_blanks(row: Record) -> bool:
+            return len(row.cells) > 1 and all(cell[:1] == " " for cell in row.cells[1:])
 
-        are_rows_plain = not any(has_blanks(row.cells) for row in rows if len(row.cells) > 1)
-        return (
-            self.mark == ","
-            and len(record.cells) > 1
-            and has_blanks(record.cells)
-            and any(len(cell.split()) > 1 for cell in record.cells)
-            and are_rows_plain
-        )
+        has_words = any(len(cell.split()) > 1 for cell in record.cells)
+        is_list = self.mark == "," and has_blanks(record)
+        return is_list and has_words and not any(map(has_blanks, rows))
 
     def _may_stand_before(self, place: int, start: int) -> bool:
         """Return whether a record may be a text before the table, and no row that is too short."""
-        record = self.plain[place]
-        filled = [cell for cell in record.cells if cell.strip()]
-        if is_numbers(filled):
+        record, *rows = self.plain[place:]
+        first, *others = self.plain[start:]
+        if is_numbers(record.filled):
             return False
-        is_apart = self.plain[start].line - self.plain[start - 1].line > 1
-        is_title = len(filled) == 1 and len(filled[0].split()) > 1
-        is_padded = len(record.cells) >= self.width and len(filled) == 1
-        if is_apart or is_title or is_padded or self._is_sentence(record, self.plain[place + 1 :]):
+        is_apart = first.line - self.plain[start - 1].line > 1
+        if is_apart or self._is_sentence(record, rows):
             return True
-        has_names = self.odds(self.plain[start], self.plain[start + 1 :]) > 0
-        return len(filled) == 1 and (has_names or self.is_short(start))
+        if len(record.filled) != 1:
+            return False
+        is_title = len(record.filled[0].split()) > 1 or len(record.cells) >= self.width
+        return is_title or self.odds(first, others) > 0 or self.is_short(first, others)
 
-    def is_short(self, place: int) -> bool:
+    def is_short(self, record: Record, rows: Sequence[Record]) -> bool:
         """Return whether a record names all columns but the first, as R writes it."""
-        record = self.plain[place]
-        rows = self.plain[place + 1 :]
         is_shorter = len(record.cells) == self.width - 1 and bool(rows)
         if not is_shorter or is_numbers(record.cells) or len(rows[0].cells) != self.width:
             return False
         if self.odds(rows[0], rows[1:]) > 0 and len(rows) > 1:
             return False  # the names follow, and this is a text
-        first = [row.cells[0].strip() for row in rows if row.cells]
+        first = [row.bare[0] for row in rows if row.cells]
         if self.width == 2:
-            counted = [str(place + 1) for place in range(len(first))]
-            return self.is_quoted(rows[0]) or (first == counted and len(first) > 1)
+            return self.is_quoted(rows[0]) or (counts_from(first, 1) and len(first) > 1)
         return len(set(first)) == len(first)
 
     def further(self, rows: Sequence[Record]) -> int:
@@ -510,12 +495,17 @@ class _Finder:
             is_short: whether it names all columns but the first, as R writes it, whose row names
                 have no name; then it is no row.
         """
-        cells = self.completed(self._without_sign(record, rows), is_short=is_short)
+        bare = without_hash(record.cells)
+        is_sign = record.has_sign and len(bare) == len(record.cells)
+        header = record
+        if is_sign and not any(row.has_sign for row in rows):  # a # before its names alone
+            header = record._replace(cells=bare)
+        cells = ["", *header.cells] if is_short else self.completed(header)
         further = self.further(rows)
         below = rows[:further]
         joined = _joined(cells, below)
         names, repeated = different(joined or cells)
-        line = line_in_words(record.line, is_first=record is self.records[0])
+        line = line_in_words(record.line, is_first=record.line == self.records[0].line)
         columns = f"the {count_of(len(names), 'column')}"
         if is_short:
             columns = f"all of {columns} but the first"
@@ -533,20 +523,9 @@ class _Finder:
         notes = (note, *notes_below, *notes, *repeated)
         return Names(names, len(names), record, rows[further:], notes)
 
-    def _without_sign(self, record: Record, rows: Sequence[Record]) -> list[str]:
-        """Return names without the # that begins their line and no row."""
-        bare = without_hash(record.cells)
-        is_sign = record.cells[0].lstrip().startswith(COMMENTS) and len(bare) == len(record.cells)
-        if is_sign and not any(row.cells[0].lstrip().startswith(COMMENTS) for row in rows):
-            return bare
-        return record.cells
-
-    def completed(self, cells: Sequence[str], *, is_short: bool = False) -> list[str]:
-        """Return cells without an empty last one, and with the first one that R leaves out."""
-        if is_short:
-            return ["", *cells]
-        is_longer = len(cells) == self.width + 1 and not cells[-1].strip()
-        return [*cells[:-1]] if is_longer else [*cells]
+    def completed(self, record: Record) -> list[str]:
+        """Return the cells of a record without an empty last one."""
+        return record.cells[: -1 if record.is_longer_than(self.width) else None]
 
     def comment_before(self, record: Record) -> list[str] | None:
         """Return the names in the last comment before the table that has one for each column."""
@@ -560,28 +539,13 @@ class _Finder:
                     return cells
         return None
 
-    def notes_on(self, before: Sequence[Record], start: Record) -> tuple[str, ...]:
-        """Return a note on what stands before the table."""
-        if not before:
-            return ()
-        text = " ".join(filter(None, map(str.strip, before[0].cells)))
-        return (f"what stands before line {start.line:,} is set aside: {text[:40]!r}",)
 
-
-def _known_names(records: Sequence[Record], known: Frame | None) -> Record | None:
-    """Return the record that has the names of a known table, or most of them."""
-    if known is None or _is_unnamed(known):
-        return None
-    wanted = set(known.names)
+def _known_names(records: Sequence[Record], names: set[str]) -> Record | None:
+    """Return the record that has these names, or most of them."""
     for record in records[:LOOKED_THROUGH]:
-        cells = {cell.strip() for cell in record.cells}
-        if 2 * len(wanted & cells) > len(wanted):
+        if 2 * len(names.intersection(record.bare)) > len(names):
             return record
     return None
-
-
-def _is_unnamed(known: Frame) -> bool:
-    return all(re.fullmatch(UNNAMED, name) for name in known.names)
 
 
 def _joined(cells: Sequence[str], below: Sequence[Record]) -> list[str] | None:

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import InputError
 from .base import AbstractColumn, AbstractPart, ColumnKind, check_numbers, step_of
-from .calendars import Calendar, Dates
-from .columns import Columns
-from .continuous import Continuous
-from .dates import (
+from .calendars import (
     HOURS,
     NAMES,
-    YEARS,
+    Calendar,
+    Dates,
     date_parts,
     ends_of,
-    has_times,
     since_1970,
     single_value,
     span_of,
 )
+from .columns import KINDS, Columns, column_from, entries_of
+from .continuous import Continuous
+from .dates import YEARS, has_times
 from .dependence import Information, classes_of, information
-from .discrete import FEW_NUMBERS, Discrete
+from .discrete import Discrete
 from .frames import CellKind, Frame, RawColumn, words_of
-from .records import KINDS, column_from, entries_of
+from .numbers import FEW_NUMBERS
 from .unmodelled import Key, LeftOut
 from .words import MOST_WORDS, Words
 
@@ -204,26 +204,15 @@ def _with_scales(
     Salaries in thousands are numbers, however few; but codes such as 20, 30 and 190 are states, as
     other columns do not rise or fall with them.
     """
-    doubtful = [
-        place
-        for place, (raw, column) in enumerate(zip(frame.columns, columns, strict=True))
-        if column.kind is ColumnKind.DISCRETE
-        and column.name not in kinds
-        and not _is_tied(raw.known)
-        and is_sparse(raw.known)
-    ]
-    if not doubtful:
-        return columns
-    targets = [
-        [target for codes, states in parts for target in targets_of(codes, states)]
-        for parts in map(_codes_and_states, frame.columns, columns)
-    ]
     decided = list(columns)
-    for place in doubtful:
-        raw = frame.columns[place]
-        others = [target for parts in targets[:place] + targets[place + 1 :] for target in parts]
+    targets: list[list[np.ndarray]] = []
+    for place, (raw, column) in enumerate(zip(frame.columns, columns, strict=True)):
+        is_open = column.kind is ColumnKind.DISCRETE and column.name not in kinds
+        if not is_open or _is_tied(raw.known) or not is_sparse(raw.known):
+            continue
+        targets = targets or _of_each_part(frame, columns, targets_of)
         scale = Continuous.of(raw, raw.name)
-        if gains(scale.codes(raw, "table"), others).is_scale:
+        if gains(scale.codes(raw, "table"), _others(targets, place)).is_scale:
             decided[place] = scale
     return tuple(decided)
 
@@ -232,38 +221,38 @@ def _with_calendars(
     frame: Frame, columns: tuple[AbstractColumn, ...], kinds: dict[str, str]
 ) -> tuple[AbstractColumn, ...]:
     """Return the columns, dates divided where that predicts them or other columns better."""
-    trends = [
-        place
-        for place, column in enumerate(columns)
-        if column.kind is ColumnKind.DATE
-        and column.parts[0].states is None
-        and column.name not in kinds
-    ]
-    if not trends:
-        return columns
-    classes = [
-        [classes_of(codes, states) for codes, states in parts]
-        for parts in map(_codes_and_states, frame.columns, columns)
-    ]
     decided = list(columns)
-    for place in trends:
-        raw = frame.columns[place]
-        others = [part for parts in classes[:place] + classes[place + 1 :] for part in parts]
-        names = calendar_parts(raw, others)
-        if not names:
+    classes: list[list[np.ndarray]] = []
+    for place, (raw, column) in enumerate(zip(frame.columns, columns, strict=True)):
+        is_open = column.kind is ColumnKind.DATE and column.name not in kinds
+        if not is_open or column.parts[0].states is not None:
             continue
-        calendar = _calendar_of(raw, names)
-        if not any(part.name in frame.names for part in calendar.parts):
-            decided[place] = calendar
+        classes = classes or _of_each_part(frame, columns, lambda *part: [classes_of(*part)])
+        names = calendar_parts(raw, _others(classes, place))
+        if names:
+            calendar = _calendar_of(raw, names)
+            if not any(part.name in frame.names for part in calendar.parts):
+                decided[place] = calendar
     return tuple(decided)
 
 
-def _codes_and_states(
-    raw: RawColumn, column: AbstractColumn
-) -> list[tuple[np.ndarray, int | None]]:
-    """Return the codes of each part of a column, and how many there are."""
-    pairs = zip(column.parts, column.split(raw, "table"), strict=True)
-    return [(part.codes(cells, "table"), part.states) for part, cells in pairs]
+def _of_each_part(
+    frame: Frame,
+    columns: Sequence[AbstractColumn],
+    arrays_of: Callable[[np.ndarray, int | None], list[np.ndarray]],
+) -> list[list[np.ndarray]]:
+    """Return for each column what a function makes of the codes of its parts and their states."""
+    arrays = []
+    for raw, column in zip(frame.columns, columns, strict=True):
+        parts = zip(column.parts, column.split(raw, "table"), strict=True)
+        codes = [(part.codes(cells, "table"), part.states) for part, cells in parts]
+        arrays.append([array for part in codes for array in arrays_of(*part)])
+    return arrays
+
+
+def _others(arrays: Sequence[Sequence[np.ndarray]], place: int) -> list[np.ndarray]:
+    """Return the arrays of all columns but that at one place."""
+    return [array for i, own in enumerate(arrays) if i != place for array in own]
 
 
 def _calendar_of(raw: RawColumn, parts: Sequence[str] = ()) -> Calendar:

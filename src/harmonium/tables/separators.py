@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ..errors import InputError
-from .number_forms import is_number
+from .numbers import is_number
 from .readings import MISSING
 
 RARE_MARKS = "~^"  # these separate cells where no other sign does
@@ -39,7 +39,26 @@ class Record(NamedTuple):
     @property
     def is_blank(self) -> bool:
         """Whether no cell has a sign."""
-        return not any(cell.strip() for cell in self.cells)
+        return not any(map(str.strip, self.cells))
+
+    @property
+    def bare(self) -> tuple[str, ...]:
+        """The cells without blanks around them."""
+        return tuple(map(str.strip, self.cells))
+
+    @property
+    def filled(self) -> list[str]:
+        """The cells that are not blank."""
+        return list(filter(str.strip, self.cells))
+
+    @property
+    def has_sign(self) -> bool:
+        """Whether it begins with the sign of a comment."""
+        return bool(self.cells) and self.cells[0].lstrip().startswith(COMMENTS)
+
+    def is_longer_than(self, width: int) -> bool:
+        """Return whether it has an empty cell behind as many as there are columns."""
+        return len(self.cells) == width + 1 and not self.cells[-1].strip()
 
 
 class Splitter(NamedTuple):
@@ -127,10 +146,11 @@ class Splitter(NamedTuple):
         """
         if self.is_rule(record.cells):
             return True
-        first = record.cells[0].lstrip() if record.cells else ""
+        if not record.has_sign:
+            return False
         # A row may begin with a sign of its own, as #12, but then it has all cells.
-        is_whole_row = len(record.cells) == width and not (self.is_blank and first in COMMENTS)
-        return first.startswith(COMMENTS) and not is_whole_row
+        is_sign_alone = self.is_blank and record.cells[0] in COMMENTS
+        return len(record.cells) != width or is_sign_alone
 
     def is_rule(self, cells: list[str]) -> bool:
         """Return whether a record is a line that was drawn between rows."""
@@ -355,8 +375,7 @@ def _is_table(text: list[str], records: list[list[str]], fraction: float, width:
     has_titles = len(others[0]) == width and not any(map(_is_number_or_gap, others[0]))
     if len(first) == 1 and not is_quoted and not (has_titles and any(numeric)):
         # One name above two cells: rows that are counted, as R writes them, or texts of two words.
-        counted = [str(place + 1) for place in range(len(rows))]
-        return width == 2 and all(numeric) and list(columns[0]) == counted
+        return width == 2 and all(numeric) and counts_from(columns[0], 1)
     if any(numeric) or is_quoted:
         return True
     words = set(chain.from_iterable(rows))
@@ -374,6 +393,11 @@ def _is_number_or_gap(cell: str) -> bool:
 def line_in_words(number: int, *, is_first: bool) -> str:
     """Return "the first line" or "line 12"."""
     return "the first line" if is_first else f"line {number:,}"
+
+
+def counts_from(cells: Sequence[str], first: int) -> bool:
+    """Return whether cells are the whole numbers from one on."""
+    return list(cells) == [str(first + place) for place in range(len(cells))]
 
 
 def is_numbers(cells: Iterable[str]) -> bool:

@@ -1,37 +1,48 @@
-"""Text files as tables: `layout_of` decides where their parts are, and DuckDB reads their cells.
+"""Text files as tables: where the parts of a file are, and what the cells of its rows are.
 
 The separator and the header are decided here, since DuckDB's own detection reads a ragged file as
-one column. Python's csv divides a text into records, so that comments, short headers and open
-quotes are known by their line; DuckDB reads one normal form of it. A matrix of numbers is parsed by
-NumPy, which is loaded anyway.
+one column. Python's csv divides a text into records once, so that comments, short headers and open
+quotes are known by their line, and DuckDB takes their cells from memory. A matrix of numbers is
+parsed by NumPy: as text, its cells would take twenty times the memory of its numbers.
 """
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice, takewhile
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._base.files import bytes_of, unzipped
-from ..errors import InputError
+from ..errors import InputError, count_of
 from .cells import columns_in
-from .database import database
+from .database import Database
 from .encodings import decoded
-from .frames import CellKind, Frame
-from .layout import Layout, layout_of
-from .number_cells import with_digits
-from .number_forms import is_number
-from .separators import COMMENTS, WIDE_BLANKS
+from .frames import CellKind, Frame, as_whole_numbers, numbered_names
+from .headers import different, names_in, without_hash
+from .numbers import is_number, with_digits
+from .separators import (
+    COMMENTS,
+    MOSTLY,
+    WIDE_BLANKS,
+    Record,
+    Splitter,
+    is_numbers,
+    line_in_words,
+    splitter_of,
+    unclosed,
+)
 from .text_format import TextFormat
 
-WORDS_OF_A_LINE = 4
+WORDS_OF_A_LINE = 4  # in prose, on average
 # Bits and spins, written without blanks or with.
 NUMBERS_OF_SIGNS = ({"0": 0, "1": 1}, {"-": -1, "+": 1})
 TAG = r"<[!?/a-zA-Z][^<>]*>"
@@ -69,6 +80,20 @@ MOST_EVEN = 0.9  # fraction of strings that have one length, if another is an er
 MANY_LEVELS = 64  # columns, of which the levels of pictures have at least so many
 LARGEST_LEVEL = 255
 FEWEST_BITS = 4  # in a string that begins with no 0 in any row: 10 and 11 are numbers
+CELLS_AT_ONCE = 2**20  # of text that are in memory for DuckDB besides the lines
+# Signs of comments in other languages, with what has to follow, as rows may begin with them too.
+OTHER_COMMENTS = (r"//", r";\s(?!.*;)", r"--\s", r"!\s", r"\*\s", r"'\s", r"(?i:rem)\s")
+COMMENTS_LOOKED_AT = 200  # lines among which none may begin with such a sign
+MOST_LINES_BEHIND = 5
+TOTAL = (
+    r"(?i)(grand |sub)?-?totals?|sums?|averages?|avg\.?|means?|medians?|summe|gesamt|insgesamt"
+    r"|mittelwert|durchschnitt|somme|total général|moyenne|totale|suma|promedio|media|totaal"
+)
+# Characters and records that decide.
+LOOKED_AT = 2**20
+RECORDS = 200
+MOST_LINES_AFTER = 20
+MOST_COLUMNS = 2**15  # each takes time and memory, however few its cells
 
 
 class Cells(NamedTuple):
@@ -78,82 +103,130 @@ class Cells(NamedTuple):
     rows: list[list[str]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TextTable:
     """A text file, decoded once, and where the parts of its table are.
 
     Attributes:
         label: what error messages call it.
         lines: its lines, with their ends.
-        layout: where its names and rows are.
+        first: the number of the line from which on there are rows, counted from 1.
+        last: the number of the last line that may be a row.
+        splitter: how lines are divided into cells.
+        width: the number of columns.
+        names: their names; None if no line has them.
+        counted: the line by which the columns are counted, in words.
+        ends_with_mark: whether rows may end with a separator, behind which there is nothing.
+        repeated: the names where they stand among the rows again, which are no row there.
         missing: words for missing cells, besides the usual ones.
         notes: what a person should know about how it is read, sentences without a full stop.
     """
 
     label: str
     lines: list[str]
-    layout: Layout
-    missing: tuple[str, ...]
-    notes: tuple[str, ...]
+    first: int
+    last: int
+    splitter: Splitter
+    width: int = 1
+    names: tuple[str, ...] | None = None
+    counted: str = "the first line"
+    ends_with_mark: bool = False
+    repeated: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def delimiter(self) -> str:
         """What separates cells; a blank for any number of them."""
-        mark = self.layout.splitter.mark
+        mark = self.splitter.mark
         return "\t" if mark == WIDE_BLANKS else mark
+
+    @property
+    def body(self) -> list[str]:
+        """The lines that may be rows."""
+        return self.lines[self.first - 1 : self.last]
+
+    def records(self, first: int, last: int) -> Iterator[Record]:
+        """Divide the lines of these numbers, the last one included, into records.
+
+        Raises:
+            InputError: a quote that is not closed.
+        """
+        return self.splitter.records(self.lines[first - 1 : last], first, self.label)
+
+    def rows(self) -> Iterator[list[str]]:
+        """Return the cells of each row.
+
+        Raises:
+            InputError: a row of another number of cells, or a quote that is not closed.
+        """
+        blank = 0
+        for record in self.records(self.first, self.last):
+            cells = record.cells
+            if self.splitter.is_no_row(record, self.width):
+                continue
+            if self.repeated and record.bare == self.repeated:
+                continue
+            if not cells or (len(cells) == 1 and record.is_blank):
+                blank += 1
+                continue
+            if self.width == 1:
+                # Within a column an empty line is a missing cell; at its end it is none.
+                yield from ([""] for _ in range(blank))
+            blank = 0
+            if self.ends_with_mark and record.is_longer_than(self.width):
+                cells = cells[:-1]
+            if len(cells) != self.width:
+                raise self._ragged(record)
+            yield cells
 
     def cells(self) -> Cells:
         """Return the cells of the rows as they stand there."""
-        return Cells(self.delimiter, list(self.layout.rows(self.lines)))
+        return Cells(self.delimiter, list(self.rows()))
 
-    def numbers(self) -> np.ndarray | None:
-        """Return rows of complete numbers without names as a matrix; None for any other table."""
-        if self.layout.names is not None:
-            return None
-        return self._matrix()
+    def is_comment(self, line: str) -> bool:
+        """Return whether a line begins with the sign of a comment and is one."""
+        if not line.startswith(COMMENTS):
+            return False
+        records = self.splitter.records([line], 1, self.label, is_whole=False)
+        record = next(records, None)
+        return record is None or self.splitter.is_no_row(record, self.width)
 
-    def levels(self) -> np.ndarray | None:
-        """Return rows of many grey levels with names as a matrix; None for any other table.
+    def numbers(self, known: Frame | None = None) -> np.ndarray | None:
+        """Return rows of complete numbers as a matrix, whole ones as integers.
 
-        Such a file needs no look at each column, which takes a hundredth of a second. Its first or
-        last column may be of other numbers, as labels are.
+        Return None for any other table, and for one with names unless it has many columns of grey
+        levels: such a file needs no look at each column, which takes a hundredth of a second. Its
+        first or last column may be of other numbers, as labels are.
+
+        Args:
+            known: a table, of any number of rows, whose names were looked for.
         """
-        if self.layout.names is None or self.layout.width < MANY_LEVELS:
-            return None
-        values = self._matrix()
-        if values is None or values.dtype.kind != "i":
-            return None
-        inner = values[:, 1:-1]
-        return values if inner.min() >= 0 and inner.max() <= LARGEST_LEVEL else None
-
-    def _matrix(self) -> np.ndarray | None:
-        """Return rows of complete numbers, whole ones as integers; None for any other table."""
+        has_names = self.names is not None
         # NumPy would read a number that means a missing cell.
-        if any(map(is_number, self.missing)):
+        is_ruled_out = has_names and (known is not None or self.width < MANY_LEVELS)
+        if is_ruled_out or any(map(is_number, self.missing)):
             return None
-        body = self.lines[self.layout.first - 1 : self.layout.last]
-        lines = [
-            line
-            for line in body
-            if line.strip() and not (line.startswith(COMMENTS) and self.layout.is_comment(line))
-        ]
+        lines = [line for line in self.body if line.strip() and not self.is_comment(line)]
         if not lines:
             return None
-        splitter = self.layout.splitter
-        mark = None if splitter.is_blank else splitter.mark
+        mark = None if self.splitter.is_blank else self.splitter.mark
         try:
             values = np.loadtxt(
-                lines, delimiter=mark, ndmin=2, comments=None, quotechar=splitter.quote
+                lines, delimiter=mark, ndmin=2, comments=None, quotechar=self.splitter.quote
             )
         except ValueError:
             return None
-        if not values.size or values.shape[1] != self.layout.width:
+        if not values.size or values.shape[1] != self.width:
             return None
         text = "".join(lines)
-        has_points = any(sign in text for sign in ".eEnN")  # nan and inf have an n
-        if has_points or not np.isfinite(values).all() or np.abs(values).max() >= 2**53:
+        if not any(sign in text for sign in ".eEnN"):  # nan and inf have an n
+            values = as_whole_numbers(values)
+        if not has_names:
             return values
-        return values.astype(np.int64) if (values == np.rint(values)).all() else values
+        inner = values[:, 1:-1]
+        are_levels = values.dtype.kind == "i" and 0 <= inner.min() <= inner.max() <= LARGEST_LEVEL
+        return values if are_levels else None
 
     @cached_property
     def signs(self) -> np.ndarray | None:
@@ -161,12 +234,11 @@ class TextTable:
 
         A single column may hold strings of them, all of one length.
         """
-        layout = self.layout
-        if self.missing or (layout.names is not None and layout.width > 1):
+        if self.missing or (self.names is not None and self.width > 1):
             return None
-        usual = "[01]+|[+-]+" if layout.width == 1 else "[+-]+"
+        usual = "[01]+|[+-]+" if self.width == 1 else "[+-]+"
         rows: list[str] = []
-        for row in layout.rows(self.lines):
+        for row in self.rows():
             rows.append("".join(row).strip())
             if len(rows[-1]) < 2 or not re.fullmatch(usual, rows[-1]):
                 return None
@@ -177,9 +249,11 @@ class TextTable:
             self._refuse_uneven(rows)
             return None
         numbers = next((n for n in NUMBERS_OF_SIGNS if set("".join(rows)) <= set(n)), None)
-        if numbers is None or (layout.width > 1 and width != layout.width):
+        if numbers is None or (self.width > 1 and width != self.width):
             return None
-        if "0" in numbers and not _are_bits(rows):
+        # Strings of 0 and 1 are bits if some begin with 0, or if they are long; else numbers.
+        are_bits = width >= FEWEST_BITS or any(row[0] == "0" for row in rows)
+        if "0" in numbers and not are_bits:
             return None
         return np.array([[numbers[sign] for sign in row] for row in rows])
 
@@ -204,22 +278,16 @@ class TextTable:
         Raises:
             InputError: lines of different numbers of cells, or no rows.
         """
-        layout = self.layout
-        names = layout.names or tuple(f"column {i + 1}" for i in range(layout.width))
+        names = self.names or numbered_names(self.width)
         size = sum(map(len, self.lines))
-        with database(self.label, "a table of cells", size) as (connection, folder):
-            plain = folder / "rows.csv"  # of one form, whatever that of the file is
-            with plain.open("w", encoding="utf-8", newline="") as file:
-                writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
-                writer.writerows(layout.rows(self.lines))
-            connection.execute(
-                "create table cells as select * from read_csv(?, auto_detect = false,"
-                " header = false, delim = ',', quote = '\"', escape = '\"', columns = ?)",
-                [str(plain), {f"c{i}": "VARCHAR" for i in range(len(names))}],
-            )
+        with (
+            closing(Database()) as database,
+            database.reading(self.label, "a table of cells", size) as connection,
+        ):
+            self._fill(connection)
             columns = columns_in(connection, list(names), self.delimiter, known, self.missing)
             columns = with_digits(connection, columns)
-        frame = Frame(tuple(columns), layout.names is not None)
+        frame = Frame(tuple(columns), self.names is not None)
         if _is_prose(frame):
             raise InputError(
                 f"{self.label}: expected a table of cells; got lines of text; separate cells by"
@@ -228,6 +296,46 @@ class TextTable:
         if not len(frame):
             raise InputError(f"{self.label}: expected rows; got a header and no rows.")
         return frame
+
+    def _fill(self, connection: Any) -> None:
+        """Make the table `cells` of a database, of texts in columns c0, c1 and so on."""
+        names = [f"c{i}" for i in range(self.width)]
+        columns = ", ".join(f"{name} varchar" for name in names)
+        connection.execute(f"create table cells ({columns})")
+        rows = self.rows()
+        while part := list(islice(rows, max(1, CELLS_AT_ONCE // self.width))):
+            cells = (np.array(column, object) for column in zip(*part, strict=True))
+            connection.register("part", dict(zip(names, cells, strict=True)))
+            connection.execute("insert into cells select * from part")
+            connection.unregister("part")
+
+    def with_note(self, note: str, **changes: Any) -> TextTable:
+        """Return the table with a note more, if it says anything, and other changes."""
+        notes = (*self.notes, note) if note else self.notes
+        return replace(self, notes=notes, **changes)
+
+    def cut_behind(self, last: int, text: str) -> TextTable:
+        """Return the table without the lines behind one, whose text a note shows."""
+        note = f"what stands behind line {last:,} is set aside: {text.strip()[:40]!r}"
+        return self.with_note(note, last=last)
+
+    def first_line_of(self, rows: Sequence[Record]) -> int:
+        """Return the number of the first line of rows, which is behind the last one without any."""
+        return rows[0].line if rows else self.last + 1
+
+    def _ragged(self, record: Record) -> InputError:
+        if any("\n" in cell for cell in record.cells):
+            before = next(k for k, cell in enumerate(record.cells) if "\n" in cell)
+            lines = sum(cell.count("\n") for cell in record.cells[:before])
+            return unclosed(self.label, record.line + lines)
+        advice = "complete it, or name what separates the cells with --separator"
+        if record.line <= self.first + 1:
+            advice = "if the table begins later, drop the lines before it with --skip N, or name"
+            advice += " its line of names with --header N; or give the --separator"
+        return InputError(
+            f"{self.label}: expected {count_of(self.width, 'column')} as in {self.counted};"
+            f" got {len(record.cells)} in line {record.line:,}; {advice}."
+        )
 
 
 def open_text(
@@ -242,20 +350,53 @@ def open_text(
         known: a table, of any number of rows, whose names are looked for.
 
     Raises:
-        InputError: an encoding that is not known, no rows, or lines that are no table.
+        InputError: an encoding that is not known, no rows, lines of different numbers of cells, or
+            options that do not fit.
     """
     text_format = text_format or TextFormat()
     text, encoding, stray = decoded(unzipped(bytes_of(path, label), label), label)
-    _refuse_other_formats(text, label)
+    for other in OTHER_FORMATS:
+        if re.match(other.beginning, text):
+            raise InputError(
+                f"{label}: expected text with one row a line; got {other.name}; {other.advice}."
+            )
     # Lines end as in files; str.splitlines would also divide them at signs within cells.
     lines = list(io.StringIO(text, newline=""))
-    layout = layout_of(lines, label, text_format, known)
-    notes = []
-    if encoding:
-        notes.append(f"the text is {encoding}, not UTF-8")
+    skip, separator, notes = _skipped(lines, label, text_format)
     if stray:
-        notes.append(f"left out of the text: {stray}")
-    return TextTable(label, lines, layout, text_format.missing, (*notes, *layout.notes))
+        notes.insert(0, f"left out of the text: {stray}")
+    if encoding:
+        notes.insert(0, f"the text is {encoding}, not UTF-8")
+    beginning = _beginning(lines, skip)
+    if not any(line.strip() and not line.lstrip().startswith(COMMENTS) for line in beginning):
+        raise _no_rows(label)
+    splitter = splitter_of(beginning, separator, label)
+    is_whole = skip + len(beginning) == len(lines)
+    all_records = splitter.records(beginning, skip + 1, label, is_whole=is_whole)
+    records = list(islice((record for record in all_records if not record.is_blank), RECORDS))
+    if not records:
+        # A quote that opens in the first line may hide all others; reading them raises the error.
+        list(splitter.records(lines[skip:], skip + 1, label))
+        raise _no_rows(label)
+    table = TextTable(
+        label=label,
+        lines=lines,
+        splitter=splitter,
+        first=skip + 1,
+        last=len(lines),
+        missing=text_format.missing,
+        notes=tuple(notes),
+    )
+    table = _without_texts_at_end(_without_blank_end(_with_width(table, records)))
+    table = _without_notes_behind(table, records)
+    if table.width > MOST_COLUMNS and not all(is_numbers(record.cells) for record in records[:2]):
+        raise InputError(
+            f"{label}: expected at most {MOST_COLUMNS:,} columns of words; got {table.width:,};"
+            " write numbers as an array, in .npy."
+        )
+    if isinstance(text_format.header, int):
+        return _named_by_line(table, records, text_format.header)
+    return _with_names(table, records, text_format, known)
 
 
 def read_text(
@@ -265,17 +406,8 @@ def read_text(
     return open_text(path, label, text_format, known).frame(known)
 
 
-def _refuse_other_formats(text: str, label: str) -> None:
-    for other in OTHER_FORMATS:
-        if re.match(other.beginning, text):
-            raise InputError(
-                f"{label}: expected text with one row a line; got {other.name}; {other.advice}."
-            )
-
-
-def _are_bits(rows: list[str]) -> bool:
-    """Return whether strings of 0 and 1 are no numbers: some begin with 0, or they are long."""
-    return len(rows[0]) >= FEWEST_BITS or any(row[0] == "0" for row in rows)
+def _no_rows(label: str) -> InputError:
+    return InputError(f"{label}: expected rows; got only blank lines.")
 
 
 def _is_prose(frame: Frame) -> bool:
@@ -286,3 +418,275 @@ def _is_prose(frame: Frame) -> bool:
     cells = column.known.tolist()
     words = sum(len(cell.split()) for cell in cells)
     return bool(cells) and len(set(cells)) == len(cells) and words >= WORDS_OF_A_LINE * len(cells)
+
+
+# --- Where the parts of a file are -------------------------------------------------------------
+
+
+def _skipped(
+    lines: Sequence[str], label: str, text_format: TextFormat
+) -> tuple[int, str | None, list[str]]:
+    """Return how many lines come before the table, the separator if it is known, and notes."""
+    if not lines:
+        raise _no_rows(label)
+    skip = text_format.skip
+    separator = text_format.separator
+    header = text_format.header if isinstance(text_format.header, int) else 0
+    if max(skip + 1, header) > len(lines):
+        option = "--header" if header > skip + 1 else "--skip"
+        raise InputError(
+            f"{label}: expected the line after those that {option} drops; got a file of"
+            f" {count_of(len(lines), 'line')}; drop fewer."
+        )
+    notes = []
+    # Excel reads such a first line, and writes it on request.
+    declared = re.fullmatch(r'"?sep=([^\w"\'.+-])"?\s*', lines[skip], re.IGNORECASE)
+    if declared:
+        notes.append(f"line {skip + 1} says that {declared[1]!r} separates the cells")
+        separator = separator or declared[1]
+        skip += 1
+    if header:
+        return max(skip, header - 1), separator, notes
+    comments = _comments_before(lines[skip:])
+    if comments:
+        notes.append(f"set aside as comments: {count_of(comments, 'line')}")
+    return skip + comments, separator, notes
+
+
+def _comments_before(lines: Sequence[str]) -> int:
+    """Return how many of the first lines are comments by a sign that no other line begins with.
+
+    With "// of the kitchen" before "a,b" and "1,2" that is 1.
+    """
+    for sign in OTHER_COMMENTS:
+        is_comment = re.compile(rf"\s*{sign}").match
+        count = len(list(takewhile(is_comment, lines[:COMMENTS_LOOKED_AT])))
+        rest = lines[count : count + COMMENTS_LOOKED_AT]
+        if count and rest and not any(map(is_comment, rest)):
+            return count
+    return 0
+
+
+def _beginning(lines: Sequence[str], skip: int) -> list[str]:
+    """Return the lines by which it is decided."""
+    characters = 0
+    beginning: list[str] = []
+    for line in islice(lines, skip, None):
+        characters += len(line)
+        beginning.append(line)
+        if characters > LOOKED_AT or len(beginning) >= 4 * RECORDS:
+            break
+    return beginning
+
+
+def _with_width(table: TextTable, records: list[Record]) -> TextTable:
+    """Return the table with the number of cells that most records have."""
+    plain = [
+        record
+        for record in records
+        if not record.has_sign and not table.splitter.is_rule(record.cells)
+    ] or records
+    widths = Counter(len(record.cells) for record in plain)
+    width = max(widths, key=lambda width: widths[width])
+    if widths[width] < MOSTLY * len(plain):
+        width = len(plain[0].cells)
+    of_width = [record.cells for record in plain if len(record.cells) == width]
+    if width > 1 and len(of_width) > 1 and not any(cells[-1].strip() for cells in of_width):
+        return replace(table, width=width - 1, ends_with_mark=True)
+    return replace(table, width=width, ends_with_mark=plain[0].is_longer_than(width))
+
+
+def _is_blank(line: str) -> bool:
+    return not line.strip(' \t,;|"\r\n')
+
+
+def _without_blank_end(table: TextTable) -> TextTable:
+    """Return the table without rows of separators alone, with which spreadsheets end one."""
+    end = table.last
+    while end > table.first and _is_blank(table.lines[end - 1]):
+        end -= 1
+    if table.width == 1 or end == table.first:
+        return table
+    count = sum(bool(line.strip()) for line in table.lines[end : table.last])
+    note = f"{count_of(count, 'row')} without any cell at the end of the file set aside"
+    return table.with_note(note if count else "", last=end)
+
+
+def _without_texts_at_end(table: TextTable) -> TextTable:
+    """Return the table without a few texts behind a blank line."""
+    end = table.last
+    start = end
+    while start > table.first and not _is_blank(table.lines[start - 1]):
+        start -= 1
+        if end - start > MOST_LINES_AFTER:
+            return table
+    if table.width == 1 or start <= table.first + 1 or start == end:
+        return table
+    try:
+        texts = [list(filter(str.strip, r.cells)) for r in table.records(start + 1, end)]
+    except InputError:  # a quote; reading the rows reports where it opens
+        return table
+    if any(len(cells) != 1 or is_numbers(cells) for cells in texts):
+        return table
+    return table.cut_behind(start, texts[0][0])
+
+
+def _without_notes_behind(table: TextTable, rows: list[Record]) -> TextTable:
+    """Return the table without texts that follow the last row at once, such as a source."""
+    others = [row.cells for row in rows[1:] if row.line <= table.last - MOST_LINES_BEHIND]
+    # In a single column a text is a cell, and an empty line a missing one.
+    if not others or table.width == 1:
+        return table
+    texts = {cells[0] for cells in others}
+    # A row with its first cell alone may be one; in two columns it often is.
+    may_be_padded = table.width > 2 and not any(
+        _is_first_alone(cells) and len(cells) == table.width for cells in others
+    )
+    last = table.last
+    end = last
+    for _ in range(MOST_LINES_BEHIND):
+        while end > 1 and not table.lines[end - 1].strip():
+            end -= 1
+        try:
+            (record,) = table.records(end, end)
+        except (InputError, ValueError):  # part of a cell in quotes
+            break
+        cells = record.cells
+        is_note = len(cells) == 1 or (len(cells) >= table.width and may_be_padded)
+        is_whole = table.lines[end - 1].count(table.splitter.quote) % 2 == 0
+        if not (is_note and is_whole and _is_first_alone(cells)) or cells[0] in texts:
+            break
+        # A single word may be the beginning of a row that was cut off.
+        is_text = len(cells[0].split()) > 1 and not is_numbers(cells)
+        if not is_text or table.splitter.is_no_row(record, table.width):
+            break
+        end -= 1
+        last = end
+    if last == table.last or last <= table.first + 1:
+        return table
+    return table.cut_behind(last, table.lines[last])
+
+
+def _is_first_alone(cells: Sequence[str]) -> bool:
+    return bool(cells) and bool(cells[0].strip()) and not any(cell.strip() for cell in cells[1:])
+
+
+# --- Names, and what a person should know ------------------------------------------------------
+
+
+def _named_by_line(table: TextTable, records: list[Record], line: int) -> TextTable:
+    """Return the table whose line of names is given."""
+    record, *others = records
+    if record.line != line:
+        raise InputError(
+            f"{table.label}: expected names in line {line:,}; got a blank line; line"
+            f" {record.line:,} is the next that has cells."
+        )
+    cells = record.cells
+    if record.has_sign and len(without_hash(cells)) == table.width:
+        cells = without_hash(cells)
+    if record.is_longer_than(table.width):
+        cells = cells[:-1]
+    if len(cells) == table.width - 1:
+        cells = ["", *cells]
+    names, notes = different(cells)
+    rows = [other for other in others if not table.splitter.is_no_row(other, len(cells))]
+    return replace(
+        table,
+        names=names,
+        width=len(names),
+        first=table.first_line_of(rows),
+        counted=line_in_words(line, is_first=line == 1),
+        notes=(*table.notes, *notes),
+    )
+
+
+def _with_names(
+    table: TextTable, records: list[Record], text_format: TextFormat, known: Frame | None
+) -> TextTable:
+    """Return the table with the names that one of its first lines has, or with none."""
+    names = names_in(
+        records,
+        table.width,
+        table.splitter,
+        missing=text_format.missing,
+        known=known,
+        is_headless=text_format.header == "none",
+        is_quoted=lambda record: table.lines[record.line - 1].lstrip().startswith('"'),
+    )
+    comments = sum(map(table.is_comment, table.body)) - names.by_comment
+    notes = [*names.notes]
+    if comments:
+        notes.append(f"set aside as comments: {count_of(comments, 'line')}")
+    repeated: tuple[str, ...] = ()
+    if names.names is None:
+        notes.append(_note_on_transposing(names.rows, names.width))
+    elif not names.by_comment:
+        repeated, note = _repeated_names(table, names.counted, names.rows)
+        notes.append(note)
+    notes.append(_note_on_totals(table, names.rows))
+    is_first = names.counted.line == records[0].line
+    return replace(
+        table,
+        repeated=repeated,
+        names=names.names,
+        width=names.width,
+        first=table.first_line_of(names.rows),
+        counted=line_in_words(names.counted.line, is_first=is_first),
+        notes=(*table.notes, *filter(None, notes)),
+    )
+
+
+def _repeated_names(
+    table: TextTable, names: Record, rows: Sequence[Record]
+) -> tuple[tuple[str, ...], str]:
+    """Return the cells of the names if they stand among the rows again, and a note on that."""
+    wanted = names.bare
+    # Numbers may be names and a row as well.
+    if len(wanted) < 2 or is_numbers(wanted):
+        return (), ""
+    # These are few, so that only few lines are divided.
+    body = table.lines[names.line : table.last]
+    likely = [line for line in body if all(name in line for name in wanted)]
+    try:
+        count = sum(record.bare == wanted for record in table.splitter.records(likely, 1, ""))
+    except InputError:  # part of a cell in quotes
+        return (), ""
+    # A row of answers that were all ticked repeats the names: other rows have these words too.
+    others = [row.bare for row in rows if row.bare != wanted]
+    is_row = all(
+        any(place < len(cells) and cells[place] == name for cells in others)
+        for place, name in enumerate(wanted)
+    )
+    if not count or is_row:
+        return (), ""
+    times = "once more" if count == 1 else f"{count:,} times more"
+    return wanted, f"the names stand among the rows {times}: set aside"
+
+
+def _note_on_totals(table: TextTable, rows: Sequence[Record]) -> str:
+    """Return a note if the last row seems to sum up the others."""
+    last = table.last
+    while last > 1 and not table.lines[last - 1].strip():
+        last -= 1
+    try:
+        cells = [cell for record in table.records(last, last) for cell in record.bare]
+    except InputError:
+        return ""
+    name = next((cell for cell in cells if re.fullmatch(TOTAL, cell.rstrip(":"))), None)
+    is_first = not rows or rows[0].line >= last
+    if name is None or is_first or any(name in row.cells for row in rows if row.line < last):
+        return ""
+    return f"line {last:,} is read as a row; delete it if {name!r} sums up the others"
+
+
+def _note_on_transposing(rows: Sequence[Record], width: int) -> str:
+    """Return a note if each of a few rows without names begins with what seems to be its name."""
+    cells = [row.cells for row in rows]
+    if not 2 <= len(cells) < width or any(len(row) != width for row in cells):
+        return ""
+    names = [row[0].strip() for row in cells]
+    are_names = len(set(names)) == len(names) and not any(is_numbers([name]) for name in names)
+    if not are_names or not any(is_numbers(row[1:]) for row in cells):
+        return ""
+    return "each row seems to be a variable, whose name is first: if so, transpose the table"

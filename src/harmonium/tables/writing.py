@@ -13,7 +13,7 @@ import numpy as np
 
 from .dates import shown_date
 from .frames import CellKind, Frame, RawColumn
-from .number_forms import dressed, is_clock, is_number
+from .numbers import dressed, is_clock, is_number
 from .text import Cells
 
 BEGINNING = 2**18  # bytes that decide the style

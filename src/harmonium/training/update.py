@@ -14,7 +14,7 @@ from jaxtyping import Array, Key, PRNGKeyArray
 from .._base.parameters import map_parameters
 from .._base.sharding import with_weights_spread
 from ..data import Dataset
-from ..data.windows import count_of_rows
+from ..data.dataset import count_of_rows
 from ..gradients import AbstractGradient, PhaseInfo
 from ..layers import AbstractLayer
 from ..likelihood.missing.marginal import with_missing
