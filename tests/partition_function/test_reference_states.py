@@ -106,10 +106,10 @@ def test_chains_of_another_base_count_by_their_own_mass():
 
 
 def test_more_rounds_of_the_same_chains_do_not_silence_an_alarm():
-    one = AnnealingRuns(np.zeros(512), np.append(np.zeros(480), np.full(32, -3.5)))
-    many = AnnealingRuns.joined([one] * 10)
-    assert one.hardly_seen(0.0, 0.1) == pytest.approx(1 / 16)
-    assert many.hardly_seen(0.0, 0.1) == pytest.approx(1 / 16)
+    runs = AnnealingRuns(np.zeros(512), np.append(np.zeros(480), np.full(32, -3.5)))
+    ten_rounds = AnnealingRuns.joined([runs] * 10)
+    assert runs.undersampled_fraction(0.0, 0.1) == pytest.approx(1 / 16)
+    assert ten_rounds.undersampled_fraction(0.0, 0.1) == pytest.approx(1 / 16)
 
 
 def test_levels_and_counts():

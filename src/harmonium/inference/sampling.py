@@ -53,7 +53,7 @@ def sample(
     one sweep at each of equally spaced inverse temperatures up to 1, with importance weights by
     which chains are resampled. So modes get the shares that they have in the model even where
     sweeps do not lead from one to another. The others are sweeps of the model. Where the chains
-    that are left descend from too few, or independent groups of them differ, they begin anew with
+    that are left descend from too few, or independent groups of them differ, they restart with
     twice the sweeps; if that takes too long, a `NotConvergedWarning` says so.
 
     Args:
@@ -62,7 +62,7 @@ def sample(
         key: a JAX random key.
         sampler: another sampler, whose chains start from the model without its weights: `Gibbs()`
             for sweeps without annealing.
-        steps: sweeps of annealed chains, which then neither sum nor begin anew, or steps of
+        steps: sweeps of annealed chains, which then neither sum nor restart, or steps of
             `sampler`, of which nothing is checked. If None: as many as make 1,000 sweeps, or 1,000
             steps for a sampler whose steps do not consist of sweeps; for given rows with few
             draws, fewer sweeps of more chains.
@@ -84,10 +84,10 @@ def sample(
         >>> rows[:, 0].tolist()
         [1, 1, 1]
     """
-    found = drawn_rows(rbm, n, key=key, sampler=sampler, steps=steps, given=given)
-    if not found.converged:
-        warn_user(f"sample: {found.message}", NotConvergedWarning)
-    return found.rows
+    drawn = drawn_rows(rbm, n, key=key, sampler=sampler, steps=steps, given=given)
+    if not drawn.converged:
+        warn_user(f"sample: {drawn.message}", NotConvergedWarning)
+    return drawn.rows
 
 
 class DrawnRows(NamedTuple):
@@ -131,9 +131,8 @@ def drawn_rows(
         count = len(rows)
     if steps is None:
         per_step = None if sampler is None else sampler.sweeps_per_step
-        steps = -(-DEFAULT_SWEEPS // (per_step or 1))
-    number = jnp.asarray(steps, jnp.int32)
-    states = whole(_draw(rbm, sampler, count, number, key=key))
+        steps = math.ceil(DEFAULT_SWEEPS / (per_step or 1))
+    states = whole(_draw(rbm, sampler, count, jnp.asarray(steps, jnp.int32), key=key))
     return DrawnRows(rbm.visible.decode(states), True, UNCHECKED)
 
 
@@ -152,21 +151,23 @@ def _completed(
         return DrawnRows(rbm.visible.decode(from_numpy(states)), True, NOTHING_DRAWN)
     sweeps = steps
     if sweeps is None:  # many rows with few draws each: as much work for a population of each
-        share = 1.0 if len(rows) == 1 else min(1.0, count / FEWEST_CHAINS)
-        sweeps = max(FEWEST_SWEEPS, math.ceil(DEFAULT_SWEEPS * share))
+        fraction = 1.0 if len(rows) == 1 else min(1.0, count / FEWEST_CHAINS)
+        sweeps = max(FEWEST_SWEEPS, math.ceil(DEFAULT_SWEEPS * fraction))
     most = max(FEWEST_AT_ONCE, ENTRIES_AT_ONCE // (rbm.visible.size + rbm.hidden.size))
-    portions = -(-count // most)
-    size = -(-count // portions)
-    drawn = []
-    said = []
+    portions = math.ceil(count / most)
+    size = math.ceil(count / portions)
+    completions = []
     for portion in range(portions):
         key_portion = key if portion == 0 else jax.random.fold_in(key, portion)
-        found = complete(rbm, rows[gaps], size, sweeps, key=key_portion, as_told=steps is not None)
-        drawn.append(found.draws)
-        said.append((bool(found.mixed.all()), found.message))
-    places = gaps[:, None] * count + np.arange(count)
-    states[places] = np.concatenate(drawn, axis=1)[:, :count]
-    return DrawnRows(rbm.visible.decode(from_numpy(states)), *min(said))
+        completions.append(
+            complete(rbm, rows[gaps], size, sweeps, key=key_portion, fixed_sweeps=steps is not None)
+        )
+    drawn = np.concatenate([completion.draws for completion in completions], axis=1)
+    states[gaps[:, None] * count + np.arange(count)] = drawn[:, :count]
+    # The first one that has not converged, if any.
+    worst = min(completions, key=lambda completion: completion.averages.mixed.all())
+    converged = bool(worst.averages.mixed.all())
+    return DrawnRows(rbm.visible.decode(from_numpy(states)), converged, worst.message)
 
 
 def condition(rbm: RBM, rows: Any) -> RBM:
@@ -216,7 +217,7 @@ def _draw(
 ) -> Array:
     key_init, key_step = jax.random.split(key)
     if sampler is None:
-        begun = annealed_draws(path_to(rbm), n, steps // 2, key=key_init)
-        return after_sweeps(rbm, begun.v, steps - steps // 2, key=key_step)
+        annealed = annealed_draws(path_to(rbm), n, steps // 2, key=key_init)
+        return after_sweeps(rbm, annealed.v, steps - steps // 2, key=key_step)
     state = sampler.init_independent(rbm, n, key=key_init)
     return sampler.positions(sampler.run(rbm, state, steps, key=key_step))

@@ -25,7 +25,7 @@ from ..data.parts import in_parts
 from ..errors import InputError, warn_user
 from ..gradients import AbstractGradient
 from ..layers import AbstractLayer
-from ..likelihood.missing.marginal import SLOW_SUMS, way_to_sum
+from ..likelihood.missing.marginal import SLOW_SUMS, cheapest_sum
 from ..rbm import RBM as Model
 from ..samplers.gibbs import after_sweeps
 from ..training import (
@@ -118,7 +118,7 @@ def row_groups(rbm: Model, rows: np.ndarray, missing: int = 0) -> RowGroups:
     """
     counts = np.isnan(rows).sum(1)
     summable = [
-        n for n in np.unique(counts) if way_to_sum(rbm, int(n) + missing, SLOW_SUMS)[0] is not None
+        n for n in np.unique(counts) if cheapest_sum(rbm, int(n) + missing, SLOW_SUMS) is not None
     ]
     is_summable = np.isin(counts, summable)
     groups = [
