@@ -103,11 +103,11 @@ def test_a_likelihood_of_annealed_rows_has_their_error(monkeypatch):
         abs=1e-5,
     )
     monkeypatch.setattr("harmonium.likelihood.missing.rows.SLOW_SUMS", Limits(0, 0))
-    found = hm.log_likelihood(rbm, rows, key=jax.random.key(1))
-    assert found.converged
-    assert "by annealing both ways, within" in found.method
-    assert found.low < known.value < found.high
-    assert 0.0 < found.high - found.low < 0.2
+    annealed = hm.log_likelihood(rbm, rows, key=jax.random.key(1))
+    assert annealed.converged
+    assert "by annealing both ways, within" in annealed.method
+    assert annealed.low < known.value < annealed.high
+    assert 0.0 < annealed.high - annealed.low < 0.2
 
 
 def test_a_row_is_summed_where_it_can_be_whatever_is_beside_it(monkeypatch):
@@ -117,8 +117,8 @@ def test_a_row_is_summed_where_it_can_be_whatever_is_beside_it(monkeypatch):
     rows[1, :2] = np.nan
     rows[2] = np.nan
     alone = hm.free_energies(rbm, rows[:2])
-    found = hm.free_energies(rbm, rows[:3], key=jax.random.key(0))
-    np.testing.assert_allclose(found[:2], alone, rtol=0, atol=1e-12)
+    together = hm.free_energies(rbm, rows[:3], key=jax.random.key(0))
+    np.testing.assert_allclose(together[:2], alone, rtol=0, atol=1e-12)
 
 
 def test_a_mode_that_forward_chains_miss_is_found_by_the_starts(monkeypatch):

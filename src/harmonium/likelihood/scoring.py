@@ -15,7 +15,7 @@ from .._base.checks import as_array, checked_key
 from .._base.html import table
 from .._base.numerics import from_numpy
 from .._base.sharding import clock
-from .._base.statistics import effective_size
+from .._base.statistics import effective_size, weights_of
 from ..data import Dataset
 from ..data.parts import parts_of
 from ..errors import InputError, warn_user
@@ -90,12 +90,15 @@ class LogLikelihood(NamedTuple):
 
     def _repr_html_(self) -> str:
         """Return a table, as notebooks show it."""
+        converged = "yes"
+        if not self.converged:
+            converged = f"NO ({self.convergence}): do not quote it"
         rows = {
             "nats per row": f"{self.value:.4f}",
             "95 % interval": f"{self.low:.4f} to {self.high:.4f}",
             "standard error over rows": f"{self.stderr_rows:.4f}",
             "method": self.method,
-            "converged": "yes" if self.converged else f"NO ({self.convergence}): do not quote it",
+            "converged": converged,
         }
         return table("log-likelihood", rows)
 
@@ -140,7 +143,7 @@ def likelihood_from(
 
 def _fractions(weights: np.ndarray | None, n: int) -> np.ndarray:
     """Return the weights of rows, divided by their sum."""
-    weights = np.ones(n) if weights is None else np.asarray(weights, np.float64)
+    weights = weights_of(n, weights)
     return weights / weights.sum()
 
 
@@ -484,9 +487,8 @@ def exact_kl(rbm: RBM, rows: Any, weights: Any = None) -> float:
             " that KL from a finite set of rows is infinite."
         )
     array = rbm.visible.validate(rows)
-    w = np.ones(len(array)) if weights is None else np.asarray(weights, float)
     states, index = np.unique(array, axis=0, return_inverse=True)
-    q = np.bincount(index.ravel(), weights=w / w.sum(), minlength=len(states))
+    q = np.bincount(index.ravel(), _fractions(weights, len(array)), minlength=len(states))
     states = states[q > 0]
     q = q[q > 0]
     energies = free_energies(rbm, states)

@@ -14,17 +14,17 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..._base.numerics import from_numpy
 from ..._base.sharding import fetched
-from ...data.parts import rows_at_once
+from ...data.parts import ENTRIES_AT_ONCE, rows_at_once
 from ...rbm import RBM
 from ...samplers.population import Averages, Swept, annealed_population, averages_of, whole_groups
-from .exact import Moments, exact_moments
-from .marginal import TermSum, cheapest_sum, given_seen, sums_for, with_missing
+from .marginal import TermSum, cheapest_sum, drawn_terms, given_seen, sums_for, with_missing
 
 FEWEST_CHAINS = 32  # of a population
 ANNEALED = 3  # one of so many sweeps is an annealing step, which costs twice as much
 # Numbers drawn beyond those of the first round: about 4 s where these are fewer, and 30 s at most.
 WORK = 2**29
 MOST_WORK = 2**32
+MOST_OF_A_PART = 2**13  # terms of a sum, through which each draw looks
 PRODUCT = 500  # multiplications that take as long as drawing a number
 ROUNDS = 6  # each of twice the sweeps of the one before
 
@@ -98,7 +98,7 @@ def _summed(
     size = rows_at_once(max(terms.n_terms, (draws + 1) * rbm.widest))
     results = []
     for part in _parts(rows, size, key):
-        moments = _exact(rbm, part.rows, terms, draws, key=part.key)
+        moments = _moments(rbm, part.rows, terms, draws, key=part.key)
         results.append([fetched(array)[: part.count] for array in moments])
     mean, variance, drawn = (np.concatenate(arrays) for arrays in zip(*results, strict=True))
     averages = Averages(
@@ -191,11 +191,6 @@ def padded_count(count: int) -> int:
 
 
 @eqx.filter_jit
-def _exact(rbm: RBM, rows: Array, terms: TermSum, draws: int, *, key: PRNGKeyArray) -> Moments:
-    return exact_moments(rbm, with_missing(rbm.visible, rows), terms, draws, key=key)
-
-
-@eqx.filter_jit
 def _swept(
     rbm: RBM,
     rows: Array,
@@ -210,3 +205,87 @@ def _swept(
     v = with_missing(rbm.visible, rows)
     model = rbm if is_free else given_seen(rbm, jnp.repeat(v, chains, axis=0))
     return annealed_population(model, len(rows), chains, steps, sweeps, key=key)
+
+
+class _Moments(NamedTuple):
+    """What sums over all terms give for each row.
+
+    Attributes:
+        mean: ⟨v⟩ given the seen units, shape (rows, visible).
+        variance: of v, shape (rows, visible).
+        draws: completions drawn from p(v_missing | v_seen), shape (rows, draws, visible).
+    """
+
+    mean: Float[Array, "rows visible"]
+    variance: Float[Array, "rows visible"]
+    draws: Float[Array, "rows draws visible"]
+
+
+class _Sums(NamedTuple):
+    """Sums of w, w·v and w·v² so far, with w = exp(log weight − the largest so far)."""
+
+    most: Float[Array, " rows"]
+    weight: Float[Array, "rows 1"]
+    first: Float[Array, "rows visible"]
+    second: Float[Array, "rows visible"]
+
+
+@eqx.filter_jit
+def _moments(
+    rbm: RBM, rows: Float[Array, "rows units"], terms: TermSum, draws: int, *, key: PRNGKeyArray
+) -> _Moments:
+    """Sum over the hidden states or the completions of rows.
+
+    Only the weights of all terms are kept. A draw first chooses one of the parts into which the
+    terms are cut, then a term of it, so that float32 sums of millions of terms lose nothing.
+
+    Args:
+        rbm: the model.
+        rows: in the user's coding, NaN where a value is missing.
+        terms: what to sum over.
+        draws: completions to draw for each row.
+        key: a JAX random key.
+    """
+    v = with_missing(rbm.visible, rows)
+    n_terms = terms.n_terms
+    width = terms._replace(n_terms=1).entries(rbm, len(v))
+    size = min(n_terms, MOST_OF_A_PART, 1 << max(0, (ENTRIES_AT_ONCE // width).bit_length() - 1))
+    parts = math.ceil(n_terms / size)
+
+    def add_part(sums: _Sums, part: Array) -> tuple[_Sums, Array]:
+        indices = part * size + jnp.arange(size)
+        log_weights, states = terms.terms(rbm, v, jnp.minimum(indices, n_terms - 1))
+        log_weights = jnp.where(indices < n_terms, log_weights, -jnp.inf)
+        most = jnp.maximum(sums.most, log_weights.max(-1))
+        decay = jnp.exp(sums.most - most)[:, None]
+        weights = jnp.exp(log_weights - most[:, None])
+        first, second = terms.moments(rbm, v, states, weights)
+        sums = _Sums(
+            most,
+            decay * sums.weight + weights.sum(-1, keepdims=True),
+            decay * sums.first + first,
+            decay * sums.second + second,
+        )
+        return sums, log_weights
+
+    zero = jnp.zeros_like(v)
+    lowest = jnp.finfo(v.dtype).min  # not −∞: a part may lack valid terms
+    start = _Sums(jnp.full(len(v), lowest, v.dtype), zero[:, :1], zero, zero)
+    sums, log_weights = jax.lax.scan(add_part, start, jnp.arange(parts))
+    mean = sums.first / sums.weight
+    variance = sums.second / sums.weight - mean**2
+    log_weights_of_parts = jax.nn.logsumexp(log_weights, axis=-1).T
+
+    def drawn(key: PRNGKeyArray) -> Array:
+        key_part, key_term, key_v = jax.random.split(key, 3)
+        part = drawn_terms(_relative(log_weights_of_parts), key=key_part)
+        term = drawn_terms(_relative(log_weights[part, jnp.arange(len(v))]), key=key_term)
+        return terms.completed(rbm, v, part * size + term, key=key_v)
+
+    completions = jax.lax.map(drawn, jax.random.split(key, draws))
+    return _Moments(mean, variance, jnp.swapaxes(completions, 0, 1))
+
+
+def _relative(log_weights: Float[Array, "rows terms"]) -> Float[Array, "rows terms"]:
+    """Return the weights of each row, divided by its largest."""
+    return jnp.exp(log_weights - log_weights.max(-1, keepdims=True))

@@ -11,9 +11,9 @@ from ..._base.statistics import log_mean_exp, lower_mean_bound, most_expected, r
 from .base import TRUSTED_ESS, broken
 from .bridge import Sandwich, sandwich
 
-FEWEST_GROUPS = 4
+FEWEST_GROUPS = 4  # of chains, whose spread a jackknife can tell
 TAIL = 0.025  # probability that log Z lies beyond one end of an interval
-CONTRADICTED = 1e-3  # of a lower bound from another base
+CONTRADICTED = 1e-3  # probability that a lower bound from another base is wrong
 MARKOV = -float(np.log(TAIL))  # P(log Ẑ > log Z + b) ≤ e^(−b), whatever the weights
 MET = "The forward and reverse estimates agree."
 UNCHECKED = (

@@ -54,7 +54,7 @@ MORE_BASES = 2  # fitted to states that no other base reaches
 # and 768 the first answer took 2.6 s longer. Intervals are wider by 4 to 8 % for it.
 ONE_OF = 8
 # States that are left may be copies of one, and a base without any width has no finite precision.
-FEW_SWEEPS = 8
+SETTLING_SWEEPS = 8
 # The costs of a path's own states are spread; the highest of them say how spread, not the maximum,
 # which one stray chain decides.
 USUAL = 0.97
@@ -202,7 +202,7 @@ class Search:
     def _candidate_for(self, states: np.ndarray, near: AbstractPath) -> Candidate:
         """Return a path whose base has the moments of these states, after a few sweeps."""
         same_shape = np.resize(states, (max(2, self.chains // 2), states.shape[1]))
-        sweeps = jnp.asarray(FEW_SWEEPS, jnp.int32)
+        sweeps = jnp.asarray(SETTLING_SWEEPS, jnp.int32)
         v = swept(self.rbm, from_numpy(same_shape), sweeps, key=self._next_key())
         path = base_from_data(near.at(1.0), v, key=self._next_key())
         return self._candidate(self._spaced(path))

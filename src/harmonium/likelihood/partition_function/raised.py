@@ -17,6 +17,10 @@ from ...path import AbstractPath
 from ...rbm import RBM
 from .schedule import SEGMENTS, AnnealingSchedule, base_from_moments, swept
 
+# Of the forward runs that space the schedule.
+PILOT_CHAINS = 256
+PILOT_STEPS = 3  # of a segment
+
 
 class Raised(NamedTuple):
     """Log-likelihood of rows under the annealed model, nats per row.
@@ -102,7 +106,8 @@ def raise_log_likelihood(
         raise InputError("path: expected one that begins with a model without weights.")
     segments = min(SEGMENTS, steps)
     schedule = AnnealingSchedule.even(path, segments)
-    _, gains = schedule.run(schedule.start(256, key=keys[1]), 3, key=keys[2])
+    starts = schedule.start(PILOT_CHAINS, key=keys[1])
+    _, gains = schedule.run(starts, PILOT_STEPS, key=keys[2])
     schedule = schedule.respaced(gains)
     v = rbm.visible.encode(array)
     starts = swept(rbm, jnp.repeat(v, chains, axis=0), jnp.asarray(1, jnp.int32), key=keys[3])

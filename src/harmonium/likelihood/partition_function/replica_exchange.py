@@ -25,11 +25,11 @@ from .base import AbstractLogZ, LogZ, broken, message_of
 from .bridge import ladder_log_z, mbar
 from .schedule import base_from_moments
 
-FIRST_STEPS = 256
+FIRST_STEPS = 256  # of the first run, which is doubled until it has converged
 # Of the pilot run that spaces a ladder: rounds, and the acceptance of swaps at which it aims.
 ROUNDS = 5
 ACCEPTANCE = 0.5
-FEWEST_CHAINS = 8
+FEWEST_CHAINS = 8  # columns, by whose differences the error is estimated
 LEAST_ACCEPTANCE = 0.1  # of any pair
 FEWEST_TRIPS = 5.0  # mean round trips per column of replicas in the counted part of a run
 # p-values below which two estimates may differ, and do differ.
