@@ -242,7 +242,7 @@ def judge_hard(name: str, i: int, number: int, seed: int, n_rows: int, seconds: 
 def judge_gaps(
     name: str, i: int, number: int, seed: int, n_rows: int, gaps: float, seconds: float
 ) -> list[Answer]:
-    """Anneal −F(v_seen) of exact draws with missing cells; return the answer of each row.
+    """Anneal F(v_seen) of exact draws with missing cells; return the answer of each row.
 
     A family whose sums over missing cells are too long to be exact has no answers.
     """
@@ -252,7 +252,7 @@ def judge_gaps(
     is_gap[:, 0] |= ~is_gap.any(1)
     rows[is_gap] = np.nan
     try:
-        truth = -hm.free_energies(rbm, rows)
+        truth = hm.free_energies(rbm, rows)
     except hm.InputError:
         return []
     key = jax.random.key(1_000 * seed + i)

@@ -50,12 +50,12 @@ def enumerated_gradient(rbm, batch):
 def estimates(method, rbm, batch, key):
     """Return independent estimates of the gradient."""
 
-    def one(key):
+    def estimate(key):
         key_init, key_estimate = jax.random.split(key)
         state = method.init(rbm, batch, key=key_init)
         return method.estimate(rbm, batch, state, key=key_estimate)[0]
 
-    return jax.lax.map(one, jax.random.split(key, REPEATS), batch_size=AT_ONCE)
+    return jax.lax.map(estimate, jax.random.split(key, REPEATS), batch_size=AT_ONCE)
 
 
 def test_every_method_has_an_example():
@@ -82,12 +82,12 @@ def test_every_method_is_unbiased_when_its_chains_are_long(method, visible, hidd
     """The mean of independent estimates equals the exact gradient: largest |z|, Bonferroni."""
     rbm, batch = problem(visible, hidden, seed)
     _, expected = enumerated_gradient(rbm, batch)
-    found = jax.tree.leaves(estimates(method, rbm, batch, key_of(seed)))
-    sizes = sum(leaf[0].size for leaf in found)
+    leaves = jax.tree.leaves(estimates(method, rbm, batch, key_of(seed)))
+    sizes = sum(leaf[0].size for leaf in leaves)
     bound = stats.t.isf(LEVEL / (2 * sizes * len(CASES)), REPEATS - 1)
-    for several, e in zip(found, jax.tree.leaves(expected), strict=True):
-        error = several.mean(0) - e
-        spread = several.std(0, ddof=1) / np.sqrt(REPEATS)
+    for drawn, e in zip(leaves, jax.tree.leaves(expected), strict=True):
+        error = drawn.mean(0) - e
+        spread = drawn.std(0, ddof=1) / np.sqrt(REPEATS)
         z = abs(error) / (spread + 1e-4 * (1 + abs(e)) / bound)  # plus float32 rounding
         assert float(z.max()) < bound
 
@@ -117,11 +117,11 @@ def test_clouds_of_hidden_states_enter_by_the_turned_model(visible, hidden, seed
         hidden = hm.Ising(2)
     rbm, _ = problem(visible, hidden, seed)
 
-    def everything(side):
-        states = side.visible.states(jnp.arange(side.visible.n_states))
-        return hm.samplers.Cloud(states, jax.nn.softmax(-side.free_energy(states)))
+    def model_cloud(model):
+        states = model.visible.states(jnp.arange(model.visible.n_states))
+        return hm.samplers.Cloud(states, jax.nn.softmax(-model.free_energy(states)))
 
-    clouds = everything(rbm), everything(rbm.T)
+    clouds = model_cloud(rbm), model_cloud(rbm.T)
     from_v = eqx.filter_grad(lambda m: hm.gradients.mean_free_energy(m, clouds[0]))(rbm)
     from_h = eqx.filter_grad(lambda m: hm.gradients.mean_free_energy(m.T, clouds[1]))(rbm)
     for a, b in zip(jax.tree.leaves(from_v), jax.tree.leaves(from_h), strict=True):

@@ -58,7 +58,7 @@ def test_rows_show_a_mode_of_three_percent_that_no_chain_finds():
     truth = hm.log_z(rbm, method="exact").value
     path = hm.path.Heating(rbm.visible, rbm.hidden, rbm)  # its own biases favour the larger mode
     rows = rbm.visible.encode(exact_rows(rbm, 1_000, rng))
-    found = Annealed(paths=[path], starts=rows).estimate(rbm, key=jax.random.key(0))
-    assert found.value < truth - 0.01
-    assert found.low <= truth <= found.high
-    assert found.high - found.low < 0.2
+    answer = Annealed(paths=[path], starts=rows).estimate(rbm, key=jax.random.key(0))
+    assert answer.value < truth - 0.01
+    assert answer.low <= truth <= answer.high
+    assert answer.high - answer.low < 0.2

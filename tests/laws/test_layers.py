@@ -92,10 +92,10 @@ def derivatives(layer, inputs):
 @over_layers
 def test_mean_and_variance_are_derivatives_of_the_cgf(layer, seed):
     layer, inputs, _ = drawn(layer, seed)
-    found = moments(layer, inputs)
+    computed = moments(layer, inputs)
     expected = derivatives(layer, inputs)
-    np.testing.assert_allclose(found["mean"], expected["mean"], atol=2e-6)
-    np.testing.assert_allclose(found["variance"], expected["hessian"], atol=5e-6)
+    np.testing.assert_allclose(computed["mean"], expected["mean"], atol=2e-6)
+    np.testing.assert_allclose(computed["variance"], expected["hessian"], atol=5e-6)
     np.testing.assert_allclose(expected["variance"], expected["hessian"], atol=5e-6)
 
 
@@ -107,9 +107,9 @@ def test_draws_have_the_mean_and_the_variance(layer, seed):
     x = layer.sample(jnp.broadcast_to(inputs, (n, layer.size)), key=key)
     exact = moments(layer, inputs)
     mean = exact["mean"]
-    found = {"mean": (x, mean), "variance": ((x - mean) ** 2, exact["variance"])}
+    statistics = {"mean": (x, mean), "variance": ((x - mean) ** 2, exact["variance"])}
     bound = stats.norm.isf(LEVEL / (2 * 2 * layer.size * len(CASES)))
-    for name, (values, expected) in found.items():
+    for name, (values, expected) in statistics.items():
         z = (values.mean(0) - expected) / (values.std(0) / np.sqrt(n) + 1e-6)
         assert abs(np.asarray(z)).max() < bound, (name, z)
 
@@ -122,9 +122,9 @@ def test_tails_hold_in_float32(layer, seed):
         wide = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), layer)
         for size in (1.0, 10.0, 30.0, 80.0):
             far = size * np.sign(np.asarray(inputs))
-            found = moments(layer, jnp.asarray(far, jnp.float32))
+            computed = moments(layer, jnp.asarray(far, jnp.float32))
             expected = moments(wide, jnp.asarray(far, jnp.float64))
-            for name, value in found.items():
+            for name, value in computed.items():
                 assert np.isfinite(value).all()
                 np.testing.assert_allclose(
                     value, expected[name], rtol=3e-5, atol=1e-30, err_msg=name
@@ -145,12 +145,12 @@ def test_batch_axes_come_first(layer, seed):
     cgf = moments(layer, inputs)["cgf"]
     for shape in ((), (3,), (2, 3)) if ALL else ((), (2, 3)):
         batch = jnp.broadcast_to(inputs, (*shape, layer.size))
-        found = everything(layer, batch, key)
+        computed = everything(layer, batch, key)
         for name in ("sample", "mean", "variance"):
-            assert found[name].shape == batch.shape
-        assert found["cgf"].shape == found["energy"].shape == shape
-        assert found["unit_cgfs"].shape == (*shape, layer.n_units)
-        np.testing.assert_allclose(found["cgf"], cgf, rtol=1e-6)
+            assert computed[name].shape == batch.shape
+        assert computed["cgf"].shape == computed["energy"].shape == shape
+        assert computed["unit_cgfs"].shape == (*shape, layer.n_units)
+        np.testing.assert_allclose(computed["cgf"], cgf, rtol=1e-6)
 
 
 @over_layers
@@ -159,9 +159,9 @@ def test_a_shift_equals_a_constant_input(layer, seed):
     delta = jax.random.normal(key, inputs.shape)
     shifted = layer.shift(delta)
     # A sum of terms of size 1, which may nearly cancel.
-    found = moments(shifted, inputs)["cgf"]
+    cgf = moments(shifted, inputs)["cgf"]
     expected = moments(layer, inputs + delta)["cgf"]
-    np.testing.assert_allclose(found, expected, rtol=2e-6, atol=1e-6)
+    np.testing.assert_allclose(cgf, expected, rtol=2e-6, atol=1e-6)
     x = layer.sample(inputs, key=key)
     np.testing.assert_allclose(shifted.energy(x), layer.energy(x) - delta @ x, rtol=1e-5, atol=1e-5)
 
@@ -195,10 +195,12 @@ def test_alternatives_are_the_states_one_unit_away(layer, seed):
     states = layer.states(jnp.arange(layer.n_states))
     codes = layer.decode(states)
     for i in {0, layer.n_states // 2, layer.n_states - 1}:
-        away = (codes != codes[i]).sum(-1) == 1
-        found = np.unique(np.asarray(alternatives(layer, states[i])), axis=0)
-        np.testing.assert_array_equal(found, np.unique(np.asarray(states[away]), axis=0))
-        assert alternatives(layer, states[i]).shape[0] == away.sum()
+        is_neighbour = (codes != codes[i]).sum(-1) == 1
+        neighbours = np.unique(np.asarray(alternatives(layer, states[i])), axis=0)
+        np.testing.assert_array_equal(
+            neighbours, np.unique(np.asarray(states[is_neighbour]), axis=0)
+        )
+        assert alternatives(layer, states[i]).shape[0] == is_neighbour.sum()
 
 
 @over_layers
@@ -239,8 +241,8 @@ def test_a_missing_unit_leaves_the_sums_of_the_others_as_they_are(layer, seed):
     layer, inputs, key = drawn(layer, seed)
     x = layer.sample(inputs, key=key)
     missing = np.arange(layer.n_units) == 0
-    found = layer.fold(jnp.where(layer.spread(jnp.asarray(missing)), jnp.nan, x))
-    np.testing.assert_array_equal(found, np.where(missing, np.nan, layer.fold(x)))
+    sums = layer.fold(jnp.where(layer.spread(jnp.asarray(missing)), jnp.nan, x))
+    np.testing.assert_array_equal(sums, np.where(missing, np.nan, layer.fold(x)))
 
 
 @over_layers

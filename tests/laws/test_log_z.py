@@ -42,12 +42,12 @@ def test_the_interval_covers(seed):
             rbm = random_rbm(
                 visible, hidden, int(rng.integers(10_000)), float(rng.uniform(0.1, 1.5))
             )
-            found = Annealed(**PLAN).estimate(rbm, key=jax.random.key(1000 * seed + i))
+            answer = Annealed(**PLAN).estimate(rbm, key=jax.random.key(1000 * seed + i))
             truth = exact(rbm)
-            assert found.low <= found.value <= found.high
-            assert abs(found.value - truth) < 0.2
-            converged += found.converged
-            misses += found.converged and not found.low <= truth <= found.high
+            assert answer.low <= answer.value <= answer.high
+            assert abs(answer.value - truth) < 0.2
+            converged += answer.converged
+            misses += answer.converged and not answer.low <= truth <= answer.high
     assert converged > 0.8 * MODELS * len(PAIRS)
     assert stats.binom.sf(misses - 1, converged, 0.05) > LEVEL
 
@@ -76,10 +76,10 @@ def test_both_directions_bound_on_average():
 def test_modes_that_short_chains_never_leave_are_found_from_a_broad_base():
     """Of two equal, distant modes, chains from the model's own biases see one: log Z = 0.00."""
     truth = exact(TWO_MODES)
-    found = Annealed().estimate(TWO_MODES, key=jax.random.key(0))
+    answer = Annealed().estimate(TWO_MODES, key=jax.random.key(0))
     assert truth == pytest.approx(np.log(2), abs=1e-3)
-    assert abs(found.value - truth) < 0.2
-    assert found.converged
+    assert abs(answer.value - truth) < 0.2
+    assert answer.converged
 
 
 def test_starts_that_no_chain_reached_give_a_warning():
@@ -108,11 +108,11 @@ def test_what_has_not_converged_says_why_and_its_interval_holds(seed):
     for visible, hidden in PAIRS:
         for i in range(4 * MODELS):
             hard = random_rbm(visible, hidden, int(rng.integers(10_000)), coupling=4.0)
-            found = crude.estimate(hard, key=jax.random.key(1000 * seed + i))
-            if not found.converged:
-                assert found.message.startswith("Not converged: ")
-                misses += not found.low <= exact(hard) <= found.high
-                widths.append(found.high - found.low)
+            answer = crude.estimate(hard, key=jax.random.key(1000 * seed + i))
+            if not answer.converged:
+                assert answer.message.startswith("Not converged: ")
+                misses += not answer.low <= exact(hard) <= answer.high
+                widths.append(answer.high - answer.low)
     assert len(widths) > MODELS * len(PAIRS)
     assert stats.binom.sf(misses - 1, len(widths), 0.05) > LEVEL
     assert np.median(widths) < 2 * -np.log(0.025)  # narrower than by Markov's inequality alone
@@ -123,9 +123,9 @@ def test_two_gaussian_layers_have_a_closed_form_or_none():
     grid = jnp.linspace(-30.0, 30.0, 1201)
     v = jnp.stack(jnp.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
     by_quadrature = jax.nn.logsumexp(-rbm.free_energy(v)) + 2 * np.log(grid[1] - grid[0])
-    found = hm.log_z(rbm)
-    assert found.method == "exact, closed form"
-    assert found.value == pytest.approx(float(by_quadrature), abs=1e-3)
+    answer = hm.log_z(rbm)
+    assert answer.method == "exact, closed form"
+    assert answer.value == pytest.approx(float(by_quadrature), abs=1e-3)
     strong = hm.RBM(hm.Gaussian(2), hm.Gaussian(1), 2 * np.ones((2, 1)))
     with pytest.raises(hm.NotFiniteError, match="is infinite"):
         hm.log_z(strong)
@@ -162,10 +162,10 @@ def test_exact_means_exact_to_the_rounding_that_the_interval_states(small, seed,
     biases = [rng.normal(size=n) for n in (600, 10)]
     rbm = hm.RBM.from_arrays(weights, 10.0 * biases[0], 100.0 * biases[1])
     expected, energies = in_float64(rbm)
-    found = hm.log_z(rbm)
-    assert abs(found.value) > 1_000
-    half = found.high - found.value
-    assert abs(found.value - expected) <= (1e-9 if small else 2.0 * half)  # of two deviations
+    answer = hm.log_z(rbm)
+    assert abs(answer.value) > 1_000
+    half = answer.high - answer.value
+    assert abs(answer.value - expected) <= (1e-9 if small else 2.0 * half)  # of two deviations
     assert half < 1e-3
     v = (rng.random((50, 600)) < 0.5) * 1.0
     np.testing.assert_allclose(hm.free_energies(rbm, v), energies(v), rtol=0, atol=1e-8)
@@ -175,9 +175,9 @@ def test_exact_means_exact_to_the_rounding_that_the_interval_states(small, seed,
 
 def test_exact_is_chosen_where_it_is_cheap_and_a_key_is_needed_elsewhere():
     small = random_rbm(hm.Bernoulli(4), hm.Bernoulli(4), 0)
-    found = hm.log_z(small)
-    assert found.low == found.value == found.high
-    assert found.method == "exact, 16 states"
+    answer = hm.log_z(small)
+    assert answer.low == answer.value == answer.high
+    assert answer.method == "exact, 16 states"
     large = hm.initialize(hm.Bernoulli(60), hm.Bernoulli(50), key=jax.random.key(0))
     with pytest.raises(hm.InputError, match="pass key="):
         hm.log_z(large)
@@ -222,7 +222,7 @@ def test_a_path_may_end_at_another_model_close_by(seed):
     """The last step is weighted too: intervals cover log Z of the model, not of its neighbour."""
     misses = 0
     converged = 0
-    away = []
+    differences = []
     for i in range(MODELS):
         rbm = random_rbm(hm.Bernoulli(6), hm.Bernoulli(4), 100 * seed + i)
         noise = 0.2 * jax.random.normal(jax.random.key(i), rbm.weights.shape)
@@ -230,10 +230,10 @@ def test_a_path_may_end_at_another_model_close_by(seed):
         paths = [hm.path.Heating.from_neutral(near)]
         truth = exact(rbm)
         key = jax.random.key(1000 * seed + i)
-        found = Annealed(paths=paths, starts=np.eye(6), **PLAN).estimate(rbm, key=key)
-        away.append(abs(exact(near) - truth))
-        converged += found.converged
-        misses += found.converged and not found.low <= truth <= found.high
-    assert max(away) > 0.3
+        answer = Annealed(paths=paths, starts=np.eye(6), **PLAN).estimate(rbm, key=key)
+        differences.append(abs(exact(near) - truth))
+        converged += answer.converged
+        misses += answer.converged and not answer.low <= truth <= answer.high
+    assert max(differences) > 0.3
     assert converged > 0.8 * MODELS
     assert stats.binom.sf(misses - 1, converged, 0.05) > LEVEL

@@ -50,12 +50,12 @@ def twice(rbm):
 def test_free_energy_and_conditionals_follow_from_the_joint(visible, hidden, seed):
     rbm = random_rbm(visible, hidden, seed)
     pairs, log_z = twice(rbm)
-    for name, (found, expected) in pairs.items():
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5, err_msg=name)
-    for side in (rbm, rbm.T):
-        rows, chunks = enumerated.chunk_plan(side, entries=side.visible.size * 3)
-        assert rows * chunks >= side.visible.n_states
-        sums = enumerated.partial_log_z(side, rows, 0, chunks)
+    for name, (computed, expected) in pairs.items():
+        np.testing.assert_allclose(computed, expected, rtol=1e-5, atol=1e-5, err_msg=name)
+    for model in (rbm, rbm.T):
+        rows, chunks = enumerated.chunk_plan(model, entries=model.visible.size * 3)
+        assert rows * chunks >= model.visible.n_states
+        sums = enumerated.partial_log_z(model, rows, 0, chunks)
         np.testing.assert_allclose(scipy.special.logsumexp(sums), log_z, rtol=1e-5)
 
 
@@ -75,7 +75,7 @@ def along(rbm, other, v):
         "history half-way from its middle": (history.at(0.75), line.at(0.5)),
         "heating on its way": (heating.at(0.4), hm.path.Line(base, rbm).at(0.4)),
     }
-    pairs = {name: [one.free_energy(v) for one in two] for name, two in models.items()}
+    pairs = {name: [model.free_energy(v) for model in pair] for name, pair in models.items()}
     return pairs | {"log Z of the base": [heating.log_z_of_base, enumerated.log_z(base)]}
 
 
@@ -84,8 +84,8 @@ def test_paths_end_where_they_should(visible, hidden, seed):
     rbm = random_rbm(visible, hidden, seed)
     other = random_rbm(visible, hidden, seed + 100)
     v = rbm.visible.sample(jnp.zeros((5, visible.size)), key=jax.random.key(seed))
-    for name, (found, expected) in along(rbm, other, v).items():
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5, err_msg=name)
+    for name, (computed, expected) in along(rbm, other, v).items():
+        np.testing.assert_allclose(computed, expected, rtol=1e-5, atol=1e-5, err_msg=name)
 
 
 @pytest.mark.parametrize(
@@ -150,10 +150,10 @@ def test_energies_of_many_pairs_are_right():
     rbm = random_rbm(hm.Bernoulli(3), hm.Bernoulli(4), 0)
     v = jax.random.bernoulli(jax.random.key(0), shape=(40_000, 3)).astype(float)
     h = jax.random.bernoulli(jax.random.key(1), shape=(2, 40_000, 4)).astype(float)
-    found = jax.jit(lambda v, h: rbm.energy(v, h))(v, h)
+    energies = jax.jit(lambda v, h: rbm.energy(v, h))(v, h)
     coupling = ((np.asarray(v) @ np.asarray(rbm.weights)) * np.asarray(h)).sum(-1)
     expected = -np.asarray(v) @ rbm.visible.bias - np.asarray(h) @ rbm.hidden.bias - coupling
-    np.testing.assert_allclose(found, expected, atol=1e-4)
+    np.testing.assert_allclose(energies, expected, atol=1e-4)
 
 
 @over_pairs

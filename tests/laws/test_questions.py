@@ -71,33 +71,33 @@ def enumerated(rbm, columns, known):
     cells = dict(zip(names, codes.T, strict=True))
     for name, cell in known.items():
         if isinstance(cell, tuple):  # each point stands for the range around it
-            low, high = (None if end is None else code_of(columns, name, end) for end in cell)
-            low = -np.inf if low is None else low
-            high = np.inf if high is None else high
-            start, end = (np.clip(cells[name] + d, low, high) for d in (-STEP / 2, STEP / 2))
+            low = -np.inf if cell[0] is None else code_of(columns, name, cell[0])
+            high = np.inf if cell[1] is None else code_of(columns, name, cell[1])
+            start = np.clip(cells[name] - STEP / 2, low, high)
+            end = np.clip(cells[name] + STEP / 2, low, high)
             p *= (end - start) / STEP
     return cells, p / p.sum()
 
 
 def spelled(known):
     """Return known cells as a question names them."""
-    told = (
-        f"{name}={'..'.join('' if end is None else str(end) for end in cell)}"
-        if isinstance(cell, tuple)
-        else f"{name}={cell}"
-        for name, cell in known.items()
-    )
-    return ", ".join(told)
+    cells = []
+    for name, cell in known.items():
+        if isinstance(cell, tuple):
+            cell = "..".join("" if end is None else str(end) for end in cell)
+        cells.append(f"{name}={cell}")
+    return ", ".join(cells)
 
 
 def scores(answer, columns, cells, p):
     """Return the differences from the enumerated distribution in standard errors."""
-    if answer.quantiles is not None:  # the share of probability below each quantile
-        found = np.array([code_of(columns, answer.name, q) for q in answer.quantiles])
-        meant = np.array([float(name[:-1]) / 100 for name in answer.values])
-        parts = np.clip((found[:, None] - cells[answer.name]) / STEP + 0.5, 0, 1)
-        off = np.maximum(np.abs(parts @ p - meant) - 1.0 / CHAINS, 0.0)  # it is one of the draws
-        return off / np.sqrt(meant * (1 - meant) / CHAINS)
+    if answer.quantiles is not None:  # the probability below each quantile
+        quantiles = np.array([code_of(columns, answer.name, q) for q in answer.quantiles])
+        levels = np.array([float(name[:-1]) / 100 for name in answer.values])
+        below = np.clip((quantiles[:, None] - cells[answer.name]) / STEP + 0.5, 0, 1)
+        # A quantile is one of the draws, so its level is known no better than 1/CHAINS.
+        errors = np.maximum(np.abs(below @ p - levels) - 1.0 / CHAINS, 0.0)
+        return errors / np.sqrt(levels * (1 - levels) / CHAINS)
     real = np.array([p[cells[answer.name] == state].sum() for state in range(len(answer.shares))])
     if not any(answer.reach):
         np.testing.assert_allclose(answer.shares, real, atol=1e-4)
@@ -115,7 +115,7 @@ def test_answers_are_the_enumerated_ones(n, hidden, seed):
     """In the cover, each hidden layer is asked a third of the questions, in turn."""
     columns = table()
     rbm = model_of(columns, hidden, seed)
-    found = []
+    deviations = []
     for i, (names, known) in enumerate(QUESTIONS):
         if not ALL and i % 3 != n % 3:
             continue
@@ -123,6 +123,6 @@ def test_answers_are_the_enumerated_ones(n, hidden, seed):
         key = jax.random.key(100 * seed + i)
         cells, p = enumerated(rbm, columns, known)
         answers = hm.ask(rbm, columns, question, key=key, chains=CHAINS, sweeps=60)
-        found += [scores(answer, columns, cells, p) for answer in answers]
-    z = np.concatenate(found)
+        deviations += [scores(answer, columns, cells, p) for answer in answers]
+    z = np.concatenate(deviations)
     assert np.abs(z).max() < stats.norm.isf(LEVEL / 2 / (len(z) * len(LAYERS) * len(SEEDS)))

@@ -1,7 +1,7 @@
 """No drift: chains that start as exact draws stay exact draws.
 
 Chains are drawn from the enumerated model, and a kernel is applied 16 times. After 1, 4 and 16
-steps, the counts of the enumerated side's states must still agree with their distribution. This
+steps, the counts of the enumerated layer's states must still agree with their distribution. This
 tells a broken kernel from a slow one. A kernel of several models starts from exact draws of each
 of them, and all of them are tested: one χ² test for each count, Bonferroni over the family.
 
@@ -37,16 +37,16 @@ LEVEL_OF_ONE = LEVEL / ((len(CASES) + len(ROUNDED)) * (len(MOVES) + 1) * MOST_MO
 
 @eqx.filter_jit
 def counted(rbm, v, key):
-    """Return the probabilities of the enumerated side's states, and the chains in each state."""
-    side = enumerable(rbm)
-    states = side.visible.states(jnp.arange(side.visible.n_states))
-    x = v if side.visible is rbm.visible else rbm.sample_h_from_v(v, key=key)
+    """Return the probabilities of the enumerated layer's states, and the chains in each state."""
+    summed = enumerable(rbm)
+    states = summed.visible.states(jnp.arange(summed.visible.n_states))
+    x = v if summed.visible is rbm.visible else rbm.sample_h_from_v(v, key=key)
     matches = (x[:, None, :] == states[None]).all(-1)
-    return jax.nn.softmax(-side.free_energy(states)), matches.sum(0)
+    return jax.nn.softmax(-summed.free_energy(states)), matches.sum(0)
 
 
 def p_value(rbm, v, key):
-    """Return the χ² p-value of the counts against the enumerated side's distribution."""
+    """Return the χ² p-value of the counts against the enumerated layer's distribution."""
     p, counts = (np.asarray(x, float) for x in counted(rbm, v, key))
     p = p / p.sum()
     rare = len(v) * p < 10  # χ² needs counts that are not too small, so rare states form one class
@@ -97,7 +97,7 @@ def exact_starts(models, key):
     """Draw states of every model."""
     assert len(models) <= MOST_MODELS
     pairs = zip(models, jax.random.split(key, len(models)), strict=True)
-    return jnp.stack([exact_states(each, CHAINS, key) for each, key in pairs])
+    return jnp.stack([exact_states(model, CHAINS, key) for model, key in pairs])
 
 
 @pytest.mark.parametrize(("sampler", "visible", "hidden", "seed"), CASES, ids=identify)
@@ -106,24 +106,24 @@ def test_no_drift(sampler, visible, hidden, seed):
     key_start, key_move, key_look = jax.random.split(jax.random.key(seed), 3)
     models = models_of(sampler, rbm)
     v = exact_starts(models, key_start)
-    for place, (each, states) in enumerate(zip(models, v, strict=True)):
-        p = p_value(each, states, key_look)
+    for place, (model, states) in enumerate(zip(models, v, strict=True)):
+        p = p_value(model, states, key_look)
         assert p > LEVEL_OF_ONE, f"the exact draws of model {place} themselves are off"
     after = moved(sampler, rbm, v, key_move)
-    for place, (each, looks) in enumerate(zip(models, after, strict=True)):
+    for place, (model, looks) in enumerate(zip(models, after, strict=True)):
         for times, states in zip(MOVES, looks, strict=True):
-            assert p_value(each, states, key_look) > LEVEL_OF_ONE, (times, place)
+            assert p_value(model, states, key_look) > LEVEL_OF_ONE, (times, place)
 
 
 @pytest.mark.parametrize(("sampler", "visible", "hidden", "seed"), ROUNDED, ids=identify)
 def test_no_drift_of_the_rounded_model(sampler, visible, hidden, seed):
     rbm = random_rbm(visible, hidden, seed, coupling=3.0)  # strong: rounding changes the energies
-    meant = eqx.tree_at(lambda m: m.weights, rbm, rbm.weights.astype("bfloat16").astype("float32"))
+    target = eqx.tree_at(lambda m: m.weights, rbm, rbm.weights.astype("bfloat16").astype("float32"))
     key_start, key_move, key_look = jax.random.split(jax.random.key(seed), 3)
-    v = exact_starts([meant], key_start)
+    v = exact_starts([target], key_start)
     (looks,) = moved(sampler, hm.transforms.rounded(rbm), v, key_move)
     for times, states in zip(MOVES, looks, strict=True):
-        assert p_value(meant, states, key_look) > LEVEL_OF_ONE, times
+        assert p_value(target, states, key_look) > LEVEL_OF_ONE, times
 
 
 def lowest_p_value(sampler, kernel, start, rbm):
@@ -131,7 +131,7 @@ def lowest_p_value(sampler, kernel, start, rbm):
     models = models_of(sampler, start)
     v = exact_starts(models, jax.random.key(0))
     pairs = zip(models, moved(kernel, rbm, v, jax.random.key(1)), strict=True)
-    return min(p_value(each, looks[1], jax.random.key(2)) for each, looks in pairs)
+    return min(p_value(model, looks[1], jax.random.key(2)) for model, looks in pairs)
 
 
 @pytest.mark.parametrize("sampler", examples("samplers"), ids=identify)

@@ -72,8 +72,8 @@ def test_scores_are_those_of_the_dense_model(kind, visible, hidden, seed):
     # errors of means, which bfloat16 rounds to 8 bits
     errors = (hm.reconstruction_errors(rbm, rows) for rbm in (ours, plain))
     np.testing.assert_allclose(*errors, rtol=2**-7, atol=2**-7)
-    found = hm.log_z(ours, method="annealed", key=key)
-    assert found.low <= hm.log_z(plain).value <= found.high
+    answer = hm.log_z(ours, method="annealed", key=key)
+    assert answer.low <= hm.log_z(plain).value <= answer.high
 
 
 @over_kinds
@@ -83,13 +83,13 @@ def test_gradients_are_those_of_the_dense_model_brought_to_the_parameters(
     ours, plain = two(kind, visible, hidden, seed)
     v = [visible.sample_without_inputs((8,), key=jax.random.key(i)) for i in (1, 2)]
     clouds = [Cloud(x, jnp.full(8, 1 / 8)) for x in v]
-    found, _ = cloud_gradient(ours, *clouds)
+    gradient, _ = cloud_gradient(ours, *clouds)
     expected, _ = cloud_gradient(plain, *clouds)
-    nothing = jax.tree.map(jnp.zeros_like, found.weights)
+    nothing = jax.tree.map(jnp.zeros_like, gradient.weights)
     brought = add_gradient(ours.weights, nothing, expected.weights)
-    for one, other in zip(*map(jax.tree.leaves, (found.weights, brought)), strict=True):
+    for computed, wanted in zip(*map(jax.tree.leaves, (gradient.weights, brought)), strict=True):
         # bfloat16 rounds a gradient to 8 bits
-        np.testing.assert_allclose(one, other, rtol=2**-7, atol=2**-8)
+        np.testing.assert_allclose(computed, wanted, rtol=2**-7, atol=2**-8)
 
 
 @over_kinds
@@ -155,7 +155,7 @@ def test_every_kind_is_saved_and_converted(kind, tmp_path):
     hm.save(ours, tmp_path / "m.safetensors")
     back = hm.load(tmp_path / "m.safetensors")
     assert jax.tree.structure(back) == jax.tree.structure(ours)
-    for one, other in zip(*map(jax.tree.leaves, (back, ours)), strict=True):
-        np.testing.assert_array_equal(one, other)
+    for loaded, saved in zip(*map(jax.tree.leaves, (back, ours)), strict=True):
+        np.testing.assert_array_equal(loaded, saved)
     hm.save(ours, tmp_path / "m.npz")
     np.testing.assert_allclose(hm.load(tmp_path / "m.npz").weights, plain.weights)

@@ -147,7 +147,7 @@ def test_annealed_free_energies_of_incomplete_rows_are_those_of_the_sum():
     rows[np.random.default_rng(seed).random(rows.shape) < 0.4] = np.nan
     rows = rows[np.isnan(rows).any(1)]
     found = energies_of_rows(rbm, rows, key=key)
-    errors = found.value + hm.free_energies(rbm, rows)
+    errors = found.value - hm.free_energies(rbm, rows)
     assert found.converged.mean() > 0.95
     assert np.mean((errors / np.maximum(found.half_width, 1e-4)) ** 2) < 0.45
 

@@ -95,9 +95,9 @@ def test_both_sums_agree():
     missing = rbm.visible.n_units
     expected = eqx.filter_jit(seen_energies(rbm.visible, rbm.hidden, rows))(rbm)
     for most, is_over_h in ((Limits(2**20, 0), True), (Limits(0, 2**20), False)):
-        found = eqx.filter_jit(posterior)(rbm, v, missing, most)
-        assert (found.v is None) == is_over_h == (found.h is not None)
-        np.testing.assert_allclose(-found.log_z_seen, expected, rtol=1e-5)
+        terms = eqx.filter_jit(posterior)(rbm, v, missing, most)
+        assert (terms.v is None) == is_over_h == (terms.h is not None)
+        np.testing.assert_allclose(-terms.log_z_seen, expected, rtol=1e-5)
     assert posterior(rbm, v, missing, Limits(0, 0)) is None
 
 
@@ -132,7 +132,7 @@ def test_completions_that_are_kept_reach_the_gradient_too():
         with_missing(rbm.visible, jnp.asarray(rows)), weights, jnp.arange(n) + 3
     )
     method = Marginal(hm.Exact(), rows=n + 3, most=Limits(0, 0))
-    begun = method.init(rbm, batch, key=KEY)
+    start = method.init(rbm, batch, key=KEY)
 
     def visit(state, key):
         grads, state, _ = method.estimate(rbm, batch, state, key=key)
@@ -140,11 +140,11 @@ def test_completions_that_are_kept_reach_the_gradient_too():
 
     @eqx.filter_jit
     def visits(keys):
-        last, many = jax.lax.scan(visit, begun, keys)
+        last, many = jax.lax.scan(visit, start, keys)
         return last, many
 
     last, many = visits(jax.random.split(KEY, 6_000))
-    np.testing.assert_array_equal(last.completed[:3], begun.completed[:3])  # never visited
+    np.testing.assert_array_equal(last.completed[:3], start.completed[:3])  # never visited
     seen = ~np.isnan(np.asarray(batch.states))
     np.testing.assert_array_equal(last.completed[3:][seen], batch.states[seen])
     leaves = [np.asarray(leaf)[50:] for leaf in jax.tree.leaves(many)]
@@ -178,34 +178,34 @@ def test_imputation_is_the_enumerated_posterior(visible, hidden):
     rbm, rows, _ = problem(visible, hidden, n=6)
     many = np.repeat(rows, 200, axis=0)
     missing = np.isnan(rows)
-    found = hm.impute(rbm, many, key=KEY, draws=3)
-    assert found.method.startswith("exact, ")
-    assert found.draws.shape == (3, *many.shape)
-    for each in (found.rows, *found.draws):
-        np.testing.assert_array_equal(each[~np.isnan(many)], many[~np.isnan(many)])
-        rbm.visible.validate(each)
-    columns = rbm.visible.encode(jnp.asarray(found.draws.reshape(3, 6, 200, -1)))
-    mean = found.mean[::200]
-    spread = found.spread[::200]
+    imputation = hm.impute(rbm, many, key=KEY, draws=3)
+    assert imputation.method.startswith("exact, ")
+    assert imputation.draws.shape == (3, *many.shape)
+    for draw in (imputation.rows, *imputation.draws):
+        np.testing.assert_array_equal(draw[~np.isnan(many)], many[~np.isnan(many)])
+        rbm.visible.validate(draw)
+    columns = rbm.visible.encode(jnp.asarray(imputation.draws.reshape(3, 6, 200, -1)))
+    mean = imputation.mean[::200]
+    spread = imputation.spread[::200]
     z = abs(np.asarray(columns).mean((0, 2)) - mean) / (spread / np.sqrt(600) + 1e-3)
     assert z.max() < 4.9  # level 1e-4, Bonferroni
     if rbm.visible.n_states is not None:
         states = states_of(visible)
         agree = ((visible.decode(states) == rows[:, None]) | missing[:, None]).all(-1)
-        share = jax.nn.softmax(jnp.where(agree, -rbm.free_energy(states), -jnp.inf), axis=-1)
-        expected = share @ states
+        p = jax.nn.softmax(jnp.where(agree, -rbm.free_energy(states), -jnp.inf), axis=-1)
+        expected = p @ states
         np.testing.assert_allclose(mean, expected, atol=1e-5)
-        np.testing.assert_allclose(spread**2, share @ states**2 - expected**2, atol=1e-5)
+        np.testing.assert_allclose(spread**2, p @ states**2 - expected**2, atol=1e-5)
 
 
 def test_imputation_by_chains_is_near_the_exact_one(monkeypatch):
     rbm, rows, _ = problem(*PAIRS[4], n=6)
     exact = hm.impute(rbm, rows, key=KEY, draws=1)
     monkeypatch.setattr("harmonium.likelihood.missing.completing.sums_for", lambda *_: Limits(0, 0))
-    found = hm.impute(rbm, rows, key=KEY, draws=200, sweeps=100)
-    assert found.method == "200 chains of 100 sweeps"
-    np.testing.assert_allclose(found.mean, exact.mean, atol=0.05)
-    np.testing.assert_allclose(found.spread, exact.spread, atol=0.05)
+    imputation = hm.impute(rbm, rows, key=KEY, draws=200, sweeps=100)
+    assert imputation.method == "200 chains of 100 sweeps"
+    np.testing.assert_allclose(imputation.mean, exact.mean, atol=0.05)
+    np.testing.assert_allclose(imputation.spread, exact.spread, atol=0.05)
     whole = np.nan_to_num(rows[:2])
     np.testing.assert_array_equal(hm.impute(rbm, whole, key=KEY, sweeps=1).rows, whole)
 
@@ -213,8 +213,8 @@ def test_imputation_by_chains_is_near_the_exact_one(monkeypatch):
 def test_log_likelihood_of_what_is_seen():
     rbm, rows, weights = problem(MIXED, hm.Bernoulli(2))
     loss, _ = enumerated(rbm, rows, weights)
-    found = hm.log_likelihood(rbm, hm.Dataset(rows, np.asarray(weights)))
-    np.testing.assert_allclose(found.value, -float(loss), rtol=1e-5)
+    score = hm.log_likelihood(rbm, hm.Dataset(rows, np.asarray(weights)))
+    np.testing.assert_allclose(score.value, -float(loss), rtol=1e-5)
     wide = hm.RBM(hm.Bernoulli(20), hm.Gaussian(2), jnp.zeros((20, 2)))
     nothing = np.full((1, 20), np.nan)
     match = r"data: rows with missing values need at most.*Pass key= for an estimate"
@@ -239,16 +239,13 @@ def test_annealed_free_energies_of_what_is_seen_are_those_of_the_sum(visible, se
     rows = visible.decode(rbm.visible.sample_without_inputs((32,), key=key_rows)).astype(float)
     rows[np.random.default_rng(seed).random(rows.shape) < 0.4] = np.nan
     rows = rows[np.isnan(rows).any(1)]
-    found = energies_of_rows(rbm, rows, key=key)
-    errors = found.value + free_energies(rbm, rows)
-    assert found.converged.mean() > 0.95
-    assert np.mean((errors / np.maximum(found.half_width, 1e-4)) ** 2) < 0.45
-    outside = int(
-        (
-            (errors > found.value - found.low + 1e-4) | (errors < found.value - found.high - 1e-4)
-        ).sum()
-    )
-    assert stats.binomtest(outside, len(rows), 0.05, alternative="greater").pvalue > LEVEL
+    exact = free_energies(rbm, rows)
+    energies = energies_of_rows(rbm, rows, key=key)
+    errors = energies.value - exact
+    assert energies.converged.mean() > 0.95
+    assert np.mean((errors / np.maximum(energies.half_width, 1e-4)) ** 2) < 0.45
+    misses = int(((exact < energies.low - 1e-4) | (exact > energies.high + 1e-4)).sum())
+    assert stats.binomtest(misses, len(rows), 0.05, alternative="greater").pvalue > LEVEL
 
 
 def test_fit_learns_from_rows_with_a_missing_value():
@@ -283,9 +280,9 @@ def test_initial_moments_are_those_of_the_seen_values():
     weights = rng.uniform(0, 2, 4_000)
     layer = hm.initialize(hm.Gaussian(2), hm.Bernoulli(2), rows, key=KEY, weights=weights).visible
     seen = ~np.isnan(rows)
-    shares = np.where(seen, weights[:, None], 0) / np.where(seen, weights[:, None], 0).sum(0)
-    mean = (shares * np.nan_to_num(rows)).sum(0)
-    spread = np.sqrt((shares * (np.nan_to_num(rows) - mean) ** 2).sum(0))
+    fractions = np.where(seen, weights[:, None], 0) / np.where(seen, weights[:, None], 0).sum(0)
+    mean = (fractions * np.nan_to_num(rows)).sum(0)
+    spread = np.sqrt((fractions * (np.nan_to_num(rows) - mean) ** 2).sum(0))
     np.testing.assert_allclose(1 / np.sqrt(layer.precision), spread, rtol=0.05)
     np.testing.assert_allclose(layer.bias / layer.precision, mean, atol=0.15)
 

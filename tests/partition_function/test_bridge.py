@@ -23,8 +23,8 @@ def test_sigmoid_agrees_with_scipy():
 def test_log_sum_exp_agrees_with_scipy(axis):
     values = np.random.default_rng(0).normal(0.0, 300.0, (7, 5))
     values[2] = -np.inf
-    found = log_sum_exp(values, axis=axis)
-    np.testing.assert_allclose(found, special.logsumexp(values, axis=axis), rtol=1e-13)
+    computed = log_sum_exp(values, axis=axis)
+    np.testing.assert_allclose(computed, special.logsumexp(values, axis=axis), rtol=1e-13)
 
 
 @pytest.mark.parametrize("apart", [0.0, 3.0, 40.0, 700.0, 5_000.0])
@@ -37,9 +37,9 @@ def test_bennett_finds_the_root(n_forward, n_reverse, apart):
 
     def imbalance(r):
         # The log of the ratio has the same root, and a slope even if the ends are far apart.
-        sides = (forward - r + m, reverse + r - m)
-        over, under = (special.logsumexp(special.log_expit(side)) for side in sides)
-        return over - under
+        accepted = special.log_expit(forward - r + m)
+        accepted_back = special.log_expit(reverse + r - m)
+        return special.logsumexp(accepted) - special.logsumexp(accepted_back)
 
     root = optimize.brentq(imbalance, -2e4, 2e4, xtol=1e-10)
     assert bennett(forward, reverse) == pytest.approx(root, abs=1e-6)

@@ -43,13 +43,13 @@ def test_it_is_below_the_annealed_models_own_on_average_and_close_with_many_chai
 
 def test_slow_annealing_comes_near_the_models_own():
     rows = hm.sample(RBM, 200, key=jax.random.key(0))
-    found = hm.likelihood.raise_log_likelihood(
+    score = hm.likelihood.raise_log_likelihood(
         RBM, rows, key=jax.random.key(1), chains=64, steps=512
     )
     exact = hm.log_likelihood(RBM, rows)
-    assert abs(found.value - exact.value) < 0.02
-    assert found.stderr_rows == pytest.approx(exact.stderr_rows, rel=0.1)
-    assert "RAISE" in str(found)
+    assert abs(score.value - exact.value) < 0.02
+    assert score.stderr_rows == pytest.approx(exact.stderr_rows, rel=0.1)
+    assert "RAISE" in str(score)
 
 
 def test_rows_of_another_kind_are_refused():

@@ -77,15 +77,15 @@ def runs(fractions, reverse, log_z=None):
 
 
 def test_the_mass_that_rows_show_is_in_the_upper_end():
-    shown = runs([0.02, 0.3], [-9.0, 0.1])
-    found = shown.sandwich(16)
-    ((mass, why),) = shown.unreached(found.value, 0.1)
+    annealed = runs([0.02, 0.3], [-9.0, 0.1])
+    estimate = annealed.sandwich(16)
+    ((mass, reason),) = annealed.unreached(estimate.value, 0.1)
     upper = stats.chi2.ppf(0.975, 2 * 21) / 2 / 1_000  # of a Poisson mean, from a count of 20
     assert mass == pytest.approx(upper / (1 - upper), rel=0.02)
-    assert why.startswith("0.02 of the rows lie where hardly a chain came")
-    low, high = shown.interval(found, 0.1)
-    assert low == found.interval[0]
-    assert high == pytest.approx(found.interval[1] + np.log1p(mass))
+    assert reason.startswith("0.02 of the rows lie where hardly a chain came")
+    low, high = annealed.interval(estimate, 0.1)
+    assert low == estimate.interval[0]
+    assert high == pytest.approx(estimate.interval[1] + np.log1p(mass))
 
 
 @pytest.mark.parametrize(
@@ -94,22 +94,22 @@ def test_the_mass_that_rows_show_is_in_the_upper_end():
     ids=["they cost no more", "as many as by chance"],
 )
 def test_what_is_no_evidence(fractions, reverse):
-    shown = runs(fractions, reverse)
-    assert shown.unreached(shown.sandwich(16).value, 0.1) == []
+    annealed = runs(fractions, reverse)
+    assert annealed.unreached(annealed.sandwich(16).value, 0.1) == []
 
 
 def test_chains_of_another_base_count_by_their_own_mass():
-    shown = runs([0.5, 0.3], [-90.0, 0.1], log_z=-20.0)
-    found = shown.sandwich(16)
-    ((mass, _),) = shown.unreached(found.value, 0.1)
+    annealed = runs([0.5, 0.3], [-90.0, 0.1], log_z=-20.0)
+    estimate = annealed.sandwich(16)
+    ((mass, _),) = annealed.unreached(estimate.value, 0.1)
     assert mass < 1e-8
 
 
 def test_more_rounds_of_the_same_chains_do_not_silence_an_alarm():
-    one = AnnealingRuns(np.zeros(512), np.append(np.zeros(480), np.full(32, -3.5)))
-    many = AnnealingRuns.joined([one] * 10)
-    assert one.hardly_seen(0.0, 0.1) == pytest.approx(1 / 16)
-    assert many.hardly_seen(0.0, 0.1) == pytest.approx(1 / 16)
+    runs = AnnealingRuns(np.zeros(512), np.append(np.zeros(480), np.full(32, -3.5)))
+    ten_rounds = AnnealingRuns.joined([runs] * 10)
+    assert runs.undersampled_fraction(0.0, 0.1) == pytest.approx(1 / 16)
+    assert ten_rounds.undersampled_fraction(0.0, 0.1) == pytest.approx(1 / 16)
 
 
 def test_levels_and_counts():

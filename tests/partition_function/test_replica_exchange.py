@@ -66,8 +66,8 @@ def test_mbar_is_bennett_for_two_models_and_right_on_a_ladder():
         ratios = hm.likelihood.mbar_log_z(rbm, sampler, v)
         base = float(sampler.path_to(rbm).log_z_of_base)
         np.testing.assert_allclose(ratios[-1] + base, exact, atol=atol)
-        found = ladder_log_z(up[None], down[None])
-        np.testing.assert_allclose(found.value + base, exact, atol=atol)
+        estimate = ladder_log_z(up[None], down[None])
+        np.testing.assert_allclose(estimate.value + base, exact, atol=atol)
         if times == 2:
             np.testing.assert_allclose(ratios[1], bennett(up[0], down[0]), atol=1e-5)
 
@@ -76,14 +76,14 @@ def test_the_quick_standard_error_is_that_of_leaving_out_columns():
     rng = np.random.default_rng(0)
     level = rng.normal(size=(1, 3, 12))  # the level of each column, which stays the same
     up, down = (rng.normal(-0.5, 1.0, (40, 3, 12)) + 0.5 * s * level for s in (1, -1))
-    found = ladder_log_z(up, down)
+    estimate = ladder_log_z(up, down)
 
     def direct(up, down):
         return sum(bennett(up[:, k].ravel(), down[:, k].ravel()) for k in range(3))
 
     expected = jackknife(direct, up, down, groups=12)
-    np.testing.assert_allclose(found.value, expected.value, rtol=1e-6)
-    np.testing.assert_allclose(found.stderr, expected.stderr, rtol=1e-3)
+    np.testing.assert_allclose(estimate.value, expected.value, rtol=1e-6)
+    np.testing.assert_allclose(estimate.stderr, expected.stderr, rtol=1e-3)
 
 
 def test_training_by_exchange_carries_log_z():
@@ -92,12 +92,12 @@ def test_training_by_exchange_carries_log_z():
     sampler = hm.ReplicaExchange(times=4)
     method = hm.Persistent(sampler, chains=64)
     fit = hm.fit(rbm, rows, key=KEY, gradient=method, epochs=2_000)
-    found = hm.likelihood.carried_log_z(
+    answer = hm.likelihood.carried_log_z(
         fit.state.rbm, sampler, fit.state.gradient, key=KEY, steps=128
     )
-    assert found.converged, found.message
-    assert abs(found.value - Enumerated().estimate(fit.state.rbm).value) < 2 * (
-        found.high - found.low
+    assert answer.converged, answer.message
+    assert abs(answer.value - Enumerated().estimate(fit.state.rbm).value) < 2 * (
+        answer.high - answer.low
     )
 
 

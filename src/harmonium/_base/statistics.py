@@ -146,6 +146,13 @@ def from_left_out(whole: float, left: np.ndarray) -> Estimate:
     return Estimate(whole, float(np.sqrt(variance)), groups)
 
 
+def weights_of(n: int, weights: Any = None) -> np.ndarray:
+    """Return the weights of n rows in float64: 1 each if there are none."""
+    if weights is None:
+        return np.ones(n)
+    return np.asarray(weights, np.float64)
+
+
 def effective_size(weights: Any) -> Any:
     """Return the effective sample size (Σw)² / Σw² over the last axis.
 

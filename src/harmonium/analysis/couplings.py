@@ -34,7 +34,7 @@ NODES = 8  # of the quadrature over a normal density
 # Values that `values_of_units` tries: those of one signed byte on, as many as two bytes have.
 LOWEST_VALUE = -128
 MOST_VALUES = 2**16
-MOST_ROWS = 200
+MOST_ROWS = 200  # around which couplings are averaged
 
 
 class Couplings(NamedTuple):
@@ -125,6 +125,7 @@ def effective_couplings(
         inputs = _normal_inputs(contributions, present)
     else:
         inputs = _inputs_of_rows(rbm, around, states, contributions)
+    inputs = _Inputs(*(jnp.asarray(array, contributions.dtype) for array in inputs))
     arrays = (from_numpy(contributions), from_numpy(present), inputs, from_numpy(-energies))
     done = 0
 
@@ -266,7 +267,7 @@ def _normal_inputs(contributions: np.ndarray, present: np.ndarray) -> _Inputs:
     mean = (p * contributions).sum(1)
     variances = (p * (contributions - mean[:, None]) ** 2).sum(1)
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
-    inputs = _Inputs(
+    return _Inputs(
         totals=np.broadcast_to(mean.sum(0), (NODES, mean.shape[1])),
         parts=mean[:, None],
         variance=variances.sum(0),
@@ -274,7 +275,6 @@ def _normal_inputs(contributions: np.ndarray, present: np.ndarray) -> _Inputs:
         nodes=nodes,
         weights=weights / weights.sum(),
     )
-    return _Inputs(*(jnp.asarray(array, contributions.dtype) for array in inputs))
 
 
 def _inputs_of_rows(
@@ -294,7 +294,7 @@ def _inputs_of_rows(
     place = matches.argmax(-1)
     parts = np.take_along_axis(contributions[None], place[:, :, None, None], axis=2)[:, :, 0]
     n_hidden = contributions.shape[2]
-    inputs = _Inputs(
+    return _Inputs(
         totals=parts.sum(1),
         parts=parts.transpose(1, 0, 2),
         variance=np.zeros(n_hidden),
@@ -302,7 +302,6 @@ def _inputs_of_rows(
         nodes=np.zeros(len(rows)),
         weights=np.full(len(rows), 1.0 / len(rows)),
     )
-    return _Inputs(*(jnp.asarray(array, contributions.dtype) for array in inputs))
 
 
 @eqx.filter_jit

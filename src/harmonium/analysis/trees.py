@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from .._base.checks import checked_beside, checked_rows
+from .._base.statistics import weights_of
 from ..errors import InputError
 
 PSEUDO_COUNT = 1.0  # spread over the cells of a pair of units
@@ -42,7 +43,7 @@ def tree_log_likelihood(train: Any, rows: Any, weights: Any = None) -> float:
     learned = codes[: len(train)]
     scored = codes[len(train) :]
     first = np.cumsum([0, *counts[:-1]])
-    row_weights = np.ones(len(learned)) if weights is None else np.asarray(weights, float)
+    row_weights = weights_of(len(learned), weights)
     n = float(row_weights.sum())
     one_hot = np.zeros((len(learned), sum(counts)), np.float32)
     np.put_along_axis(one_hot, learned + first, 1.0, axis=1)

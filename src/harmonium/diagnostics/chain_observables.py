@@ -12,7 +12,7 @@ from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..samplers.base import AbstractSampler
 
-DIRECTIONS = 4
+DIRECTIONS = 4  # of the weights, along which modes are slowest
 
 
 class Directions(NamedTuple):

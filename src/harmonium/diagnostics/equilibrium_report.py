@@ -25,7 +25,7 @@ from .relaxation import mixing as measured
 __all__ = ["EquilibriumReport", "equilibrium"]
 
 LEVEL = 0.01  # of the test of the training chains
-MOST_CHAINS = 512
+MOST_CHAINS = 512  # of those of the training that are tested
 LENGTH_IN_RELAXATIONS = 10  # e^(−20) of the influence of the start is left
 
 
@@ -154,12 +154,11 @@ def equilibrium(
     if at_equilibrium and not mixing.resolved:
         at_equilibrium = None
     agree = None
-    if cloud is None:
-        message = _on_k(title, ratio, at_equilibrium, agree, mixing, sampler.unit)
-    else:
+    chains = ""
+    if cloud is not None:
         agree, p = _agree_with_distribution(rbm, sampler, cloud, mixing, key=key_chains)
-        message = _on_k(title, ratio, at_equilibrium, agree, mixing, sampler.unit)
-        message += _on_chains(agree, p, at_equilibrium)
+        chains = _on_chains(agree, p, at_equilibrium)
+    message = _on_k(title, ratio, at_equilibrium, agree, mixing, sampler.unit) + chains
     return EquilibriumReport(k, mixing.relaxation, ratio, at_equilibrium, agree, message, mixing)
 
 

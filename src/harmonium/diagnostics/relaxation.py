@@ -24,14 +24,14 @@ from .autocorrelation import estimates, relaxation_bound, relaxation_of
 from .base import Mixing
 from .chain_observables import names_watched, slow_directions, watch
 
-FIRST_SWEEPS = 1_024
+FIRST_SWEEPS = 1_024  # of a run, which is doubled until it is resolved
 MOST_RECORDS = 4_096  # of each chain; a longer run is thinned
-RECORDS_PER_DISPATCH = 128
-FEWEST_CHAINS = 16
-LENGTH_IN_TAU = 50
-LARGEST_RHAT = 1.01
+RECORDS_PER_DISPATCH = 128  # so that a long run can be interrupted
+FEWEST_CHAINS = 16  # half of them from each kind of start
+LENGTH_IN_TAU = 50  # of a chain, from which on its autocorrelation time is known (Sokal 1997)
+LARGEST_RHAT = 1.01  # of chains that agree (Vehtari et al. 2021)
 LEVEL = 0.01  # of the test whether chains from both starts agree
-ROWS = 10_000
+ROWS = 10_000  # of a dataset, from which starts are drawn
 IMPUTING_SWEEPS = 100  # of missing values, with the observed ones held
 
 

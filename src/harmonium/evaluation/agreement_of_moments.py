@@ -12,7 +12,7 @@ from .moments import check_codes, cumulants, groups, pearson, variables_of
 
 __all__ = ["MomentAgreement", "moment_agreement"]
 
-MOST_GROUPS = 20_000
+MOST_GROUPS = 20_000  # pairs or triples of columns
 NAMES = {1: "means", 2: "pair correlations", 3: "triple correlations"}
 
 

@@ -14,8 +14,8 @@ from ..errors import InputError
 from ..layers import AbstractLayer
 
 NUMERIC = -1  # the code of a numeric column
-MOST_LISTED = 150_000
-BLOCK = 128
+MOST_LISTED = 150_000  # groups of variables; of more, a random choice is drawn
+BLOCK = 128  # groups whose products are in memory at once
 ROUNDING = 1e-13  # of the largest product of values
 NO_VARIANCE = 1e-12  # of the largest variance: an axis with less has rounding errors only
 

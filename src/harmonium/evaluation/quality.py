@@ -19,12 +19,12 @@ from .moments import (
     variables_of,
 )
 
-MOST_GROUPS = 2_000
-MOST_AXES = 20
+MOST_GROUPS = 2_000  # pairs or triples of columns
+MOST_AXES = 20  # along which variances are compared
 
 
 class _Splits(NamedTuple):
-    """A score in each split: of the samples, of samples redrawn with replacement, and of B."""
+    """A number for each split: of the samples, of samples redrawn with replacement, and of B."""
 
     samples: np.ndarray
     redrawn: np.ndarray
@@ -146,7 +146,7 @@ def _draw(
     """Draw the rows to compare, and assign them to the sets of each split."""
     samples, data, held_out = parts
     k = min(len(samples), len(data) // 2, most)
-    sizes = k, min(len(data), 2 * most), min(len(held_out), k)
+    sizes = [k, min(len(data), 2 * most), min(len(held_out), k)]
     pool = [
         part[rng.choice(len(part), size, replace=False)]
         for part, size in zip(parts, sizes, strict=True)
@@ -173,8 +173,8 @@ def _quality(sets: _Sets, variables: Variables, *, rng: np.random.Generator) -> 
     weights = _weights(sets, rng)
     squares = squared_distances(sets.values, sets.metric)
     compared = sets.values[: weights.shape[1]]
-    accuracies = _accuracies(squares, sets.data, sets.samples)
-    fresh_accuracies = _accuracies(squares, sets.data, sets.fresh)
+    of_samples = _accuracies(squares, sets.data, sets.samples)
+    of_fresh = _accuracies(squares, sets.data, sets.fresh)
 
     def moments(name: str, order: int) -> Score | None:
         which = groups(variables, order, MOST_GROUPS)
@@ -183,9 +183,8 @@ def _quality(sets: _Sets, variables: Variables, *, rng: np.random.Generator) -> 
         return _score(name, _errors(compared, weights, which), k)
 
     def accuracy(name: str, halves: slice) -> Score:
-        samples = accuracies[:, halves].mean(axis=1)
-        fresh = fresh_accuracies[:, halves].mean(axis=1)
-        return _score(name, _Splits(samples, samples, fresh), k)
+        samples = of_samples[:, halves].mean(axis=1)
+        return _score(name, _Splits(samples, samples, of_fresh[:, halves].mean(axis=1)), k)
 
     means = moments("means", 1)
     assert means is not None  # there is a column
@@ -224,18 +223,11 @@ def _weights(sets: _Sets, rng: np.random.Generator) -> np.ndarray:
     return weights
 
 
-class _ByWeights(NamedTuple):
-    """Parts of an array whose first axis is that of `_weights`."""
-
-    samples: np.ndarray
-    data: np.ndarray
-    fresh: np.ndarray
-    redrawn: np.ndarray
-
-
-def _by_weights(array: np.ndarray) -> _ByWeights:
+def _apart(array: np.ndarray) -> tuple[_Splits, np.ndarray]:
+    """Return the parts of an array whose first axis is that of `_weights`, those of A last."""
     splits = len(array) // 3
-    return _ByWeights(*np.split(array, [1, 1 + splits, 1 + 2 * splits]))
+    samples, data, fresh, redrawn = np.split(array, [1, 1 + splits, 1 + 2 * splits])
+    return _Splits(samples, redrawn, fresh), data
 
 
 def _root_mean_square(differences: np.ndarray) -> np.ndarray:
@@ -244,12 +236,8 @@ def _root_mean_square(differences: np.ndarray) -> np.ndarray:
 
 def _errors(values: np.ndarray, weights: np.ndarray, which: np.ndarray) -> _Splits:
     """Return the root mean square errors of the cumulants of these groups."""
-    moments = _by_weights(cumulants(values, weights, which))
-    return _Splits(
-        _root_mean_square(moments.samples - moments.data),
-        _root_mean_square(moments.redrawn - moments.data),
-        _root_mean_square(moments.fresh - moments.data),
-    )
+    sets, data = _apart(cumulants(values, weights, which))
+    return _Splits(*(_root_mean_square(moments - data) for moments in sets))
 
 
 def _spectra(values: np.ndarray, weights: np.ndarray) -> _Splits:
@@ -257,16 +245,13 @@ def _spectra(values: np.ndarray, weights: np.ndarray) -> _Splits:
     axes, _ = principal_axes(values, MOST_AXES)
     projected = (values - values.mean(axis=0)) @ axes
     squares = np.arange(axes.shape[1])[:, None].repeat(2, axis=1)
-    variances = _by_weights(cumulants(projected, weights, squares))
-
-    def difference(own: np.ndarray) -> np.ndarray:
-        total = own + variances.data
-        return _root_mean_square((own - variances.data) / np.where(total > 0.0, total, 1.0))
-
+    sets, data = _apart(cumulants(projected, weights, squares))
+    totals = [variances + data for variances in sets]
     return _Splits(
-        difference(variances.samples),
-        difference(variances.redrawn),
-        difference(variances.fresh),
+        *(
+            _root_mean_square((variances - data) / np.where(total > 0.0, total, 1.0))
+            for variances, total in zip(sets, totals, strict=True)
+        )
     )
 
 
@@ -310,15 +295,12 @@ def _energies(squares: np.ndarray, weights: np.ndarray, k: int) -> _Splits:
     """Return the energy distances, over pairs of different rows (U-statistics)."""
     n = weights.shape[1]
     mean_distances = weights @ np.sqrt(squares[:n, :n])  # of each row to those of each weighting
-    within = _by_weights((weights * mean_distances).sum(axis=1) * k / max(1, k - 1))
-    to_data = _by_weights(mean_distances).data
-    by_set = _by_weights(weights)
-
-    def distance(own_weights: np.ndarray, own_within: np.ndarray) -> np.ndarray:
-        return 2.0 * (own_weights * to_data).sum(axis=1) - own_within - within.data
-
+    within, within_data = _apart((weights * mean_distances).sum(axis=1) * k / max(1, k - 1))
+    sets, _ = _apart(weights)
+    _, to_data = _apart(mean_distances)
     return _Splits(
-        distance(by_set.samples, within.samples),
-        distance(by_set.redrawn, within.redrawn),
-        distance(by_set.fresh, within.fresh),
+        *(
+            2.0 * (of_set * to_data).sum(axis=1) - inner - within_data
+            for of_set, inner in zip(sets, within, strict=True)
+        )
     )

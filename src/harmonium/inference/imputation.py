@@ -47,10 +47,10 @@ class Imputation(NamedTuple):
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
-        >>> found = hm.impute(rbm, [[1, 1, np.nan, 0]], key=jax.random.key(0))
-        >>> print(found.spread.round(3))  # √(2/3 · 1/3) where it is missing
+        >>> imputed = hm.impute(rbm, [[1, 1, np.nan, 0]], key=jax.random.key(0))
+        >>> print(imputed.spread.round(3))  # √(2/3 · 1/3) where it is missing
         [[0.    0.    0.471 0.   ]]
-        >>> found.draws.shape, found.method
+        >>> imputed.draws.shape, imputed.method
         ((10, 1, 4), 'exact, 2 terms')
     """
 
@@ -79,7 +79,7 @@ def impute(
     of at least 32 Gibbs chains, with the seen units held fixed. They are annealed for a third of
     their sweeps with importance weights, so that modes get the shares that they have in the model,
     and averages are taken over the others. Where the chains come from too few families or these do
-    not agree, they begin anew with twice the sweeps, about 30 s long at most; then `converged` is
+    not agree, they restart with twice the sweeps, for about 30 s at most; then `converged` is
     False.
 
     Args:
@@ -96,10 +96,10 @@ def impute(
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
-        >>> found = hm.impute(rbm, [[1, 1, np.nan, 0]], key=jax.random.key(0))
-        >>> found.rows.tolist()
+        >>> imputed = hm.impute(rbm, [[1, 1, np.nan, 0]], key=jax.random.key(0))
+        >>> imputed.rows.tolist()
         [[1.0, 1.0, 1.0, 0.0]]
-        >>> print(found.mean.round(3))
+        >>> print(imputed.mean.round(3))
         [[1.    1.    0.667 0.   ]]
     """
     checked_rbm(rbm)
@@ -112,37 +112,44 @@ def impute(
     gaps = np.flatnonzero(is_missing.any(1))
     size = rows_at_once(rbm.visible.size)
     mean = np.concatenate(
-        [np.asarray(_encoded(rbm, rows[i : i + size])) for i in range(0, len(rows), size)]
+        [
+            np.asarray(with_missing(rbm.visible, from_numpy(rows[i : i + size])))
+            for i in range(0, len(rows), size)
+        ]
     )
     spread = np.zeros_like(mean)
-    error = np.zeros_like(mean)
+    stderr = np.zeros_like(mean)
     effective = np.full(len(rows), float(draws))
     # The user's own values stay as they are: encoding and decoding may round them.
     likely = rows.copy()
     drawn = np.repeat(rows[None], draws, axis=0)
     if not len(gaps):
-        return Imputation(likely, mean, spread, error, drawn, NOTHING_MISSING, effective=effective)
-    found = complete(rbm, rows[gaps], draws, sweeps, key=key)
+        return Imputation(likely, mean, spread, stderr, drawn, NOTHING_MISSING, effective=effective)
+    completions = complete(rbm, rows[gaps], draws, sweeps, key=key)
+    averages = completions.averages
     seen = ~np.isnan(mean[gaps])
-    mean[gaps] = np.where(seen, mean[gaps], found.mean)
-    spread[gaps] = np.where(seen, 0.0, np.sqrt(np.maximum(found.variance, 0.0)))
-    error[gaps] = np.where(seen, 0.0, found.stderr)
-    effective[gaps] = found.effective
+    mean[gaps] = np.where(seen, mean[gaps], averages.mean)
+    spread[gaps] = np.where(seen, 0.0, np.sqrt(np.maximum(averages.variance, 0.0)))
+    stderr[gaps] = np.where(seen, 0.0, averages.stderr)
+    effective[gaps] = averages.families
     for i in range(0, len(gaps), size):
         which = gaps[i : i + size]
-        part = slice(i, i + size)
+        states = np.swapaxes(completions.draws[i : i + size], 0, 1)
         best = rbm.visible.decode(_nearest_states(rbm.visible, from_numpy(mean[which])))
         likely[which] = np.where(is_missing[which], best, rows[which])
-        decoded = rbm.visible.decode(from_numpy(np.swapaxes(found.draws[part], 0, 1)))
+        decoded = rbm.visible.decode(from_numpy(states))
         drawn[:, which] = np.where(is_missing[which], decoded, rows[which])
-    converged = bool(found.mixed.all())
-    measured = likely, mean, spread, error, drawn, found.method
-    return Imputation(*measured, converged, found.message, effective)
-
-
-def _encoded(rbm: RBM, rows: np.ndarray) -> Array:
-    """Return rows as the layer's columns, NaN where a value is missing."""
-    return with_missing(rbm.visible, from_numpy(rows))
+    return Imputation(
+        likely,
+        mean,
+        spread,
+        stderr,
+        drawn,
+        completions.method,
+        converged=bool(averages.mixed.all()),
+        message=completions.message,
+        effective=effective,
+    )
 
 
 @eqx.filter_jit
@@ -154,17 +161,22 @@ def _nearest_states(visible: AbstractLayer, mean: Float[Array, "n columns"]) -> 
     state = visible.sample_without_inputs(mean.shape[:-1], key=key_of(0))
     columns, changes = proposals_from(visible, state)
     units = units_of_proposals(visible, columns)
-    discrete = np.isin(np.arange(visible.n_units), units)
-    state = jnp.where(visible.spread(jnp.asarray(discrete)), state, mean)
+    is_discrete = np.isin(np.arange(visible.n_units), units)
+    state = jnp.where(visible.spread(jnp.asarray(is_discrete)), state, mean)
     if not len(columns):
         return state
-    away = (state - mean)[:, columns]
-    nearer = ((away + changes) ** 2 - away**2).sum(-1)  # row, proposal
-    places = jnp.asarray(units)
+    difference = (state - mean)[:, columns]
+    # By how much each proposal would raise the squared distance: (row, proposal).
+    costs = ((difference + changes) ** 2 - difference**2).sum(-1)
+
+    def least_of_unit(values: Array) -> Array:
+        """Return for each proposal the least value of those of its unit."""
+        least = jax.ops.segment_min(values.T, jnp.asarray(units), visible.n_units)
+        return least.T[:, units]
+
+    is_best = (costs <= least_of_unit(costs)) & (costs < 0)
     number = jnp.arange(len(units))
-    best = jax.ops.segment_min(nearer.T, places, visible.n_units).T[:, units]
-    able = (nearer <= best) & (nearer < 0)
-    first = jax.ops.segment_min(jnp.where(able, number, len(units)).T, places, visible.n_units).T
-    chosen = number == first[:, units]  # one of several equally near states
+    # One of several equally near states.
+    chosen = number == least_of_unit(jnp.where(is_best, number, len(units)))
     rows = jnp.arange(len(mean))[:, None, None]
     return state.at[rows, columns].add(jnp.where(chosen[..., None], changes, 0.0))

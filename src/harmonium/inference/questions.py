@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -13,7 +14,7 @@ from .._base.statistics import student_95
 from ..errors import InputError
 from ..rbm import RBM
 from ..tables import Columns, Frame
-from ..tables.base import AbstractColumn, AbstractPart
+from ..tables.base import AbstractColumn
 from ..tables.conditions import Conditions, meant, meant_in_quotes, split_outside, unquoted
 from .imputation import Imputation, impute
 
@@ -37,13 +38,10 @@ class Answer(NamedTuple):
         message: a sentence that says so, or what is wrong and what to do.
 
     Example:
-        >>> from harmonium.tables import Frame, RawColumn, columns_of
-        >>> pet, fur = np.array(["cat", "dog"], object), np.array(["long", "short"], object)
-        >>> columns = columns_of(Frame((RawColumn("pet", pet), RawColumn("fur", fur))))
-        >>> rbm = hm.RBM(columns.layer, hm.Bernoulli(1), np.log([[3.0], [3.0]]))
-        >>> answer = hm.ask(rbm, columns, "fur | pet=dog", key=jax.random.key(0))[0]
-        >>> answer.name, answer.reach, answer.quantiles, answer.method
-        ('fur', [0.0, 0.0], None, 'exact, 2 terms')
+        >>> shares, reach = [0.286, 0.714], [0.02, 0.02]
+        >>> answer = hm.Answer("fur", ["long", "short"], shares, reach, None, "64 chains")
+        >>> dict(zip(answer.values, answer.shares))
+        {'long': 0.286, 'short': 0.714}
     """
 
     name: str
@@ -107,58 +105,32 @@ def ask(
     conditions = Conditions(Frame(()), ())
     if known.strip():
         conditions = columns.conditions(known, "QUESTION")
-    places = {part.name: i for i, part in enumerate(columns.modelled)}
-    row = np.full((1, len(places)), np.nan, np.float32)
+    row = _row_of(columns, conditions, names)
+
+    def imputation(key: PRNGKeyArray) -> Imputation:
+        return impute(rbm, row, key=key, draws=chains, sweeps=sweeps)
+
+    seed = int(jax.random.bits(key))  # of the cells that a code stands for
+    if conditions.ranges:
+        distributions = _by_draws(columns, conditions, imputation, chains, seed, key)
+    else:
+        distributions = _by_means(columns, imputation(key), seed)
+    return [distributions.answer(by_name[name], columns) for name in names]
+
+
+def _row_of(columns: Columns, conditions: Conditions, names: list[str]) -> np.ndarray:
+    """Return the codes of the known cells, shape (1, units), NaN where a cell is unknown."""
+    row = np.full((1, len(columns.modelled)), np.nan, np.float32)
     if conditions.cells.columns:
         row = columns.encode(conditions.cells, "QUESTION", may_lack=True)
+    known = {*conditions.cells.names}
+    known.update(columns.modelled[unit].name for unit in np.flatnonzero(~np.isnan(row[0])))
     for name in names:
-        is_coded = name in places and not np.isnan(row[0, places[name]])
-        if is_coded or name in conditions.cells.names:
+        if name in known:
             raise InputError(
                 f"QUESTION: expected unknown columns before the bar; got {name!r}; drop it."
             )
-    seed = int(jax.random.bits(key))  # of the cells that a code stands for
-    if conditions.ranges:
-        imputations: list[Imputation] = []
-
-        def draw(attempt: int) -> np.ndarray:
-            key_draw = jax.random.fold_in(key, attempt)
-            imputations.append(impute(rbm, row, key=key_draw, draws=chains, sweeps=sweeps))
-            return imputations[-1].draws[:, 0]
-
-        codes, frame = columns.draw(conditions, draw, chains, seed=seed)
-        # Chains of a family count as one draw, also among those that lie in the ranges.
-        fraction = min(float(np.mean([_effective_fraction(own) for own in imputations])), 1.0)
-        estimates = [
-            _frequencies(own, part, fraction)
-            for own, part in zip(codes.T, columns.modelled, strict=True)
-        ]
-        method = f"{len(codes):,} draws"
-        imputation = min(imputations, key=lambda own: own.converged)
-    else:
-        imputation = impute(rbm, row, key=key, draws=chains, sweeps=sweeps)
-        frame = columns.decode(imputation.draws[:, 0].astype(float), seed=seed)
-        probabilities = columns.probabilities(imputation.mean)
-        errors = columns.pieces(imputation.stderr)
-        estimates = [
-            _Estimate(p[0].astype(float), 2.0 * error[0])
-            for p, error in zip(probabilities, errors, strict=True)
-        ]
-        method = imputation.method
-    cells = {column.name: column.values for column in columns.split(frame).columns}
-    answers = []
-    for name in names:
-        states = columns.modelled[places[name]].states if name in places else None
-        if states and (states <= MOST_STATES or cells[name].dtype.kind == "O"):  # words, or few
-            answer = _by_states(columns.modelled[places[name]], estimates[places[name]])
-        else:
-            answer = _by_quantiles(by_name[name], cells[name])
-        answers.append(
-            answer._replace(
-                method=method, converged=imputation.converged, message=imputation.message
-            )
-        )
-    return answers
+    return row
 
 
 class _Estimate(NamedTuple):
@@ -166,6 +138,114 @@ class _Estimate(NamedTuple):
 
     probabilities: np.ndarray
     half_widths: np.ndarray
+
+
+class _Distributions(NamedTuple):
+    """The distributions of all columns of one row.
+
+    Attributes:
+        estimates: for each unit, probabilities of its states.
+        frame: a table of draws.
+        method: how they were computed.
+        imputation: the chains or sums behind them; the worst of several.
+    """
+
+    estimates: list[_Estimate]
+    frame: Frame
+    method: str
+    imputation: Imputation
+
+    def answer(self, column: AbstractColumn, columns: Columns) -> Answer:
+        """Return the distribution of one column: of words and of few numbers, else quantiles."""
+        frame = columns.split(self.frame)
+        cells = next(drawn.values for drawn in frame.columns if drawn.name == column.name)
+        values = [f"{level:.0%}" for level in QUANTILES]
+        shares = half_widths = quantiles = None
+        has_words = cells.dtype.kind == "O"
+        estimates = {
+            part.name: (part, estimate)
+            for part, estimate in zip(columns.modelled, self.estimates, strict=True)
+            if part.states and (part.states <= MOST_STATES or has_words)
+        }
+        if column.name in estimates:
+            part, estimate = estimates[column.name]
+            values = part.state_names()
+            shares = estimate.probabilities.astype(float).tolist()
+            # Of two values both are as uncertain, and one half-width stands for both.
+            half_widths = np.broadcast_to(estimate.half_widths, len(shares)).astype(float).tolist()
+        else:
+            places = np.quantile(np.sort(cells), QUANTILES, method="nearest")
+            quantiles = [column.shown(place) for place in places]
+        return Answer(
+            column.name,
+            values,
+            shares,
+            half_widths,
+            quantiles,
+            method=self.method,
+            converged=self.imputation.converged,
+            message=self.imputation.message,
+        )
+
+
+def _by_means(columns: Columns, imputation: Imputation, seed: int) -> _Distributions:
+    """Return distributions by averages of p(column | h)."""
+    probabilities = columns.probabilities(imputation.mean)
+    errors = columns.pieces(imputation.stderr)
+    return _Distributions(
+        [
+            _Estimate(p[0].astype(float), 2.0 * error[0])
+            for p, error in zip(probabilities, errors, strict=True)
+        ],
+        columns.decode(imputation.draws[:, 0].astype(float), seed=seed),
+        imputation.method,
+        imputation,
+    )
+
+
+def _by_draws(
+    columns: Columns,
+    conditions: Conditions,
+    imputation: Callable[[PRNGKeyArray], Imputation],
+    chains: int,
+    seed: int,
+    key: PRNGKeyArray,
+) -> _Distributions:
+    """Return distributions by frequencies among the draws that lie in the ranges."""
+    imputations: list[Imputation] = []
+
+    def draw(attempt: int) -> np.ndarray:
+        imputations.append(imputation(jax.random.fold_in(key, attempt)))
+        return imputations[-1].draws[:, 0]
+
+    codes, frame = columns.draw(conditions, draw, chains, seed=seed)
+    # Chains of a family count as one draw, also among those that lie in the ranges.
+    fractions = [_effective_fraction(own) for own in imputations]
+    size = max(min(float(np.mean(fractions)), 1.0) * len(codes), 2.0)
+    return _Distributions(
+        [
+            _frequencies(own, part.states, size)
+            for own, part in zip(codes.T, columns.modelled, strict=True)
+        ],
+        frame,
+        f"{len(codes):,} draws",
+        min(imputations, key=lambda own: own.converged),
+    )
+
+
+def _effective_fraction(imputation: Imputation) -> float:
+    """Return the effective size of the draws of the one row, over their number."""
+    assert imputation.effective is not None
+    return float(imputation.effective[0]) / len(imputation.draws)
+
+
+def _frequencies(codes: np.ndarray, states: int | None, size: float) -> _Estimate:
+    """Return the frequencies of states among draws of this effective size."""
+    counts = np.zeros(1)
+    if states:
+        counts = np.bincount(codes.astype(int), minlength=states)
+    p = (counts + 0.5) / (len(codes) + 0.5 * len(counts))  # none is certainly 0
+    return _Estimate(p, student_95(int(size) - 1) * np.sqrt(p * (1.0 - p) / size))
 
 
 def _check_names(names: list[str], columns: dict[str, Any]) -> None:
@@ -177,44 +257,3 @@ def _check_names(names: list[str], columns: dict[str, Any]) -> None:
             raise InputError(
                 f"QUESTION: expected columns among {known:.300}; got {name!r}; {advice}."
             )
-
-
-def _effective_fraction(imputation: Imputation) -> float:
-    """Return the effective size of the draws of the one row, over their number."""
-    assert imputation.effective is not None
-    return float(imputation.effective[0]) / len(imputation.draws)
-
-
-def _by_states(part: AbstractPart, estimate: _Estimate) -> Answer:
-    # Of two values both are as uncertain, and one half-width stands for both.
-    half_widths = np.broadcast_to(estimate.half_widths, estimate.probabilities.shape)
-    return Answer(
-        part.name,
-        values=part.state_names(),
-        shares=estimate.probabilities.astype(float).tolist(),
-        reach=half_widths.astype(float).tolist(),
-        quantiles=None,
-        method="",
-    )
-
-
-def _by_quantiles(column: AbstractColumn, cells: np.ndarray) -> Answer:
-    quantiles = np.quantile(np.sort(cells), QUANTILES, method="nearest")
-    return Answer(
-        column.name,
-        values=[f"{level:.0%}" for level in QUANTILES],
-        shares=None,
-        reach=None,
-        quantiles=[column.shown(quantile) for quantile in quantiles],
-        method="",
-    )
-
-
-def _frequencies(codes: np.ndarray, part: AbstractPart, fraction: float) -> _Estimate:
-    """Return the frequencies of the states among draws of this effective fraction."""
-    counts = np.zeros(1)
-    if part.states:
-        counts = np.bincount(codes.astype(int), minlength=part.states)
-    p = (counts + 0.5) / (len(codes) + 0.5 * len(counts))  # none is certainly 0
-    size = max(fraction * len(codes), 2.0)
-    return _Estimate(p, student_95(int(size) - 1) * np.sqrt(p * (1.0 - p) / size))

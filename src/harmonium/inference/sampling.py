@@ -30,7 +30,7 @@ from ..samplers.gibbs import after_sweeps
 __all__ = ["condition", "sample"]
 
 DEFAULT_SWEEPS = 1_000
-FEWEST_SWEEPS = 64
+FEWEST_SWEEPS = 64  # of chains of given rows with few draws each
 FEWEST_AT_ONCE = 1_000  # draws of one population, of those that make very many
 NOTHING_DRAWN = "Converged: no value is free."
 UNCHECKED = "Not checked: whether these chains mix is for their sampler to say."
@@ -53,7 +53,7 @@ def sample(
     one sweep at each of equally spaced inverse temperatures up to 1, with importance weights by
     which chains are resampled. So modes get the shares that they have in the model even where
     sweeps do not lead from one to another. The others are sweeps of the model. Where the chains
-    that are left descend from too few, or independent groups of them differ, they begin anew with
+    that are left descend from too few, or independent groups of them differ, they restart with
     twice the sweeps; if that takes too long, a `NotConvergedWarning` says so.
 
     Args:
@@ -62,7 +62,7 @@ def sample(
         key: a JAX random key.
         sampler: another sampler, whose chains start from the model without its weights: `Gibbs()`
             for sweeps without annealing.
-        steps: sweeps of annealed chains, which then neither sum nor begin anew, or steps of
+        steps: sweeps of annealed chains, which then neither sum nor restart, or steps of
             `sampler`, of which nothing is checked. If None: as many as make 1,000 sweeps, or 1,000
             steps for a sampler whose steps do not consist of sweeps; for given rows with few
             draws, fewer sweeps of more chains.
@@ -84,10 +84,10 @@ def sample(
         >>> rows[:, 0].tolist()
         [1, 1, 1]
     """
-    found = drawn_rows(rbm, n, key=key, sampler=sampler, steps=steps, given=given)
-    if not found.converged:
-        warn_user(f"sample: {found.message}", NotConvergedWarning)
-    return found.rows
+    drawn = drawn_rows(rbm, n, key=key, sampler=sampler, steps=steps, given=given)
+    if not drawn.converged:
+        warn_user(f"sample: {drawn.message}", NotConvergedWarning)
+    return drawn.rows
 
 
 class DrawnRows(NamedTuple):
@@ -108,9 +108,11 @@ def drawn_rows(
     given: Any = None,
 ) -> DrawnRows:
     """Return what `sample` returns, with what it warns of."""
-    if n is None and given is None:
-        raise InputError("n: expected the number of rows to draw.")
-    count = positive_integer(1 if n is None else n, "n")
+    if n is None:
+        if given is None:
+            raise InputError("n: expected the number of rows to draw.")
+        n = 1
+    count = positive_integer(n, "n")
     rbm = checked_type(rbm)
     key = checked_key(key)
     if steps is not None:
@@ -119,8 +121,7 @@ def drawn_rows(
         check_finite_z(rbm)
         rows = np.full((1, rbm.visible.n_units), np.nan)
     else:
-        rows = np.atleast_2d(_with_gaps(given))
-        rows = _checked(rbm, rows)
+        rows = _with_gaps(rbm, given)
         check_finite_given(rbm, rows)
     is_single = given is not None or not _has_rows(rbm)
     if sampler is None and is_single and not takes_lengths(rbm.visible):
@@ -131,9 +132,8 @@ def drawn_rows(
         count = len(rows)
     if steps is None:
         per_step = None if sampler is None else sampler.sweeps_per_step
-        steps = -(-DEFAULT_SWEEPS // (per_step or 1))
-    number = jnp.asarray(steps, jnp.int32)
-    states = whole(_draw(rbm, sampler, count, number, key=key))
+        steps = math.ceil(DEFAULT_SWEEPS / (per_step or 1))
+    states = whole(_draw(rbm, sampler, count, jnp.asarray(steps, jnp.int32), key=key))
     return DrawnRows(rbm.visible.decode(states), True, UNCHECKED)
 
 
@@ -146,27 +146,29 @@ def _completed(
     rbm: RBM, rows: np.ndarray, count: int, steps: int | None, *, key: PRNGKeyArray
 ) -> DrawnRows:
     """Return draws of each row's missing units."""
-    states = np.repeat(fetched(_encoded(rbm, from_numpy(rows))), count, axis=0)
+    states = np.repeat(fetched(_encoded(rbm.visible, from_numpy(rows))), count, axis=0)
     gaps = np.flatnonzero(np.isnan(rows).any(1))
     if not len(gaps):
         return DrawnRows(rbm.visible.decode(from_numpy(states)), True, NOTHING_DRAWN)
     sweeps = steps
     if sweeps is None:  # many rows with few draws each: as much work for a population of each
-        share = 1.0 if len(rows) == 1 else min(1.0, count / FEWEST_CHAINS)
-        sweeps = max(FEWEST_SWEEPS, math.ceil(DEFAULT_SWEEPS * share))
+        fraction = 1.0 if len(rows) == 1 else min(1.0, count / FEWEST_CHAINS)
+        sweeps = max(FEWEST_SWEEPS, math.ceil(DEFAULT_SWEEPS * fraction))
     most = max(FEWEST_AT_ONCE, ENTRIES_AT_ONCE // (rbm.visible.size + rbm.hidden.size))
-    portions = -(-count // most)
-    size = -(-count // portions)
-    drawn = []
-    said = []
+    portions = math.ceil(count / most)
+    size = math.ceil(count / portions)
+    completions = []
     for portion in range(portions):
         key_portion = key if portion == 0 else jax.random.fold_in(key, portion)
-        found = complete(rbm, rows[gaps], size, sweeps, key=key_portion, as_told=steps is not None)
-        drawn.append(found.draws)
-        said.append((bool(found.mixed.all()), found.message))
-    places = gaps[:, None] * count + np.arange(count)
-    states[places] = np.concatenate(drawn, axis=1)[:, :count]
-    return DrawnRows(rbm.visible.decode(from_numpy(states)), *min(said))
+        completions.append(
+            complete(rbm, rows[gaps], size, sweeps, key=key_portion, fixed_sweeps=steps is not None)
+        )
+    drawn = np.concatenate([completion.draws for completion in completions], axis=1)
+    states[gaps[:, None] * count + np.arange(count)] = drawn[:, :count]
+    # The first one that has not converged, if any.
+    worst = min(completions, key=lambda completion: completion.averages.mixed.all())
+    converged = bool(worst.averages.mixed.all())
+    return DrawnRows(rbm.visible.decode(from_numpy(states)), converged, worst.message)
 
 
 def condition(rbm: RBM, rows: Any) -> RBM:
@@ -179,18 +181,15 @@ def condition(rbm: RBM, rows: Any) -> RBM:
         >>> round(float(ratio), 3)  # p(v_0 = 1)
         0.493
     """
-    rows = _checked(rbm, _with_gaps(rows))
+    rows = _with_gaps(rbm, rows)
     # A single row gives one model, without a batch axis.
     return _conditioned(rbm, from_numpy(np.array(rows[0] if len(rows) == 1 else rows)))
 
 
-def _checked(rbm: RBM, rows: np.ndarray) -> np.ndarray:
-    """Return rows of numbers, NaN where a unit is free, if they fit the visible units."""
-    if rows.ndim != 2 or rows.shape[1] != rbm.visible.n_units:
-        raise InputError(
-            f"given: expected rows with {rbm.visible.n_units} columns; got shape {rows.shape}."
-        )
-    return rbm.visible.validate(rows, "given", missing=True)
+def _with_gaps(rbm: RBM, given: Any) -> np.ndarray:
+    """Return one row or several, NaN where a unit is free, if they fit the visible units."""
+    rows = np.atleast_2d(as_array(given, "given"))
+    return rbm.visible.validate(rows, "given", missing=True).astype(float)
 
 
 @eqx.filter_jit
@@ -198,16 +197,7 @@ def _conditioned(rbm: RBM, rows: Array) -> RBM:
     return given_seen(rbm, with_missing(rbm.visible, rows))
 
 
-def _with_gaps(given: Any) -> np.ndarray:
-    array = as_array(given, "given")
-    if array.dtype.kind not in "buif":
-        raise InputError(f"given: expected numbers, NaN where a unit is free; got {array.dtype}.")
-    return array.astype(float)
-
-
-@eqx.filter_jit
-def _encoded(rbm: RBM, rows: Array) -> Array:
-    return with_missing(rbm.visible, rows)
+_encoded = eqx.filter_jit(with_missing)
 
 
 @eqx.filter_jit
@@ -216,7 +206,10 @@ def _draw(
 ) -> Array:
     key_init, key_step = jax.random.split(key)
     if sampler is None:
-        begun = annealed_draws(path_to(rbm), n, steps // 2, key=key_init)
-        return after_sweeps(rbm, begun.v, steps - steps // 2, key=key_step)
+        # Half of the sweeps are annealed, which costs what sweeps cost. On Adult (64 hidden units)
+        # the total variation between samples and rows, over pairs of columns, was 0.111 after 1,000
+        # sweeps, 0.045 with half of them annealed, and 0.039 after 40,000.
+        annealed = annealed_draws(path_to(rbm), n, steps // 2, key=key_init)
+        return after_sweeps(rbm, annealed.v, steps - steps // 2, key=key_step)
     state = sampler.init_independent(rbm, n, key=key_init)
     return sampler.positions(sampler.run(rbm, state, steps, key=key_step))

@@ -1,17 +1,17 @@
 """Log-likelihoods and what they need: log Z, and sums over missing values."""
 
-from .partition_function import AbstractLogZ as AbstractLogZ
-from .partition_function import Annealed as Annealed
-from .partition_function import ClosedForm as ClosedForm
-from .partition_function import Enumerated as Enumerated
-from .partition_function import Exchanged as Exchanged
-from .partition_function import LogZ as LogZ
-from .partition_function import Raised as Raised
-from .partition_function import carried_log_z as carried_log_z
-from .partition_function import finite_z as finite_z
-from .partition_function import has_closed_form as has_closed_form
-from .partition_function import mbar_log_z as mbar_log_z
-from .partition_function import raise_log_likelihood as raise_log_likelihood
+from .partition_function.annealed import Annealed as Annealed
+from .partition_function.base import AbstractLogZ as AbstractLogZ
+from .partition_function.base import LogZ as LogZ
+from .partition_function.base import finite_z as finite_z
+from .partition_function.closed_form import ClosedForm as ClosedForm
+from .partition_function.closed_form import has_closed_form as has_closed_form
+from .partition_function.enumerated import Enumerated as Enumerated
+from .partition_function.raised import Raised as Raised
+from .partition_function.raised import raise_log_likelihood as raise_log_likelihood
+from .partition_function.replica_exchange import Exchanged as Exchanged
+from .partition_function.replica_exchange import carried_log_z as carried_log_z
+from .partition_function.replica_exchange import mbar_log_z as mbar_log_z
 from .scoring import Automatic as Automatic
 from .scoring import LogLikelihood as LogLikelihood
 from .scoring import exact_kl as exact_kl

@@ -15,26 +15,21 @@ from .._base.checks import as_array, checked_key
 from .._base.html import table
 from .._base.numerics import from_numpy
 from .._base.sharding import clock
-from .._base.statistics import effective_size
+from .._base.statistics import effective_size, weights_of
 from ..data import Dataset
 from ..data.parts import parts_of
 from ..errors import InputError, warn_user
 from ..layers.capabilities import takes_lengths
 from ..rbm import RBM, checked_rbm
+from .missing.agreement import RowEnergies
 from .missing.both_ways import SECONDS
 from .missing.marginal import completed, with_missing
-from .missing.rows import RowEnergies, energies_of_seen
+from .missing.rows import energies_of_seen
 from .partition_function.annealed import MOST_STARTS, Annealed
 from .partition_function.base import AbstractLogZ, LogZ, convergence_word, warning_of
-from .partition_function.by_length import (
-    check_lengths_known,
-    check_one_length,
-    lengths_of_rows,
-    log_z_of_rows,
-)
+from .partition_function.by_length import check_lengths_known, lengths_of_rows, log_z_of_rows
 from .partition_function.closed_form import ClosedForm, has_closed_form
 from .partition_function.enumerated import LARGEST_LOG2_STATES, Enumerated, enumerable
-from .partition_function.finite import check_finite
 from .partition_function.replica_exchange import Exchanged
 
 __all__ = [
@@ -95,12 +90,15 @@ class LogLikelihood(NamedTuple):
 
     def _repr_html_(self) -> str:
         """Return a table, as notebooks show it."""
+        converged = "yes"
+        if not self.converged:
+            converged = f"NO ({self.convergence}): do not quote it"
         rows = {
             "nats per row": f"{self.value:.4f}",
             "95 % interval": f"{self.low:.4f} to {self.high:.4f}",
             "standard error over rows": f"{self.stderr_rows:.4f}",
             "method": self.method,
-            "converged": "yes" if self.converged else f"NO ({self.convergence}): do not quote it",
+            "converged": converged,
         }
         return table("log-likelihood", rows)
 
@@ -123,13 +121,14 @@ def likelihood_from(
         >>> round(hm.likelihood.likelihood_from(energies, found).value, 3)  # log(64 / 432)
         -1.91
     """
-    share = np.ones(len(free_energies)) if weights is None else np.asarray(weights, np.float64)
-    worth = float(effective_size(share))
-    share = share / share.sum()
+    fractions = _fractions(weights, len(free_energies))
+    size = float(effective_size(fractions))
     energies = np.asarray(free_energies, np.float64)
-    mean = -float(share @ energies)
-    spread = float(share @ (energies + mean) ** 2)
-    stderr = float(np.sqrt(spread / (worth - 1.0))) if worth > 1.0 else float("nan")
+    mean = -float(fractions @ energies)
+    variance = float(fractions @ (energies + mean) ** 2)
+    stderr = float("nan")
+    if size > 1.0:
+        stderr = float(np.sqrt(variance / (size - 1.0)))
     return LogLikelihood(
         value=mean - log_z.value,
         low=mean - log_z.high,
@@ -140,6 +139,12 @@ def likelihood_from(
         log_z=log_z,
         note=note,
     )
+
+
+def _fractions(weights: np.ndarray | None, n: int) -> np.ndarray:
+    """Return the weights of rows, divided by their sum."""
+    weights = weights_of(n, weights)
+    return weights / weights.sum()
 
 
 def _joined(*remarks: str) -> str:
@@ -183,7 +188,7 @@ class Automatic(AbstractLogZ):
         return self.for_model(rbm).compute(rbm, key, progress)
 
 
-WAYS: dict[str, Callable[..., AbstractLogZ]] = {
+METHODS: dict[str, Callable[..., AbstractLogZ]] = {
     "auto": lambda **settings: Automatic(Annealed(**settings)),
     "exact": lambda **settings: Automatic(None, **settings),
     "annealed": Annealed,
@@ -223,12 +228,7 @@ def log_z(
         >>> round(found.value, 3), found.method  # log(6 · 6 · 6 · 2): three pairs, a unit alone
         (6.068, 'exact, 8 states')
     """
-    way = _way(rbm, method, settings)
-    check_finite(rbm, way)
-    return way.estimate(rbm, key=key, progress=progress)
-
-
-_log_z = log_z  # because `log_likelihood` has an argument named log_z
+    return _method_of(rbm, method, settings).estimate(rbm, key=key, progress=progress)
 
 
 def log_likelihood(
@@ -269,62 +269,102 @@ def log_likelihood(
         >>> round(score.value, 3), score.method  # log(4 · 4 · 4 / 432)
         (-1.91, 'exact, 8 states')
     """
-    way = _way(rbm, method, settings)
-    keys = (None, None, None) if key is None else tuple(jax.random.split(checked_key(key), 3))
+    chosen = _method_of(rbm, method, settings)
+    key_rows = key_gaps = key_z = None
+    if key is not None:
+        key_rows, key_gaps, key_z = jax.random.split(checked_key(key), 3)
     dataset = Dataset.of(data).checked_for(rbm.visible)
-    found = []
+    scored = _scored(rbm, dataset, float(settings.get("seconds") or SECONDS), key=key_rows)
+    energies = scored.energies
+    if scored.lengths is None:
+        if log_z is None:
+            if key_gaps is not None and chosen.is_estimate(rbm):
+                rows = _without_gaps(rbm, dataset, key_gaps)
+                chosen = chosen.with_rows(rbm, rows, key=key_gaps)
+            log_z = chosen.estimate(rbm, key=key_z, progress=progress)
+    elif log_z is None:
+        by_length = log_z_of_rows(
+            rbm, scored.lengths, scored.weights, chosen, key=key_z, progress=progress
+        )
+        log_z = by_length.mean
+        energies = energies + by_length.of_row - log_z.value
+    elif np.ptp(scored.lengths) > 0:
+        raise InputError(
+            "log_z: expected None: rows of several lengths have a log Z each; got one."
+        )
+    score = likelihood_from(energies, log_z, scored.note, scored.weights)
+    return _with_annealed(score, scored.of_seen, _fractions(scored.weights, len(energies)))
+
+
+class _ScoredRows(NamedTuple):
+    """Rows, as far as their likelihood depends on them.
+
+    Attributes:
+        energies: F less the log of the density of a row's own unit of measurement, nats.
+        of_seen: F(v_seen), with the errors of rows whose missing values were annealed.
+        weights: sample weights; None if all are equal.
+        lengths: those of documents; None for a model with one log Z.
+        note: what else is to be said of them.
+    """
+
+    energies: np.ndarray
+    of_seen: RowEnergies
+    weights: np.ndarray | None
+    lengths: np.ndarray | None
+    note: str
+
+
+def _scored(rbm: RBM, dataset: Dataset, seconds: float, *, key: Any) -> _ScoredRows:
+    """Return the free energies of rows, and what belongs to them, for some rows at a time.
+
+    Args:
+        rbm: the model.
+        dataset: rows in its domain.
+        seconds: time after which no row is annealed again.
+        key: a JAX random key, or None.
+    """
+    deadline = clock() + seconds
+    has_lengths = takes_lengths(rbm.visible)
+    energies = []
     lengths = []
     note = ""
-    has_lengths = takes_lengths(rbm.visible)
-    seconds = float(settings.get("seconds") or SECONDS)
-    began = clock()
-    for i, part in enumerate(dataset.parts(key=keys[0])):
-        key_part = None if keys[0] is None else jax.random.fold_in(keys[0], i)
-        left = seconds - (clock() - began)
-        found.append(_free_energies(rbm, part, key_part, left))
+    for number, rows in enumerate(dataset.parts(key=key)):
+        key_part = None if key is None else jax.random.fold_in(key, number)
+        energies.append(_free_energies(rbm, rows, key_part, deadline - clock()))
         if has_lengths:
-            lengths.append(lengths_of_rows(rbm, part))
-        note = note or _note(rbm, part)
-    of_seen = RowEnergies(*(np.concatenate(each) for each in zip(*found, strict=True)))
-    energies = of_seen.value
+            lengths.append(lengths_of_rows(rbm, rows))
+        note = note or _note(rbm, rows)
+    of_seen = RowEnergies(*(np.concatenate(arrays) for arrays in zip(*energies, strict=True)))
+    values = of_seen.value
     if dataset.log_density is not None:
-        energies = energies - np.asarray(dataset.log_density)
-    weights = None if dataset.weights is None else np.asarray(dataset.weights)
-    if log_z is not None and has_lengths:
-        check_one_length(np.concatenate(lengths))
-    if log_z is None and has_lengths:
-        check_finite(rbm, way)
-        of_length = np.concatenate(lengths)
-        of_rows = log_z_of_rows(rbm, of_length, weights, way, key=keys[2], progress=progress)
-        log_z = of_rows.mean
-        energies = energies + of_rows.of_row - of_rows.mean.value
-    elif log_z is None:
-        if keys[1] is not None and way.is_estimate(rbm):
-            way = way.with_rows(rbm, _without_gaps(rbm, dataset, keys[1]), key=keys[1])
-        log_z = _log_z(rbm, key=keys[2], method=way, progress=progress)
-    if not of_seen.annealed.any():
-        return likelihood_from(energies, log_z, note, weights)
-    return _with_annealed(likelihood_from(energies, log_z, note, weights), of_seen, weights)
+        values = values - np.asarray(dataset.log_density)
+    return _ScoredRows(
+        values,
+        of_seen,
+        weights=None if dataset.weights is None else np.asarray(dataset.weights),
+        lengths=np.concatenate(lengths) if has_lengths else None,
+        note=note,
+    )
 
 
 def _with_annealed(
-    found: LogLikelihood, of_seen: RowEnergies, weights: np.ndarray | None
+    score: LogLikelihood, of_seen: RowEnergies, fractions: np.ndarray
 ) -> LogLikelihood:
     """Return the likelihood with what the annealing of missing values leaves uncertain."""
-    share = np.ones(len(of_seen.value)) if weights is None else weights.astype(np.float64)
-    share = share / share.sum()
-    below, above = of_seen.reach_of_mean(share)
+    if not of_seen.annealed.any():
+        return score
+    below, above = of_seen.error_of_mean(fractions)
     note = f"missing values by annealing both ways, within {max(below, above):.2g} nats"
-    is_known = of_seen.is_mean_known(share)
+    is_known = of_seen.is_mean_known(fractions)
     if not is_known:
         doubtful = int((~of_seen.converged).sum())
         note += f", which did NOT converge for {doubtful:,} of {int(of_seen.annealed.sum()):,} rows"
-    return found._replace(
-        low=found.low - above,
-        high=found.high + below,
-        method=_joined(found.method, note),
-        note=_joined(found.note, note),
-        converged=found.converged and is_known,
+    return score._replace(
+        low=score.low - above,
+        high=score.high + below,
+        method=_joined(score.method, note),
+        note=_joined(score.note, note),
+        converged=score.converged and is_known,
     )
 
 
@@ -342,23 +382,23 @@ def _completed(rbm: RBM, rows: Array, *, key: PRNGKeyArray) -> Array:
     return completed(rbm, with_missing(rbm.visible, rows), COMPLETING, key=key)
 
 
-def _way(rbm: Any, method: Any, settings: dict[str, Any]) -> AbstractLogZ:
+def _method_of(rbm: Any, method: Any, settings: dict[str, Any]) -> AbstractLogZ:
     """Return the method that is named or given, after checking that `rbm` is a single model."""
     checked_rbm(rbm)
     given = {name: value for name, value in settings.items() if value is not None}
+    names = ", ".join(given)
     if isinstance(method, AbstractLogZ) and not given:
         return method
-    if isinstance(method, AbstractLogZ) or method not in WAYS:
-        names = ", ".join(map(repr, WAYS))
-        expected = f"{names}, or a method such as hm.Annealed() with its own settings"
-        found = f"{method!r} and {', '.join(given)}" if given else repr(method)
-        raise InputError(f"method: expected {expected}; got {found}.")
-    try:
-        return WAYS[method](**given)
-    except TypeError:
-        unknown = ", ".join(given)
+    if isinstance(method, AbstractLogZ) or method not in METHODS:
         raise InputError(
-            f"{unknown}: method {method!r} does not have all of these settings; see its fields."
+            f"method: expected {', '.join(map(repr, METHODS))}, or a method such as hm.Annealed()"
+            f" with its own settings; got {' and '.join(filter(None, (repr(method), names)))}."
+        )
+    try:
+        return METHODS[method](**given)
+    except TypeError:
+        raise InputError(
+            f"{names}: method {method!r} does not have all of these settings; see its fields."
         ) from None
 
 
@@ -385,15 +425,15 @@ def free_energies(rbm: RBM, rows: Any, *, key: PRNGKeyArray | None = None) -> np
         [-2.079 -4.159 -2.773]
     """
     checked = rbm.visible.validate(as_array(rows, "data"), missing=True)
-    found = _free_energies(rbm, checked, key)
-    doubtful = int((~found.converged).sum())
+    energies = _free_energies(rbm, checked, key)
+    doubtful = int((~energies.converged).sum())
     if doubtful:
         warn_user(
             f"free_energies: the annealing of missing values did not converge for {doubtful:,} of"
-            f" {int(found.annealed.sum()):,} rows; hm.log_likelihood has an interval that says how"
-            " far off they may be."
+            f" {int(energies.annealed.sum()):,} rows; hm.log_likelihood has an interval that says"
+            " how far off they may be."
         )
-    return found.value
+    return energies.value
 
 
 def _free_energies(rbm: RBM, rows: np.ndarray, key: Any, seconds: float = SECONDS) -> RowEnergies:
@@ -404,19 +444,19 @@ def _free_energies(rbm: RBM, rows: np.ndarray, key: Any, seconds: float = SECOND
 
 def is_exact_cheap(rbm: RBM, work: int = LARGEST_EXACT_WORK) -> bool:
     """Return whether enumerating log Z takes at most `work` terms times their width."""
-    side = enumerable(rbm)
-    if side is None or side.visible.n_states is None:
+    summed = enumerable(rbm)
+    if summed is None or summed.visible.n_states is None:
         return False
-    states = side.visible.n_states
-    return states <= 2**LARGEST_LOG2_STATES and states * side.hidden.size <= work
+    states = summed.visible.n_states
+    return states <= 2**LARGEST_LOG2_STATES and states * summed.hidden.size <= work
 
 
 def _note(rbm: RBM, rows: np.ndarray) -> str:
     """Return a note if discrete units hold values between their states, else an empty string."""
-    for some in parts_of(rows):
-        seen = ~np.isnan(some)
-        back = rbm.visible.decode(rbm.visible.encode(np.where(seen, some, 0)))
-        if not np.allclose(back[seen], some[seen], rtol=1e-3, atol=1e-3):
+    for part in parts_of(rows):
+        seen = ~np.isnan(part)
+        back = rbm.visible.decode(rbm.visible.encode(np.where(seen, part, 0)))
+        if not np.allclose(back[seen], part[seen], rtol=1e-3, atol=1e-3):
             return "grey levels used as they are, which is no probability of binary rows"
     return ""
 
@@ -446,9 +486,8 @@ def exact_kl(rbm: RBM, rows: Any, weights: Any = None) -> float:
             " that KL from a finite set of rows is infinite."
         )
     array = rbm.visible.validate(rows)
-    w = np.ones(len(array)) if weights is None else np.asarray(weights, float)
     states, index = np.unique(array, axis=0, return_inverse=True)
-    q = np.bincount(index.ravel(), weights=w / w.sum(), minlength=len(states))
+    q = np.bincount(index.ravel(), _fractions(weights, len(array)), minlength=len(states))
     states = states[q > 0]
     q = q[q > 0]
     energies = free_energies(rbm, states)

@@ -9,9 +9,9 @@ from typing import Any
 
 from ..errors import NotFiniteError
 from ..io.storage import load
-from ..likelihood.partition_function import finite_z
 from ..likelihood.partition_function.enumerated import LARGEST_LOG2_STATES
 from ..rbm import RBM
+from ..samplers.finite import finite_z
 from .checks import refuse_many_states
 from .display import Display
 from .evaluation.base import AbstractBlock, NotKnown

@@ -27,7 +27,7 @@ from ..gradients import AbstractGradient
 from ..inference.sampling import sample
 from ..layers import AbstractLayer
 from ..layers.registry import layer_named
-from ..likelihood.missing.marginal import SLOW_SUMS, way_to_sum
+from ..likelihood.missing.marginal import SLOW_SUMS, cheapest_sum
 from ..rbm import RBM as Model
 from ..samplers.gibbs import after_sweeps
 from ..training import (
@@ -103,7 +103,7 @@ def row_groups(rbm: Model, rows: np.ndarray, missing: int = 0) -> Iterator[tuple
     """
     counts = np.isnan(rows).sum(1)
     summable = [
-        n for n in np.unique(counts) if way_to_sum(rbm, int(n) + missing, SLOW_SUMS)[0] is not None
+        n for n in np.unique(counts) if cheapest_sum(rbm, int(n) + missing, SLOW_SUMS) is not None
     ]
     has_gaps = counts > 0
     is_summable = np.isin(counts, summable)

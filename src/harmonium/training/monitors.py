@@ -25,10 +25,9 @@ from ..evaluation.reconstruction import errors_of_states
 from ..likelihood.missing.annealed import ROUGH, SeenEnergies, independent_energies, seen_energies
 from ..likelihood.missing.marginal import (
     QUICK_SUMS,
+    cheapest_sum,
     completed,
     draw,
-    entries_of_sum,
-    posterior,
     with_missing,
 )
 from ..path import Line
@@ -267,11 +266,10 @@ def _largest(rbm: RBM, v: Array, counts: Array, *, key: PRNGKeyArray) -> Array:
 
 def _energies_of_seen(rbm: RBM, v: Array, missing: int, *, key: PRNGKeyArray) -> SeenEnergies:
     """Return F(v_seen) by a sum where that is no more work than annealing."""
-    summed = None
-    if len(v) * entries_of_sum(rbm, missing, QUICK_SUMS) <= MOST_ENTRIES:
-        summed = posterior(rbm, v, missing, QUICK_SUMS)
-    if summed is None:
+    terms = cheapest_sum(rbm, missing, QUICK_SUMS)
+    if terms is None or terms.entries(rbm, len(v)) > MOST_ENTRIES:
         return seen_energies(rbm, v, CHAINS, STEPS, key=key)
+    summed = terms.posterior(rbm, v)
     filled = draw(rbm, summed, key=key, seen=v)
     nothing = jnp.zeros(len(v))
     return SeenEnergies(-summed.log_z_seen, nothing, filled, nothing)

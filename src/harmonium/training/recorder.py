@@ -15,10 +15,10 @@ import jax
 
 from ..data import Dataset, Stream
 from ..layers.capabilities import takes_lengths
-from ..likelihood.partition_function.finite import finite_z
 from ..likelihood.scoring import is_exact_cheap
 from ..rbm import RBM
 from ..samplers import Cloud
+from ..samplers.finite import finite_z
 from .arguments import Plan
 from .base import same_shapes
 from .cross_validation import CrossValidated, cross_validate, is_for, unknown

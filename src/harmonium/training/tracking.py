@@ -36,7 +36,6 @@ from ..layers.capabilities import correlated
 from ..likelihood.partition_function.agreement import TAIL, AnnealingRuns, ReferenceRuns
 from ..likelihood.partition_function.bridge import bennett, bennett_stderr
 from ..likelihood.partition_function.enumerated import Enumerated
-from ..likelihood.partition_function.finite import finite_z
 from ..likelihood.partition_function.schedule import (
     FinalStates,
     base_from_data,
@@ -47,6 +46,7 @@ from ..likelihood.scoring import is_exact_cheap
 from ..path import AbstractPath, Heating, Line
 from ..rbm import RBM
 from ..samplers import Annealing, Cloud, anneal, start_annealing
+from ..samplers.finite import finite_z
 from ..samplers.gibbs import after_sweeps
 from .base import same_shapes
 from .state import TrainState

@@ -11,6 +11,7 @@ from jaxtyping import Array, PRNGKeyArray
 from .._base.checks import checked_key, positive_integer
 from .._base.linalg import inverse, orthogonal_basis
 from .._base.numerics import from_numpy, product
+from .._base.statistics import weights_of
 from .._base.threefry import key_of
 from ..data.stream import rows_to_train_on
 from ..errors import InputError
@@ -82,8 +83,10 @@ def initialize(
     if not scale > 0:
         raise InputError(f"scale: expected a positive number; got {scale}.")
     if connections is not None and positive_integer(connections, "connections") > visible.n_units:
-        expected = f"at most the {visible.n_units} units of {visible}"
-        raise InputError(f"connections: expected {expected}; got {connections}.")
+        raise InputError(
+            f"connections: expected at most the {visible.n_units} units of {visible};"
+            f" got {connections}."
+        )
     key_weights, key_rows = jax.random.split(checked_key(key))
     if data is not None:
         dataset = rows_to_train_on(data, weights).checked_for(visible)
@@ -116,7 +119,7 @@ def _imputed(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> np.ndarr
     A column without observed values gets draws from the layer as it is.
     """
     missing = np.isnan(rows)
-    row_weights = np.ones(len(rows)) if weights is None else np.asarray(weights, float)
+    row_weights = weights_of(len(rows), weights)
     is_unobserved = row_weights @ ~missing <= 0
     draws: Any = 0.0
     if is_unobserved.any():  # else nothing is drawn, and no program is compiled for it

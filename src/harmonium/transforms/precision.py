@@ -153,8 +153,8 @@ def precision_timing(rbm: RBM, rows: int) -> Timing:
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.eye(4, 3))
-        >>> found = hm.transforms.precision_timing(rbm, rows=64)
-        >>> found.float32 > 0, found.bfloat16 > 0
+        >>> timing = hm.transforms.precision_timing(rbm, rows=64)
+        >>> timing.float32 > 0, timing.bfloat16 > 0
         (True, True)
     """
     rbm = checked_rbm(rbm)
@@ -164,10 +164,11 @@ def precision_timing(rbm: RBM, rows: int) -> Timing:
     case = f"{device_name()}; JAX {jax.__version__}; {rows} rows; {layers}"
     if case not in _TIMINGS:
         stored = from_first(_stored(case))
-        found = Timing(*stored) if stored else _measured(rbm, rows)
-        if not stored:
-            _store(case, found)
-        _TIMINGS[case] = found
+        if stored:
+            _TIMINGS[case] = Timing(*stored)
+        else:
+            _TIMINGS[case] = _measured(rbm, rows)
+            _store(case, _TIMINGS[case])
     return _TIMINGS[case]
 
 
@@ -188,9 +189,8 @@ def _measured(rbm: RBM, rows: int) -> Timing:
     best = [float("inf"), float("inf")]
     for _ in range(REPEATS):
         for i, model in enumerate(models):
-            # which is the same in several processes
             calls = 0
-            began = clock()
+            began = clock()  # a clock that all processes share, so that they make as many calls
             while (spent := clock() - began) < SECONDS or not calls:
                 jax.block_until_ready(_work(model, v, key=key))
                 calls += 1
@@ -216,8 +216,9 @@ def device_name() -> str:
 
 def cores() -> int:
     """Return on how many cores this process may run."""
-    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):  # not on every system
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @functools.cache
@@ -255,11 +256,10 @@ def _store(case: str, timing: Timing) -> None:
         return
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            known = json.loads(file.read_text("utf-8"))
-        except (OSError, ValueError):
-            known = {}
-        known = known if isinstance(known, dict) else {}
+        timings: dict[str, Any] = {}
+        with suppress(OSError, ValueError, TypeError):  # of no file, or of one that is damaged
+            timings.update(json.loads(file.read_text("utf-8")))
+        timings[case] = list(timing)
         part = file.with_name(f"{file.name}.{os.getpid()}")
-        part.write_text(json.dumps(known | {case: list(timing)}, indent=1), "utf-8")
+        part.write_text(json.dumps(timings, indent=1), "utf-8")
         part.replace(file)

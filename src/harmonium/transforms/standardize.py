@@ -63,12 +63,16 @@ class Standardization(NamedTuple):
     def standardised(self, rows: Any) -> np.ndarray:
         """Return z = (v − m)/s of rows v in the user's coding; the rows if nothing changes."""
         rows = np.asarray(rows)
-        return rows if self.is_identity else (rows - self.mean) / self.scale
+        if self.is_identity:  # whole numbers stay whole
+            return rows
+        return (rows - self.mean) / self.scale
 
     def restored(self, rows: Any) -> np.ndarray:
         """Return v = s z + m of standardised rows z."""
         rows = np.asarray(rows)
-        return rows if self.is_identity else rows * self.scale + self.mean
+        if self.is_identity:
+            return rows
+        return rows * self.scale + self.mean
 
     def of_rows(self, rbm: RBM) -> RBM:
         """Return the model of v for a model of z: the one to keep after training.
@@ -128,11 +132,12 @@ def rewritten(rbm: RBM, scale: np.ndarray, offset: np.ndarray) -> RBM:
     """
     units = rbm.visible.n_units
     if np.shape(scale) != (units,) or np.shape(offset) != (units,):
-        expected = f"one for each of the {units} units of {rbm.visible}"
-        raise InputError(f"Standardization: expected scales {expected}; got {np.shape(scale)}.")
-    old = rbm.visible
-    visible = rescaled(old, scale, offset)
-    inverse = 1.0 / old.spread(jnp.asarray(scale, old.dtype))
-    origin = old.spread(jnp.asarray(offset, old.dtype))
+        raise InputError(
+            f"Standardization: expected scales one for each of the {units} units of"
+            f" {rbm.visible}; got {np.shape(scale)}."
+        )
+    visible = rbm.visible
+    inverse = 1.0 / visible.spread(jnp.asarray(scale, visible.dtype))
+    origin = visible.spread(jnp.asarray(offset, visible.dtype))
     hidden = rbm.hidden.shift(-product(origin * inverse, rbm.weights))
-    return RBM(visible, hidden, over_rows(rbm.weights, inverse))
+    return RBM(rescaled(visible, scale, offset), hidden, over_rows(rbm.weights, inverse))

@@ -19,13 +19,78 @@ from ..._base.statistics import (
     resampled,
     sigmoid,
 )
+from ..partition_function.agreement import reachable_cost
+from ..partition_function.bridge import bennett
 
 TOLERANCE = 0.25  # nats, of a row: of its gap and of the half width of its interval
 FEWEST_CHAINS = 10.0  # that carry the weight of a row
 DEVIATIONS = 2.0  # on either side of a 95 % interval
 TAIL = 0.005  # probability that a row that has not converged lies beyond one end of its interval
 REVERSE_GROUPS = 8  # of reverse runs, neighbours of which may have one parent
-HALVINGS = 50
+SMALL_ERROR = 0.1  # nats of a mean over rows: rows that have not converged may matter so little
+
+
+class RowEnergies(NamedTuple):
+    """F(v_seen) of rows, with 95 % intervals, nats; each entry has the shape (n,).
+
+    Attributes:
+        value: the free energies; of annealed rows by Bennett's ratio of both directions.
+        half_width: half the interval of a row that has converged; 0 where the sum is exact.
+        gap: how far forward and reverse estimates lie apart, with its sign.
+        low: lower end of the interval; value − half_width where it has converged.
+        high: its upper end.
+        converged: whether the interval can be relied on to be narrow.
+        annealed: which rows are estimates.
+    """
+
+    value: Float[np.ndarray, " n"]
+    half_width: Float[np.ndarray, " n"]
+    gap: Float[np.ndarray, " n"]
+    low: Float[np.ndarray, " n"]
+    high: Float[np.ndarray, " n"]
+    converged: Bool[np.ndarray, " n"]
+    annealed: Bool[np.ndarray, " n"]
+
+    @classmethod
+    def exact(cls, value: Float[np.ndarray, " n"]) -> RowEnergies:
+        """Return energies that are known."""
+        n = len(value)
+        return cls(
+            value,
+            half_width=np.zeros(n),
+            gap=np.zeros(n),
+            low=value.copy(),
+            high=value.copy(),
+            converged=np.ones(n, bool),
+            annealed=np.zeros(n, bool),
+        )
+
+    def put(self, rows: np.ndarray, energies: RowEnergies) -> None:
+        """Replace those of some rows."""
+        for array, values in zip(self, energies, strict=True):
+            array[rows] = values
+
+    def error_of_mean(self, fractions: Float[np.ndarray, " n"]) -> tuple[float, float]:
+        """Return how far the mean of F may lie below and above that of the values, nats.
+
+        Errors of rows that have converged are independent, except for what both directions differ
+        by on average: Bennett's ratio lies between them. A row that has not converged may err as
+        far as its interval says, and others may do so in the same direction.
+
+        Args:
+            fractions: the weights of the rows, which sum to 1.
+        """
+        sure = np.where(self.converged, fractions, 0.0)
+        doubtful = fractions - sure
+        common = abs(float(sure @ self.gap)) / 2.0
+        within = float(np.sqrt(np.sum((sure * self.half_width) ** 2))) + common
+        below = self.value - self.low
+        above = self.high - self.value
+        return within + float(doubtful @ below), within + float(doubtful @ above)
+
+    def is_mean_known(self, fractions: Float[np.ndarray, " n"]) -> bool:
+        """Return whether all rows have converged, or the others hardly matter for the mean."""
+        return bool(self.converged.all()) or max(self.error_of_mean(fractions)) < SMALL_ERROR
 
 
 class RowRuns(NamedTuple):
@@ -43,60 +108,13 @@ class RowRuns(NamedTuple):
     parents: Integer[np.ndarray, "reverse n"]
     others: Float[np.ndarray, "others n"]
 
-
-class RowEstimates(NamedTuple):
-    """Estimates of log Z of rows, −F(v_seen), nats; each entry has the shape (n,).
-
-    Attributes:
-        value: Bennett's ratio of both directions.
-        half_width: half the 95 % interval of a row that has converged.
-        gap: the reverse minus the forward estimate.
-        low: lower end of the interval; value − half_width where it has converged.
-        high: its upper end.
-        converged: whether the interval can be relied on to be narrow.
-        ess: effective number of chains, the smaller of both directions.
-        lost: the work lost forward and in reverse together.
-    """
-
-    value: Float[np.ndarray, " n"]
-    half_width: Float[np.ndarray, " n"]
-    gap: Float[np.ndarray, " n"]
-    low: Float[np.ndarray, " n"]
-    high: Float[np.ndarray, " n"]
-    converged: Bool[np.ndarray, " n"]
-    ess: Float[np.ndarray, " n"]
-    lost: Float[np.ndarray, " n"]
+    @property
+    def lost(self) -> Float[np.ndarray, " n"]:
+        """The work lost forward and in reverse together, nats."""
+        return -(self.forward.mean(0) + self.reverse.mean(0))
 
 
-def bennett_ratios(
-    forward: Float[np.ndarray, "chains n"], reverse: Float[np.ndarray, "reverse n"]
-) -> Float[np.ndarray, " n"]:
-    """Return Bennett's acceptance ratio of each row, as `partition_function.bridge.bennett`.
-
-    It is the r at which Σ_forward σ(w − r + m) = Σ_reverse σ(w + r − m); the left side falls and
-    the right side rises with r, so the interval between bounds is halved.
-
-    Source: Bennett 1976.
-    """
-    m = np.log(len(reverse) / len(forward))
-    reach = 50.0 + np.maximum(np.ptp(forward, axis=0), np.ptp(reverse, axis=0))
-    ends = np.stack([log_mean_exp(forward, axis=0), -log_mean_exp(reverse, axis=0)])
-    low = ends.min(0) - reach
-    high = ends.max(0) + reach
-    for _ in range(HALVINGS):
-        r = 0.5 * (low + high)
-        excess = _log_total(forward - r + m) - _log_total(reverse + r - m)
-        low = np.where(excess > 0, r, low)
-        high = np.where(excess > 0, high, r)
-    return 0.5 * (low + high)
-
-
-def _log_total(x: Float[np.ndarray, "k n"]) -> Float[np.ndarray, " n"]:
-    """Return log Σ σ(x) over the first axis; a sum of small numbers would be 0."""
-    return np.logaddexp.reduce(-np.logaddexp(0.0, -x), axis=0)
-
-
-def estimates(runs: RowRuns) -> RowEstimates:
+def energies_from(runs: RowRuns) -> RowEnergies:
     """Return an estimate for each row, with its interval and whether it has converged.
 
     A row has converged if both directions agree within `TOLERANCE` and its interval is not wider,
@@ -107,43 +125,33 @@ def estimates(runs: RowRuns) -> RowEstimates:
     """
     forward = runs.forward
     reverse = runs.reverse
-    value = bennett_ratios(forward, reverse)
-    lower = log_mean_exp(forward, axis=0)
-    upper = -log_mean_exp(reverse, axis=0)
-    half = DEVIATIONS * _stderr(runs, value)
+    log_z = bennett(forward, reverse)
+    gap = -log_mean_exp(reverse, axis=0) - log_mean_exp(forward, axis=0)
+    half_width = np.hypot(DEVIATIONS * _stderr(runs, log_z), 0.5 * gap)
     sizes = [effective_size(np.exp(w - w.max(0)).T) for w in (forward, reverse)]
-    ess = np.minimum(*sizes)
-    known = _known(len(forward))
-    costs = -value - reverse
-    hardly_seen = (costs > known).mean(0)
-    usual = np.maximum(known, costs.max(0))
-    others = -value - runs.others
-    dearest = np.maximum(costs.max(0), others.max(0))
-    beyond = (others.max(0) > usual) | (dearest > known + np.log(len(forward)))
-    gap = upper - lower
-    half = np.hypot(half, 0.5 * gap)
+    reachable = reachable_cost(len(forward), TOLERANCE)
+    costs = -log_z - reverse
+    costs_of_others = -log_z - runs.others
+    most_usual = np.maximum(reachable, costs.max(0))
+    most = np.maximum(costs.max(0), costs_of_others.max(0))
     converged = (
         (np.abs(gap) < TOLERANCE)
-        & (half < TOLERANCE)
-        & (hardly_seen < TOLERANCE / 3.0)
-        & (ess >= FEWEST_CHAINS)
-        & ~beyond
+        & (half_width < TOLERANCE)
+        & ((costs > reachable).mean(0) < TOLERANCE / 3.0)
+        & (np.minimum(*sizes) >= FEWEST_CHAINS)
+        & (costs_of_others.max(0) <= most_usual)
+        & (most <= reachable + np.log(len(forward)))
     )
-    low = value - half
-    high = value + half
+    low = log_z - half_width
+    high = log_z + half_width
     for row in np.flatnonzero(~converged):
-        own = RowRuns(*(each[:, row] for each in runs))
-        low[row], high[row] = _wide_interval(own, float(value[row]), float(half[row]))
-    lost = -(forward.mean(0) + reverse.mean(0))
-    return RowEstimates(value, half, gap, low, high, converged, ess, lost)
+        of_row = RowRuns(*(array[:, row] for array in runs))
+        low[row], high[row] = _wide_interval(of_row, float(log_z[row]), float(half_width[row]))
+    annealed = np.ones(len(log_z), bool)
+    return RowEnergies(-log_z, half_width, gap, -high, -low, converged, annealed)
 
 
-def _known(chains: int) -> float:
-    """Return the cost up to which forward chains reach any mass that matters, nats."""
-    return float(np.log(chains * TOLERANCE / 3.0))
-
-
-def _stderr(runs: RowRuns, value: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+def _stderr(runs: RowRuns, log_z: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """Return the standard error of Bennett's ratio of each row, by families of chains.
 
     A family is a forward chain and the reverse runs that started from its final state. Its
@@ -151,20 +159,19 @@ def _stderr(runs: RowRuns, value: Float[np.ndarray, " n"]) -> Float[np.ndarray, 
     independent runs would have.
     """
     n = len(runs.forward)
-    reverse = len(runs.reverse)
-    m = np.log(reverse / n)
-    f = sigmoid(runs.forward - value + m)
-    g = sigmoid(runs.reverse + value - m)
+    m = np.log(len(runs.reverse) / n)
+    f = sigmoid(runs.forward - log_z + m)
+    g = sigmoid(runs.reverse + log_z - m)
     family = f.copy()
     rows = np.broadcast_to(np.arange(f.shape[1]), g.shape)
     np.subtract.at(family, (runs.parents, rows), g)
     slope = (f * (1.0 - f)).sum(0) + (g * (1.0 - g)).sum(0)
     by_family = np.sqrt((family**2).sum(0) * n / (n - 1.0)) / np.maximum(slope, 1e-300)
-    alone = sum(w.var(0) / np.maximum(w.mean(0), 1e-300) ** 2 / (len(w) - 1.0) for w in (f, g))
-    return np.maximum(by_family, np.sqrt(alone))
+    variance = sum(w.var(0) / np.maximum(w.mean(0), 1e-300) ** 2 / (len(w) - 1.0) for w in (f, g))
+    return np.maximum(by_family, np.sqrt(variance))
 
 
-def _wide_interval(runs: RowRuns, value: float, half: float) -> tuple[float, float]:
+def _wide_interval(runs: RowRuns, log_z: float, half_width: float) -> tuple[float, float]:
     """Return an interval for a row whose estimates do not agree, or of which few chains decide.
 
     Its lower end is a bound for weights of any distribution (`lower_mean_bound`). Its upper end is
@@ -173,17 +180,17 @@ def _wide_interval(runs: RowRuns, value: float, half: float) -> tuple[float, flo
     forward chains reach it. That is known from the number of those whose weight is as large.
     """
     chains = len(runs.forward)
-    known = _known(len(runs.forward))
+    reachable = reachable_cost(chains, TOLERANCE)
     groups = np.array_split(runs.reverse, REVERSE_GROUPS)
-    by_group = np.array([log_mean_exp(part) for part in groups])
-    ends = [value - half, value + half]
+    by_group = np.array([log_mean_exp(group) for group in groups])
+    ends = [log_z - half_width, log_z + half_width]
     ends += [float(log_mean_exp(runs.forward)), -float(log_mean_exp(runs.reverse))]
     low = min([lower_mean_bound(runs.forward, TAIL), *ends])
     high = max([-lower_mean_bound(by_group, TAIL), *ends])
-    dearest = -value - min(float(runs.reverse.min()), float(runs.others.min()))
-    if dearest > known:
-        reached = most_expected(int((runs.forward - value > known).sum())) / chains
-        high = max(high, value + float(np.logaddexp(0.0, dearest + np.log(reached))))
+    dearest = -log_z - min(float(runs.reverse.min()), float(runs.others.min()))
+    if dearest > reachable:
+        reached = most_expected(int((runs.forward - log_z > reachable).sum())) / chains
+        high = max(high, log_z + float(np.logaddexp(0.0, dearest + np.log(reached))))
     return low, high
 
 
@@ -199,5 +206,5 @@ def resampled_chains(
 
     Source: Kitagawa 1996.
     """
-    of_rows = zip(np.exp(log_weights - log_weights.max(0)).T, offsets, strict=True)
-    return np.stack([resampled(weights, count, offset) for weights, offset in of_rows], axis=1)
+    by_row = zip(np.exp(log_weights - log_weights.max(0)).T, offsets, strict=True)
+    return np.stack([resampled(weights, count, offset) for weights, offset in by_row], axis=1)

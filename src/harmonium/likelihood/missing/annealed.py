@@ -124,9 +124,8 @@ def moved(
     def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         x, log_weights = carry
         missing = rbm.inputs_to_h(x) - seen.inputs
-        before, after = (
-            ramp.inputs(place, seen.inputs, missing) for place in (jnp.maximum(i - 1, 0), i)
-        )
+        before = ramp.inputs(jnp.maximum(i - 1, 0), seen.inputs, missing)
+        after = ramp.inputs(i, seen.inputs, missing)
         log_weights = log_weights + rbm.hidden.cgf(after) - rbm.hidden.cgf(before)
         key_h, key_v = jax.random.split(jax.random.fold_in(key, i))
         inputs = ramp.at(i) * rbm.inputs_to_v(rbm.hidden.sample(after, key=key_h))
@@ -159,8 +158,8 @@ def seen_energies(
     # The turn at t = 0 draws the start. As a turn of the loop it is compiled with the others.
     x, log_w = moved(rbm, seen, Ramp(0, 1, steps), (0, steps + 1), x, nothing, key=key)
     total = jax.nn.logsumexp(log_w, axis=0) - jnp.log(chains)
-    share = jnp.exp(log_w - total)
-    variance = ((share - 1.0) ** 2).sum(0) / (chains * max(1, chains - 1))
+    relative = jnp.exp(log_w - total)  # to the mean weight
+    variance = ((relative - 1.0) ** 2).sum(0) / (chains * max(1, chains - 1))
     value = -(log_z_uncoupled(rbm, seen) + total + variance / 2.0)
     return SeenEnergies(value, variance, x[0], total - log_w.mean(0))
 

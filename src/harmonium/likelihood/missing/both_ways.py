@@ -16,16 +16,17 @@ from ...data.parts import rows_at_once
 from ...errors import NotFiniteError
 from ...layers.capabilities import has_independent_units, sample_given
 from ...rbm import RBM
-from .agreement import RowEstimates, RowRuns, estimates, resampled_chains
+from .agreement import RowEnergies, RowRuns, energies_from, resampled_chains
 from .annealed import Ramp, log_z_uncoupled, moved, seen_of
 from .marginal import with_missing
 
 CHAINS = 64  # of a row, forward and in reverse
-# starts of reverse runs of each of the three other kinds
-DONATED = 8
-FALLING_SWEEPS = 8
-OTHERS = 3 * DONATED  # of the reverse runs
-FIRST_STEPS = 32
+# Of the reverse runs of a row, those from each of three kinds of starts that the forward chains
+# need not have found.
+OF_A_KIND = 8
+OTHERS = 3 * OF_A_KIND
+FALLING_SWEEPS = 8  # enough to fall into a mode of the whole model
+FIRST_STEPS = 32  # of a run, and of the short one along the other path
 ROUNDS = (FIRST_STEPS, *(FIRST_STEPS * 2**k for k in range(6)))  # steps, up to 1,024
 FEWEST_ROWS = 8  # at once
 SECONDS = 60.0  # after which no row is annealed with more steps
@@ -34,8 +35,8 @@ STEPS_AT_ONCE = 64  # of a dispatch, so that a long run can be interrupted
 
 def energies_of_rows(
     rbm: RBM, rows: Any, *, key: PRNGKeyArray, seconds: float = SECONDS
-) -> RowEstimates:
-    """Return estimates of −F(v_seen) for rows in the user's coding, NaN where missing.
+) -> RowEnergies:
+    """Return estimates of F(v_seen) for rows in the user's coding, NaN where missing.
 
     Forward chains begin with independent missing units. Their final states, resampled within each
     row by their weights, burn in for a quarter as many sweeps and are annealed back. So are others,
@@ -61,38 +62,36 @@ def energies_of_rows(
     most = min(rows_at_once(CHAINS * rbm.widest), 1 << max(4, (len(rows) - 1).bit_length()))
     began = clock()
     pace = np.inf
-    found = None
-    left = np.arange(len(rows))
+    energies = RowEnergies.exact(np.zeros(len(rows)))
+    remaining = np.arange(len(rows))
     whole = np.zeros(len(rows))
-    lost = np.full((2, len(rows)), np.inf)
+    lost = np.full((2, len(rows)), np.inf)  # along each of the two paths
     for number, steps in enumerate(ROUNDS):
-        size = _few_sizes(len(left), most)
+        size = _batch_size(len(remaining), most)
         if number == 1:
-            whole[left] = 1.0
+            whole[remaining] = 1.0
         elif number:
-            whole[left] = lost[:, left].argmin(0)
-        for part, first in enumerate(range(0, len(left), size)):
-            which = left[first : first + size]
-            if found is not None and clock() - began + pace * steps > seconds:
-                return found
+            whole[remaining] = lost[:, remaining].argmin(0)
+        for part, first in enumerate(range(0, len(remaining), size)):
+            which = remaining[first : first + size]
+            if number and clock() - began + pace * steps > seconds:
+                return energies
             started = clock()
             padded = np.resize(which, size)
             key_part = jax.random.fold_in(jax.random.fold_in(key, number), part)
-            own = _annealed(rbm, rows, padded, whole[padded], steps, key=key_part)
+            runs = _runs_of_rows(rbm, rows, padded, whole[padded], steps, key=key_part)
             pace = min(pace, (clock() - started) / steps)  # the first one was compiled too
-            new = RowEstimates(*(each[: len(which)] for each in own))
-            found = _with(found, new, which, len(rows))
-            lost[whole[which].astype(int), which] = new.lost
-        assert found is not None
-        left = np.flatnonzero(~found.converged)
-        if not len(left):
+            runs = RowRuns(*(array[:, : len(which)] for array in runs))
+            energies.put(which, energies_from(runs))
+            lost[whole[which].astype(int), which] = runs.lost
+        remaining = np.flatnonzero(~energies.converged)
+        if not len(remaining):
             break
-    assert found is not None
-    return found
+    return energies
 
 
-def _few_sizes(count: int, most: int) -> int:
-    """Return how many rows to anneal at once: the smallest of few sizes that holds them.
+def _batch_size(count: int, most: int) -> int:
+    """Return how many rows to anneal at once: the smallest of a few sizes that holds them.
 
     Each size is compiled, and rows that only fill it up take as long as others.
     """
@@ -102,18 +101,7 @@ def _few_sizes(count: int, most: int) -> int:
     return size
 
 
-def _with(
-    found: RowEstimates | None, new: RowEstimates, which: np.ndarray, count: int
-) -> RowEstimates:
-    """Return the estimates with new ones for some rows."""
-    if found is None:
-        found = RowEstimates(*(np.zeros(count, each.dtype) for each in new))
-    for old, each in zip(found, new, strict=True):
-        old[which] = each
-    return found
-
-
-def _annealed(
+def _runs_of_rows(
     rbm: RBM,
     rows: np.ndarray,
     which: np.ndarray,
@@ -121,50 +109,53 @@ def _annealed(
     steps: int,
     *,
     key: PRNGKeyArray,
-) -> RowEstimates:
-    """Anneal some of the rows both ways with so many steps, and return their estimates."""
+) -> RowRuns:
+    """Anneal some of the rows both ways with so many steps."""
     key_up, key_down, key_start, key_other, key_host = jax.random.split(key, 5)
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key_host)).ravel())
     own = from_numpy(rows[which])
     path = from_numpy(whole.astype(rbm.visible.dtype))
     donated = from_numpy(_donated(rbm, rows, which, rng))
-    begun = _begun(rbm, own, donated, path, key=key_start)
-    short = Ramp(0, 1, FIRST_STEPS, 1.0 - path)
-    aside, weights = _through(rbm, own, begun.chains, short, FIRST_STEPS + 1, key=key_other)
-    few = resampled_chains(weights, DONATED, rng.random(len(which)))
-    up, forward = _through(rbm, own, begun.chains, Ramp(0, 1, steps, path), steps + 1, key=key_up)
+    starts = _starts(rbm, own, donated, path, key=key_start)
+    # A short run along the other path, whose final states are starts too.
+    other_path = Ramp(0, 1, FIRST_STEPS, 1.0 - path)
+    aside, log_weights = _annealed(
+        rbm, own, starts.chains, other_path, FIRST_STEPS + 1, key=key_other
+    )
+    few = resampled_chains(log_weights, OF_A_KIND, rng.random(len(which)))
+    up, forward = _annealed(rbm, own, starts.chains, Ramp(0, 1, steps, path), steps + 1, key=key_up)
     parents = resampled_chains(forward, CHAINS - OTHERS, rng.random(len(which)))
-    chosen = (from_numpy(each.astype(np.int32)) for each in (parents, few))
-    again = _chosen(up, aside, begun.fallen, *chosen)
+    places = (from_numpy(array.astype(np.int32)) for array in (parents, few))
+    again = _starts_back(up, aside, starts.fallen, *places)
     burn_in = max(1, steps // 4)
     down = Ramp(steps + burn_in, -1, steps, path)
-    _, back = _through(rbm, own, again, down, steps + burn_in + 1, key=key_down)
-    known = fetched(begun.log_z).astype(np.float64)
-    runs = RowRuns(forward + known, back[:-OTHERS] - known, parents, back[-OTHERS:] - known)
-    if not all(np.isfinite(w).all() for w in (runs.forward, runs.reverse, runs.others)):
+    _, back = _annealed(rbm, own, again, down, steps + burn_in + 1, key=key_down)
+    known = fetched(starts.log_z).astype(np.float64)
+    if not (np.isfinite(forward).all() and np.isfinite(back).all() and np.isfinite(known).all()):
         raise NotFiniteError("F(v_seen): annealing weights are not finite; the model diverged.")
-    return estimates(runs)
+    back = back - known
+    return RowRuns(forward + known, back[:-OTHERS], parents, back[-OTHERS:])
 
 
 def _donated(rbm: RBM, rows: np.ndarray, which: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return rows with missing values taken from others, shape (DONATED, n, units).
+    """Return rows with missing values taken from others, shape (OF_A_KIND, n, units).
 
     They stay NaN where the other row has none either, and where units depend on one another, so
     that the values of two rows might not go together.
     """
-    own = np.broadcast_to(rows[which], (DONATED, len(which), rows.shape[1]))
+    own = np.broadcast_to(rows[which], (OF_A_KIND, len(which), rows.shape[1]))
     if not has_independent_units(rbm.visible):
         return np.array(own)
     donors = rng.integers(len(rows), size=own.shape[:2])
     return np.where(np.isnan(own), rows[donors], own)
 
 
-class _Begun(NamedTuple):
+class _Starts(NamedTuple):
     """Where chains of each row begin.
 
     Attributes:
         chains: states from which a ramp up may begin, shape (CHAINS, n, visible).
-        fallen: starts that owe nothing to the seen values, shape (2 DONATED, n, visible).
+        fallen: starts that owe nothing to the seen values, shape (2 OF_A_KIND, n, visible).
         log_z: that of the row at t = 0, shape (n,).
     """
 
@@ -174,7 +165,7 @@ class _Begun(NamedTuple):
 
 
 @eqx.filter_jit
-def _begun(rbm: RBM, rows: Array, donated: Array, whole: Array, *, key: PRNGKeyArray) -> _Begun:
+def _starts(rbm: RBM, rows: Array, donated: Array, whole: Array, *, key: PRNGKeyArray) -> _Starts:
     """Return where chains begin.
 
     Of the starts that owe nothing to the seen values, the first half have the donated values. The
@@ -200,36 +191,35 @@ def _begun(rbm: RBM, rows: Array, donated: Array, whole: Array, *, key: PRNGKeyA
     x = sample_given(visible, rbm.inputs_to_v(h), seen.known, seen.values, key=key_v)
     x = jnp.where(jnp.isfinite(x), x, seen.values)  # what the seen units confine may run away
     chains = jnp.broadcast_to(seen.values, (CHAINS, *seen.values.shape))
-    return _Begun(chains, jnp.concatenate([filled, x]), log_z_uncoupled(rbm, seen, whole))
+    return _Starts(chains, jnp.concatenate([filled, x]), log_z_uncoupled(rbm, seen, whole))
 
 
 @eqx.filter_jit
-def _chosen(up: Array, aside: Array, fallen: Array, parents: Array, few: Array) -> Array:
+def _starts_back(up: Array, aside: Array, fallen: Array, parents: Array, few: Array) -> Array:
     """Return the resampled final states of each row, followed by its other starts."""
     rows = jnp.arange(up.shape[1])
     return jnp.concatenate([up[parents, rows], aside[few, rows], fallen])
 
 
-def _through(
+def _annealed(
     rbm: RBM, rows: Array, x: Array, ramp: Ramp, end: int, *, key: PRNGKeyArray
 ) -> tuple[Array, np.ndarray]:
     """Run all chains through a ramp, some steps at a time; return states and float64 weights."""
-    total = np.zeros(x.shape[:2])
+    log_weights = np.zeros(x.shape[:2])
     numbers = from_numpy(np.array(ramp[:3], np.int32))
     whole = jnp.asarray(ramp.whole)
     for first in range(0, end, STEPS_AT_ONCE):
         places = np.array([first, min(first + STEPS_AT_ONCE, end)], np.int32)
-        x, gained = _some_steps(rbm, rows, x, numbers, whole, from_numpy(places), key=key)
-        total += fetched(gained).astype(np.float64)
-    return x, total
+        x, gain = _steps_of_ramp(rbm, rows, x, numbers, whole, from_numpy(places), key=key)
+        log_weights += fetched(gain).astype(np.float64)
+    return x, log_weights
 
 
 @eqx.filter_jit
-def _some_steps(
+def _steps_of_ramp(
     rbm: RBM, rows: Array, x: Array, numbers: Array, whole: Array, places: Array, *, key: Any
 ) -> tuple[Array, Array]:
     seen = seen_of(rbm, with_missing(rbm.visible, rows))
     nothing = jnp.zeros(x.shape[:2], x.dtype)
     ramp = Ramp(numbers[0], numbers[1], numbers[2], whole)
-    between = (places[0], places[1])
-    return moved(rbm, seen, ramp, between, x, nothing, key=key)
+    return moved(rbm, seen, ramp, (places[0], places[1]), x, nothing, key=key)

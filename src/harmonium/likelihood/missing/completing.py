@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import equinox as eqx
@@ -12,53 +14,47 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..._base.numerics import from_numpy
 from ..._base.sharding import fetched
-from ...data.parts import rows_at_once
+from ...data.parts import ENTRIES_AT_ONCE, rows_at_once
 from ...rbm import RBM
 from ...samplers.population import Averages, Swept, annealed_population, averages_of, whole_groups
-from .exact import Moments, exact_moments
-from .marginal import Limits, given_seen, sums_for, way_to_sum, with_missing
+from .marginal import TermSum, cheapest_sum, drawn_terms, given_seen, sums_for, with_missing
 
 FEWEST_CHAINS = 32  # of a population
 ANNEALED = 3  # one of so many sweeps is an annealing step, which costs twice as much
-# numbers drawn beyond the first ones: about 4 s, and 30 s
+# Numbers drawn beyond those of the first round: about 4 s where these are fewer, and 30 s at most.
 WORK = 2**29
 MOST_WORK = 2**32
+MOST_OF_A_PART = 2**13  # terms of a sum, through which each draw looks
 PRODUCT = 500  # multiplications that take as long as drawing a number
-ROUNDS = 6  # of which each has twice the steps of the one before
+ROUNDS = 6  # each of twice the sweeps of the one before
 
 
 class Completions(NamedTuple):
     """Completed rows, as states in the layer's columns, and how far they are to be trusted.
 
     Attributes:
-        mean: ⟨v⟩ given the seen units, shape (rows, columns).
-        variance: of v, shape (rows, columns).
-        stderr: the standard error of `mean`, 0 where it is exact, shape (rows, columns).
+        averages: ⟨v⟩ given the seen units and what belongs to it, each of shape (rows, columns); as
+            `families` the number of independent draws that those of a row are worth.
         draws: draws of v, shape (rows, draws, columns).
-        effective: how many independent draws these are worth, shape (rows,).
-        mixed: whether a row's population has mixed, shape (rows,).
         method: how this was computed, in words.
     """
 
-    mean: np.ndarray
-    variance: np.ndarray
-    stderr: np.ndarray
+    averages: Averages
     draws: np.ndarray
-    effective: np.ndarray
-    mixed: np.ndarray
     method: str
 
     @property
     def message(self) -> str:
         """A sentence that says whether all rows have converged, and if not what to do."""
+        mixed = self.averages.mixed
         if self.method.startswith("exact"):
             return "Converged: exact sums."
-        if self.mixed.all():
+        if mixed.all():
             return "Converged: the chains come from enough independent families, which agree."
-        rows = (
-            "" if len(self.mixed) == 1 else f"{(~self.mixed).sum():,} of {len(self.mixed):,} rows: "
-        )
-        fewest = int(self.effective[~self.mixed].min())
+        rows = ""
+        if len(mixed) > 1:
+            rows = f"{(~mixed).sum():,} of {len(mixed):,} rows: "
+        fewest = int(self.averages.families[~mixed].min())
         return (
             f"Not converged: {rows}too few independent families of chains (the fewest are worth"
             f" {fewest}), or these do not agree; allow more sweeps, or more chains."
@@ -72,7 +68,7 @@ def complete(
     sweeps: int,
     *,
     key: PRNGKeyArray,
-    as_told: bool = False,
+    fixed_sweeps: bool = False,
 ) -> Completions:
     """Return means and draws of p(v_missing | v_seen) for each row.
 
@@ -82,117 +78,116 @@ def complete(
         draws: completions of each row.
         sweeps: sweeps of each chain, a third of them annealed, where no sum is feasible.
         key: a JAX random key.
-        as_told: whether each chain makes just these sweeps. Otherwise sums take their place where
-            they are feasible, and chains that have not mixed begin anew with twice the sweeps, as
-            long as the work allows.
+        fixed_sweeps: whether each chain makes just these sweeps. Otherwise sums take their place
+            where they are feasible, and chains that have not mixed restart with twice the sweeps,
+            as long as the work allows.
     """
+    if fixed_sweeps:
+        return _annealed(rbm, rows, draws, sweeps, 1, key=key)
     missing = int(np.isnan(rows).sum(1).max())
-    limits = sums_for(rbm, len(rows))
-    over, terms = way_to_sum(rbm, missing, limits)
-    if over is not None and not as_told:
-        return _summed(rbm, rows, missing, limits, draws, f"exact, {terms:,} terms", key=key)
-    return _annealed(rbm, rows, draws, sweeps, 1 if as_told else ROUNDS, key=key)
+    terms = cheapest_sum(rbm, missing, sums_for(rbm, len(rows)))
+    if terms is not None:
+        return _summed(rbm, rows, terms, draws, key=key)
+    return _annealed(rbm, rows, draws, sweeps, ROUNDS, key=key)
 
 
 def _summed(
-    rbm: RBM,
-    rows: np.ndarray,
-    missing: int,
-    limits: Limits,
-    draws: int,
-    method: str,
-    *,
-    key: PRNGKeyArray,
+    rbm: RBM, rows: np.ndarray, terms: TermSum, draws: int, *, key: PRNGKeyArray
 ) -> Completions:
     """Return exact means and draws, for some rows at a time."""
-    _, terms = way_to_sum(rbm, missing, limits)
-    size = rows_at_once(max(terms, (draws + 1) * rbm.widest))
-    found = []
-    for part, first in enumerate(range(0, len(rows), size)):
-        some = rows[first : first + size]
-        filled = np.resize(some, (min(size, few_sizes(len(some))), rows.shape[1]))
-        made = _exact(
-            rbm, from_numpy(filled), missing, limits, draws, key=jax.random.fold_in(key, part)
-        )
-        found.append([fetched(each)[: len(some)] for each in made])
-    mean, variance, drawn = (np.concatenate(each) for each in zip(*found, strict=True))
-    sure = np.ones(len(rows), bool)
-    effective = np.full(len(rows), float(draws))
-    return Completions(mean, variance, np.zeros_like(mean), drawn, effective, sure, method)
+    size = rows_at_once(max(terms.n_terms, (draws + 1) * rbm.widest))
+    results = []
+    for part in _parts(rows, size, key):
+        moments = _moments(rbm, part.rows, terms, draws, key=part.key)
+        results.append([fetched(array)[: part.count] for array in moments])
+    mean, variance, drawn = (np.concatenate(arrays) for arrays in zip(*results, strict=True))
+    averages = Averages(
+        mean,
+        variance,
+        stderr=np.zeros_like(mean),
+        families=np.full(len(rows), float(draws)),
+        mixed=np.ones(len(rows), bool),
+    )
+    return Completions(averages, drawn, f"exact, {terms.n_terms:,} terms")
 
 
 def _annealed(
     rbm: RBM, rows: np.ndarray, draws: int, sweeps: int, rounds: int, *, key: PRNGKeyArray
 ) -> Completions:
-    """Return what populations say; those that have not mixed begin anew with twice the sweeps."""
+    """Return averages over populations; those that have not mixed restart with twice the sweeps."""
     chains = whole_groups(max(FEWEST_CHAINS, draws))[1]
     columns = rbm.visible.size
-    mean, variance, stderr = (np.zeros((len(rows), columns), np.float32) for _ in range(3))
+    averages = Averages(
+        *(np.zeros((len(rows), columns), np.float32) for _ in range(3)),
+        families=np.zeros(len(rows)),
+        mixed=np.zeros(len(rows), bool),
+    )
     drawn = np.zeros((len(rows), draws, columns), np.float32)
-    effective = np.zeros(len(rows))
-    mixed = np.zeros(len(rows), bool)
-    of_a_sweep = chains * (columns + rbm.hidden.size + columns * rbm.hidden.size // PRODUCT)
-    left = min(MOST_WORK, max(WORK, 3 * len(rows) * sweeps * of_a_sweep))
-    made = longest = sweeps
-    for turn in range(rounds):
-        which = np.flatnonzero(~mixed)
-        work = len(which) * made * of_a_sweep
-        if not len(which) or (turn and work > left):
+    work_of_sweep = chains * (columns + rbm.hidden.size + columns * rbm.hidden.size // PRODUCT)
+    work_left = min(MOST_WORK, max(WORK, 3 * len(rows) * sweeps * work_of_sweep))
+    most_sweeps = sweeps
+    for number in range(rounds):
+        which = np.flatnonzero(~averages.mixed)
+        sweeps_of_round = 2**number * sweeps
+        work = len(which) * sweeps_of_round * work_of_sweep
+        if not len(which) or (number and work > work_left):
             break
-        left -= work if turn else 0
-        key_turn = jax.random.fold_in(key, turn)
-        found, states = _populations(rbm, rows[which], chains, draws, made, key=key_turn)
-        error = found.stderr
-        if turn:  # populations of two rounds are independent, so they should agree
-            apart = np.where(found.mixed[:, None], 0.0, found.mean - mean[which])
-            error = np.sqrt(error**2 + apart**2)
-        mean[which] = found.mean
-        variance[which] = found.variance
-        stderr[which] = error
+        key_round = jax.random.fold_in(key, number)
+        latest, states = _populations(
+            rbm, rows[which], chains, draws, sweeps_of_round, key=key_round
+        )
+        if number:
+            work_left -= work
+            # Populations of two rounds are independent, so they should agree.
+            change = np.where(latest.mixed[:, None], 0.0, latest.mean - averages.mean[which])
+            latest = latest._replace(stderr=np.sqrt(latest.stderr**2 + change**2))
+        for array, values in zip(averages, latest, strict=True):
+            array[which] = values
         drawn[which] = states
-        effective[which] = found.families
-        mixed[which] = found.mixed
-        longest = made
-        made = 2 * made
-    method = f"{chains} chains of {'up to ' * (longest > sweeps)}{longest:,} sweeps"
-    return Completions(mean, variance, stderr, drawn, effective, mixed, method)
+        most_sweeps = sweeps_of_round
+    up_to = "up to " if most_sweeps > sweeps else ""
+    return Completions(averages, drawn, f"{chains} chains of {up_to}{most_sweeps:,} sweeps")
 
 
 def _populations(
     rbm: RBM, rows: np.ndarray, chains: int, draws: int, sweeps: int, *, key: PRNGKeyArray
 ) -> tuple[Averages, np.ndarray]:
     """Return averages over populations of rows, and draws of each, for some rows at a time."""
-    size = rows_at_once(chains * (rbm.visible.size + rbm.hidden.size))
     steps = max(1, sweeps // ANNEALED)
-    number = jnp.asarray(steps), jnp.asarray(max(2, sweeps - steps))
-    found = []
-    draws_of = []
-    for part, first in enumerate(range(0, len(rows), size)):
-        some = rows[first : first + size]
-        filled = np.resize(some, (min(size, few_sizes(len(some))), rows.shape[1]))
-        is_free = bool(np.isnan(rows).all())
-        key_part = jax.random.fold_in(key, part)
-        made = _swept(rbm, from_numpy(filled), is_free, chains, *number, key=key_part)
-        swept = Swept(*(fetched(each)[: len(some)] for each in made))
-        found.append(averages_of(swept))
+    counts = jnp.asarray(steps), jnp.asarray(max(2, sweeps - steps))
+    size = rows_at_once(chains * (rbm.visible.size + rbm.hidden.size))
+    is_free = bool(np.isnan(rows).all())
+    results = []
+    for number, part in enumerate(_parts(rows, size, key)):
+        swept = _swept(rbm, part.rows, is_free, chains, *counts, key=part.key)
+        swept = Swept(*(fetched(array)[: part.count] for array in swept))
         # Relatives are neighbours, so the draws are shuffled.
-        order = np.random.default_rng(part).permutation(chains)[:draws]
-        draws_of.append(swept.v[:, order])
-    averages = Averages(*(np.concatenate(each) for each in zip(*found, strict=True)))  # pyright: ignore
-    return averages, np.concatenate(draws_of)
+        order = np.random.default_rng(number).permutation(chains)[:draws]
+        results.append([*averages_of(swept), swept.v[:, order]])
+    *averages, drawn = (np.concatenate(arrays) for arrays in zip(*results, strict=True))
+    return Averages(*averages), drawn
 
 
-def few_sizes(count: int) -> int:
+class _Part(NamedTuple):
+    """Some of the rows, filled up with copies so that few sizes are compiled; and their number."""
+
+    rows: Array
+    count: int
+    key: PRNGKeyArray
+
+
+def _parts(rows: np.ndarray, size: int, key: PRNGKeyArray) -> Iterator[_Part]:
+    """Yield at most so many rows at a time."""
+    for number, first in enumerate(range(0, len(rows), size)):
+        part = rows[first : first + size]
+        filled = np.resize(part, (min(size, padded_count(len(part))), rows.shape[1]))
+        yield _Part(from_numpy(filled), len(part), jax.random.fold_in(key, number))
+
+
+def padded_count(count: int) -> int:
     """Return a number that is at most an eighth larger, so that few sizes are compiled."""
     step = 1 << max(0, count.bit_length() - 4)
-    return -(-count // step) * step
-
-
-@eqx.filter_jit
-def _exact(
-    rbm: RBM, rows: Array, missing: int, limits: Limits, draws: int, *, key: PRNGKeyArray
-) -> Moments:
-    return exact_moments(rbm, with_missing(rbm.visible, rows), missing, limits, draws, key=key)
+    return math.ceil(count / step) * step
 
 
 @eqx.filter_jit
@@ -210,3 +205,87 @@ def _swept(
     v = with_missing(rbm.visible, rows)
     model = rbm if is_free else given_seen(rbm, jnp.repeat(v, chains, axis=0))
     return annealed_population(model, len(rows), chains, steps, sweeps, key=key)
+
+
+class _Moments(NamedTuple):
+    """What sums over all terms give for each row.
+
+    Attributes:
+        mean: ⟨v⟩ given the seen units, shape (rows, visible).
+        variance: of v, shape (rows, visible).
+        draws: completions drawn from p(v_missing | v_seen), shape (rows, draws, visible).
+    """
+
+    mean: Float[Array, "rows visible"]
+    variance: Float[Array, "rows visible"]
+    draws: Float[Array, "rows draws visible"]
+
+
+class _Sums(NamedTuple):
+    """Sums of w, w·v and w·v² so far, with w = exp(log weight − the largest so far)."""
+
+    most: Float[Array, " rows"]
+    weight: Float[Array, "rows 1"]
+    first: Float[Array, "rows visible"]
+    second: Float[Array, "rows visible"]
+
+
+@eqx.filter_jit
+def _moments(
+    rbm: RBM, rows: Float[Array, "rows units"], terms: TermSum, draws: int, *, key: PRNGKeyArray
+) -> _Moments:
+    """Sum over the hidden states or the completions of rows.
+
+    Only the weights of all terms are kept. A draw first chooses one of the parts into which the
+    terms are cut, then a term of it, so that float32 sums of millions of terms lose nothing.
+
+    Args:
+        rbm: the model.
+        rows: in the user's coding, NaN where a value is missing.
+        terms: what to sum over.
+        draws: completions to draw for each row.
+        key: a JAX random key.
+    """
+    v = with_missing(rbm.visible, rows)
+    n_terms = terms.n_terms
+    width = terms._replace(n_terms=1).entries(rbm, len(v))
+    size = min(n_terms, MOST_OF_A_PART, 1 << max(0, (ENTRIES_AT_ONCE // width).bit_length() - 1))
+    parts = math.ceil(n_terms / size)
+
+    def add_part(sums: _Sums, part: Array) -> tuple[_Sums, Array]:
+        indices = part * size + jnp.arange(size)
+        log_weights, states = terms.terms(rbm, v, jnp.minimum(indices, n_terms - 1))
+        log_weights = jnp.where(indices < n_terms, log_weights, -jnp.inf)
+        most = jnp.maximum(sums.most, log_weights.max(-1))
+        decay = jnp.exp(sums.most - most)[:, None]
+        weights = jnp.exp(log_weights - most[:, None])
+        first, second = terms.moments(rbm, v, states, weights)
+        sums = _Sums(
+            most,
+            decay * sums.weight + weights.sum(-1, keepdims=True),
+            decay * sums.first + first,
+            decay * sums.second + second,
+        )
+        return sums, log_weights
+
+    zero = jnp.zeros_like(v)
+    lowest = jnp.finfo(v.dtype).min  # not −∞: a part may lack valid terms
+    start = _Sums(jnp.full(len(v), lowest, v.dtype), zero[:, :1], zero, zero)
+    sums, log_weights = jax.lax.scan(add_part, start, jnp.arange(parts))
+    mean = sums.first / sums.weight
+    variance = sums.second / sums.weight - mean**2
+    log_weights_of_parts = jax.nn.logsumexp(log_weights, axis=-1).T
+
+    def drawn(key: PRNGKeyArray) -> Array:
+        key_part, key_term, key_v = jax.random.split(key, 3)
+        part = drawn_terms(_relative(log_weights_of_parts), key=key_part)
+        term = drawn_terms(_relative(log_weights[part, jnp.arange(len(v))]), key=key_term)
+        return terms.completed(rbm, v, part * size + term, key=key_v)
+
+    completions = jax.lax.map(drawn, jax.random.split(key, draws))
+    return _Moments(mean, variance, jnp.swapaxes(completions, 0, 1))
+
+
+def _relative(log_weights: Float[Array, "rows terms"]) -> Float[Array, "rows terms"]:
+    """Return the weights of each row, divided by its largest."""
+    return jnp.exp(log_weights - log_weights.max(-1, keepdims=True))

@@ -6,7 +6,6 @@ A missing value is NaN in a row. In states, all columns of the missing unit are 
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import jax
@@ -109,37 +108,129 @@ def completed(
     return chains.v
 
 
-def posterior(
-    rbm: RBM, v: Float[Array, "n visible"], missing: int, most: Limits = QUICK_SUMS
-) -> Posterior | None:
-    """Sum over the hidden states or over the missing units, whichever costs less.
+class HiddenSum(NamedTuple):
+    """The sum over all hidden states h, whose inputs to the visible units are I = hWᵀ.
 
-    Args:
-        rbm: the model.
-        v: states of rows with missing values.
-        missing: the largest number of missing units in a row.
-        most: limits on the terms; where both sums exceed them, None is returned.
+    p(v_seen, h) ∝ exp(−U(h) + Σ_seen (v_i·I_i − U_i(v_i)) + Σ_missing Γ_i(I_i))
     """
-    over, _ = way_to_sum(rbm, missing, most)
-    if over == "hidden":
-        return over_hidden(rbm, v)
-    return over_completions(rbm, v, missing) if over == "completions" else None
+
+    n_terms: int
+
+    def entries(self, rbm: RBM, rows: int = 1) -> int:
+        """Return the size of the largest array of the sum for so many rows."""
+        return max(self.n_terms * rows, rbm.widest)
+
+    def terms(
+        self, rbm: RBM, v: Float[Array, "n visible"], indices: Integer[Array, " terms"]
+    ) -> tuple[Float[Array, "n terms"], Float[Array, "terms hidden"]]:
+        """Return log p(v_seen, h) + log Z of some hidden states, and the states. Traceable."""
+        visible = rbm.visible
+        h = joint_states(rbm.hidden, indices.astype(jnp.uint32))
+        inputs = rbm.inputs_to_v(h)
+        missing = missing_units(visible, v)
+        any_value = jax.lax.stop_gradient(visible.mean(visible.zero_inputs))
+        values = jnp.where(jnp.isnan(v), any_value, v)
+        if not has_independent_units(visible):
+
+            def cgfs_of_row(row: tuple[Array, Array]) -> Array:
+                return unit_cgfs_given(visible, inputs, ~row[0], row[1]).sum(-1)
+
+            return jax.lax.map(cgfs_of_row, (missing, values)) - rbm.hidden.energy(h), h
+        seen = jnp.where(missing, 0.0, visible.unit_energies(values)).sum(-1)
+        reached = product(jnp.nan_to_num(v), inputs.T)
+        reached += product(missing.astype(v.dtype), visible.unit_cgfs(inputs).T)
+        return reached - rbm.hidden.energy(h) - seen[:, None], h
+
+    def posterior(self, rbm: RBM, v: Float[Array, "n visible"]) -> Posterior:
+        """Return all terms. Traceable."""
+        log_weights, h = self.terms(rbm, v, jnp.arange(self.n_terms, dtype=jnp.uint32))
+        return _normalised(log_weights, h=h)
+
+    def moments(
+        self, rbm: RBM, v: Array, h: Array, weights: Float[Array, "n terms"]
+    ) -> tuple[Float[Array, "n visible"], Float[Array, "n visible"]]:
+        """Return Σ w ⟨v⟩ and Σ w ⟨v²⟩ over some terms, for each row. Traceable."""
+        inputs = rbm.inputs_to_v(h)
+
+        def weighted(visible: AbstractLayer, weights: Array) -> tuple[Array, Array]:
+            mean = visible.mean(inputs)
+            return product(weights, mean), product(weights, visible.variance(inputs) + mean**2)
+
+        if has_independent_units(rbm.visible):
+            return weighted(rbm.visible, weights)
+        # Given h, units depend on the seen ones too.
+        return jax.lax.map(
+            lambda row: weighted(given_seen(rbm, row[0][None]).visible, row[1]), (v, weights)
+        )
+
+    def completed(
+        self, rbm: RBM, v: Array, term: Integer[Array, " n"], *, key: PRNGKeyArray
+    ) -> Float[Array, "n visible"]:
+        """Return each row as a term of its own completes it. Traceable."""
+        h = joint_states(rbm.hidden, term.astype(jnp.uint32))
+        return given_seen(rbm, v).sample_v_from_h(h, key=key)
 
 
-def way_to_sum(rbm: RBM, missing: int, most: Limits) -> tuple[str | None, int]:
-    """Return "hidden" or "completions", or None if both have too many terms; and their number.
+class CompletionSum(NamedTuple):
+    """The sum over all states of at most `missing` missing units of a row (discrete layers)."""
+
+    n_terms: int
+    missing: int
+
+    def entries(self, rbm: RBM, rows: int = 1) -> int:
+        """Return the size of the largest array of the sum for so many rows."""
+        return self.n_terms * rows * rbm.widest
+
+    def terms(
+        self, rbm: RBM, v: Float[Array, "n visible"], indices: Integer[Array, " terms"]
+    ) -> tuple[Float[Array, "n terms"], Float[Array, "n terms visible"]]:
+        """Return −F of completions, −∞ for those that a row lacks, and their states. Traceable."""
+        states, exists = _completions(rbm.visible, v, self.missing, indices)
+        return jnp.where(exists, -rbm.free_energy(states), -jnp.inf), states
+
+    def posterior(self, rbm: RBM, v: Float[Array, "n visible"]) -> Posterior:
+        """Return all terms. Traceable."""
+        log_weights, states = self.terms(rbm, v, jnp.arange(self.n_terms))
+        return _normalised(log_weights, v=states)
+
+    def moments(
+        self, rbm: RBM, v: Array, states: Array, weights: Float[Array, "n terms"]
+    ) -> tuple[Float[Array, "n visible"], Float[Array, "n visible"]]:
+        """Return Σ w v and Σ w v² over some terms, for each row. Traceable."""
+
+        def total(x: Array) -> Array:
+            return jnp.einsum("nt,ntc->nc", weights, x, precision="highest")
+
+        return total(states), total(states**2)
+
+    def completed(
+        self, rbm: RBM, v: Array, term: Integer[Array, " n"], *, key: PRNGKeyArray
+    ) -> Float[Array, "n visible"]:
+        """Return each row as a term of its own completes it. Traceable."""
+
+        def of_row(row: Array, term: Array) -> Array:
+            return self.terms(rbm, row[None], term[None])[1][0, 0]
+
+        return jax.vmap(of_row)(v, term)
+
+
+TermSum = HiddenSum | CompletionSum
+
+
+def cheapest_sum(rbm: RBM, missing: int, most: Limits) -> TermSum | None:
+    """Return the sum over hidden states or completions that costs less; None if both are too long.
 
     A completion needs a product with W, so it costs as much as one hidden state per hidden unit.
     """
+    candidates: list[tuple[int, TermSum]] = []  # with the number of multiplications by W
     hidden = rbm.hidden.n_states
-    completions = math.inf
+    if hidden is not None and hidden <= most.hidden:
+        candidates.append((hidden, HiddenSum(hidden)))
     if rbm.visible.n_states is not None:
         completions = min(_most_states(rbm.visible), 2**16) ** min(missing, 60)
-    can_hidden = hidden is not None and hidden <= most.hidden
-    is_less = not can_hidden or completions * rbm.hidden.size < (hidden or 0)
-    if completions <= most.completions and is_less:
-        return "completions", int(completions)
-    return ("hidden", int(hidden or 0)) if can_hidden else (None, 0)
+        if completions <= most.completions:
+            candidates.append((completions * rbm.hidden.size, CompletionSum(completions, missing)))
+    return min(candidates, key=lambda candidate: candidate[0], default=(0, None))[1]
 
 
 def sums_for(rbm: RBM, rows: int) -> Limits:
@@ -147,64 +238,25 @@ def sums_for(rbm: RBM, rows: int) -> Limits:
 
     A hidden state costs as much as the row has visible columns, a completion as hidden units.
     """
-    each = ENTRIES_OF_SUMS // max(1, rows)
-    hidden = min(each // rbm.visible.size, MOST_TERMS)
-    completions = min(each // rbm.hidden.size, MOST_TERMS)
+    entries = ENTRIES_OF_SUMS // max(1, rows)
+    hidden = min(entries // rbm.visible.size, MOST_TERMS)
+    completions = min(entries // rbm.hidden.size, MOST_TERMS)
     return Limits(max(SLOW_SUMS.hidden, hidden), max(SLOW_SUMS.completions, completions))
 
 
-def entries_of_sum(rbm: RBM, missing: int, most: Limits) -> int:
-    """Return how many numbers the sum for one row holds in memory at once."""
-    over, terms = way_to_sum(rbm, missing, most)
-    columns = 1 if over == "hidden" else rbm.widest
-    return max(1, terms) * columns
+def posterior(
+    rbm: RBM, v: Float[Array, "n visible"], missing: int, most: Limits = QUICK_SUMS
+) -> Posterior | None:
+    """Sum over the hidden states or over the missing units, whichever costs less. Traceable.
 
-
-def over_hidden(rbm: RBM, v: Float[Array, "n visible"]) -> Posterior:
-    """Sum over all hidden states h, whose inputs to the visible units are I = hWᵀ.
-
-    p(v_seen, h) ∝ exp(−U(h) + Σ_seen (v_i·I_i − U_i(v_i)) + Σ_missing Γ_i(I_i))
+    Args:
+        rbm: the model.
+        v: states of rows with missing values.
+        missing: the largest number of missing units in a row.
+        most: limits on the terms; where both sums exceed them, None is returned.
     """
-    indices = jnp.arange(rbm.hidden.n_states, dtype=jnp.uint32)
-    log_weights, h = hidden_terms(rbm, v, indices)
-    return _normalised(log_weights, h=h)
-
-
-def hidden_terms(
-    rbm: RBM, v: Float[Array, "n visible"], indices: Integer[Array, " terms"]
-) -> tuple[Float[Array, "n terms"], Float[Array, "terms hidden"]]:
-    """Return log p(v_seen, h) + log Z of some hidden states, and the states."""
-    visible = rbm.visible
-    h = joint_states(rbm.hidden, indices.astype(jnp.uint32))
-    inputs = rbm.inputs_to_v(h)
-    missing = missing_units(visible, v)
-    any_value = jax.lax.stop_gradient(visible.mean(visible.zero_inputs))
-    values = jnp.where(jnp.isnan(v), any_value, v)
-    if not has_independent_units(visible):
-
-        def reached_by(row: tuple[Array, Array]) -> Array:
-            return unit_cgfs_given(visible, inputs, ~row[0], row[1]).sum(-1)
-
-        return jax.lax.map(reached_by, (missing, values)) - rbm.hidden.energy(h), h
-    seen = jnp.where(missing, 0.0, visible.unit_energies(values)).sum(-1)
-    reached = product(jnp.nan_to_num(v), inputs.T)
-    reached += product(missing.astype(v.dtype), visible.unit_cgfs(inputs).T)
-    return reached - rbm.hidden.energy(h) - seen[:, None], h
-
-
-def over_completions(rbm: RBM, v: Float[Array, "n visible"], missing: int) -> Posterior:
-    """Sum over all states of at most `missing` missing units in each row (discrete layers)."""
-    count = _most_states(rbm.visible) ** missing
-    log_weights, states = completion_terms(rbm, v, missing, jnp.arange(count))
-    return _normalised(log_weights, v=states)
-
-
-def completion_terms(
-    rbm: RBM, v: Float[Array, "n visible"], missing: int, indices: Integer[Array, " terms"]
-) -> tuple[Float[Array, "n terms"], Float[Array, "n terms visible"]]:
-    """Return −F of some completions of each row, −∞ for those that it lacks, and their states."""
-    states, is_one = _completions(rbm.visible, v, missing, indices)
-    return jnp.where(is_one, -rbm.free_energy(states), -jnp.inf), states
+    terms = cheapest_sum(rbm, missing, most)
+    return None if terms is None else terms.posterior(rbm, v)
 
 
 def _normalised(log_weights: Array, **terms: Array) -> Posterior:
@@ -213,17 +265,22 @@ def _normalised(log_weights: Array, **terms: Array) -> Posterior:
 
 
 def draw(
-    rbm: RBM, found: Posterior, *, key: PRNGKeyArray, seen: Float[Array, "n visible"]
+    rbm: RBM, terms: Posterior, *, key: PRNGKeyArray, seen: Float[Array, "n visible"]
 ) -> Float[Array, "n visible"]:
     """Draw a completion of every row exactly from p(v_missing | v_seen)."""
     key_term, key_v = jax.random.split(key)
-    reached = jnp.cumsum(jnp.exp(found.log_share), axis=-1)
-    uniforms = jax.random.uniform(key_term, reached.shape[:1], reached.dtype)
-    term = (reached <= (uniforms * reached[:, -1])[:, None]).sum(-1)
-    if found.v is not None:
-        return found.v[jnp.arange(len(term)), term]
-    assert found.h is not None
-    return given_seen(rbm, seen).sample_v_from_h(found.h[term], key=key_v)
+    term = drawn_terms(jnp.exp(terms.log_share), key=key_term)
+    if terms.v is not None:
+        return terms.v[jnp.arange(len(term)), term]
+    assert terms.h is not None
+    return given_seen(rbm, seen).sample_v_from_h(terms.h[term], key=key_v)
+
+
+def drawn_terms(weights: Float[Array, "n terms"], *, key: PRNGKeyArray) -> Integer[Array, " n"]:
+    """Draw a term of each row in proportion to its weight. Traceable."""
+    reached = jnp.cumsum(weights, axis=-1)
+    uniforms = jax.random.uniform(key, reached.shape[:1], reached.dtype)
+    return (reached <= (uniforms * reached[:, -1])[:, None]).sum(-1)
 
 
 def _table_of_proposals(visible: AbstractLayer, columns: np.ndarray) -> np.ndarray:
@@ -254,22 +311,24 @@ def _completions(
     indices: Integer[Array, " terms"],
 ) -> tuple[Float[Array, "n terms visible"], Bool[Array, "n terms"]]:
     """Return completions and a mask of valid ones: fewer missing units have fewer of them."""
-    anything = visible.sample_without_inputs(v.shape[:-1], key=key_of(0))
-    start = jnp.where(jnp.isnan(v), anything, v)
+    n = len(v)
+    any_state = visible.sample_without_inputs((n,), key=key_of(0))
+    start = jnp.where(jnp.isnan(v), any_state, v)
     columns, changes = proposals_from(visible, start)
     table = _table_of_proposals(visible, columns)
-    columns = np.concatenate([columns, columns[:1]])  # last: one that changes nothing
+    # One more proposal, the last, that changes nothing.
+    columns = np.concatenate([columns, columns[:1]])
     changes = jnp.concatenate([changes, jnp.zeros_like(changes[:, :1])], axis=1)
+    # The missing units of each row, filled up with "no unit": (row, missing unit).
     is_missing = missing_units(visible, v)
-    order = jnp.argsort(~is_missing, axis=1, stable=True)[:, :missing]
-    places = jnp.where(jnp.take_along_axis(is_missing, order, 1), order, visible.n_units)
-    # The digits of an index say which state each missing unit has.
+    units = jnp.argsort(~is_missing, axis=1, stable=True)[:, :missing]
+    units = jnp.where(jnp.take_along_axis(is_missing, units, 1), units, visible.n_units)
+    # The digits of an index say which state each missing unit has: (term, missing unit).
     powers = table.shape[1] ** np.arange(missing)[::-1]
-    choices = indices[:, None] // jnp.asarray(powers) % table.shape[1]
-    proposals = jnp.asarray(table)[places[:, None, :], choices]  # row, term, missing unit
-    rows = jnp.arange(v.shape[0])[:, None, None]
-    terms = jnp.arange(len(choices))[None, :, None, None]
-    where = jnp.asarray(columns)[proposals]
-    change = changes[rows, proposals]
-    every = jnp.broadcast_to(start[:, None], (v.shape[0], len(choices), v.shape[1]))
-    return every.at[rows[..., None], terms, where].add(change), (proposals >= 0).all(-1)
+    digits = indices[:, None] // jnp.asarray(powers) % table.shape[1]
+    proposals = jnp.asarray(table)[units[:, None, :], digits]  # (row, term, missing unit)
+    rows = jnp.arange(n)[:, None, None]
+    terms = jnp.arange(len(digits))[None, :, None]
+    states = jnp.broadcast_to(start[:, None], (n, len(digits), v.shape[1]))
+    places = (rows[..., None], terms[..., None], jnp.asarray(columns)[proposals])
+    return states.at[places].add(changes[rows, proposals]), (proposals >= 0).all(-1)

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._base.statistics import log_mean_exp, lower_mean_bound, most_expected, relative_weights
-from .base import TRUSTED_ESS
+from .base import TRUSTED_ESS, broken
 from .bridge import Sandwich, sandwich
 
-FEWEST_GROUPS = 4
+FEWEST_GROUPS = 4  # of chains, whose spread a jackknife can tell
 TAIL = 0.025  # probability that log Z lies beyond one end of an interval
-CONTRADICTED = 1e-3  # of a lower bound from another base
+CONTRADICTED = 1e-3  # probability that a lower bound from another base is wrong
 MARKOV = -float(np.log(TAIL))  # P(log Ẑ > log Z + b) ≤ e^(−b), whatever the weights
 MET = "The forward and reverse estimates agree."
 UNCHECKED = (
@@ -21,8 +21,9 @@ UNCHECKED = (
     " same states, so nothing could have shown that a part of the model is missed."
 )
 MOST_LOST = 2.0  # nats forward and in reverse together, for which more chains are enough
+LARGEST_EXPONENT = 700.0  # of e^x in float64
 BY_CHANCE = 0.05  # probability of as many reference states without a cause
-FIRST_LOOK = 0.045  # of the 5 % by which an interval may miss; later looks share the rest
+FIRST_LOOK = 0.045  # of the 5 % by which an interval may miss; later looks divide the rest
 
 Ends = tuple[float, float]
 
@@ -43,6 +44,14 @@ class ReferenceRuns(NamedTuple):
     fractions: np.ndarray
     log_z: float | None
     effective: float
+
+    def possible_mass(self, fraction: float, value: float) -> float:
+        """Return the mass, relative to Z, that a fraction of these states stands for at most."""
+        if self.log_z is not None:
+            return fraction * float(np.exp(min(self.log_z - value, LARGEST_EXPONENT)))
+        if fraction == 1.0:
+            return np.inf
+        return fraction / (1.0 - fraction)
 
 
 class AnnealingRuns(NamedTuple):
@@ -66,14 +75,14 @@ class AnnealingRuns(NamedTuple):
     def joined(cls, rounds: Sequence[AnnealingRuns]) -> AnnealingRuns:
         """Return the runs of several rounds as one."""
         references = []
-        for same in zip(*(one.references for one in rounds), strict=True):
-            reverse = np.concatenate([runs.reverse for runs in same])
-            fractions = np.concatenate([runs.fractions for runs in same]) / len(rounds)
-            references.append(same[0]._replace(reverse=reverse, fractions=fractions))
+        for of_source in zip(*(runs.references for runs in rounds), strict=True):
+            reverse = np.concatenate([runs.reverse for runs in of_source])
+            fractions = np.concatenate([runs.fractions for runs in of_source]) / len(rounds)
+            references.append(of_source[0]._replace(reverse=reverse, fractions=fractions))
         return cls(
-            np.concatenate([one.forward for one in rounds]),
-            np.concatenate([one.reverse for one in rounds]),
-            np.concatenate([one.shares for one in rounds]),
+            np.concatenate([runs.forward for runs in rounds]),
+            np.concatenate([runs.reverse for runs in rounds]),
+            np.concatenate([runs.shares for runs in rounds]),
             references,
             len(rounds),
         )
@@ -81,7 +90,9 @@ class AnnealingRuns(NamedTuple):
     @property
     def shares(self) -> np.ndarray:
         """The log of what each reverse run stands for."""
-        return np.zeros(len(self.reverse)) if self.log_shares is None else self.log_shares
+        if self.log_shares is None:
+            return np.zeros(len(self.reverse))
+        return self.log_shares
 
     @property
     def weighted_reverse(self) -> np.ndarray:
@@ -97,62 +108,63 @@ class AnnealingRuns(NamedTuple):
         """Return log Z from both directions."""
         return sandwich(self.forward, self.reverse, groups, self.shares)
 
-    def hardly_seen(self, value: float, tolerance: float) -> float:
-        """Return the share of the model's probability mass that too few forward chains reach.
+    def undersampled_fraction(self, value: float, tolerance: float) -> float:
+        """Return the fraction of the model's mass that too few forward chains reach.
 
-        A reverse run that costs c nats more than log Z started from a region of mass p that forward
-        chains reach with probability p e^(−c). If c < log(n · tolerance / 3), three of the n chains
-        of a round would reach any such region whose mass is the tolerance. Where a reverse run
-        costs more, forward chains find the mass only by chance. More rounds of the same chains are
-        no reason to take this back.
+        A reverse run that costs more than `reachable_cost` started where forward chains come only
+        by chance. Chains of one round are counted: more rounds of the same chains are no reason to
+        take this back.
         """
         weights = relative_weights(self.shares)
-        return float(weights @ self._is_strange(self.reverse, value, tolerance) / weights.sum())
+        is_costly = self._is_costly(self.reverse, value, tolerance)
+        return float(weights @ is_costly / weights.sum())
 
-    def _is_strange(self, reverse: np.ndarray, value: float, tolerance: float) -> np.ndarray:
-        """Return which reverse runs cost more than `hardly_seen` allows."""
-        return -value - reverse > self._known(tolerance)
+    def _is_costly(self, reverse: np.ndarray, value: float, tolerance: float) -> np.ndarray:
+        """Return which reverse runs started where too few forward chains come."""
+        return -value - reverse > self._reachable_cost(tolerance)
 
-    def _known(self, tolerance: float) -> float:
-        """Return the cost up to which forward chains reach any mass that matters, nats."""
-        return float(np.log(len(self.forward) / self.rounds * tolerance / 3.0))
+    def _reachable_cost(self, tolerance: float) -> float:
+        return reachable_cost(len(self.forward) / self.rounds, tolerance)
 
-    def warnings(self, found: Sandwich, tolerance: float) -> list[str]:
+    def warnings(self, estimate: Sandwich, tolerance: float) -> list[str]:
         """Return the reasons not to rely on the narrow interval, whatever its width."""
-        share = self.hardly_seen(found.value, tolerance)
-        tests = {
-            f"forward and reverse estimates differ by {found.gap:.2f} nats": (
-                abs(found.gap) < tolerance
+        fraction = self.undersampled_fraction(estimate.value, tolerance)
+        return broken(
+            (
+                abs(estimate.gap) < tolerance,
+                f"forward and reverse estimates differ by {estimate.gap:.2f} nats",
             ),
-            f"too few chains reach {share:.0%} of the model's mass": share < tolerance / 3,
-            f"only {found.ess:.1f} chains carry the weight": found.ess >= TRUSTED_ESS,
-            f"{found.groups} independent groups are too few": found.groups >= FEWEST_GROUPS,
-        }
-        return [why for why, fine in tests.items() if not fine]
+            (fraction < tolerance / 3, f"too few chains reach {fraction:.0%} of the model's mass"),
+            (estimate.ess >= TRUSTED_ESS, f"only {estimate.ess:.1f} chains carry the weight"),
+            (
+                estimate.groups >= FEWEST_GROUPS,
+                f"{estimate.groups} independent groups are too few",
+            ),
+        )
 
-    def interval(self, found: Sandwich, tolerance: float) -> Ends:
+    def interval(self, estimate: Sandwich, tolerance: float) -> Ends:
         """Return the 95 % interval of estimates that agree.
 
         Mass that forward chains hardly reach makes the estimate too small, so what may be missing
         widens the upper side.
         """
-        low, high = found.interval
-        missing = [self.doubt(found.value, tolerance)]
-        missing += [mass for mass, _ in self.unreached(found.value, tolerance)]
+        low, high = estimate.interval
+        missing = [self.possible_excess(estimate.value, tolerance)]
+        missing += [mass for mass, _ in self.unreached(estimate.value, tolerance)]
         return low, high + float(np.log1p(max(missing)))
 
-    def doubt(self, value: float, tolerance: float) -> float:
+    def possible_excess(self, value: float, tolerance: float) -> float:
         """Return by how much the mass that chains hardly reach may be larger, relative to Z.
 
-        Its share s, by the weights of k chains, is known no better than the mean of a Poisson
+        Its fraction s, by the weights of k chains, is known no better than the mean of a Poisson
         distribution from a count of k, whose upper end is U: s (U/k − 1) more.
         """
-        share = self.hardly_seen(value, tolerance)
-        count = max(1, int((self.forward - value > self._known(tolerance)).sum()))
-        return share * (most_expected(count) / count - 1.0)
+        fraction = self.undersampled_fraction(value, tolerance)
+        count = max(1, int((self.forward - value > self._reachable_cost(tolerance)).sum()))
+        return fraction * (most_expected(count) / count - 1.0)
 
     def wide_interval(
-        self, found: Sandwich, tolerance: float, against: Sequence[float] = ()
+        self, estimate: Sandwich, tolerance: float, against: Sequence[float] = ()
     ) -> Ends:
         """Return an interval for estimates that do not agree, or of which few chains decide.
 
@@ -163,56 +175,60 @@ class AnnealingRuns(NamedTuple):
         for what reference states show. Both ends enclose the narrow interval and the one-sided
         estimates; the upper end is also above all ends that are `against` this estimate.
         """
-        by_group = np.array(
-            [log_mean_exp(part) for part in np.array_split(self.weighted_reverse, found.groups)]
-        )
-        lows = [lower_mean_bound(self.forward, TAIL), found.lower, found.upper]
-        highs = [-lower_mean_bound(by_group, TAIL), found.lower, found.upper]
-        if found.groups > 1:
-            low, high = self.interval(found, tolerance)
+        groups = np.array_split(self.weighted_reverse, estimate.groups)
+        by_group = np.array([log_mean_exp(group) for group in groups])
+        lows = [lower_mean_bound(self.forward, TAIL), estimate.lower, estimate.upper]
+        highs = [-lower_mean_bound(by_group, TAIL), estimate.lower, estimate.upper]
+        if estimate.groups > 1:
+            low, high = self.interval(estimate, tolerance)
             lows.append(low)
             highs.append(high)
-        unknown = float(np.log1p(self.doubt(found.value, tolerance)))
-        highest = max([max(highs) + unknown, *against])
-        return float(min(lows)), float(highest)
+        excess = float(np.log1p(self.possible_excess(estimate.value, tolerance)))
+        return float(min(lows)), float(max([max(highs) + excess, *against]))
 
     def unreached(self, value: float, tolerance: float) -> list[tuple[float, str]]:
         """Return the mass, relative to Z, that reference states show where chains hardly come.
 
-        Where reverse runs of the chains' own states are strange as often, these stand for that
+        Where reverse runs of the chains' own states are as costly as often, these stand for that
         mass already. Only more than that, and more than chance allows, is evidence. The fraction s
         of reference states is known as well as their count, whose upper end is taken. For rows, s
-        is a share of all mass, of which the chains found 1 − s; for chains from another base, it
+        is a fraction of all mass, of which the chains found 1 − s; for chains from another base, it
         is that of the mass which they found.
 
         Returns:
             For each source with such evidence, an upper bound and a sentence.
         """
-        own = self._is_strange(self.reverse, value, tolerance)
-        usual = self.hardly_seen(value, tolerance)
-        rate = max(usual, float(own.mean()), 0.5 / len(own))
+        usual = self.undersampled_fraction(value, tolerance)
+        usual_rate = float(self._is_costly(self.reverse, value, tolerance).mean())
+        rate = max(usual, usual_rate, 0.5 / len(self.reverse))
         evidence = []
         for runs in self.references:
-            is_strange = self._is_strange(runs.reverse, value, tolerance)
-            share = float(runs.fractions @ is_strange)
-            counted = max(1.0, share * runs.effective)
-            by_chance = tail_of_count(round(counted), rate * runs.effective)
-            if share <= usual or by_chance > BY_CHANCE:
+            is_costly = self._is_costly(runs.reverse, value, tolerance)
+            fraction = float(runs.fractions @ is_costly)
+            count = max(1.0, fraction * runs.effective)
+            p_by_chance = tail_of_count(round(count), rate * runs.effective)
+            if fraction <= usual or p_by_chance > BY_CHANCE:
                 continue
-            most = min(1.0, share * most_expected(counted) / counted)
-            if runs.log_z is None:
-                mass = most / (1.0 - most) if most < 1.0 else np.inf
-            else:
-                mass = most * float(np.exp(min(runs.log_z - value, 700.0)))
-            apart = float(np.median(-value - runs.reverse[is_strange]))
+            cost = float(np.median(-value - runs.reverse[is_costly]))
+            mass = runs.possible_mass(min(1.0, fraction * most_expected(count) / count), value)
             # No region has more mass than its cost allows, if chains came nowhere near it.
-            mass = min(mass, float(np.expm1(min(apart, 700.0))))
-            why = (
-                f"{share:.2g} of {runs.source} lie where hardly a chain came: their reverse runs"
-                f" cost {apart:.1f} nats more"
+            mass = min(mass, float(np.expm1(min(cost, LARGEST_EXPONENT))))
+            reason = (
+                f"{fraction:.2g} of {runs.source} lie where hardly a chain came: their reverse"
+                f" runs cost {cost:.1f} nats more"
             )
-            evidence.append((mass, why))
+            evidence.append((mass, reason))
         return evidence
+
+
+def reachable_cost(chains: float | int, tolerance: float) -> float:
+    """Return the cost up to which forward chains reach any mass that matters, nats.
+
+    A reverse run that costs c nats more than log Z started from a region of mass p that forward
+    chains reach with probability p e^(−c). If c < log(n · tolerance / 3), three of n chains reach
+    any such region whose mass is the tolerance.
+    """
+    return float(np.log(chains * tolerance / 3.0))
 
 
 def level_of_look(look: int) -> float:
@@ -234,21 +250,24 @@ def tail_of_count(count: int, expected: float) -> float:
     return float(max(0.0, 1.0 - below))
 
 
-def contradictions(found: Sandwich, others: Sequence[np.ndarray]) -> list[tuple[str, float]]:
+def contradictions(estimate: Sandwich, others: Sequence[np.ndarray]) -> list[tuple[str, float]]:
     """Return what other bases say where their lower bounds on log Z lie above the interval.
 
     Args:
-        found: the estimate.
+        estimate: the estimate.
         others: log weights of forward runs from other bases.
 
     Returns:
         For each contradiction a sentence, and the highest log Z that it allows: the other base's
         estimate and log 40 = 3.7 nats more, by Markov's inequality.
     """
+    high = estimate.value
+    if estimate.groups > 1:  # else the half width is infinite
+        high += estimate.half_width
     against = []
     for forward in others:
         bound = lower_mean_bound(forward, CONTRADICTED)
-        if bound > found.value + (found.half_width if found.groups > 1 else 0.0):
-            why = f"from another base log Z is at least {bound:.2f}"
-            against.append((why, float(log_mean_exp(forward)) + MARKOV))
+        if bound > high:
+            reason = f"from another base log Z is at least {bound:.2f}"
+            against.append((reason, float(log_mean_exp(forward)) + MARKOV))
     return against

@@ -17,15 +17,15 @@ from ...path import AbstractPath
 from ...rbm import RBM
 from ...transforms.precision import check_precision, rounded_if_faster
 from .annealing_search import Search
-from .base import CHAINS, LogZ, exact_result
-from .lengthening import AbstractAlongLengths, is_independent_when_empty, log_z_of_lengths
+from .base import AbstractLogZ, LogZ, exact_result
+from .lengthening import is_independent_when_empty, log_z_of_lengths
 from .schedule import base_from_data, usual_bases
 
 MOST_STARTS = 4_096  # rows from which reverse runs start
 
 
 @dataclass(frozen=True)
-class Annealed(AbstractAlongLengths):
+class Annealed(AbstractLogZ):
     """log Z by annealed importance sampling in both directions.
 
     Forward runs start from exact draws of a base model. Their estimate is on average below log Z,
@@ -81,7 +81,7 @@ class Annealed(AbstractAlongLengths):
     Source: Neal 2001; Bennett 1976; Salakhutdinov & Murray 2008; Burda et al. 2015.
     """
 
-    chains: int = CHAINS
+    chains: int = 512
     steps: int | None = None
     paths: Sequence[AbstractPath] = ()
     starts: Any = None
@@ -91,7 +91,20 @@ class Annealed(AbstractAlongLengths):
     precision: str | None = None
 
     def __post_init__(self):
-        _check(self)
+        for name, least in (("chains", 2), ("steps", 1), ("burn_in", 1)):
+            number = getattr(self, name)
+            if number is not None and positive_integer(number, name) < least:
+                raise InputError(
+                    f"{name}: expected a whole number of at least {least}; got {number}."
+                )
+        check_precision(self.precision)
+        check_positive(tolerance=self.tolerance, seconds=self.seconds)
+        for path in self.paths:
+            if not path.begins_uncoupled:
+                raise InputError(
+                    "path: expected one that begins at a model without weights, as Heating does;"
+                    " begin a History with one."
+                )
 
     def with_rows(self, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> Annealed:
         """Add the independent model with the rows' moments as a base, and reverse runs from rows.
@@ -138,18 +151,20 @@ class Annealed(AbstractAlongLengths):
         paths = self.paths or usual_bases(self._near(rbm), key=key_base)
         return search.rounds(*search.pilot(paths))
 
-    def is_along_lengths(self, rbm: RBM) -> bool:
-        """Return whether no paths are given, and empty rows say nothing of the hidden units."""
-        return not self.paths and is_independent_when_empty(rbm)
-
-    def along_lengths(
+    def compute_by_length(
         self,
         rbm: RBM,
         lengths: Float[np.ndarray, " lengths"],
         key: Any,
         progress: Callable[[float], Any],
     ) -> list[LogZ]:
-        """Return log Z of each length from one run; it uses neither `starts` nor `burn_in`."""
+        """Return log Z of each length from one run, which uses neither `starts` nor `burn_in`.
+
+        One length after the other where paths are given, or where empty rows say something of the
+        hidden units.
+        """
+        if self.paths or not is_independent_when_empty(rbm):
+            return super().compute_by_length(rbm, lengths, key, progress)
         is_empty = lengths == 0
         of_empty = exact_result(float(rbm.hidden.cgf(rbm.hidden.zero_inputs)), "exact, empty rows")
         results = [of_empty] * int(is_empty.sum())
@@ -165,19 +180,3 @@ class Annealed(AbstractAlongLengths):
             key=key,
             progress=progress,
         )
-
-
-def _check(asked: Annealed) -> None:
-    least = {"chains": 2, "steps": 1, "burn_in": 1}
-    for name, lowest in least.items():
-        number = getattr(asked, name)
-        if number is not None and positive_integer(number, name) < lowest:
-            raise InputError(f"{name}: expected a whole number of at least {lowest}; got {number}.")
-    check_precision(asked.precision)
-    check_positive(tolerance=asked.tolerance, seconds=asked.seconds)
-    for path in asked.paths:
-        if not path.begins_uncoupled:
-            raise InputError(
-                "path: expected one that begins at a model without weights, as Heating does;"
-                " begin a History with one."
-            )

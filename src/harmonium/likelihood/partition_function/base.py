@@ -6,16 +6,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
 from ..._base.checks import checked_key
+from ..._base.numerics import from_numpy
 from ...data import Dataset
 from ...errors import InputError, NotFiniteError
 from ...rbm import RBM
+from ...samplers.finite import UNCONFINED, finite_z
 
-CHAINS = 512  # of an annealed estimate, in each direction
-TRUSTED_ESS = 10.0
+TRUSTED_ESS = 10.0  # effective chains, below which a few of them decide
 
 
 class LogZ(NamedTuple):
@@ -60,6 +62,11 @@ class LogZ(NamedTuple):
         """One of three words: "converged", "unchecked" or "not converged"."""
         return convergence_word(self.converged, self.checked)
 
+    def out_of_time(self, seconds: float) -> LogZ:
+        """Return the answer with a message that also says that the time was up."""
+        late = f" The time limit of {seconds:g} s was reached; raise `seconds`."
+        return self._replace(message=self.message + late)
+
     def __str__(self) -> str:
         """Return a summary in one sentence."""
         warning = warning_of(self.convergence)
@@ -83,6 +90,18 @@ def warning_of(convergence: str) -> str:
     if convergence == "converged":
         return ""
     return f", {convergence.replace('not', 'NOT')}"
+
+
+def broken(*rules: tuple[bool, str]) -> list[str]:
+    """Return the sentences of the rules that do not hold: reasons not to rely on an answer."""
+    return [reason for holds, reason in rules if not holds]
+
+
+def message_of(warnings: list[str], otherwise: str) -> str:
+    """Return the reasons not to rely on an answer as one sentence; `otherwise` if there is none."""
+    if not warnings:
+        return otherwise
+    return f"Not converged: {'; '.join(warnings)}."
 
 
 class AbstractLogZ(ABC):
@@ -114,6 +133,28 @@ class AbstractLogZ(ABC):
     def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
         """Return log Z; the key has been checked where one is needed."""
 
+    def compute_by_length(
+        self,
+        rbm: RBM,
+        lengths: Float[np.ndarray, " lengths"],
+        key: Any,
+        progress: Callable[[float], Any],
+    ) -> list[LogZ]:
+        """Return log Z of the model of documents of each length, for rising lengths.
+
+        One length after the other, unless a method finds all of them in one run.
+        """
+        results = []
+        for i, length in enumerate(lengths):
+            model = rbm.with_lengths(from_numpy(np.asarray(length, rbm.visible.dtype)))
+            own_key = None if key is None else jax.random.fold_in(key, i)
+
+            def report(fraction: float, i: int = i) -> None:
+                progress((i + fraction) / len(lengths))
+
+            results.append(self.compute(model, own_key, report))
+        return results
+
     def estimate(
         self,
         rbm: RBM,
@@ -135,14 +176,27 @@ class AbstractLogZ(ABC):
         return self.compute(rbm, self.checked_key(rbm, key), progress or (lambda part: None))
 
     def checked_key(self, rbm: RBM, key: Any) -> Any:
-        """Return the key, checked, or None where none is needed."""
+        """Return the key, checked, or None where none is needed.
+
+        Raises:
+            InputError: no key where one is needed.
+            NotFiniteError: log Z would be estimated, and is not known to be finite.
+        """
         if not self.is_estimate(rbm):
             return None
+        if not finite_z(rbm):
+            raise NotFiniteError(f"{rbm}: {UNCONFINED}")
         if key is None:
             raise InputError(
                 f"key: log Z of {rbm} is estimated by sampling; pass key=jax.random.key(0)."
             )
         return checked_key(key)
+
+
+def check_finite_weights(*log_weights: np.ndarray) -> None:
+    """Raise NotFiniteError if log weights of annealing runs are not finite."""
+    if not all(np.isfinite(array).all() for array in log_weights):
+        raise NotFiniteError("log Z: annealing weights are not finite; the model diverged.")
 
 
 def exact_result(value: float, method: str, rounding: float = 0.0) -> LogZ:

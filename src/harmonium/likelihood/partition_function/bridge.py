@@ -8,7 +8,7 @@ take longer than all computations in this module.
 from __future__ import annotations
 
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,14 +25,12 @@ from ..._base.statistics import (
 )
 from ...errors import InputError
 
-# of a search for a root
+# Of the search for Bennett's root: Newton's steps, and the relative change that ends it.
 MOST_STEPS = 200
 CLOSE = 1e-12
 
 
-def bennett(
-    forward: np.ndarray, reverse: np.ndarray, log_shares: np.ndarray | None = None
-) -> float:
+def bennett(forward: np.ndarray, reverse: np.ndarray, log_shares: np.ndarray | None = None) -> Any:
     """Return Bennett's acceptance ratio estimate of a log ratio of partition functions.
 
     From log weights w of annealing runs in both directions, it is the r that solves
@@ -41,48 +39,54 @@ def bennett(
     and `reverse` F_1 − F_0 at states of the second.
 
     Args:
-        forward: log weights of forward runs, nats.
-        reverse: those of reverse runs.
+        forward: log weights of forward runs, nats, shape (n_forward, ...).
+        reverse: those of reverse runs, shape (n_reverse, ...).
         log_shares: log ω, how much of the model the start of each reverse run stands for; only
             differences matter. Equal if None.
 
+    Returns:
+        One ratio for each entry of the other axes: of runs of shape (n,) a number.
+
     Source: Bennett 1976; Shirts, Bair, Hooker & Pande 2003 (for annealing runs).
     """
-    m = float(np.log(len(reverse) / len(forward)))
+    m = np.log(len(reverse) / len(forward))
     log_shares = _normalised(log_shares, reverse)
-    sides = (float(log_mean_exp(forward)), -float(log_mean_exp(reverse + log_shares)))
-    reach = 50.0 + max(float(np.ptp(forward)), float(np.ptp(reverse)))
-    low = min(sides) - reach
-    high = max(sides) + reach
-    r = sum(sides) / 2
+    estimates = np.stack(
+        [log_mean_exp(forward, axis=0), -log_mean_exp(reverse + log_shares, axis=0)]
+    )
+    margin = 50.0 + np.maximum(np.ptp(forward, axis=0), np.ptp(reverse, axis=0))
+    low = estimates.min(0) - margin
+    high = estimates.max(0) + margin
+    r = estimates.sum(0) / 2
     # Newton's method between bounds, on the difference of the logarithms of both sums: its slope
     # does not vanish, however far the forward and reverse estimates differ.
     for _ in range(MOST_STEPS):
-        f, down = _total(forward - r + m)
-        g, up = _total(reverse + r - m, log_shares)
-        excess = f - g
-        slope = down + up
-        low, high = (r, high) if excess > 0 else (low, r)
+        log_forward, slope_down = _total(forward - r + m)
+        log_reverse, slope_up = _total(reverse + r - m, log_shares)
+        excess = log_forward - log_reverse  # falls with r
+        low = np.where(excess > 0, r, low)
+        high = np.where(excess > 0, high, r)
+        with np.errstate(divide="ignore", invalid="ignore"):  # NaN is between no bounds
+            newton = r + excess / (slope_down + slope_up)
         before = r
-        r = r + excess / slope if slope > 0 else low
-        r = r if low < r < high else (low + high) / 2
-        if abs(r - before) <= CLOSE * max(1.0, abs(r)):
+        r = np.where((low < newton) & (newton < high), newton, (low + high) / 2)
+        if (np.abs(r - before) <= CLOSE * np.maximum(1.0, np.abs(r))).all():
             break
-    return r
+    return r[()]  # an array of shape () as a number
 
 
 def _normalised(log_shares: np.ndarray | None, reverse: np.ndarray) -> np.ndarray:
     """Return the logs of shares whose mean is 1."""
     if log_shares is None:
-        return np.zeros(len(reverse))
+        return np.zeros_like(reverse)
     return log_shares - log_mean_exp(log_shares)
 
 
-def _total(x: np.ndarray, log_shares: np.ndarray | float = 0.0) -> tuple[float, float]:
-    """Return log Σ ω σ(x), and its derivative with respect to a number that is added to all x."""
+def _total(x: np.ndarray, log_shares: np.ndarray | float = 0.0) -> tuple[Any, Any]:
+    """Return log Σ ω σ(x), and by how much it rises with a number that is added to all x."""
     logs = -np.logaddexp(0.0, -x)
-    total = float(log_sum_exp(logs + log_shares))
-    return total, float(np.exp(logs + log_shares - total) @ -np.expm1(logs))
+    total = log_sum_exp(logs + log_shares, axis=0)
+    return total, (np.exp(logs + log_shares - total) * -np.expm1(logs)).sum(0)
 
 
 def bennett_stderr(
@@ -102,9 +106,8 @@ def bennett_stderr(
     g = sigmoid(reverse + r - m)
     shares = np.exp(_normalised(log_shares, reverse)) / len(reverse)
     mean = shares @ g
-    variance = f.var() / f.mean() ** 2 / len(f) + (shares * (g - mean)) @ (shares * (g - mean)) / (
-        mean**2
-    )
+    deviations = shares * (g - mean)
+    variance = f.var() / f.mean() ** 2 / len(f) + deviations @ deviations / mean**2
     return float(np.sqrt(variance))
 
 
@@ -161,10 +164,20 @@ def sandwich(
     log_shares = _normalised(log_shares, reverse)
     middle = jackknife(bennett, forward, reverse, log_shares, groups=groups)
     half = max(middle.half_width, Z_95 * bennett_stderr(forward, reverse, log_shares))
-    back = reverse + log_shares
-    ess = min(float(effective_size(relative_weights(w))) for w in (forward, back))
-    ends = float(log_mean_exp(forward)), -float(log_mean_exp(back))
-    return Sandwich(middle.value, float(half), *ends, ess, groups)
+    weighted = reverse + log_shares
+    return Sandwich(
+        value=middle.value,
+        half_width=float(half),
+        lower=float(log_mean_exp(forward)),
+        upper=-float(log_mean_exp(weighted)),
+        ess=smaller_effective_size(forward, weighted),
+        groups=groups,
+    )
+
+
+def smaller_effective_size(forward: np.ndarray, reverse: np.ndarray) -> float:
+    """Return Kish's effective number of chains, the smaller of those of both directions."""
+    return min(float(effective_size(relative_weights(w))) for w in (forward, reverse))
 
 
 def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -195,30 +208,31 @@ def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
         )
     from scipy.optimize import minimize  # imported here: it takes a third of a second
 
-    some = n > 0
-    log_n = np.log(n[some])
+    has_states = n > 0
+    sampled_u = u[has_states]
+    sampled_n = n[has_states]
+    log_n = np.log(sampled_n)
 
     def terms(log_z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return log Σ_l n_l e^(−u_l)/Z_l for each state, and the share of each model in it."""
-        logs = log_n[:, None] - u[some] - log_z[:, None]
+        logs = log_n[:, None] - sampled_u - log_z[:, None]
         mixture = log_sum_exp(logs, axis=0)
         return mixture, np.exp(logs - mixture)
 
     def objective(free: np.ndarray) -> tuple[float, np.ndarray]:
         log_z = np.append(0.0, free)
         mixture, shares = terms(log_z)
-        gradient = n[some] - shares.sum(1)
-        return float(mixture.sum() + n[some] @ log_z), gradient[1:]
+        gradient = sampled_n - shares.sum(1)
+        return float(mixture.sum() + sampled_n @ log_z), gradient[1:]
 
     def curvature(free: np.ndarray) -> np.ndarray:
         shares = terms(np.append(0.0, free))[1]
         return (np.diag(shares.sum(1)) - shares @ shares.T)[1:, 1:]
 
-    start = (-u[some]).mean(1)
-    free = (start - start[0])[1:]
+    start = (-sampled_u).mean(1)
+    free = (start - start[0])[1:]  # log Z of all models but the first, which counts as 0
     if len(free):
-        found = minimize(objective, free, jac=True, hess=curvature, method="trust-exact")
-        free = found.x
+        free = minimize(objective, free, jac=True, hess=curvature, method="trust-exact").x
     mixture, _ = terms(np.append(0.0, free))
     log_z = log_sum_exp(-u - mixture, axis=1)
     return log_z - log_z[0]
@@ -243,17 +257,17 @@ def ladder_log_z(up: np.ndarray, down: np.ndarray) -> Estimate:
     """
     columns = up.shape[-1]
     whole = 0.0
-    left = np.zeros(columns)
+    left_out = np.zeros(columns)
     for k in range(up.shape[1]):
         lower = np.asarray(up[:, k], np.float64)
         upper = np.asarray(down[:, k], np.float64)
         r = bennett(lower.ravel(), upper.ravel())
         f = sigmoid(lower - r)
         g = sigmoid(upper + r)
-        pull = (f - g).sum(0)
-        hold = (f * (1 - f) + g * (1 - g)).sum(0)
+        excess = (f - g).sum(0)
+        slope = (f * (1 - f) + g * (1 - g)).sum(0)
         whole += r
-        left += r - pull / np.maximum(hold.sum() - hold, 1e-300)
+        left_out += r - excess / np.maximum(slope.sum() - slope, 1e-300)
     if columns < 2:
         return Estimate(whole, float("nan"), columns)
-    return from_left_out(whole, left)
+    return from_left_out(whole, left_out)

@@ -6,17 +6,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
-import jax
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..._base.numerics import from_numpy
 from ...data.parts import in_parts
 from ...errors import InputError
 from ...layers.capabilities import lengths_of, takes_lengths
 from ...rbm import RBM
 from .base import AbstractLogZ, LogZ
-from .lengthening import AbstractAlongLengths
 
 
 class LogZOfRows(NamedTuple):
@@ -41,8 +38,6 @@ def log_z_by_length(
 ) -> list[LogZ]:
     """Return log Z of the model of each of these lengths, which rise.
 
-    A method that anneals finds all of them in one run; others take one length after the other.
-
     Args:
         rbm: the model.
         lengths: without repetition.
@@ -50,21 +45,9 @@ def log_z_by_length(
         key: a JAX random key; None where no estimate is needed.
         progress: called with the fraction done, from 0 to 1.
     """
-    progress = progress or (lambda fraction: None)
-    chosen = method.for_model(rbm)
-    key = chosen.checked_key(rbm, key)
-    if isinstance(chosen, AbstractAlongLengths) and chosen.is_along_lengths(rbm):
-        return chosen.along_lengths(rbm, lengths, key, progress)
-    results = []
-    for i, length in enumerate(lengths):
-        model = rbm.with_lengths(from_numpy(np.asarray(length, rbm.visible.dtype)))
-        own_key = None if key is None else jax.random.fold_in(key, i)
-
-        def part(fraction: float, i: int = i) -> None:
-            progress((i + fraction) / len(lengths))
-
-        results.append(chosen.compute(model, own_key, part))
-    return results
+    method = method.for_model(rbm)
+    key = method.checked_key(rbm, key)
+    return method.compute_by_length(rbm, lengths, key, progress or (lambda fraction: None))
 
 
 def log_z_of_rows(
@@ -89,10 +72,10 @@ def log_z_of_rows(
         key: a JAX random key; None where no estimate is needed.
         progress: called with the fraction done, from 0 to 1.
     """
-    kinds, place = np.unique(lengths, return_inverse=True)
-    fractions = np.bincount(place, weights, minlength=len(kinds))
+    distinct, place = np.unique(lengths, return_inverse=True)
+    fractions = np.bincount(place, weights, minlength=len(distinct))
     fractions = fractions / fractions.sum()
-    results = log_z_by_length(rbm, kinds, method, key=key, progress=progress)
+    results = log_z_by_length(rbm, distinct, method, key=key, progress=progress)
     doubtful = [result for result in results if not result.converged]
     shown = (doubtful or results)[0]
     values = np.array([result.value for result in results])
@@ -100,7 +83,7 @@ def log_z_of_rows(
         value=float(fractions @ values),
         low=float(fractions @ [result.low for result in results]),
         high=float(fractions @ [result.high for result in results]),
-        method=f"{shown.method}, for each of {len(kinds)} lengths of rows",
+        method=f"{shown.method}, for each of {len(distinct)} lengths of rows",
         converged=not doubtful,
         ess=min(result.ess for result in results),
         gap=float(fractions @ [result.gap for result in results]),
@@ -115,14 +98,6 @@ def check_lengths_known(rbm: RBM, missing: int) -> None:
         raise InputError(
             f"data: {rbm.visible} takes the length of a row as given, which is not known where"
             " counts are missing (NaN)."
-        )
-
-
-def check_one_length(lengths: np.ndarray) -> None:
-    """Raise InputError if a single log Z is given for rows that have several."""
-    if (lengths != lengths[:1]).any():
-        raise InputError(
-            "log_z: expected None: rows of several lengths have a log Z each; got one."
         )
 
 

@@ -56,9 +56,9 @@ class ClosedForm(AbstractLogZ):
         hidden = gaussian_parameters(rbm.hidden)
         if visible is None or hidden is None:
             raise InputError(f"log Z in closed form: expected two Gaussian layers; got {rbm}.")
-        fields, precisions = zip(visible, hidden, strict=True)
         theta, gamma = (
-            np.concatenate([np.asarray(p, np.float64) for p in q]) for q in (fields, precisions)
+            np.concatenate([np.asarray(of_layer, np.float64) for of_layer in parameters])
+            for parameters in zip(visible, hidden, strict=True)
         )
         n = rbm.visible.size
         matrix = np.diag(gamma)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,7 @@ from ...rbm import RBM
 from ...transforms.precision import in_float64
 from .base import AbstractLogZ, LogZ, exact_result
 
-CHUNKS_PER_DISPATCH = 64
+CHUNKS_PER_DISPATCH = 64  # so that a long enumeration can be interrupted
 LARGEST_LOG2_STATES = 28
 MOST_IN_FLOAT64 = 2**22  # states × columns of both layers: milliseconds
 DRAWS = 64  # states whose rounding is looked at
@@ -56,101 +57,89 @@ class Enumerated(AbstractLogZ):
             Interrupted: a KeyboardInterrupt; the message says how far the enumeration got, and
                 gives the lower bound of log Z from the states summed by then.
         """
-        side = enumerable(rbm)
-        if side is None or (side.visible.n_states or 0) > 2**LARGEST_LOG2_STATES:
+        summed = enumerable(rbm)
+        states = 0 if summed is None else summed.visible.n_states or 0
+        if summed is None or states > 2**LARGEST_LOG2_STATES:
             raise InputError(
                 f"Exact log Z of {rbm}: expected a discrete layer with at most"
                 f" 2^{LARGEST_LOG2_STATES} joint states."
                 " Leave the method out, or choose 'annealed'."
             )
-        words = f"exact, {side.visible.n_states:,} states"
-        columns = side.visible.size + side.hidden.size
-        if (side.visible.n_states or 0) * columns <= MOST_IN_FLOAT64:
+        method = f"exact, {states:,} states"
+        if states * (summed.visible.size + summed.hidden.size) <= MOST_IN_FLOAT64:
             # A sum that is not finite raises an error below.
-            with in_float64(side) as precise, np.errstate(invalid="ignore"):
-                value = float(np.logaddexp.reduce(_summed(precise, progress)))
-            return exact_result(value, words)
-        sums = _summed(side, progress)
-        value = float(np.logaddexp.reduce(sums))
+            with in_float64(summed) as precise, np.errstate(invalid="ignore"):
+                value = float(np.logaddexp.reduce(_log_sums_of_chunks(precise, progress)))
+            return exact_result(value, method)
+        log_sums = _log_sums_of_chunks(summed, progress)
+        value = float(np.logaddexp.reduce(log_sums))
         if not np.isfinite(value):
-            return exact_result(value, words)  # which raises an error
-        change, error = _rounding(side, sums, value)
-        return exact_result(value + change, words, error)
+            return exact_result(value, method)  # which raises an error
+        change, error = _rounding(summed, log_sums, value)
+        return exact_result(value + change, method, error)
 
 
-def _summed(side: RBM, progress: Callable[[float], Any]) -> np.ndarray:
+def _log_sums_of_chunks(summed: RBM, progress: Callable[[float], Any]) -> np.ndarray:
     """Return log Σ e^(−F) of each chunk, in float64.
 
     Raises:
         Interrupted: a KeyboardInterrupt.
     """
-    rows, chunks = chunk_plan(side)
-    sums: list[np.ndarray] = []
+    rows, chunks = chunk_plan(summed)
+    log_sums: list[np.ndarray] = []
     with np.errstate(invalid="ignore"):  # a sum that is not finite raises an error later
         try:
             for first in range(0, chunks, CHUNKS_PER_DISPATCH):
                 count = min(CHUNKS_PER_DISPATCH, chunks - first)
-                start = jnp.asarray(first, jnp.uint32)
-                largest, rest = (
-                    fetched(each).astype(np.float64) for each in _log_sums(side, rows, start, count)
-                )
-                sums.append(largest + rest)
+                parts = _log_sums(summed, rows, jnp.asarray(first, jnp.uint32), count)
+                largest, rest = (fetched(part).astype(np.float64) for part in parts)
+                log_sums.append(largest + rest)
                 progress((first + count) / chunks)
         except KeyboardInterrupt:
             Asked.number = 0
-            done = min(1.0, len(sums) * CHUNKS_PER_DISPATCH / chunks)
-            bound = np.logaddexp.reduce(np.concatenate(sums)) if sums else -np.inf
+            done = min(1.0, len(log_sums) * CHUNKS_PER_DISPATCH / chunks)
+            bound = np.logaddexp.reduce(np.concatenate([*log_sums, [-np.inf]]))
             raise Interrupted(
-                f"exact log Z: interrupted after {100 * done:.0f} % of {side.visible.n_states:,}"
-                f" states; from these alone, log Z is at least {bound:.4f}"
+                f"exact log Z: interrupted after {100 * done:.0f} % of"
+                f" {summed.visible.n_states:,} states; from these alone, log Z is at least"
+                f" {bound:.4f}"
             ) from None
-        return np.concatenate(sums)
+        return np.concatenate(log_sums)
 
 
-def _rounding(side: RBM, sums: np.ndarray, value: float) -> tuple[float, float]:
+def _rounding(summed: RBM, log_sums: np.ndarray, value: float) -> tuple[float, float]:
     """Return what float32 took from log Z, log ⟨e^(F − F′)⟩ over DRAWS states, and its error.
 
     The states are drawn from p of the float32 sum: first a chunk, then a state of it. The error is
     two standard errors of the mean, and never below what float64 leaves.
     """
-    rows, _ = chunk_plan(side)
+    rows, _ = chunk_plan(summed)
     rng = np.random.default_rng(0)
-    chosen = np.bincount(resampled(np.exp(sums - value), DRAWS, rng.uniform()), minlength=len(sums))
+    chunks = resampled(np.exp(log_sums - value), DRAWS, rng.uniform())
     states = []
-    changes = []
-    for chunk in np.flatnonzero(chosen):
-        x, log_weights = _chunk(side, jnp.asarray(chunk, jnp.uint32), rows)
-        energies = fetched(log_weights).astype(np.float64)
-        which = resampled(np.exp(energies - energies.max()), int(chosen[chunk]), rng.uniform())
-        states.append(fetched(x[jnp.asarray(which)]))
-        changes.append(-energies[which])
-    every = np.concatenate(states)
-    with in_float64(side) as precise:
-        precisely = fetched(_energies(precise, jnp.asarray(every, np.float64)))
-    change = np.concatenate(changes) - precisely
+    rounded = []
+    for chunk, count in zip(*np.unique(chunks, return_counts=True), strict=True):
+        x, log_weights = _chunk(summed, jnp.asarray(chunk, jnp.uint32), rows)
+        log_weights = fetched(log_weights).astype(np.float64)
+        places = resampled(np.exp(log_weights - log_weights.max()), int(count), rng.uniform())
+        states.append(fetched(x[jnp.asarray(places)]))
+        rounded.append(-log_weights[places])
+    with in_float64(summed) as model:
+        precise = fetched(_free_energy(model, jnp.asarray(np.concatenate(states), np.float64)))
+    change = np.concatenate(rounded) - precise
     error = 2.0 * change.std() / np.sqrt(DRAWS) + FLOAT64 * abs(value)
     return float(log_mean_exp(change)), float(error)
 
 
 @eqx.filter_jit
-def _chunk(side: RBM, chunk: Array, rows: int) -> tuple[Array, Array]:
-    return chunk_of_states(side, chunk, rows)
-
-
-@eqx.filter_jit
-def _energies(side: RBM, states: Array) -> Array:
-    return side.free_energy(states)
-
-
-@eqx.filter_jit
-def _log_sums(side: RBM, rows: int, first: jax.Array, count: int) -> tuple[Array, Array]:
+def _log_sums(summed: RBM, rows: int, first: jax.Array, count: int) -> tuple[Array, Array]:
     """Return for each chunk its largest −F and the log of the others' sum relative to it.
 
     Their sum in float32 would round log Z to its last digits: 5e-4 of 5,000.
     """
 
     def parts(chunk: Array) -> tuple[Array, Array]:
-        terms = chunk_of_states(side, chunk, rows)[1]
+        terms = chunk_of_states(summed, chunk, rows)[1]
         largest = terms.max()
         return largest, jnp.log(jnp.exp(terms - largest).sum())
 
@@ -162,27 +151,31 @@ def enumerable(rbm: RBM) -> RBM | None:
 
     This is the discrete layer with fewer joint states; None if neither layer is discrete.
     """
-    sides = [side for side in (rbm, rbm.T) if side.visible.n_states is not None]
-    return min(sides, key=lambda side: side.visible.n_states or 0, default=None)
+    models = [model for model in (rbm, rbm.T) if model.visible.n_states is not None]
+    return min(models, key=lambda model: model.visible.n_states or 0, default=None)
 
 
-def chunk_plan(side: RBM, entries: int = ENTRIES_AT_ONCE) -> tuple[int, int]:
-    """Return (rows per chunk, number of chunks) for a sum over `side.visible`."""
-    count = side.visible.n_states
+def chunk_plan(summed: RBM, entries: int = ENTRIES_AT_ONCE) -> tuple[int, int]:
+    """Return (rows per chunk, number of chunks) for a sum over `summed.visible`."""
+    count = summed.visible.n_states
     if count is None:
-        raise InputError(f"{side.visible}: its states are continuous and cannot be enumerated.")
-    rows = min(count, max(1, entries // side.widest))
-    return rows, -(-count // rows)
+        raise InputError(f"{summed.visible}: its states are continuous and cannot be enumerated.")
+    rows = min(count, max(1, entries // summed.widest))
+    return rows, math.ceil(count / rows)
 
 
 def chunk_of_states(
-    side: RBM, chunk: Array, rows: int
+    summed: RBM, chunk: Array, rows: int
 ) -> tuple[Float[Array, "rows columns"], Float[Array, " rows"]]:
     """Return one chunk of states and their −F, which is −∞ past the last state."""
     indices = chunk.astype(jnp.uint32) * rows + jnp.arange(rows, dtype=jnp.uint32)
-    states = joint_states(side.visible, indices)
-    inside = indices < (side.visible.n_states or 0)
-    return states, jnp.where(inside, -side.free_energy(states), -jnp.inf)
+    states = joint_states(summed.visible, indices)
+    is_state = indices < (summed.visible.n_states or 0)
+    return states, jnp.where(is_state, -summed.free_energy(states), -jnp.inf)
+
+
+_chunk = eqx.filter_jit(chunk_of_states)
+_free_energy = eqx.filter_jit(RBM.free_energy)
 
 
 def log_z(rbm: RBM) -> Float[Array, ""]:
@@ -191,17 +184,17 @@ def log_z(rbm: RBM) -> Float[Array, ""]:
     Raises:
         InputError: neither layer is discrete, or there are more than 2^31 states.
     """
-    side = enumerable(rbm)
-    if side is None:
+    summed = enumerable(rbm)
+    if summed is None:
         raise InputError(f"{rbm}: log Z can be enumerated only if a layer is discrete.")
-    rows, chunks = chunk_plan(side)
-    return jax.nn.logsumexp(partial_log_z(side, rows, 0, chunks))
+    rows, chunks = chunk_plan(summed)
+    return jax.nn.logsumexp(partial_log_z(summed, rows, 0, chunks))
 
 
-def partial_log_z(side: RBM, rows: int, first: int | Array, count: int) -> Float[Array, " count"]:
+def partial_log_z(summed: RBM, rows: int, first: int | Array, count: int) -> Float[Array, " count"]:
     """Return log Σ e^(−F) of each of `count` chunks from `first` on."""
 
     def log_sum(chunk: Array) -> Array:
-        return jax.nn.logsumexp(chunk_of_states(side, chunk, rows)[1])
+        return jax.nn.logsumexp(chunk_of_states(summed, chunk, rows)[1])
 
     return jax.lax.map(log_sum, first + jnp.arange(count, dtype=jnp.uint32))

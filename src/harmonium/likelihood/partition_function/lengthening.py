@@ -8,7 +8,6 @@ lengths. One annealing run finds all of their log Z.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -21,25 +20,22 @@ from jaxtyping import Array, Float, Integer, PRNGKeyArray
 from ..._base.numerics import from_numpy
 from ..._base.sharding import clock, fetched
 from ..._base.statistics import (
-    effective_size,
     from_left_out,
     log_mean_exp,
     lower_mean_bound,
-    relative_weights,
     resampled,
 )
-from ...errors import NotFiniteError
 from ...path import AbstractPath
 from ...rbm import RBM
 from ...samplers import Annealing, anneal
 from .agreement import MET, MOST_LOST, TAIL
-from .base import AbstractLogZ, LogZ
-from .bridge import bennett
+from .base import LogZ, broken, check_finite_weights, message_of
+from .bridge import bennett, smaller_effective_size
 from .schedule import AnnealingSchedule, swept
 
-GROUPS = 16
-KNOTS = 64
-# mean steps between two knots
+GROUPS = 16  # of chains: enough for a jackknife
+KNOTS = 64  # lengths at which chains are resampled, beside those that are asked for
+# Mean steps between two knots, of the pilot and of the first round.
 PILOT_STEPS = 2
 FIRST_STEPS = 4
 
@@ -60,24 +56,6 @@ class Lengthening(AbstractPath):
 
     def ending_at(self, rbm: RBM) -> Lengthening:
         return Lengthening(rbm, self.longest)
-
-
-class AbstractAlongLengths(AbstractLogZ):
-    """A method that can find log Z of all lengths of documents in one run."""
-
-    @abstractmethod
-    def is_along_lengths(self, rbm: RBM) -> bool:
-        """Return whether it can do so for this model, with its settings."""
-
-    @abstractmethod
-    def along_lengths(
-        self,
-        rbm: RBM,
-        lengths: Float[np.ndarray, " lengths"],
-        key: Any,
-        progress: Callable[[float], Any],
-    ) -> list[LogZ]:
-        """Return log Z of the model of each of these lengths, which rise."""
 
 
 def is_independent_when_empty(rbm: RBM) -> bool:
@@ -118,25 +96,26 @@ def log_z_of_lengths(
 
     Source: Neal 2001; Hukushima & Iba 2003 (population annealing); Bennett 1976.
     """
-    run = _Run(rbm, lengths, max(2, chains // GROUPS), key=key)
-    spread = run.pilot()
+    runs = _Runs(rbm, lengths, max(2, chains // GROUPS), key=key)
+    fractions = runs.pilot()
     progress(0.1)
-    total = FIRST_STEPS * len(spread) if steps is None else steps
-    kept: list[_Round] = []
+    total = FIRST_STEPS * len(fractions) if steps is None else steps
+    rounds: list[_Round] = []  # those with the current number of steps
     while True:
         started = clock()
-        kept.append(run.round(np.maximum(1, np.round(total * spread)).astype(np.int32)))
-        found = run.concluded(kept, tolerance)
+        latest = runs.round(np.maximum(1, np.round(total * fractions)).astype(np.int32))
+        rounds.append(latest)
+        answers = runs.answers(rounds, tolerance)
         spent = clock() - started
-        left = seconds - (clock() - run.began)
-        doubles = kept[-1].lost > MOST_LOST  # then more steps help more than more chains
-        is_late = left < (1 + doubles) * spent
-        if is_late or steps is not None or all(one.converged for one in found):
+        left = seconds - (clock() - runs.began)
+        needs_more_steps = latest.lost > MOST_LOST  # then they help more than more chains
+        is_late = left < (1 + needs_more_steps) * spent
+        if is_late or steps is not None or all(answer.converged for answer in answers):
             progress(1.0)
-            return found
-        if doubles:
+            return answers
+        if needs_more_steps:
             total = 2 * total
-            kept = []
+            rounds = []
         progress(min(0.9, 1.0 - left / seconds))
 
 
@@ -159,7 +138,7 @@ class _Round(NamedTuple):
         return -float((self.forward + self.reverse).sum(0).mean())
 
 
-class _Run:
+class _Runs:
     """The runs of a search: a pilot that spaces the steps, then rounds with more of them."""
 
     def __init__(self, rbm: RBM, lengths: np.ndarray, members: int, *, key: PRNGKeyArray):
@@ -170,72 +149,68 @@ class _Run:
         self.places = np.searchsorted(self.knots, lengths / lengths[-1])
         self.members = members
         self.key = key
-        self.used = 0
+        self.keys_used = 0
         self.began = clock()
-        self.offset = float(rbm.hidden.cgf(rbm.hidden.zero_inputs))
+        self.log_z_of_empty = float(rbm.hidden.cgf(rbm.hidden.zero_inputs))
 
     def _next_key(self) -> PRNGKeyArray:
-        self.used += 1
-        return jax.random.fold_in(self.key, self.used)
+        self.keys_used += 1
+        return jax.random.fold_in(self.key, self.keys_used)
 
     def pilot(self) -> Float[np.ndarray, " segments"]:
-        """Return the share of the steps that each segment needs: as the deviation of its work."""
+        """Return the fraction of the steps for each segment: as the deviation of its work."""
         steps = np.full(len(self.knots) - 1, PILOT_STEPS, np.int32)
-        gains = self._through(self._start(), steps, 1)[1]
-        apart = gains.std((1, 2))
-        apart = np.where(np.isfinite(apart), apart, 0.0) + 1e-9
-        apart = apart + 0.1 * apart.mean()
-        return apart / apart.sum()
+        gains = self._through(self._start(), steps)[1]
+        deviations = gains.std((1, 2))
+        deviations = np.where(np.isfinite(deviations), deviations, 0.0) + 1e-9
+        deviations = deviations + 0.1 * deviations.mean()
+        return deviations / deviations.sum()
 
     def _start(self) -> Array:
-        begin = AnnealingSchedule(self.path, self.knots)
-        return begin.start(GROUPS * self.members, key=self._next_key())
+        schedule = AnnealingSchedule(self.path, self.knots)
+        return schedule.start(GROUPS * self.members, key=self._next_key())
 
-    def _through(self, v: Array, steps: np.ndarray, sign: int) -> tuple[Array, np.ndarray]:
+    def _through(
+        self, v: Array, steps: np.ndarray, *, reverse: bool = False
+    ) -> tuple[Array, np.ndarray]:
         """Anneal through all segments in one direction; return log weights in rising order."""
         key = self._next_key()
+        direction = -1 if reverse else 1
         gains = []
-        order = range(len(steps))[::sign]
-        for s in order:
-            ends = self.knots[s : s + 2][::sign].astype(v.dtype)
+        for s in range(len(steps))[::direction]:
+            ends = self.knots[s : s + 2][::direction].astype(v.dtype)
             count = from_numpy(np.full((), steps[s], np.int32))
-            own = jax.random.fold_in(key, s)
-            v, gained = _segment(self.path, from_numpy(ends), count, v, key=own)
-            gains.append(fetched(gained).astype(np.float64))
-        found = np.stack(gains[::sign]).reshape(len(steps), GROUPS, self.members)
-        if not np.isfinite(found).all():
-            raise NotFiniteError("log Z: annealing weights are not finite; the model diverged.")
-        return v, found
+            key_segment = jax.random.fold_in(key, s)
+            v, gain = _segment(self.path, from_numpy(ends), count, v, key=key_segment)
+            gains.append(fetched(gain).astype(np.float64))
+        log_weights = np.stack(gains[::direction]).reshape(len(steps), GROUPS, self.members)
+        check_finite_weights(log_weights)
+        return v, log_weights
 
     def round(self, steps: Integer[np.ndarray, " segments"]) -> _Round:
         """Anneal in both directions."""
-        v, forward = self._through(self._start(), steps, 1)
+        v, forward = self._through(self._start(), steps)
         burn_in = jnp.asarray(max(1, int(steps.sum()) // 4), jnp.int32)
         v = swept(self.path.at(1.0), v, burn_in, key=self._next_key())
-        return _Round(forward, self._through(v, steps, -1)[1], int(steps.sum()))
+        return _Round(forward, self._through(v, steps, reverse=True)[1], int(steps.sum()))
 
-    def concluded(self, kept: list[_Round], tolerance: float) -> list[LogZ]:
+    def answers(self, rounds: list[_Round], tolerance: float) -> list[LogZ]:
         """Return log Z of each length, from all rounds with the same steps."""
-        forward, reverse = (
-            np.concatenate([getattr(one, way) for one in kept], axis=1)
-            for way in ("forward", "reverse")
-        )
-        count = forward.shape[1]
-        # Group g of every round is one group here: sixteen are enough for a jackknife.
-        joined = [
-            np.concatenate([getattr(one, way) for one in kept], axis=2)
-            for way in ("forward", "reverse")
-        ]
-        ratios = np.array([_ratios(*pair) for pair in zip(*joined, strict=True)])
-        upwards = np.cumsum(ratios, axis=0)[self.places - 1]  # whole, then without each group
-        ups = np.cumsum(log_mean_exp(forward, axis=2), axis=0)[self.places - 1]
-        downs = log_mean_exp(reverse, axis=2)
-        whole = downs.sum(0)
-        parts = np.cumsum(downs[::-1], axis=0)[::-1]
-        parts = np.concatenate([parts, np.zeros((1, count))])[self.places]
+        # Group g of every round is one group of the ratios: sixteen are enough for a jackknife.
+        forward = np.concatenate([runs.forward for runs in rounds], axis=2)
+        reverse = np.concatenate([runs.reverse for runs in rounds], axis=2)
+        ratios = np.array([_ratios(*segment) for segment in zip(forward, reverse, strict=True)])
+        values = np.cumsum(ratios, axis=0)[self.places - 1]  # of all groups, then without each
+        # The estimates of each direction alone are products over groups of one round.
+        up = np.concatenate([log_mean_exp(runs.forward, axis=2) for runs in rounds], axis=1)
+        down = np.concatenate([log_mean_exp(runs.reverse, axis=2) for runs in rounds], axis=1)
+        ups = np.cumsum(up, axis=0)[self.places - 1]
+        whole = down.sum(0)
+        above = np.cumsum(down[::-1], axis=0)[::-1]  # from the longest rows down to each knot
+        above = np.concatenate([above, np.zeros((1, above.shape[1]))])[self.places]
         return [
-            self._answer(*each, whole, kept, tolerance)
-            for each in zip(upwards, ups, parts, strict=True)
+            self._answer(*of_length, whole, rounds[-1].steps, tolerance)
+            for of_length in zip(values, ups, above, strict=True)
         ]
 
     def _answer(
@@ -244,7 +219,7 @@ class _Run:
         up: np.ndarray,
         part: np.ndarray,
         whole: np.ndarray,
-        kept: list[_Round],
+        steps: int,
         tolerance: float,
     ) -> LogZ:
         """Return log Z of one length.
@@ -254,7 +229,7 @@ class _Run:
             up: log weights of the groups' forward runs, shape (groups,).
             part: those of their reverse runs down to this length.
             whole: those of their whole reverse runs.
-            kept: the rounds.
+            steps: of a run.
             tolerance: nats.
         """
         n = len(up)
@@ -262,39 +237,39 @@ class _Run:
         half = from_left_out(value, values[1:]).half_width
         lower = float(log_mean_exp(up))
         upper = float(log_mean_exp(part) - log_mean_exp(whole))
-        ess = min(float(effective_size(relative_weights(w))) for w in (up, whole - part))
-        tests = {
-            f"forward and reverse estimates differ by {upper - lower:.2f} nats": (
-                abs(upper - lower) < tolerance
+        ess = smaller_effective_size(up, whole - part)
+        warnings = broken(
+            (
+                abs(upper - lower) < tolerance,
+                f"forward and reverse estimates differ by {upper - lower:.2f} nats",
             ),
-            f"the interval is ± {half:.2f} nats": half < tolerance,
-            f"only {ess:.1f} of {n} groups carry the weight": ess > n / 2,
-        }
-        warnings = [why for why, fine in tests.items() if not fine]
+            (half < tolerance, f"the interval is ± {half:.2f} nats"),
+            (ess > n / 2, f"only {ess:.1f} of {n} groups carry the weight"),
+        )
         ends = [value - half, value + half]
         if warnings:
             high = float(log_mean_exp(part)) - lower_mean_bound(whole, TAIL)
             ends += [lower, upper, lower_mean_bound(up, TAIL), high]
-        low, value, high = (self.offset + x for x in (min(ends), value, max(ends)))
         chains = n * self.members
-        steps = kept[-1].steps
         return LogZ(
-            value=value,
-            low=low,
-            high=high,
+            value=self.log_z_of_empty + value,
+            low=self.log_z_of_empty + min(ends),
+            high=self.log_z_of_empty + max(ends),
             method=f"annealed along the length both ways, {chains:,} chains × {steps:,} steps",
             converged=not warnings,
             ess=ess * self.members,
             gap=upper - lower,
-            message=f"Not converged: {'; '.join(warnings)}." if warnings else MET,
+            message=message_of(warnings, MET),
         )
 
 
 def _ratios(forward: np.ndarray, reverse: np.ndarray) -> np.ndarray:
     """Return Bennett's ratio of a segment from all groups, and without each of them."""
-    every = np.arange(len(forward))
-    chosen = [every, *(every[every != g] for g in every)]
-    return np.array([bennett(forward[some].ravel(), reverse[some].ravel()) for some in chosen])
+    ratios = [bennett(forward.ravel(), reverse.ravel())]
+    for g in range(len(forward)):
+        others = np.arange(len(forward)) != g
+        ratios.append(bennett(forward[others].ravel(), reverse[others].ravel()))
+    return np.array(ratios)
 
 
 @eqx.filter_jit
@@ -303,12 +278,12 @@ def _segment(
 ) -> tuple[Array, Array]:
     """Anneal from one knot to the next and resample each group; return states and log weights."""
     key_move, key_choose = jax.random.split(key)
-    begun = Annealing(v, jnp.zeros(len(v), v.dtype))
-    moved = anneal(path, ends[0], ends[1], steps, begun, key=key_move)
-    groups = moved.log_weights.reshape(GROUPS, -1)
+    start = Annealing(v, jnp.zeros(len(v), v.dtype))
+    end = anneal(path, ends[0], ends[1], steps, start, key=key_move)
+    groups = end.log_weights.reshape(GROUPS, -1)
     members = groups.shape[1]
     weights = jnp.exp(groups - groups.max(1, keepdims=True))
     offsets = jax.random.uniform(key_choose, (GROUPS,), v.dtype)
     chosen = jax.vmap(lambda w, offset: resampled(w, members, offset))(weights, offsets)
     places = (chosen + members * jnp.arange(GROUPS)[:, None]).ravel()
-    return moved.v[places], moved.log_weights
+    return end.v[places], end.log_weights

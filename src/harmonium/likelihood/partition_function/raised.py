@@ -17,6 +17,10 @@ from ...path import AbstractPath
 from ...rbm import RBM
 from .schedule import SEGMENTS, AnnealingSchedule, base_from_moments, swept
 
+# Of the forward runs that space the schedule.
+PILOT_CHAINS = 256
+PILOT_STEPS = 3  # of a segment
+
 
 class Raised(NamedTuple):
     """Log-likelihood of rows under the annealed model, nats per row.
@@ -96,18 +100,23 @@ def raise_log_likelihood(
     chains = positive_integer(chains, "chains")
     steps = positive_integer(steps, "steps")
     keys = jax.random.split(checked_key(key), 5)
-    path = base_from_moments(rbm, key=keys[0]) if path is None else path
+    if path is None:
+        path = base_from_moments(rbm, key=keys[0])
     if not path.begins_uncoupled:
         raise InputError("path: expected one that begins with a model without weights.")
     segments = min(SEGMENTS, steps)
     schedule = AnnealingSchedule.even(path, segments)
-    pilot = schedule.run(schedule.start(256, key=keys[1]), 3, key=keys[2])[1]
+    starts = schedule.start(PILOT_CHAINS, key=keys[1])
+    _, gains = schedule.run(starts, PILOT_STEPS, key=keys[2])
+    schedule = schedule.respaced(gains)
     v = rbm.visible.encode(array)
-    begun = swept(rbm, jnp.repeat(v, chains, axis=0), jnp.asarray(1, jnp.int32), key=keys[3])
-    steps_each = max(1, round(steps / segments))
-    back = schedule.respaced(pilot).run(begun, steps_each, key=keys[4], reverse=True)[1]
-    weights = (back.sum(0) - float(path.log_z_of_base)).reshape(len(array), chains)
-    found = -fetched(rbm.free_energy(v)).astype(np.float64) + log_mean_exp(weights, 1)
-    stderr = float(found.std(ddof=1) / np.sqrt(len(found))) if len(found) > 1 else float("nan")
-    method = f"RAISE, {chains} chains × {steps_each * segments:,} steps, low on average"
-    return Raised(float(found.mean()), stderr, found, method)
+    starts = swept(rbm, jnp.repeat(v, chains, axis=0), jnp.asarray(1, jnp.int32), key=keys[3])
+    steps_of_segment = max(1, round(steps / segments))
+    _, back = schedule.run(starts, steps_of_segment, key=keys[4], reverse=True)
+    log_weights = (back.sum(0) - float(path.log_z_of_base)).reshape(len(array), chains)
+    log_p = -fetched(rbm.free_energy(v)).astype(np.float64) + log_mean_exp(log_weights, 1)
+    stderr = float("nan")
+    if len(log_p) > 1:
+        stderr = float(log_p.std(ddof=1) / np.sqrt(len(log_p)))
+    method = f"RAISE, {chains} chains × {steps_of_segment * segments:,} steps, low on average"
+    return Raised(float(log_p.mean()), stderr, log_p, method)

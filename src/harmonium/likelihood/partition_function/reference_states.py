@@ -91,9 +91,9 @@ class ReferenceStates(NamedTuple):
         sampled = rest[resampled(weights, n - count, rng.uniform())]
         states = self.states[np.append(far, sampled)]
         from_chosen = _distances(self.states, states)
-        is_theirs = from_chosen.min(1) < from_known
-        nearest = from_chosen.argmin(1)[is_theirs]
-        return states, np.bincount(nearest, self.fractions[is_theirs], minlength=n)
+        is_nearer = from_chosen.min(1) < from_known
+        nearest = from_chosen.argmin(1)[is_nearer]
+        return states, np.bincount(nearest, self.fractions[is_nearer], minlength=n)
 
 
 def covered(known: np.ndarray, others: np.ndarray) -> float:
@@ -137,5 +137,5 @@ def random_states(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Float[Array, "n vis
 def quenched(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
     """Return the final states of short chains from random states: draws of many modes."""
     key_start, key_move = jax.random.split(key)
-    begun = random_states(rbm, n, key=key_start)
-    return swept(rbm, begun, jnp.asarray(QUENCH_SWEEPS, jnp.int32), key=key_move)
+    start = random_states(rbm, n, key=key_start)
+    return swept(rbm, start, jnp.asarray(QUENCH_SWEEPS, jnp.int32), key=key_move)

@@ -21,18 +21,18 @@ from ...path import AbstractPath
 from ...rbm import RBM
 from ...samplers import ReplicaExchange
 from ...samplers.ladder_tuning import LadderReport, LadderRun, checked_ladder, pilot
-from .base import AbstractLogZ, LogZ
+from .base import AbstractLogZ, LogZ, broken, message_of
 from .bridge import ladder_log_z, mbar
 from .schedule import base_from_moments
 
-FIRST_STEPS = 256
-# of the pilot run
+FIRST_STEPS = 256  # of the first run, which is doubled until it has converged
+# Of the pilot run that spaces a ladder: rounds, and the acceptance of swaps at which it aims.
 ROUNDS = 5
 ACCEPTANCE = 0.5
-FEWEST_CHAINS = 8
+FEWEST_CHAINS = 8  # columns, by whose differences the error is estimated
 LEAST_ACCEPTANCE = 0.1  # of any pair
 FEWEST_TRIPS = 5.0  # mean round trips per column of replicas in the counted part of a run
-# p-values below which two estimates may differ, and do differ
+# p-values below which two estimates may differ, and do differ.
 LEVEL = 1e-3
 CERTAIN = 1e-5
 ROUNDING = 1e-4  # nats, of free energies in float32
@@ -114,7 +114,6 @@ class Exchanged(AbstractLogZ):
             InputError: no key, or a ladder that begins with weights.
             NotFiniteError: free energies are not finite.
         """
-        seconds = self.seconds
         deadline = clock() + self.seconds
         key_base, *keys = jax.random.split(key, 3)
         if self.sampler is not None:
@@ -126,21 +125,18 @@ class Exchanged(AbstractLogZ):
                 runs.append(pilot(rbm, base, self.chains, ROUNDS, ACCEPTANCE, key=key_run))
                 progress(0.1 * len(runs))
         steps = FIRST_STEPS
-        found = None
-        spent = 0.0
-        while found is None or (not found.converged and clock() + spent < deadline):
+        while True:
             started = clock()
             for run in runs:
                 run.until(steps)
-            found = _concluded([_judged(run, self.tolerance) for run in runs])
+            answer = _concluded([_judged(run, self.tolerance) for run in runs])
             steps = 2 * steps
             spent = clock() - started
-            progress(float(np.clip(1.0 - (deadline - clock()) / seconds, 0.2, 1.0)))
+            progress(float(np.clip(1.0 - (deadline - clock()) / self.seconds, 0.2, 1.0)))
+            if answer.converged or clock() + spent >= deadline:
+                break
         progress(1.0)
-        if not found.converged:
-            late = f" The time limit of {seconds:g} s was reached; raise `seconds`."
-            found = found._replace(message=found.message + late)
-        return found
+        return answer if answer.converged else answer.out_of_time(self.seconds)
 
 
 def carried_log_z(
@@ -230,7 +226,7 @@ def mbar_log_z(
     states = v.reshape(-1, v.shape[-1])
     path = sampler.path_to(rbm)
     energies = in_parts(
-        lambda some, _: _under_all(path, sampler.times, some).T, fetched(states), rbm.widest
+        lambda part, _: _under_all(path, sampler.times, part).T, fetched(states), rbm.widest
     )
     return mbar(energies.T, np.full(models, v.shape[1]))
 
@@ -247,13 +243,12 @@ def _judged(run: LadderRun, tolerance: float, first: float = 0.5) -> _Ladder:
     gains = run.gains(first)
     report = run.report(first)
     middle = (1.0 + first) / 2
-    whole, *halves = (
-        _plus(ladder_log_z(*some), base)
-        for some in (gains, run.gains(first, middle), run.gains(middle))
-    )
+    whole = ladder_log_z(*gains)
+    halves = [ladder_log_z(*run.gains(first, middle)), ladder_log_z(*run.gains(middle))]
+    values = [base + half.value for half in halves]
     trips = report.trips if first else float(run.state.trips.sum()) / report.chains
     least = float(report.acceptance.min())
-    rules = [
+    warnings = broken(
         (whole.half_width < tolerance, f"the interval is ± {whole.half_width:.2g} wide"),
         (
             least >= LEAST_ACCEPTANCE,
@@ -262,22 +257,20 @@ def _judged(run: LadderRun, tolerance: float, first: float = 0.5) -> _Ladder:
         (trips >= FEWEST_TRIPS, f"the replicas of a column made {trips:.1f} round trips"),
         (
             _p_value(*halves) > LEVEL,
-            f"the halves of the run give {halves[0].value:.2f} and {halves[1].value:.2f}",
+            f"the halves of the run give {values[0]:.2f} and {values[1]:.2f}",
         ),
-    ]
+    )
     up, down = (x.astype(np.float64).swapaxes(0, 1) for x in gains)
-    one_sided = [
-        base + float(sum(map(log_mean_exp, up))),
-        base - float(sum(map(log_mean_exp, down))),
-    ]
-    ends = [*one_sided, *(half.value for half in halves)]
-    return _Ladder(whole, [why for fine, why in rules if not fine], ends, report)
+    lower = base + float(sum(map(log_mean_exp, up)))
+    upper = base - float(sum(map(log_mean_exp, down)))
+    estimate = whole._replace(value=base + whole.value)
+    return _Ladder(estimate, warnings, [lower, upper, *values], report)
 
 
 def _concluded(ladders: Sequence[_Ladder]) -> LogZ:
     """Choose between ladders, and return the answer."""
-    best = min(ladders, key=lambda one: one.report.barrier)
-    largest = max(ladders, key=lambda one: one.estimate.value)
+    best = min(ladders, key=lambda ladder: ladder.report.barrier)
+    largest = max(ladders, key=lambda ladder: ladder.estimate.value)
     warnings = []
     note = ""
     p = _p_value(best.estimate, largest.estimate)
@@ -285,17 +278,16 @@ def _concluded(ladders: Sequence[_Ladder]) -> LogZ:
         note = f" The other ladder misses a part of Z: log Z = {best.estimate.value:.2f}."
         best = largest
     elif p < LEVEL:
-        both = " and ".join(f"{one.estimate.value:.2f}" for one in ladders)
-        warnings.append(f"the two ladders give {both}")
-    for one in ladders:
-        of = "" if one is best else "on the other ladder "
-        warnings += [of + why for why in one.warnings]
+        values = " and ".join(f"{ladder.estimate.value:.2f}" for ladder in ladders)
+        warnings.append(f"the two ladders give {values}")
+    for ladder in ladders:
+        where = "" if ladder is best else "on the other ladder "
+        warnings += [where + reason for reason in ladder.warnings]
     report = best.report
     half = best.estimate.half_width
-    every = [end for one in ladders for end in (*one.ends, one.estimate.value)]
-    ends = every if warnings else [best.estimate.value]
-    good = f"Replicas move along the ladder: {report}."
-    said = f"Not converged: {'; '.join(warnings)}." if warnings else good
+    ends = [best.estimate.value]
+    if warnings:
+        ends += [end for ladder in ladders for end in (*ladder.ends, ladder.estimate.value)]
     return LogZ(
         value=best.estimate.value,
         low=min(ends) - half,
@@ -304,20 +296,16 @@ def _concluded(ladders: Sequence[_Ladder]) -> LogZ:
         converged=not warnings,
         ess=float(report.chains),
         gap=best.ends[1] - best.ends[0],
-        message=said + note,
+        message=message_of(warnings, f"Replicas move along the ladder: {report}.") + note,
     )
 
 
-def _p_value(one: Estimate, other: Estimate) -> float:
+def _p_value(first: Estimate, second: Estimate) -> float:
     """Return the p-value of the difference between two estimates of the same number."""
     from scipy.special import stdtr  # imported here: it takes a fifth of a second
 
-    error = float(np.hypot(one.stderr, other.stderr)) + ROUNDING
-    return 2 * float(stdtr(one.groups - 1, -abs(one.value - other.value) / error))
-
-
-def _plus(estimate: Estimate, base: float) -> Estimate:
-    return estimate._replace(value=estimate.value + base)
+    error = float(np.hypot(first.stderr, second.stderr)) + ROUNDING
+    return 2 * float(stdtr(first.groups - 1, -abs(first.value - second.value) / error))
 
 
 def _based(rbm: RBM, sampler: Any) -> ReplicaExchange:

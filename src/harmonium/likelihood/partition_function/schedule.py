@@ -21,7 +21,7 @@ from ...samplers.gibbs import after_sweeps
 
 __all__ = ["base_from_data", "base_from_moments", "usual_bases"]
 
-SEGMENTS = 32
+SEGMENTS = 32  # of a path: enough to see where along it the work is lost
 # Steps per dispatch: many enough for small models to be fast, few enough to interrupt large ones.
 STEPS_AT_ONCE = 64
 GROUPS = (16, 8, 4, 2, 1)
@@ -58,11 +58,12 @@ class AnnealingSchedule(NamedTuple):
 
         Source: Crooks 2007; Sivak & Crooks 2012.
         """
-        shares = np.zeros(len(self.times) - 1)
+        contributions = np.zeros(len(self.times) - 1)
         for gain in gains:
-            apart = gain - gain.mean(1, keepdims=True)
-            shares += np.maximum((apart * apart.sum(0)).mean(1), 0.2 * (apart**2).mean(1))
-        lengths = np.sqrt(shares)
+            centred = gain - gain.mean(1, keepdims=True)
+            covariances = (centred * centred.sum(0)).mean(1)
+            contributions += np.maximum(covariances, 0.2 * (centred**2).mean(1))
+        lengths = np.sqrt(contributions)
         along = np.append(0.0, np.cumsum(lengths + 0.1 * lengths.mean() + 1e-12))
         times = np.interp(np.linspace(0.0, along[-1], len(self.times)), along, self.times)
         times[0] = 0.0
@@ -103,15 +104,16 @@ class AnnealingSchedule(NamedTuple):
             The final states of the chains, and their log weights in each segment, in the order in
             which the segments were run, shape (segments, n).
         """
-        times = from_numpy((self.times[::-1] if reverse else self.times).astype(v.dtype))
+        direction = -1 if reverse else 1
+        times = from_numpy(self.times[::direction].astype(v.dtype))
         last = len(times) - 1
         at_once = max(1, STEPS_AT_ONCE // steps)
         gains = []
         for first in range(0, last, at_once):
             end = min(first + at_once, last)
             numbers = from_numpy(np.array([first, end, steps], np.int32))
-            v, gained = _segments(self.path, times, numbers, v, key=key)
-            gains.append(fetched(gained)[first:end].astype(np.float64))
+            v, log_weights = _segments(self.path, times, numbers, v, key=key)
+            gains.append(fetched(log_weights)[first:end].astype(np.float64))
         return v, np.concatenate(gains)
 
 
@@ -125,9 +127,9 @@ def _segments(
     def segment(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         v, gains = carry
         start = Annealing(v, jnp.zeros(len(v), v.dtype))
-        ours = jax.random.fold_in(key, i)
-        v, gained = anneal(path, times[i], times[i + 1], steps, start, key=ours)
-        return v, gains.at[i].set(gained)
+        key_segment = jax.random.fold_in(key, i)
+        v, log_weights = anneal(path, times[i], times[i + 1], steps, start, key=key_segment)
+        return v, gains.at[i].set(log_weights)
 
     gains = jnp.zeros((len(times) - 1, len(v)), v.dtype)
     return jax.lax.fori_loop(first, end, segment, (v, gains))
@@ -167,37 +169,41 @@ def resampled_states(
     Returns:
         The states, and for each the log of what it stands for: the total weight of its group over
         the number of states drawn from it. A group that came upon a region of much mass counts
-        for more than one that did not; with equal groups, a region that few groups find would have
-        too small a share.
+        for more than one that did not. With equal groups, a region that few groups find would have
+        too small a fraction in all of them, so that a jackknife over groups saw nothing: of a
+        ferromagnet of 16 × 8 units, 62 % of the intervals missed log Z.
     """
     rng = np.random.default_rng(seed)
-    states = np.concatenate([fetched(one.v) for one in final_states])
-    logs = []
-    places = []
-    for one in final_states:
-        count = len(one.log_weights)
-        logs.append(
-            one.log_weights + np.log(effective_size(relative_weights(one.log_weights)) / count)
-        )
-        places.append(np.arange(count) * groups // count)
-    log_w = np.concatenate(logs)
-    place = np.concatenate(places)
+    states = np.concatenate([fetched(final.v) for final in final_states])
+    log_w = np.concatenate([_log_weights_by_size(final.log_weights) for final in final_states])
+    group = np.concatenate([_groups(len(final.log_weights), groups) for final in final_states])
     chosen = []
     log_shares = []
-    for g, mine in enumerate(np.array_split(np.arange(n), groups)):
-        members = np.flatnonzero(place == g)
+    for g, places in enumerate(np.array_split(np.arange(n), groups)):
+        members = np.flatnonzero(group == g)
         weights = relative_weights(log_w[members])
-        chosen.append(members[resampled(weights, len(mine), rng.uniform())])
-        total = log_sum_exp(log_w[members]) - np.log(len(mine))
-        log_shares.append(np.full(len(mine), total))
+        chosen.append(members[resampled(weights, len(places), rng.uniform())])
+        total = log_sum_exp(log_w[members]) - np.log(len(places))
+        log_shares.append(np.full(len(places), total))
     return states[np.concatenate(chosen)], np.concatenate(log_shares)
+
+
+def _log_weights_by_size(log_weights: np.ndarray) -> np.ndarray:
+    """Return the log weights of a set whose sum is multiplied by its effective fraction."""
+    size = effective_size(relative_weights(log_weights))
+    return log_weights + np.log(size / len(log_weights))
+
+
+def _groups(count: int, groups: int) -> np.ndarray:
+    """Return the group of each of so many final states."""
+    return np.arange(count) * groups // count
 
 
 def groups_of(log_weights: np.ndarray) -> int:
     """Return the largest number of groups of sufficient effective size, at most sixteen."""
     ess = effective_size(relative_weights(log_weights))
-    fitting = [g for g in GROUPS if ess / g >= ESS_OF_GROUP and len(log_weights) >= 4 * g]
-    return fitting[0] if fitting else 1
+    fitting = (g for g in GROUPS if ess / g >= ESS_OF_GROUP and len(log_weights) >= 4 * g)
+    return next(fitting, 1)
 
 
 swept = eqx.filter_jit(after_sweeps)
