@@ -119,5 +119,5 @@ def test_a_page_to_play_with_is_shown_and_saved(tmp_path):
 
 def test_rows_that_do_not_fit_are_refused():
     rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.eye(4, 3))
-    with pytest.raises(hm.InputError, match="(found|got) 7 in row 0"):
+    with pytest.raises(hm.InputError, match="got 7 in row 0"):
         hm.play(rbm, np.full((3, 4), 7))

@@ -14,13 +14,17 @@ from ..errors import InputError
 from ..layers import AbstractLayer, Exclusive, Mixed
 from ..layers.capabilities import is_rescalable, is_shiftable
 from ..layers.registry import layer_named
+from ..tables.columns import KINDS
 from ..tables.containers import AbstractContainer, ArrayLike
 from ..tables.frames import frame_of_array
-from ..tables.records import KINDS
 from .base import FLOATS
 
 READ_AS_TABLE = "table"
-TABLE_KINDS = ("auto", READ_AS_TABLE, *map(str, KINDS))  # what `visible` may be besides a kind of layer
+TABLE_KINDS = (
+    "auto",
+    READ_AS_TABLE,
+    *map(str, KINDS),
+)  # what `visible` may be besides a kind of layer
 
 
 @dataclass(frozen=True, eq=False)
