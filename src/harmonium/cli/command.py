@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
-from ..runs.options import Option, options_of
+from ..runs.options import AbstractOption, Option, options_of
 from .base import configure_jax, run_command
 
 AS_IT_IS = "\b\n"  # before a paragraph whose lines Click does not wrap
@@ -32,7 +32,7 @@ def add_command(
 ) -> None:
     """Add a function to the command.
 
-    Each of its parameters that is annotated with an `Option` is one. A parameter that is annotated
+    Each of its parameters that is annotated with an option is one. A parameter that is annotated
     with a dataclass gets an object of it, whose fields are options too.
 
     Args:
@@ -85,7 +85,7 @@ class _Parameter(NamedTuple):
     """
 
     name: str
-    option: Option
+    option: AbstractOption
     kind: Any
     default: Any
 
@@ -99,7 +99,7 @@ class _Parameter(NamedTuple):
         elif self.kind in LISTS:
             is_needed = self.default is inspect.Parameter.empty
             kind = list[str] if is_needed else list[str] | None
-        elif type(self.option).read is Option.read:
+        elif type(self.option).read is AbstractOption.read:
             kind = str | None
         else:
             kind = Any

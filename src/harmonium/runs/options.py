@@ -1,6 +1,6 @@
 """Options: each is written once, with its help and with what it may be.
 
-An option is a type with an `Option` in `Annotated`: of a field of a dataclass, which
+An option is a type with an `AbstractOption` in `Annotated`: of a field of a dataclass, which
 `check_options` checks, or of a parameter of a command. The command line and its help are made from
 the same annotation (`harmonium.cli.command`). Nothing here imports JAX, for which `--help` need not
 wait.
@@ -36,8 +36,8 @@ class NotANumberError(HarmoniumError):
 
 
 @dataclass(frozen=True)
-class Option:
-    """An option that takes text.
+class AbstractOption:
+    """What an option may be.
 
     Attributes:
         help: what the command's help says of it.
@@ -58,7 +58,7 @@ class Option:
         return self.names[-1] if self.names else f"--{field.replace('_', '-')}"
 
     def read(self, text: str, name: str) -> Any:
-        """Return the value that a text stands for.
+        """Return the value that a text stands for, which is the text unless it is a number.
 
         Raises:
             NotANumberError: it is no number where one is expected.
@@ -74,7 +74,12 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Choice(Option):
+class Option(AbstractOption):
+    """An option that takes any text, or none if it is a flag."""
+
+
+@dataclass(frozen=True)
+class Choice(AbstractOption):
     """An option that takes one of the words `allowed`."""
 
     allowed: tuple[str, ...] = field(kw_only=True)
@@ -85,7 +90,7 @@ class Choice(Option):
 
 
 @dataclass(frozen=True)
-class Whole(Option):
+class Whole(AbstractOption):
     """An option that takes a whole number from `least` to `most`, or a word."""
 
     metavar: str = "INT"
@@ -102,7 +107,7 @@ class Whole(Option):
 
 
 @dataclass(frozen=True)
-class Number(Option):
+class Number(AbstractOption):
     """An option that takes a number, or a word.
 
     Attributes:
@@ -133,7 +138,7 @@ class Number(Option):
 
 
 def check_options(record: Any) -> None:
-    """Check the fields of a dataclass that are annotated with an `Option`.
+    """Check the fields of a dataclass that are annotated with an option.
 
     None passes where it is the default.
 
@@ -148,7 +153,7 @@ def check_options(record: Any) -> None:
 
 
 @cache
-def options_of(kind: Any) -> dict[str, Option]:
+def options_of(kind: Any) -> dict[str, AbstractOption]:
     """Return the options of a dataclass or a function by the names of fields or parameters."""
     hints = get_type_hints(kind, include_extras=True)
     return {
@@ -156,7 +161,7 @@ def options_of(kind: Any) -> dict[str, Option]:
         for name, hint in hints.items()
         if get_origin(hint) is Annotated
         for annotation in get_args(hint)[1:]
-        if isinstance(annotation, Option)
+        if isinstance(annotation, AbstractOption)
     }
 
 

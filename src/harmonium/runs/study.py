@@ -78,7 +78,7 @@ class TrialScore:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrialResult:
+class AbstractResult:
     """How a trial has ended."""
 
     status: str
@@ -91,6 +91,11 @@ class TrialResult:
     def value(self) -> float:
         """The log-likelihood by which trials are ranked, lowest where there is none."""
         return -math.inf if self.log_likelihood is None else self.log_likelihood.value
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialResult(AbstractResult):
+    """How a trial has ended, as the study keeps it."""
 
 
 class Problem(NamedTuple):

@@ -32,7 +32,16 @@ from .folder import METRICS, RunFolder
 from .leftovers import STUDY, STUDY_BEFORE_0_1
 from .options import EVALUATION_SEED, check_count
 from .rows import own_rows, rows_of_run
-from .study import OPTUNA, PROBLEM, Problem, Study, TrialResult, TrialScore, has_ended
+from .study import (
+    OPTUNA,
+    PROBLEM,
+    AbstractResult,
+    Problem,
+    Study,
+    TrialResult,
+    TrialScore,
+    has_ended,
+)
 from .summaries import ScoreSummary, Summary
 from .train import DIVERGED, DONE, INTERRUPTED, EndedEarly, resume, train
 from .tune_spec import SearchSpec, read_spec
@@ -303,7 +312,7 @@ def with_error(score: TrialScore) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trial(TrialResult):
+class Trial(AbstractResult):
     """A trial: its number, its folder, the values of the options that are searched, its result."""
 
     trial: int
