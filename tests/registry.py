@@ -37,13 +37,13 @@ LEVEL = 1e-4  # family-wise, for each law
 @functools.cache
 def examples(kind: str) -> list:
     """Collect EXAMPLES from tests/KIND/test_*.py."""
-    found = []
+    collected = []
     for file in sorted((HERE / kind).glob("test_*.py")):
         spec = importlib.util.spec_from_file_location(f"examples_{kind}_{file.stem}", file)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        found += getattr(module, "EXAMPLES", [])
-    return found
+        collected += getattr(module, "EXAMPLES", [])
+    return collected
 
 
 def name_of(part) -> str:
@@ -110,7 +110,7 @@ def covered(
     They are dealt out in turn, so that each meets many layers on both sides.
     """
     parts = [part for part in examples(kind) if is_meant(part)]
-    by_layers = itertools.groupby(pairs(*steps), key=lambda pair: [id(side) for side in pair[:2]])
+    by_layers = itertools.groupby(pairs(*steps), key=lambda pair: [id(layer) for layer in pair[:2]])
     groups = [list(group) for _, group in by_layers]
     assert len(groups) >= len(parts)  # each has its turn
     # All seeds of a part in sequence: they share compiled programs.
@@ -130,10 +130,10 @@ def identify(value) -> str | None:
 @eqx.filter_jit
 def exact_states(rbm, n, key):
     """Draw n visible states exactly, by enumeration of one side."""
-    side = enumerable(rbm)
-    states = side.visible.states(jnp.arange(side.visible.n_states))
+    enumerated = enumerable(rbm)
+    states = enumerated.visible.states(jnp.arange(enumerated.visible.n_states))
     key_side, key_other = jax.random.split(key)
-    chosen = states[jax.random.categorical(key_side, -side.free_energy(states), shape=(n,))]
-    if side.visible is rbm.visible:
+    chosen = states[jax.random.categorical(key_side, -enumerated.free_energy(states), shape=(n,))]
+    if enumerated.visible is rbm.visible:
         return chosen
     return rbm.sample_v_from_h(chosen, key=key_other)

@@ -36,9 +36,9 @@ INIT_FILES = sorted(set(ROOT.rglob("__init__.py")) - {ROOT / "__init__.py"})
 
 
 def level_of(top: str) -> int:
-    found = [i for i, level in enumerate(LEVELS) if top in level]
-    assert found, f"{top} has no level: add it to LEVELS and to docs/architecture.md"
-    return found[0]
+    levels = [i for i, level in enumerate(LEVELS) if top in level]
+    assert levels, f"{top} has no level: add it to LEVELS and to docs/architecture.md"
+    return levels[0]
 
 
 def parts_of(file: Path) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ def parts_of(file: Path) -> tuple[str, ...]:
 def imports_of(file: Path) -> list[tuple[str, ...]]:
     """Return the harmonium modules that a file imports, as parts of their names."""
     package = file.relative_to(ROOT).with_suffix("").parts[:-1]
-    found = []
+    imported = []
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.ImportFrom):
             if node.level:
@@ -61,8 +61,8 @@ def imports_of(file: Path) -> list[tuple[str, ...]]:
                 part for part in (node.module or "").split(".") if part != "harmonium" and part
             )
             targets = [stem + name] if name else [(*stem, alias.name) for alias in node.names]
-            found += [target for target in targets if target]
-    return found
+            imported += [target for target in targets if target]
+    return imported
 
 
 def classes_of(file: Path) -> dict[str, list[str]]:
@@ -82,7 +82,7 @@ def strategies() -> dict[Path, set[str]]:
         above = bases.get(name, [])
         return {name} if not above else {name}.union(*map(contracts, above))
 
-    found = {}
+    modules = {}
     for file in MODULES:
         own = {
             name
@@ -92,8 +92,8 @@ def strategies() -> dict[Path, set[str]]:
         }
         if not file.name.startswith("base"):
             concrete = [name for name in classes_of(file) if not name.startswith("Abstract")]
-            found[file] = own & set().union(*map(contracts, concrete))
-    return {file: fulfilled for file, fulfilled in found.items() if fulfilled}
+            modules[file] = own & set().union(*map(contracts, concrete))
+    return {file: fulfilled for file, fulfilled in modules.items() if fulfilled}
 
 
 def test_imports_go_down():
@@ -115,12 +115,12 @@ def test_imports_go_down():
 
 def test_no_strategy_imports_another_one():
     """Code that two of them share is in a separate module beside them."""
-    found = strategies()
-    assert len(found) > 30  # layers, weights, samplers, ways to log Z, gradients, formats
-    names = {parts_of(file): contracts for file, contracts in found.items()}
+    modules = strategies()
+    assert len(modules) > 30  # layers, weights, samplers, ways to log Z, gradients, formats
+    names = {parts_of(file): contracts for file, contracts in modules.items()}
     wrong = [
         f"{'.'.join(parts_of(file))} imports {'.'.join(target)}"
-        for file, contracts in found.items()
+        for file, contracts in modules.items()
         for target in imports_of(file)
         if target[:-1] == parts_of(file)[:-1] and contracts & names.get(target, set())
     ]

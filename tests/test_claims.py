@@ -23,11 +23,11 @@ README = TEXTS["README.md"]
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim["what"])
 def test_a_figure_is_the_same_wherever_it_stands(claim):
     for phrase in claim["phrases"]:
-        found = {
+        figures = {
             (page, match) for page, text in TEXTS.items() for match in re.findall(phrase, text)
         }
-        assert found, f"no page says: {phrase}"
-        assert {value for _, value in found} == {claim["value"]}, found
+        assert figures, f"no page says: {phrase}"
+        assert {value for _, value in figures} == {claim["value"]}, figures
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim["what"])
@@ -42,9 +42,9 @@ def test_a_figure_has_its_source(claim):
 def test_the_readmes_ratios_are_those_of_the_table():
     # | train 64x16 b10 k1 | 53,361 | **3.90** (scikit-learn) | **2.28** (TensorFlow, XLA) | 45 % |
     row = r"\| train [\dxbk ]+ \| [\d,.]+ \| \*\*([\d.]+)\*\* \([^)]*\) \| \*\*([\d.]+)\*\*"
-    found = [tuple(map(float, ratios)) for ratios in re.findall(row, TEXTS["docs/benchmarks.md"])]
-    package, loop = zip(*found, strict=True)
-    assert len(found) == 14
+    table = [tuple(map(float, ratios)) for ratios in re.findall(row, TEXTS["docs/benchmarks.md"])]
+    package, loop = zip(*table, strict=True)
+    assert len(table) == 14
     assert "in fourteen training workloads" in README
     assert f"{min(package):.1f} to {max(package):.0f} times the speed" in README
     assert f"and {min(loop):.1f} to {max(loop):.1f} times that of the best loop" in README
@@ -62,18 +62,18 @@ def test_what_can_be_counted_is_counted():
 def test_a_perplexity_is_that_of_its_nats_per_word():
     # the cell "−5.109 in [−5.127, −5.100] (165)": a log-likelihood per word and e^(−it)
     cell = r"−([\d.]+)(?: in \[[^\]]*\])? \((\d+)\)"
-    found = re.findall(cell, TEXTS["docs/words.md"])
-    assert len(found) > 8
-    for nats, perplexity in found:
+    cells = re.findall(cell, TEXTS["docs/words.md"])
+    assert len(cells) > 8
+    for nats, perplexity in cells:
         low, high = (2.718281828 ** (float(nats) + d) for d in (-0.0006, 0.0006))
         assert round(low) <= int(perplexity) <= round(high), (nats, perplexity)
 
 
 def measured(name):
-    found = json.loads((ROOT / "docs" / "measured" / f"{name}.json").read_text())
-    assert {"program", "date", "computer", "versions"} <= found.keys()
-    assert (ROOT / found["program"]).exists()
-    return found["records"]
+    record = json.loads((ROOT / "docs" / "measured" / f"{name}.json").read_text())
+    assert {"program", "date", "computer", "versions"} <= record.keys()
+    assert (ROOT / record["program"]).exists()
+    return record["records"]
 
 
 def test_the_mnist_table_is_that_of_the_records():
@@ -103,7 +103,7 @@ def test_the_table_of_growth_is_that_of_the_records():
     for record in measured("growth"):
         times = record["milliseconds"]
         factors = ("0.25", "0.5", "1", "2", "4", "8", "16")
-        cells = [f"{times[each]:.2f}" if each in times else "" for each in factors]
+        cells = [f"{times[factor]:.2f}" if factor in times else "" for factor in factors]
         row = " ".join(f"| {record['size']} | {' | '.join(cells)} |".split())
         assert row in TEXTS["docs/benchmarks.md"], record
 
@@ -133,9 +133,9 @@ def test_the_table_of_bars_is_that_of_the_records():
 
 
 def test_the_table_of_a_gpu_is_that_of_the_records():
-    found = json.loads((ROOT / "docs" / "measured" / "gpu.json").read_text())
+    records = json.loads((ROOT / "docs" / "measured" / "gpu.json").read_text())
     text = TEXTS["docs/benchmarks.md"]
-    small, wide = found["race"]
+    small, wide = records["race"]
     assert (
         f"| harmonium, updates a second | {small['per_second']:,} | {wide['per_second']:,} |"
         in text
@@ -143,21 +143,23 @@ def test_the_table_of_a_gpu_is_that_of_the_records():
     for name in ("CUDA graph, bfloat16", "CUDA graph"):
         cells = []
         for record in (small, wide):
-            one = record["contestants"][name]
-            cells.append(f"{one['ratio']:.2f} ({one['lowest']:.2f} – {one['highest']:.2f})")
+            contestant = record["contestants"][name]
+            cells.append(
+                f"{contestant['ratio']:.2f} ({contestant['lowest']:.2f} – {contestant['highest']:.2f})"
+            )
         assert " | ".join(cells) in text, name
     ratios = [record["contestants"]["rbms"]["ratio"] for record in (wide, small)]
     assert "On one H100, {:.0f} and {:.0f} times the speed of rbms".format(*ratios) in README
-    long = found["mnist"][1]
+    long = records["mnist"][1]
     assert f"{long['updates']:,} updates take **{long['seconds']:.1f} seconds**" in text
 
 
 def test_the_tables_of_scaling_are_those_of_the_record(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     page = importlib.import_module("scaling_page")
-    found = json.loads((ROOT / "docs" / "measured" / "scaling.json").read_text())
+    record = json.loads((ROOT / "docs" / "measured" / "scaling.json").read_text())
     text = (ROOT / "docs" / "scaling.md").read_text("utf-8")
-    assert measured("scaling") == found["records"]
-    assert page.predictions(found) == found["predictions"]
-    for name, table in page.tables(found).items():
+    assert measured("scaling") == record["records"]
+    assert page.predictions(record) == record["predictions"]
+    for name, table in page.tables(record).items():
         assert f"<!-- measured: {name} -->\n{table}\n" in text, name

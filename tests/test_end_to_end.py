@@ -32,10 +32,10 @@ def used(rbm, fitted, rows, folder, **picture) -> hm.LogZ:
 
 
 def test_a_masked_lattice(tmp_path):
-    side = 3
-    places = np.indices((side, side)).reshape(2, -1)
+    width = 3
+    places = np.indices((width, width)).reshape(2, -1)
     pattern = abs(places[:, :, None] - places[:, None, :]).sum(0) <= 1
-    rows = np.random.default_rng(0).integers(0, 2, (200, side**2)).astype(float)
+    rows = np.random.default_rng(0).integers(0, 2, (200, width**2)).astype(float)
     rows[:, 1] = rows[:, 0]
     rbm = hm.initialize(
         hm.Bernoulli(9), hm.Bernoulli(9), rows, key=jax.random.key(0), pattern=pattern
@@ -45,11 +45,11 @@ def test_a_masked_lattice(tmp_path):
     assert int(fitted.state.updates) >= 1_000
     for model in (fitted.rbm, fitted.state.rbm):
         assert (np.asarray(model.dense_weights)[~pattern] == 0).all()
-    found = used(fitted.rbm, fitted, rows, tmp_path, image_shape=(side, side))
+    summary = used(fitted.rbm, fitted, rows, tmp_path, image_shape=(width, width))
     exact = hm.log_z(fitted.rbm, method=hm.Enumerated()).value
-    assert found.converged
+    assert summary.converged
     # One in twenty intervals misses; twice as wide a one, four standard errors, hardly ever does.
-    assert abs(found.value - exact) < found.high - found.low
+    assert abs(summary.value - exact) < summary.high - summary.low
 
 
 def test_a_layer_by_the_page_alone(tmp_path):

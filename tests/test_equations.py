@@ -205,10 +205,10 @@ def test_conditionals_factorise(world):
 def test_one_unit_given_the_other_layer(world):
     brute = world.brute
     sides = (world.rbm, brute.v, brute.h, brute.p), (world.rbm.T, brute.h, brute.v, brute.p.T)
-    for side, x, other, joint in sides:
-        W = np.asarray(side.weights)
-        bias = np.asarray(side.visible.bias)
-        ones = side.mean_v_from_h(jnp.asarray(other))
+    for layer, x, other, joint in sides:
+        W = np.asarray(layer.weights)
+        bias = np.asarray(layer.visible.bias)
+        ones = layer.mean_v_from_h(jnp.asarray(other))
         for j in range(x.shape[1]):
             alpha = -other @ W[j] - bias[j]
             pair = np.stack([joint[x[:, j] == value].sum(0) for value in (0, 1)])  # p(x_j, other)
@@ -571,10 +571,10 @@ def test_slip_other_units_not_summed(world):
 
 
 def test_slip_sum_over_rows_dropped(world):
-    each = -world.brute.dF[world.index] + world.brute.negative
-    for row in each:
+    row_gradient = -world.brute.dF[world.index] + world.brute.negative
+    for row in row_gradient:
         far(row, N_ROWS * world.ascent)
-    close(each.sum(0), N_ROWS * world.ascent)
+    close(row_gradient.sum(0), N_ROWS * world.ascent)
 
 
 def test_slip_product_of_conditional_means(world):

@@ -60,5 +60,5 @@ def test_the_pages_followed_literally(tmp_path):
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-1000:]
     assert int(re.search(r"(\d+) passed", ran.stdout).group(1)) > 15 + 4, ran.stdout[-500:]
     for part, fewest in (("rotor", 15), ("restarted", 3)):
-        found = re.findall(rf"^PASSED .*{part}", ran.stdout, re.M | re.I)
-        assert len(found) >= fewest, ran.stdout[-2000:]
+        passed = re.findall(rf"^PASSED .*{part}", ran.stdout, re.M | re.I)
+        assert len(passed) >= fewest, ran.stdout[-2000:]

@@ -65,13 +65,13 @@ def test_a_matrix_that_is_not_definite_has_no_factor_and_spoils_no_other():
 
 
 @pytest.mark.parametrize("size", [1, 3, 12, 40])
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.9, 1.0])
-def test_the_unknown_units_of_each_row_are_conditional(size, share):
+@pytest.mark.parametrize("fraction", [0.0, 0.1, 0.9, 1.0])
+def test_the_unknown_units_of_each_row_are_conditional(size, fraction):
     """Rows that lack few units and rows that lack all are factorised in blocks of several sizes."""
-    rng = np.random.default_rng(int(100 * share) + size)
+    rng = np.random.default_rng(int(100 * fraction) + size)
     precision = definite(size, size, seed=3).astype(float)
     layer = hm.MultivariateGaussian(size, rng.normal(size=size), precision)
-    known = jnp.asarray(rng.random((6, size)) >= share)
+    known = jnp.asarray(rng.random((6, size)) >= fraction)
     inputs, values = jnp.asarray(rng.normal(size=(2, 6, size)), jnp.float32)
     mean = np.asarray(layer.mean_given(inputs, known, values))
     variance = np.asarray(layer.variance_given(inputs, known, values))

@@ -34,12 +34,12 @@ from harmonium._base.threefry import quick
 )
 def test_arrays_become_jaxs_as_they_are_and_nothing_is_compiled(array, dtype, caplog):
     with jax.log_compiles(), caplog.at_level(logging.WARNING):
-        found = from_numpy(array)
+        converted = from_numpy(array)
     assert not caplog.records
-    assert isinstance(found, jax.Array)
-    assert found.dtype == dtype
+    assert isinstance(converted, jax.Array)
+    assert converted.dtype == dtype
     with np.errstate(over="ignore"):
-        np.testing.assert_array_equal(found, array.astype(dtype))
+        np.testing.assert_array_equal(converted, array.astype(dtype))
     with jax.enable_x64(True):
         assert from_numpy(array).dtype == array.dtype
 
@@ -48,8 +48,8 @@ def test_arrays_become_jaxs_as_they_are_and_nothing_is_compiled(array, dtype, ca
 @pytest.mark.parametrize("kind", [lambda key: key, quick], ids=["JAX's key", "quick key"])
 def test_normals_are_those_of_jax(shape, kind):
     key = jax.random.key(3)
-    found = normals(shape, np.float32, key=kind(key))
-    np.testing.assert_allclose(found, jax.random.normal(key, shape), rtol=1e-6)
+    drawn = normals(shape, np.float32, key=kind(key))
+    np.testing.assert_allclose(drawn, jax.random.normal(key, shape), rtol=1e-6)
 
 
 @pytest.mark.parametrize("states", [2, 5, 21])

@@ -68,13 +68,13 @@ def test_no_device_may_round_the_weights_of_a_float32_run(method):
     traced = jax.make_jaxpr(lambda arrays: program(*eqx.combine(arrays, rest)))(arrays)
     shapes = {rbm.weights.shape, rbm.weights.shape[::-1]}
     highest = (jax.lax.Precision.HIGHEST,) * 2
-    found = [
+    with_weights = [
         equation
         for equation in products(traced.jaxpr)
-        if any(each.aval.shape in shapes for each in (*equation.invars, *equation.outvars))
+        if any(operand.aval.shape in shapes for operand in (*equation.invars, *equation.outvars))
     ]
-    assert all(equation.params["precision"] == highest for equation in found)
-    assert found
+    assert all(equation.params["precision"] == highest for equation in with_weights)
+    assert with_weights
 
 
 @pytest.mark.parametrize(
@@ -96,10 +96,10 @@ def test_the_gradient_is_that_of_the_rounded_model_within_the_rounding_of_means(
     def gradient(rbm):
         return data.weights @ rbm.free_energy(data.states)
 
-    found = gradient(hm.transforms.rounded(rbm)).weights.weights
+    estimate = gradient(hm.transforms.rounded(rbm)).weights.weights
     meant = gradient(with_short_weights(rbm)).weights
     largest = np.abs(data.weights @ states)[:, None]  # the mean of a unit is at most 1
-    assert (abs(found - meant) <= EPSILON * largest + 1e-6).all()
+    assert (abs(estimate - meant) <= EPSILON * largest + 1e-6).all()
 
 
 def test_constant_units_have_an_exact_gradient_whatever_the_weights_of_rows():
@@ -108,8 +108,8 @@ def test_constant_units_have_an_exact_gradient_whatever_the_weights_of_rows():
     data = hm.samplers.Cloud.uniform(jnp.asarray(BARS[:30], jnp.float32))
     model = hm.samplers.Cloud.uniform(jnp.asarray(BARS[5:19], jnp.float32))
     gradient = eqx.filter_jit(eqx.filter_grad(free_energy_gap))
-    found = gradient(hm.transforms.rounded(rbm), data, model).weights.weights
-    np.testing.assert_allclose(found, gradient(rbm, data, model).weights, atol=3e-7)
+    estimate = gradient(hm.transforms.rounded(rbm), data, model).weights.weights
+    np.testing.assert_allclose(estimate, gradient(rbm, data, model).weights, atol=3e-7)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=identify)
@@ -124,10 +124,10 @@ def test_methods_that_claim_to_multiply_only_states_do(method):
         return jax.tree.leaves(grads), info.gap
 
     both = hm.transforms.rounded(rbm), with_short_weights(rbm)
-    found = [estimated(each, jax.random.key(0)) for each in both]
-    for coarse, meant in zip(found[0][0], found[1][0], strict=True):
+    estimates = [estimated(model, jax.random.key(0)) for model in both]
+    for coarse, meant in zip(estimates[0][0], estimates[1][0], strict=True):
         np.testing.assert_allclose(coarse, meant, atol=2 * EPSILON)
-    np.testing.assert_allclose(found[0][1], found[1][1], atol=1e-4)
+    np.testing.assert_allclose(estimates[0][1], estimates[1][1], atol=1e-4)
 
 
 def test_runs_reach_the_likelihood_of_float32_runs():
@@ -142,9 +142,9 @@ def test_runs_reach_the_likelihood_of_float32_runs():
     for seed in range(8):
         key = jax.random.key(seed)
         rbm = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), BARS, key=key)
-        for precision, found in scores.items():
+        for precision, values in scores.items():
             fit = hm.fit(rbm, BARS, key=key, precision=precision, **given)
-            found.append(float(score(fit.rbm)))
+            values.append(float(score(fit.rbm)))
     assert stats.ttest_ind(*scores.values(), equal_var=False).pvalue > LEVEL
     assert np.mean(scores["bfloat16"]) > -10.6  # uniform rows have −16 log 2 = −11.09
 
@@ -154,8 +154,8 @@ def test_steps_smaller_than_the_rounding_are_not_lost():
     rbm = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), BARS, key=key)
     rbm = eqx.tree_at(lambda m: m.weights, rbm, 1.0 + rbm.weights)
     recipe = hm.Recipe(rate=1e-4, averaging=None)
-    found = hm.fit(rbm, BARS, key=key, epochs=5, optimizer=recipe, precision="bfloat16").rbm
-    assert 0 < abs(found.weights - rbm.weights).max() < 2.0**-9
+    fitted = hm.fit(rbm, BARS, key=key, epochs=5, optimizer=recipe, precision="bfloat16").rbm
+    assert 0 < abs(fitted.weights - rbm.weights).max() < 2.0**-9
 
 
 def test_a_resumed_run_in_bfloat16_equals_an_uninterrupted_one():
@@ -284,9 +284,9 @@ def test_log_z_is_that_of_the_model_though_annealing_ends_at_the_rounded_one(mon
     rbm = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), BARS, key=key)
     rbm = hm.fit(rbm, BARS, key=key, epochs=300, precision="float32").rbm
     exact = hm.log_likelihood(rbm, BARS)
-    found = hm.log_likelihood(rbm, BARS, key=key, method="annealed")
-    assert found.converged
-    assert found.low <= exact.value <= found.high
+    score = hm.log_likelihood(rbm, BARS, key=key, method="annealed")
+    assert score.converged
+    assert score.low <= exact.value <= score.high
     plain = Annealed(paths=[hm.path.Heating.from_neutral(rbm)]).estimate(rbm, key=key)
     short = Annealed(
         paths=[hm.path.Heating.from_neutral(rounding.rounded_if_faster(rbm, 512))]
@@ -298,9 +298,9 @@ def test_log_z_is_that_of_the_model_though_annealing_ends_at_the_rounded_one(mon
 def test_a_rounded_model_is_scored_and_trained():
     key = jax.random.key(0)
     rbm = wide()
-    found = hm.log_z(hm.transforms.rounded(rbm), method="annealed", key=key)
+    estimate = hm.log_z(hm.transforms.rounded(rbm), method="annealed", key=key)
     exact = hm.log_z(with_short_weights(rbm)).value
-    assert found.low <= exact <= found.high
+    assert estimate.low <= exact <= estimate.high
     small = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), BARS, key=key)
     fitted = hm.fit(hm.transforms.rounded(small), BARS, key=key, epochs=1).rbm
     assert isinstance(fitted.weights, rounding.Rounded)
@@ -332,11 +332,11 @@ def test_the_precision_of_annealing_can_be_chosen(monkeypatch):
     monkeypatch.setattr("harmonium.transforms.precision.precision_timing", lambda *_: 1 / 0)
     rbm = hm.initialize(hm.Bernoulli(64), hm.Bernoulli(64), key=jax.random.key(0), scale=0.3)
     settings = {"chains": 64, "steps": 64, "seconds": 1.0}
-    found = {
+    estimates = {
         name: hm.log_z(rbm, key=jax.random.key(1), method="annealed", precision=name, **settings)
         for name in rounding.PRECISIONS
     }
-    assert found["float32"].value != found["bfloat16"].value
-    assert max(x.low for x in found.values()) <= min(x.high for x in found.values())
+    assert estimates["float32"].value != estimates["bfloat16"].value
+    assert max(x.low for x in estimates.values()) <= min(x.high for x in estimates.values())
     with pytest.raises(hm.InputError, match="precision: expected None or one of"):
         hm.Annealed(precision="half")

@@ -43,8 +43,8 @@ def test_the_library_imports_only_what_it_requires():
 
 
 def test_every_requirement_has_an_oldest_version():
-    found = oldest_versions(tomllib.loads((ROOT / "pyproject.toml").read_text()))
-    assert {"hatchling", "jax", "torch", "pytest"} <= found.keys()
+    oldest = oldest_versions(tomllib.loads((ROOT / "pyproject.toml").read_text()))
+    assert {"hatchling", "jax", "torch", "pytest"} <= oldest.keys()
 
 
 @pytest.mark.parametrize("requirement", ["numpy", "numpy<3", "numpy==2.1", "jax>=0.11"])

@@ -24,9 +24,9 @@ def start(rows=ROWS):
 
 def test_a_run_that_is_made_longer_goes_on_learning():
     options = {"key": KEY, "gradient": hm.Exact(), "batch_size": 40}
-    one = hm.fit(start(), ROWS, epochs=20, **options)
-    two = hm.fit(start(), ROWS, epochs=40, state=one.state, **options)
-    assert abs(two.state.rbm.weights - one.state.rbm.weights).max() > 1e-4
+    short = hm.fit(start(), ROWS, epochs=20, **options)
+    two = hm.fit(start(), ROWS, epochs=40, state=short.state, **options)
+    assert abs(two.state.rbm.weights - short.state.rbm.weights).max() > 1e-4
     again = hm.fit(start(), ROWS, epochs=40, state=two.state, **options)
     assert again.message.startswith("nothing to do")
 
@@ -183,8 +183,8 @@ def test_annealing_runs_along_a_line_between_two_models():
         hm.path.Line(first, last),
         hm.path.History.through([first, random_rbm(hm.Bernoulli(4), hm.Ising(3), 2, 0.5), last]),
     ):
-        begun = Annealing(v, jnp.zeros(4_000))
-        found = eqx.filter_jit(anneal)(path, 0.0, 1.0, jnp.asarray(20), begun, key=KEY)
-        ratio = jnp.exp(found.log_weights - expected)
+        start = Annealing(v, jnp.zeros(4_000))
+        annealed = eqx.filter_jit(anneal)(path, 0.0, 1.0, jnp.asarray(20), start, key=KEY)
+        ratio = jnp.exp(annealed.log_weights - expected)
         z = (ratio.mean() - 1.0) / (ratio.std() / np.sqrt(4_000))
         assert abs(float(z)) < 3.9

@@ -50,13 +50,13 @@ def found():
 
 def check_same(spread, alone):
     """Check that what several devices found is what one found."""
-    for part, one in spread.items():
+    for part, array in spread.items():
         if part == "scores":
-            np.testing.assert_allclose(one, alone[part], rtol=1e-9)
+            np.testing.assert_allclose(array, alone[part], rtol=1e-9)
         else:
             wanted = alone[part]["parameters"]
-            np.testing.assert_allclose(one["parameters"], wanted, rtol=0.0, atol=1e-6)
-            assert one["chains"] == alone[part]["chains"]
+            np.testing.assert_allclose(array["parameters"], wanted, rtol=0.0, atol=1e-6)
+            assert array["chains"] == alone[part]["chains"]
 
 
 @pytest.mark.parametrize("number", range(len(DEVICES)), ids=lambda number: str(DEVICES[number][0]))
@@ -121,7 +121,7 @@ def test_processes_share_a_run(mesh, parts, found, tmp_path):
     check_same(first, found["alone"])
     for method in first.keys() - {"scores"}:
         stored = jax.tree.leaves(hm.load(tmp_path / f"{method}.safetensors"))
-        parameters = np.concatenate([np.asarray(each).ravel() for each in stored])
+        parameters = np.concatenate([np.asarray(array).ravel() for array in stored])
         np.testing.assert_array_equal(parameters, np.asarray(first[method]["parameters"], "f4"))
 
 
@@ -132,8 +132,8 @@ def test_a_mesh_of_one_device_changes_no_bit():
     plain = hm.fit(rbm, rows, key=key, epochs=20)
     given = jax.make_mesh((1, 1), ("hidden", "data"))  # explicit axes are left to XLA as well
     for mesh in (given, {"data": 1, "hidden": 1}):
-        one = hm.fit(rbm, rows, key=key, epochs=20, mesh=mesh)
-        assert (np.asarray(one.rbm.weights) == np.asarray(plain.rbm.weights)).all()
+        sharded = hm.fit(rbm, rows, key=key, epochs=20, mesh=mesh)
+        assert (np.asarray(sharded.rbm.weights) == np.asarray(plain.rbm.weights)).all()
 
 
 def test_a_mesh_of_the_users_own_is_left_alone():

@@ -51,10 +51,10 @@ def test_lower_bounds_of_means_hold_for_heavy_tails(n, spread):
     """For x normal with mean −σ²/2, the mean of e^x is 1: 10 % of bounds may be above 0."""
     rng = np.random.default_rng([n, int(10 * spread)])
     draws = 200
-    found = [
+    bounds = [
         lower_mean_bound(spread * rng.standard_normal(n) - spread**2 / 2, 0.1) for _ in range(draws)
     ]
-    assert stats.binom.sf(np.sum(np.array(found) > 0) - 1, draws, 0.1) > 1e-4
+    assert stats.binom.sf(np.sum(np.array(bounds) > 0) - 1, draws, 0.1) > 1e-4
 
 
 def test_lower_bounds_of_means_at_their_ends():

@@ -85,8 +85,8 @@ SCORE = {
 def report(tmp_path, source, **options):
     """Return the report of a short run."""
     config = RunConfig(source=source, chains=16, epochs=2, batch=20, **options)
-    found = train(config, str(tmp_path / "run"), False, Display(Console(quiet=True)))
-    return Path(found["report"]).read_text(encoding="utf-8")
+    summary = train(config, str(tmp_path / "run"), False, Display(Console(quiet=True)))
+    return Path(summary.report).read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def bars():
     w = np.kron(np.eye(4), np.full((4, 1), 6.0))
     rbm = hm.RBM.from_arrays(w, np.full(16, -3.0), np.full(4, -12.0))
     samples = hm.sample(rbm, 50, key=jax.random.key(0))
-    found = report_content(
+    content = report_content(
         rbm,
         Rows(hm.bars_and_stripes(4), np.asarray(samples)),
         title="bars",
@@ -120,7 +120,7 @@ def bars():
         history=[{"epoch": i, "update": i, "log_likelihood": -10.0 + 0.1 * i} for i in range(5)],
         command="harmonium train bars",
     )
-    return page_of(found, "bars")
+    return page_of(content, "bars")
 
 
 @pytest.fixture(scope="session")

@@ -32,14 +32,14 @@ def comparison():
     other = run | {"run": "b", "behind": 1.0, "behind_low": 0.9, "behind_high": 1.1}
     history = [{"seconds": t, "log_likelihood": -10.0 + 0.1 * t} for t in range(5)]
     content = {"kind": "comparison", "title": "two runs", "rows": "50 test rows"}
-    runs = [each | {"command": "harmonium train bars"} for each in (run, other)]
+    runs = [entry | {"command": "harmonium train bars"} for entry in (run, other)]
     return page_of(content | {"runs": runs, "histories": [history, history]}, "two runs")
 
 
 def violations(page):
     page.evaluate(f"{AXE}; undefined")
-    found = page.evaluate("() => axe.run()")["violations"]
-    return [(each["id"], each["nodes"][0]["html"][:120]) for each in found]
+    problems = page.evaluate("() => axe.run()")["violations"]
+    return [(problem["id"], problem["nodes"][0]["html"][:120]) for problem in problems]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

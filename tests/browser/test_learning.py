@@ -54,17 +54,17 @@ def learned(page, rbm, **options):
 
 def test_the_exact_gradient_and_likelihood_are_those_of_python(opened, rbm):
     page = opened(hm.watch_learning(ROWS, image_shape=(3, 3)).text)
-    found = learned(page, rbm)
-    assert found["likelihood"] == pytest.approx(hm.log_likelihood(rbm, ROWS).value, abs=1e-4)
-    assert found["highest"] == pytest.approx(-np.log(len(ROWS)) + 2 * np.log(2) * 2 / len(ROWS))
+    shown = learned(page, rbm)
+    assert shown["likelihood"] == pytest.approx(hm.log_likelihood(rbm, ROWS).value, abs=1e-4)
+    assert shown["highest"] == pytest.approx(-np.log(len(ROWS)) + 2 * np.log(2) * 2 / len(ROWS))
     batch = hm.samplers.Cloud.uniform(jnp.asarray(ROWS, jnp.float32))
     method = hm.Exact()
     state = method.init(rbm, batch, key=jax.random.key(0))
     grads, _, _ = method.estimate(rbm, batch, state, key=jax.random.key(0))
     for name, found_step in (
-        ("weights", np.reshape(found["step"], (9, 5))),
-        ("visible", found["visible"]),
-        ("hidden", found["hidden"]),
+        ("weights", np.reshape(shown["step"], (9, 5))),
+        ("visible", shown["visible"]),
+        ("hidden", shown["hidden"]),
     ):
         theirs = grads.weights if name == "weights" else getattr(grads, name).bias
         np.testing.assert_allclose(found_step, -theirs, atol=2e-6)  # they descend
@@ -73,7 +73,7 @@ def test_the_exact_gradient_and_likelihood_are_those_of_python(opened, rbm):
 def test_the_negative_phase_of_cd_has_the_means_of_so_many_sweeps(opened, rbm):
     """Means after two sweeps from the rows, against the exact ones, at 10⁻⁴ in all."""
     page = opened(hm.watch_learning(ROWS, image_shape=(3, 3)).text)
-    found = np.array(learned(page, rbm, method="cd", steps=2)["negative"])
+    means = np.array(learned(page, rbm, method="cd", steps=2)["negative"])
     states = np.asarray(rbm.hidden.states(jnp.arange(32)), float)
     all_v = ((np.arange(512)[:, None] >> np.arange(9)) & 1).astype(float)
     on = 1 / (1 + np.exp(-(np.asarray(rbm.visible.bias) + states @ np.asarray(rbm.weights).T)))
@@ -85,7 +85,7 @@ def test_the_negative_phase_of_cd_has_the_means_of_so_many_sweeps(opened, rbm):
     p = start @ up @ down @ up @ down
     n = 400 * len(ROWS)
     q = p @ all_v
-    assert np.max(np.abs(found - q) / np.sqrt(q * (1 - q) / n)) < 4.6  # 9 means at 10⁻⁴ in all
+    assert np.max(np.abs(means - q) / np.sqrt(q * (1 - q) / n)) < 4.6  # 9 means at 10⁻⁴ in all
 
 
 def said(page):
@@ -97,9 +97,9 @@ def said(page):
 
 def test_clicks_and_choices_do_what_they_say(opened):
     page = opened(hm.watch_learning(ROWS, image_shape=(3, 3), hidden=6, rate=0.5).text)
-    begun = said(page)
-    assert begun[0] == 0
-    assert len(set(begun[1][:3])) == 1  # the same start for all
+    start = said(page)
+    assert start[0] == 0
+    assert len(set(start[1][:3])) == 1  # the same start for all
     page.get_by_role("button", name="Learn").click()
     page.wait_for_timeout(1_500)
     page.get_by_role("button", name="Pause").click()
@@ -111,7 +111,7 @@ def test_clicks_and_choices_do_what_they_say(opened):
         page.get_by_role("button", name="Learn").press("Enter")
         page.wait_for_timeout(700)
         page.get_by_role("button", name="Pause").press("Enter")
-    assert all(now > before for now, before in zip(said(page)[1][:3], begun[1][:3], strict=True))
+    assert all(now > before for now, before in zip(said(page)[1][:3], start[1][:3], strict=True))
     page.get_by_label("Sweeps of CD and PCD").select_option("5")
     assert "CD-5" in page.get_by_text(re.compile("^After ")).inner_text()
     page.get_by_label("Hidden units").select_option("3")

@@ -76,11 +76,11 @@ def test_free_energies_and_means_are_those_of_python(page, visible, hidden, turn
     rbm = random_rbm(*((hidden, visible) if turned else (visible, hidden)), seed=3)
     rbm = halved(rbm)
     v = rbm.visible.sample_without_inputs((40,), key=jax.random.key(1))
-    found = page.evaluate(SIZES, {"content": content_of(rbm), "states": np.asarray(v).tolist()})
+    computed = page.evaluate(SIZES, {"content": content_of(rbm), "states": np.asarray(v).tolist()})
     free = rbm.free_energy(v)
     means = rbm.hidden.mean(rbm.inputs_to_h(v))
-    np.testing.assert_allclose(found["free"], free, rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(found["means"], means, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(computed["free"], free, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(computed["means"], means, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=str)

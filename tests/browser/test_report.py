@@ -136,8 +136,8 @@ def test_the_first_sweeps_are_fast_enough_to_watch(opened):
     weights = rng.normal(0, 0.05, (784, 500))
     rbm = hm.RBM.from_arrays(weights, np.full(784, -2.0), np.full(500, -1.0))
     rows = (rng.random((50, 784)) < 0.2).astype(np.uint8)
-    found = report_content(rbm, Rows(rows, rows), title="wide", image_shape=(28, 28))
-    page = page_of(found, "wide")
+    content = report_content(rbm, Rows(rows, rows), title="wide", image_shape=(28, 28))
+    page = page_of(content, "wide")
     assert len(page) < 3_000_000
     sweeps = opened(page).evaluate(
         "() => { const model = page_report.modelOf(page_main.shown.content.model);"
@@ -159,9 +159,11 @@ def test_a_method_tells_of_its_chains(opened):
         for i in range(5)
     ]
     plain = [{"epoch": 1, "update": 1, "reconstruction": 0.1}]
-    for kept, titles in ((history, ["Swaps accepted", "Hops made"]), (plain, [])):
-        found = report_content(rbm, Rows(rows, rows), title="run", summary=summary, history=kept)
-        page = opened(page_of(found, "run"))
+    for records, titles in ((history, ["Swaps accepted", "Hops made"]), (plain, [])):
+        content = report_content(
+            rbm, Rows(rows, rows), title="run", summary=summary, history=records
+        )
+        page = opened(page_of(content, "run"))
         heads = page.locator("h2").all_inner_texts()
         assert ("Chains" in heads) == bool(titles)
         for title in titles:

@@ -17,12 +17,12 @@ from harmonium.runs.watch import Watch
 def test_a_page_follows_a_run_to_its_report(opened, tmp_path, closed):
     config = RunConfig(source="digits", hidden=16, epochs=300, chains=32)
     said = io.StringIO()
-    found = {}
+    observed = {}
     with Watch() as watch:
 
         def run():
             show = Display(Console(file=said))
-            found["summary"] = train(config, str(tmp_path / "run"), False, show, watch)
+            observed["summary"] = train(config, str(tmp_path / "run"), False, show, watch)
             threads.append("ended")
 
         threads = []
@@ -39,8 +39,8 @@ def test_a_page_follows_a_run_to_its_report(opened, tmp_path, closed):
             assert page.get_by_role("progressbar").count() == 0
             assert page.get_by_role("heading", name="Samples beside data").is_visible()
         thread.join()
-    assert found["summary"]["status"] == "done"
-    assert Path(found["summary"]["report"]).is_file()
+    assert observed["summary"].status == "done"
+    assert Path(observed["summary"].report).is_file()
 
 
 def test_a_page_says_when_nobody_answers(opened, going):

@@ -418,8 +418,8 @@ def workshop(tmp_path_factory, trained) -> Path:
 
 def tree(*folders: Path) -> dict[str, tuple[int, int]]:
     """Return every file and folder inside, with its size and the time of its last change."""
-    found = [path for folder in folders for path in folder.rglob("*")]
-    return {str(p): (p.lstat().st_size, p.lstat().st_mtime_ns) for p in found}
+    paths = [path for folder in folders for path in folder.rglob("*")]
+    return {str(p): (p.lstat().st_size, p.lstat().st_mtime_ns) for p in paths}
 
 
 @pytest.mark.parametrize("case", CASES, ids=repr)

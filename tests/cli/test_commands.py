@@ -52,21 +52,21 @@ def test_a_command_to_type_next_is_found_by_the_shell(tmp_path, monkeypatch):
 
 def test_train_json_is_one_object_and_progress_is_on_standard_error(cli, no_report):
     status, out, err = cli(f"train bars {SMALL} --json")
-    found = strict(out)
+    summary = strict(out)
     assert status == 0
-    assert (found["run"], found["status"], found["updates"]) == ("runs/bars", "done", 12)
-    assert found["samples_per_second"] > 0
-    check_estimate(found["log_z"])
-    check_estimate(found["log_likelihood"])
-    assert found["log_likelihood"]["n_rows"] == 32
+    assert (summary["run"], summary["status"], summary["updates"]) == ("runs/bars", "done", 12)
+    assert summary["samples_per_second"] > 0
+    check_estimate(summary["log_z"])
+    check_estimate(summary["log_likelihood"])
+    assert summary["log_likelihood"]["n_rows"] == 32
     assert "epoch 3/3" in err
-    assert found == strict(Path("runs/bars/summary.json").read_text())
+    assert summary == strict(Path("runs/bars/summary.json").read_text())
 
 
 def test_the_score_of_a_run_is_that_of_its_model(cli, no_report):
-    found = strict(cli(f"train bars {SMALL} --json").out)
+    summary = strict(cli(f"train bars {SMALL} --json").out)
     exact = hm.log_likelihood(hm.load("runs/bars"), hm.data.bars_and_stripes())
-    assert found["log_likelihood"]["value"] == pytest.approx(exact.value, abs=1e-5)
+    assert summary["log_likelihood"]["value"] == pytest.approx(exact.value, abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_overwrite_replaces_a_run_and_keeps_what_is_not_its_own(cli, no_report, 
     Path("mine/report.html").write_text("of the older run")
     status, *_ = cli(f"train bars {SMALL} --seed 1 --out mine --overwrite")
     assert status == 0
-    found = strict(Path("mine/config.json").read_text())
-    assert (found["seed"], found["epochs"]) == (1, 3)
+    options = strict(Path("mine/config.json").read_text())
+    assert (options["seed"], options["epochs"]) == (1, 3)
     assert len(Path("mine/metrics.jsonl").read_text().splitlines()) == 3
     assert Path("mine/notes.txt").read_text() == "keep me"
     assert not Path("mine/report.html").exists()
@@ -117,8 +117,8 @@ def test_overwrite_replaces_a_run_and_keeps_what_is_not_its_own(cli, no_report, 
 
 def test_overwrite_without_out_replaces_the_run_of_that_name(cli, no_report):
     for seed in (1, 2):
-        found = strict(cli(f"train bars {SMALL} --seed {seed} --overwrite --json").out)
-        assert found["run"] == "runs/bars"
+        summary = strict(cli(f"train bars {SMALL} --seed {seed} --overwrite --json").out)
+        assert summary["run"] == "runs/bars"
 
 
 def test_an_empty_folder_may_be_the_out(cli, no_report, tmp_path):
@@ -139,19 +139,19 @@ def test_the_command_says_what_it_did_to_grey_levels(cli, no_report, trained):
 def test_train_knows_other_kinds_of_visible_units(cli, no_report):
     codes = np.random.default_rng(1).integers(0, 3, (60, 5))
     np.savetxt("rows.csv", codes, delimiter=",", fmt="%g")
-    found = strict(cli(f"train rows.csv --visible potts {SMALL} --json").out)
-    check_estimate(found["log_likelihood"])
-    assert found["log_likelihood"]["rows"] == "validation"
-    assert hm.load(found["run"]).visible.states_per_site == 3
-    assert "54 rows" in cli(f"evaluate {found['run']} --quick").out
+    summary = strict(cli(f"train rows.csv --visible potts {SMALL} --json").out)
+    check_estimate(summary["log_likelihood"])
+    assert summary["log_likelihood"]["rows"] == "validation"
+    assert hm.load(summary["run"]).visible.states_per_site == 3
+    assert "54 rows" in cli(f"evaluate {summary['run']} --quick").out
     assert "codes (3 states)" in cli("info rows.csv --visible potts").out
 
 
 def test_few_rows_are_all_learned_from_and_the_command_says_so(cli, no_report):
     np.savetxt("few.csv", hm.data.bars_and_stripes(), delimiter=",", fmt="%g")
-    found = strict(cli(f"train few.csv {SMALL} --json").out)
-    assert "few: 32 rows, too few to hold any out." in found["notes"]
-    assert (found["log_likelihood"]["rows"], found["log_likelihood"]["n_rows"]) == ("train", 32)
+    summary = strict(cli(f"train few.csv {SMALL} --json").out)
+    assert "few: 32 rows, too few to hold any out." in summary["notes"]
+    assert (summary["log_likelihood"]["rows"], summary["log_likelihood"]["n_rows"]) == ("train", 32)
 
 
 # --- resume -----------------------------------------------------------------------------
@@ -160,8 +160,8 @@ def test_few_rows_are_all_learned_from_and_the_command_says_so(cli, no_report):
 def test_resume_trains_a_finished_run_for_more_epochs(cli, no_report, trained):
     shutil.copytree(trained, "run")
     status, out, err = cli("resume run --epochs 5 --json")
-    found = strict(out)
-    assert (status, found["status"], found["updates"]) == (0, "done", 20)
+    summary = strict(out)
+    assert (status, summary["status"], summary["updates"]) == (0, "done", 20)
     assert "resuming run after 12 updates" in err
     assert strict(Path("run/config.json").read_text())["epochs"] == 5
     records = Path("run/metrics.jsonl").read_text().splitlines()
@@ -182,9 +182,9 @@ def test_a_run_on_rows_with_gaps_is_resumed(cli, no_report, hidden):
 def test_resume_of_a_finished_run_scores_it_again(cli, no_report, trained):
     shutil.copytree(trained, "run")
     before = strict((trained / "summary.json").read_text())
-    found = strict(cli("resume run --json").out)
-    assert found["log_likelihood"] == before["log_likelihood"]
-    assert found["samples_per_second"] > 0
+    summary = strict(cli("resume run --json").out)
+    assert summary["log_likelihood"] == before["log_likelihood"]
+    assert summary["samples_per_second"] > 0
 
 
 # --- sample -----------------------------------------------------------------------------
@@ -233,10 +233,10 @@ def test_real_numbers_survive_the_csv(cli):
 def test_sample_json_with_out_has_no_values(cli, trained):
     status, out, _ = cli(f"sample {trained} -n 4 --sweeps 5 --out rows.npy --json")
     assert status == 0
-    told = strict(out)
-    assert told.pop("message")
-    assert isinstance(told.pop("converged"), bool)
-    assert told == {"run": str(trained), "rows": 4, "columns": 16, "out": "rows.npy"}
+    record = strict(out)
+    assert record.pop("message")
+    assert isinstance(record.pop("converged"), bool)
+    assert record == {"run": str(trained), "rows": 4, "columns": 16, "out": "rows.npy"}
 
 
 def test_sample_completes_given_rows(cli, trained):
@@ -320,8 +320,8 @@ def test_runs_are_compared(cli, no_report, trained):
     assert head.split()[0] == "run"
     assert {first.split()[0], second.split()[0]} == {"one", "two"}
     assert page == "page.html"
-    found = strict(cli("compare one two --json").out)
-    assert found["runs"][0]["behind"] == 0
+    compared = strict(cli("compare one two --json").out)
+    assert compared["runs"][0]["behind"] == 0
     assert cli("compare one").status == 2
     assert cli("compare one two --open").status == 2
     assert cli("report nowhere").status == 2

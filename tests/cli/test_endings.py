@@ -27,18 +27,18 @@ START = (
 
 def stop_after(monkeypatch, updates: int, error: BaseException) -> None:
     """Raise an error in the callbacks of a run after so many updates."""
-    kept = Checkpointer.__call__
+    original = Checkpointer.__call__
 
     def call(self, report):
-        kept(self, report)
+        original(self, report)
         if report.updates >= updates:
             raise error
 
     monkeypatch.setattr(Checkpointer, "__call__", call)
 
 
-def same_arrays(one: str, other: str) -> None:
-    first = load_file(one)
+def same_arrays(file: str, other: str) -> None:
+    first = load_file(file)
     second = load_file(other)
     assert first.keys() == second.keys()
     for name, array in first.items():
@@ -58,11 +58,11 @@ def test_a_diverging_run_keeps_the_last_finite_model_and_ends_with_3(cli, reques
     np.save("reals.npy", np.random.default_rng(0).normal(size=(60, 5)))
     command = f"train reals.npy --visible gaussian {SMALL} --epochs 3 {options} --json"
     status, out, err = cli(command)
-    found = json.loads(out)
+    summary = json.loads(out)
     assert status == 3
-    assert found["status"] == "diverged"
-    assert found["message"].startswith("diverged: ")
-    assert (found["log_z"], found["log_likelihood"]) == (None, None)
+    assert summary["status"] == "diverged"
+    assert summary["message"].startswith("diverged: ")
+    assert (summary["log_z"], summary["log_likelihood"]) == (None, None)
     assert "Warning" not in err
     assert err.splitlines()[-1].startswith("harmonium: diverged: ")
     assert err.splitlines()[-1].endswith("The model is in runs/reals/model.safetensors.")
@@ -96,10 +96,10 @@ def test_a_resumed_run_equals_an_uninterrupted_one(cli, no_report, monkeypatch, 
     with monkeypatch.context() as patch:
         stop_after(patch, 19, KeyboardInterrupt())
         status, out, err = cli(f"{command} --out cut --json")
-    found = json.loads(out)
-    assert (status, found["status"], found["log_z"]) == (130, "interrupted", None)
-    assert found["samples_per_second"] > 0
-    assert json.loads(Path("cut/summary.json").read_text()) == found
+    summary = json.loads(out)
+    assert (status, summary["status"], summary["log_z"]) == (130, "interrupted", None)
+    assert summary["samples_per_second"] > 0
+    assert json.loads(Path("cut/summary.json").read_text()) == summary
     assert err.splitlines()[-1].endswith("saved in cut. Go on with: harmonium resume cut")
     assert hm.load("cut").hidden.size == 4
     assert cli("resume cut --json").status == 0
@@ -120,11 +120,11 @@ def test_a_signal_whose_exception_python_drops_is_acted_on(cli, no_report, monke
             time.sleep(0.01)
 
     def call(self, report):
-        kept(self, report)
+        original(self, report)
         if 19 <= report.updates < 40:
             Dropping()
 
-    kept = Checkpointer.__call__
+    original = Checkpointer.__call__
     before = signal.signal(number, signal.default_int_handler)
     try:
         with monkeypatch.context() as patch:
@@ -156,7 +156,7 @@ def test_a_run_without_these_options_goes_on_as_it_began(cli, no_report, monkeyp
         metadata = json.loads(file.read(length))["__metadata__"]
     added = {"held_out", "sha256"}
     header = {k: v for k, v in json.loads(metadata["harmonium"]).items() if k not in added}
-    older = {name: each for name, each in tensors.items() if not name.startswith(".held_out")}
+    older = {name: array for name, array in tensors.items() if not name.startswith(".held_out")}
     assert len(older) < len(tensors)
     metadata = {"harmonium": json.dumps(header)}
     save_file(older, "cut/checkpoints/last.safetensors", metadata)
@@ -378,9 +378,9 @@ def test_ctrl_c_while_scoring_keeps_the_trained_model():
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert err.count("\n") == 1, err
-    found = json.loads(out)  # nothing is printed before or after it
+    summary = json.loads(out)  # nothing is printed before or after it
     message = "trained, and interrupted while it was scored, after 12 updates"
-    assert (found["message"], found["updates"]) == (message, 12)
+    assert (summary["message"], summary["updates"]) == (message, 12)
     assert hm.load("run").hidden.size == 4
 
 

@@ -41,30 +41,30 @@ def run(trained, tmp_path_factory) -> Path:
 
 def test_every_block_of_the_report_is_filled_for_a_run(cli, run):
     status, out, err = cli(f"evaluate {run} --json --pictures figures")
-    found = strict(out)
-    assert (status, found["status"], list(found)) == (0, "done", KEYS.split())
+    evaluation = strict(out)
+    assert (status, evaluation["status"], list(evaluation)) == (0, "done", KEYS.split())
     rbm = hm.load(run)
     rows = hm.bars_and_stripes(4)
     pseudo = hm.pseudo_log_likelihoods(rbm, rows).mean()
-    assert found["pseudo_log_likelihood"]["value"] == pytest.approx(pseudo, rel=1e-5)
-    assert found["pseudo_log_likelihood"]["per_unit"] == pytest.approx(pseudo / 16, rel=1e-5)
+    assert evaluation["pseudo_log_likelihood"]["value"] == pytest.approx(pseudo, rel=1e-5)
+    assert evaluation["pseudo_log_likelihood"]["per_unit"] == pytest.approx(pseudo / 16, rel=1e-5)
     error = hm.reconstruction_errors(rbm, rows)
-    assert found["reconstruction"]["value"] == pytest.approx(error.mean(), rel=1e-5)
-    assert found["reconstruction"]["stderr_rows"] == pytest.approx(error.std(ddof=1) / 32**0.5)
-    assert found["reconstruction"]["variance"] == pytest.approx(rows.var(0).mean())
-    assert found["free_energy_gap"] == {"not_known": "there are no rows held out"}
-    assert found["mixing"]["resolved"]
-    assert found["mixing"]["rhat"] < 1.01
-    assert found["equilibrium"]["k"] == 1
-    assert isinstance(found["equilibrium"]["chains_agree"], bool)
-    assert [score["name"] for score in found["sample_quality"]["scores"]][:2] == [
+    assert evaluation["reconstruction"]["value"] == pytest.approx(error.mean(), rel=1e-5)
+    assert evaluation["reconstruction"]["stderr_rows"] == pytest.approx(error.std(ddof=1) / 32**0.5)
+    assert evaluation["reconstruction"]["variance"] == pytest.approx(rows.var(0).mean())
+    assert evaluation["free_energy_gap"] == {"not_known": "there are no rows held out"}
+    assert evaluation["mixing"]["resolved"]
+    assert evaluation["mixing"]["rhat"] < 1.01
+    assert evaluation["equilibrium"]["k"] == 1
+    assert isinstance(evaluation["equilibrium"]["chains_agree"], bool)
+    assert [score["name"] for score in evaluation["sample_quality"]["scores"]][:2] == [
         "means",
         "covariances",
     ]
-    assert found["sample_quality"]["samples"] == 1_000
-    assert found["sample_quality"]["converged"]
-    assert found["pictures"] == [f"figures/{name}" for name in PICTURES[1:]]
-    assert found["pictures_left_out"] == {"log_z.png": "log Z is exact: nothing was annealed"}
+    assert evaluation["sample_quality"]["samples"] == 1_000
+    assert evaluation["sample_quality"]["converged"]
+    assert evaluation["pictures"] == [f"figures/{name}" for name in PICTURES[1:]]
+    assert evaluation["pictures_left_out"] == {"log_z.png": "log Z is exact: nothing was annealed"}
     assert sorted(path.name for path in Path("figures").iterdir()) == sorted(PICTURES[1:])
     assert {"log Z, at most 120 s", "mixing, at most 20 s", "pictures"} <= set(err.splitlines())
 
@@ -123,11 +123,11 @@ def rstripped(text: str) -> str:
 def test_the_free_energy_gap_of_a_run_that_held_rows_out(cli, no_report):
     np.save("bits.npy", np.random.default_rng(0).integers(0, 2, (60, 5)))
     cli("train bits.npy --hidden 3 --chains 8 --batch 8 --epochs 3 --out run")
-    found = strict(cli("evaluate run --quick --json").out)["free_energy_gap"]
-    assert (found["n_rows"], found["n_learned_from"]) == (6, 54)
+    gap = strict(cli("evaluate run --quick --json").out)["free_energy_gap"]
+    assert (gap["n_rows"], gap["n_learned_from"]) == (6, 54)
     record = json.loads(Path("run/metrics.jsonl").read_text().splitlines()[-1])
-    assert found["value"] == pytest.approx(record["free_energy_gap"], abs=1e-4)
-    assert found["stderr"] == pytest.approx(record["free_energy_gap_stderr"], rel=1e-3)
+    assert gap["value"] == pytest.approx(record["free_energy_gap"], abs=1e-4)
+    assert gap["stderr"] == pytest.approx(record["free_energy_gap_stderr"], rel=1e-3)
 
 
 # --- blocks that fail, and interruptions ------------------------------------------------
@@ -161,12 +161,12 @@ def test_an_interruption_of_log_z_ends_with_130_and_says_nothing(cli, trained, m
 def test_an_interruption_of_a_later_block_leaves_what_was_known(cli, trained, monkeypatch):
     monkeypatch.setattr(f"{BLOCKS}.prediction.reconstruction_errors", interrupted)
     status, out, err = cli(f"evaluate {trained} --json")
-    found = strict(out)
-    assert (status, found["status"]) == (130, "interrupted")
-    check_estimate(found["log_likelihood"])
-    assert found["pseudo_log_likelihood"]["n_rows"] == 32
+    evaluation = strict(out)
+    assert (status, evaluation["status"]) == (130, "interrupted")
+    check_estimate(evaluation["log_likelihood"])
+    assert evaluation["pseudo_log_likelihood"]["n_rows"] == 32
     for name in ("reconstruction", "mixing", "equilibrium", "sample_quality"):
-        assert found[name] == {"not_known": "interrupted"}
+        assert evaluation[name] == {"not_known": "interrupted"}
     assert err.splitlines()[-1].startswith("harmonium: interrupted; the remaining results")
     assert not (trained / "evaluation.json").exists()
 
@@ -176,10 +176,10 @@ def test_a_picture_that_fails_loses_no_other(run, tmp_path, monkeypatch):
         monkeypatch.setattr(f"{BLOCKS}.{name}", overflow)
     monkeypatch.setattr("harmonium.plot.energies", overflow)
     wanted = EvaluationConfig(run=str(run), pictures=str(tmp_path / "figures"))
-    found = evaluate(wanted, Display(Console(quiet=True)))
-    assert [Path(path).name for path in found.pictures.written] == PICTURES[3:]
-    assert list(found.pictures.left_out) == PICTURES[:3]
-    assert "ValueError" in found.pictures.left_out["energies.png"]
+    evaluation = evaluate(wanted, Display(Console(quiet=True)))
+    assert [Path(path).name for path in evaluation.pictures.written] == PICTURES[3:]
+    assert list(evaluation.pictures.left_out) == PICTURES[:3]
+    assert "ValueError" in evaluation.pictures.left_out["energies.png"]
 
 
 # --- log Z and the rows -----------------------------------------------------------------
@@ -191,21 +191,23 @@ def test_evaluate_reads_rows_as_the_visible_units_take_them(cli, layer):
     hm.save(hm.RBM(layer, hm.Bernoulli(4), weights), "m.safetensors")
     rows = hm.sample(hm.load("m.safetensors"), 9, key=jax.random.key(0), sampler=hm.Gibbs(1))
     np.savetxt("rows.csv", rows, delimiter=",", fmt="%.9g")
-    found = strict(cli("evaluate m.safetensors rows.csv --quick --json").out)
+    evaluation = strict(cli("evaluate m.safetensors rows.csv --quick --json").out)
     expected = hm.log_likelihood(hm.load("m.safetensors"), rows).value
-    assert found["log_likelihood"]["value"] == pytest.approx(expected, abs=1e-5)
+    assert evaluation["log_likelihood"]["value"] == pytest.approx(expected, abs=1e-5)
 
 
 def test_evaluate_of_a_run_scores_its_own_rows(cli, trained):
     status, out, err = cli(f"evaluate {trained} --quick --json")
-    found = strict(out)
+    evaluation = strict(out)
     before = strict((trained / "summary.json").read_text())
     assert status == 0
-    assert found["log_likelihood"]["rows"] == "train"  # bars holds every row of its distribution
-    assert found["log_likelihood"]["value"] == pytest.approx(before["log_likelihood"]["value"])
-    assert found["log_z"] == before["log_z"]
-    assert found["rows"]["count"] == 32
-    assert "32 rows" in found["rows"]["notes"][0]
+    assert (
+        evaluation["log_likelihood"]["rows"] == "train"
+    )  # bars holds every row of its distribution
+    assert evaluation["log_likelihood"]["value"] == pytest.approx(before["log_likelihood"]["value"])
+    assert evaluation["log_z"] == before["log_z"]
+    assert evaluation["rows"]["count"] == 32
+    assert "32 rows" in evaluation["rows"]["notes"][0]
     assert err.startswith("log Z, at most 120 s\n")
 
 
@@ -226,21 +228,25 @@ def test_evaluate_of_a_model_without_rows_says_what_is_not_known(cli, trained, t
     assert re.search(r"^log-likelihood +not known +no rows; name them as DATA.", out, re.MULTILINE)
     assert re.search(r"^log Z +\S+ nats +exact, 16 states", out, re.MULTILINE)
     assert "left out by --quick" in out
-    found = strict(cli(f"evaluate {trained}/model.safetensors --quick --json").out)
-    assert (found["log_likelihood"], found["rows"], found["pictures"]) == (None, None, [])
-    assert found["reconstruction"] == {"not_known": "no rows; name them as DATA"}
+    evaluation = strict(cli(f"evaluate {trained}/model.safetensors --quick --json").out)
+    assert (evaluation["log_likelihood"], evaluation["rows"], evaluation["pictures"]) == (
+        None,
+        None,
+        [],
+    )
+    assert evaluation["reconstruction"] == {"not_known": "no rows; name them as DATA"}
     assert list(tmp_path.iterdir()) == []
-    check_estimate(found["log_z"])
+    check_estimate(evaluation["log_z"])
 
 
 def test_evaluate_annealed_agrees_with_exact(cli, trained):
     command = f"evaluate {trained} --method annealed --chains 64 --steps 200 --quick --json"
-    found = strict(cli(command).out)["log_z"]
+    log_z = strict(cli(command).out)["log_z"]
     exact = strict(cli(f"evaluate {trained} --method exact --quick --json").out)["log_z"]
-    assert found["method"].startswith("annealed both ways, 64 chains × ")
-    assert found["reverse_estimate"] - found["forward_estimate"] == pytest.approx(found["gap"])
+    assert log_z["method"].startswith("annealed both ways, 64 chains × ")
+    assert log_z["reverse_estimate"] - log_z["forward_estimate"] == pytest.approx(log_z["gap"])
     assert (exact["forward_estimate"], exact["reverse_estimate"]) == (None, None)
-    assert abs(found["value"] - exact["value"]) < 0.1
+    assert abs(log_z["value"] - exact["value"]) < 0.1
     assert (exact["ess"], exact["low"]) == (None, exact["high"])
 
 
@@ -249,16 +255,16 @@ def test_evaluate_of_one_row_has_no_spread(cli, trained):
     status, out, _ = cli(f"evaluate {trained} one.npy --quick")
     assert status == 0
     assert "±" not in out
-    found = strict(cli(f"evaluate {trained} one.npy --quick --json").out)
-    assert found["log_likelihood"]["stderr_rows"] is None
+    evaluation = strict(cli(f"evaluate {trained} one.npy --quick --json").out)
+    assert evaluation["log_likelihood"]["stderr_rows"] is None
 
 
 def test_evaluate_chooses_rows(cli, trained):
     rows = hm.data.bars_and_stripes()
     np.savez("parts.npz", train=rows, test=rows[:3], valid=rows[:5])
     for part, count in {"auto": 3, "train": 32, "validation": 5, "test": 3}.items():
-        found = strict(cli(f"evaluate {trained} parts.npz --rows {part} --quick --json").out)
-        assert found["log_likelihood"]["n_rows"] == count
+        evaluation = strict(cli(f"evaluate {trained} parts.npz --rows {part} --quick --json").out)
+        assert evaluation["log_likelihood"]["n_rows"] == count
 
 
 def test_evaluate_reads_grey_levels_as_the_run_did(cli, trained):
@@ -300,9 +306,9 @@ def test_train_and_evaluate_score_the_same_draws_of_grey_levels(cli, no_report):
     status, out, _ = cli("train grey.npy --hidden 4 --epochs 3 --seed 5 --out run --json")
     assert status == 0
     trained = strict(out)
-    found = strict(cli("evaluate run --quick --json").out)
+    evaluation = strict(cli("evaluate run --quick --json").out)
     for name in ("value", "stderr_rows"):
-        assert found["log_likelihood"][name] == trained["log_likelihood"][name]
+        assert evaluation["log_likelihood"][name] == trained["log_likelihood"][name]
 
 
 def test_a_tempered_log_z_has_its_interval_and_says_how_replicas_move(cli):

@@ -17,8 +17,8 @@ def test_a_run_is_exported_and_what_is_written_is_as_good_as_the_run(cli, traine
         size = Path(out).stat().st_size
         assert said == f"RBM(Bernoulli(16) – Bernoulli(4)) written to {out}, {size:,} bytes\n"
         np.testing.assert_array_equal(hm.load(out).weights, hm.load(trained).weights)
-        found = json.loads(cli("evaluate", out, "bars", "--quick", "--json").out)
-        assert found["log_likelihood"] == wanted["log_likelihood"]
+        evaluation = json.loads(cli("evaluate", out, "bars", "--quick", "--json").out)
+        assert evaluation["log_likelihood"] == wanted["log_likelihood"]
         assert json.loads(cli("info", out, "--json").out)["kind"] == "model"
         assert cli("sample", out, "-n", "2", "--sweeps", "3").out.count("\n") == 2
 

@@ -62,8 +62,8 @@ def test_the_run_keeps_its_sites():
 
 def test_contacts_are_the_pairs_of_the_stem(cli):
     summary = strict(cli("contacts run --json").out)
-    found = {(pair["column_1"] - 1, pair["column_2"] - 1) for pair in summary["best"][:4]}
-    assert found == set(STEM)
+    pairs = {(pair["column_1"] - 1, pair["column_2"] - 1) for pair in summary["best"][:4]}
+    assert pairs == set(STEM)
 
 
 def test_contacts_beside_a_structure(cli):

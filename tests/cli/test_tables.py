@@ -47,8 +47,8 @@ def finished(tmp_path_factory):
     out = io.StringIO()
     written(folder / "animals.csv")
     inside = contextlib.chdir(folder)
-    told = contextlib.redirect_stdout(out)
-    with inside, told, pytest.raises(SystemExit) as ended:
+    captured = contextlib.redirect_stdout(out)
+    with inside, captured, pytest.raises(SystemExit) as ended:
         main(f"train animals.csv {RUN} --epochs 300".split())
     assert not ended.value.code
     return folder, out.getvalue()
@@ -78,8 +78,8 @@ def test_what_was_inferred_is_printed_and_kept(run):
     ):
         assert words in run
     assert "missing" in next(line for line in run.splitlines() if line.startswith("  mass"))
-    kept = json.loads(Path("run/columns.json").read_text())["columns"]
-    assert [one["name"] for one in kept] == [
+    columns = json.loads(Path("run/columns.json").read_text())["columns"]
+    assert [column["name"] for column in columns] == [
         "id",
         "species",
         "mass",
@@ -113,8 +113,8 @@ def test_new_rows_look_like_those_of_the_table(cli, table, run):
 
 
 def test_rows_are_drawn_within_told_ranges(cli, table, run):
-    told = "mass=2000..3500,seen=2024-03-01..,species=cow"
-    cli(f"sample run -n 40 --sweeps 20 --given {told} --out new.csv")
+    given = "mass=2000..3500,seen=2024-03-01..,species=cow"
+    cli(f"sample run -n 40 --sweeps 20 --given {given} --out new.csv")
     names, *rows = read("new.csv")
     assert names == table[0]
     assert len(rows) == 40
@@ -122,8 +122,8 @@ def test_rows_are_drawn_within_told_ranges(cli, table, run):
     assert all(2000 <= float(row[2]) <= 3500 for row in rows)
     assert all(row[4] >= "2024-03-01" for row in rows)
     _, out, _ = cli("ask", "run", "species | mass=1000..", "--sweeps", "20")
-    share = {line.split()[0]: float(line.split()[1]) for line in out.splitlines()[1:]}
-    assert share["cow"] > 0.9
+    probability = {line.split()[0]: float(line.split()[1]) for line in out.splitlines()[1:]}
+    assert probability["cow"] > 0.9
 
 
 def test_unusual_rows_are_found_with_their_reasons(cli, table, run):
@@ -141,14 +141,14 @@ def test_unusual_rows_are_found_with_their_reasons(cli, table, run):
     assert names == ["id", "note", "row", "log_p", "least_expected"]  # by which one finds it
     assert len(rows) == len(table) - 1
     assert min(rows, key=lambda row: float(row[3]))[2] == "7"
-    found = strict(cli("score animals.csv run --json").out)
-    assert found["rows"] == len(table) - 1
-    assert len(found["least_probable"]) == 10
+    scores = strict(cli("score animals.csv run --json").out)
+    assert scores["rows"] == len(table) - 1
+    assert len(scores["least_probable"]) == 10
 
 
 def test_columns_are_predicted_from_the_others(cli, table, run):
-    found = strict(cli("evaluate run animals.csv --quick --json").out)["columns"]["columns"]
-    by_name = {column["name"]: column for column in found}
+    columns = strict(cli("evaluate run animals.csv --quick --json").out)["columns"]["columns"]
+    by_name = {column["name"]: column for column in columns}
     assert list(by_name) == ["species", "mass", "legs", "seen"]
     assert by_name["species"]["correct"] > 0.9
     assert by_name["mass"]["log_p"] > by_name["mass"]["alone"]
@@ -242,12 +242,12 @@ def test_a_question_is_answered(cli, run):
     shares = [float(line.split()[1]) for line in lines[1:3]]
     assert sum(shares) == pytest.approx(1.0, abs=2e-3)
     assert [line.split()[0] for line in lines[4:9]] == ["5%", "25%", "50%", "75%", "95%"]
-    found = strict(cli("ask run legs --json").out)["answers"]
-    assert found[0]["values"] == ["3", "4"]
-    assert sum(found[0]["shares"]) == pytest.approx(1.0)
+    answers = strict(cli("ask run legs --json").out)["answers"]
+    assert answers[0]["values"] == ["3", "4"]
+    assert sum(answers[0]["shares"]) == pytest.approx(1.0)
     columns = hm.tables.load_columns("run")
     [answer] = hm.ask(hm.load("run"), columns, "legs", key=jax.random.key(0), sweeps=50)
-    assert answer.shares == pytest.approx(found[0]["shares"], abs=0.1)
+    assert answer.shares == pytest.approx(answers[0]["shares"], abs=0.1)
 
 
 def test_chains_that_have_not_converged_are_told(cli, run, monkeypatch):
@@ -262,10 +262,10 @@ def test_chains_that_have_not_converged_are_told(cli, run, monkeypatch):
     ):
         done = cli(f"{command} --json")
         assert "harmonium: Not converged: " in done.err
-        found = strict(done.out)
-        found = found["answers"][0] if "answers" in found else found
-        assert found["converged"] is False
-        assert found["message"].startswith("Not converged: ")
+        record = strict(done.out)
+        record = record["answers"][0] if "answers" in record else record
+        assert record["converged"] is False
+        assert record["message"].startswith("Not converged: ")
         refused = cli(f"{command} --must-converge")
         assert (refused.status, refused.err) == (3, done.err)
 
@@ -288,10 +288,11 @@ def test_a_run_goes_on_and_is_scored_on_another_file(cli, table, run, no_report)
 def test_kinds_can_be_told(cli, table, no_report, no_score):
     edited = {"columns": [{"name": "mass", "kind": "left out"}]}
     Path("mine.json").write_text(json.dumps(edited))
-    told = "--as legs=continuous --drop seen --columns mine.json"
-    ended = cli(f"train animals.csv {RUN} --epochs 2 {told}")
+    options = "--as legs=continuous --drop seen --columns mine.json"
+    ended = cli(f"train animals.csv {RUN} --epochs 2 {options}")
     kinds = {
-        one["name"]: one for one in json.loads(Path("run/columns.json").read_text())["columns"]
+        column["name"]: column
+        for column in json.loads(Path("run/columns.json").read_text())["columns"]
     }
     assert kinds["legs"]["kind"] == "continuous"
     assert kinds["seen"]["kind"] == "left out"

@@ -21,12 +21,12 @@ TOLD = ("--separator", "!", "--header", "2", "--missing", "unknown")
 
 def rows():
     rng = np.random.default_rng(0)
-    made = []
+    lines = []
     for i in range(60):
         answer = ["yes, both", "no"][rng.integers(2)]
         x = f"{rng.normal(3 if answer == 'no' else 6):.2f}"
-        made.append([answer, "unknown" if i % 9 == 0 else x, str(rng.integers(1, 4))])
-    return made
+        lines.append([answer, "unknown" if i % 9 == 0 else x, str(rng.integers(1, 4))])
+    return lines
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +54,8 @@ def run(finished, monkeypatch):
 
 def test_a_run_keeps_how_its_file_is_read(run):
     config = RunConfig.read("run/config.json")
-    kept = (config.header, config.separator, config.missing, config.skip)
-    assert kept == (2, "!", ["unknown"], 0)
+    stored = (config.header, config.separator, config.missing, config.skip)
+    assert stored == (2, "!", ["unknown"], 0)
     assert "--header 2 --separator '!' --missing unknown" in config.command
     assert RunConfig.read("run/config.json") == config
     columns = json.loads(Path("run/columns.json").read_text())["columns"]
@@ -89,9 +89,9 @@ def test_later_commands_read_as_they_are_told(run, cli):
 
 
 def test_info_reads_a_file_as_told(run, cli):
-    found = cli("info", "odd.txt", *TOLD).out
-    assert f"{QUESTION}  category" in found
-    assert "15% missing" in found or "12% missing" in found
+    description = cli("info", "odd.txt", *TOLD).out
+    assert f"{QUESTION}  category" in description
+    assert "15% missing" in description or "12% missing" in description
     left = cli("info", "odd.txt", "--separator", "!", "--skip", "2", "--header", "none").out
     assert "60 rows × 3 columns" in left
     assert "column 3" in left
@@ -133,9 +133,9 @@ def test_options_that_make_no_sense_are_one_line(run, cli, words, message):
 def test_columns_are_named_in_quotes_for_kinds_too():
     from harmonium.cli.train import kinds_of_columns
 
-    told = kinds_of_columns([f'"{QUESTION}"=category', "a=b=date"], ["x", '"c, d"'])
+    kinds = kinds_of_columns([f'"{QUESTION}"=category', "a=b=date"], ["x", '"c, d"'])
     left_out = {"x": "left out", "c, d": "left out"}
-    assert told == {QUESTION: "category", "a=b": "date"} | left_out
+    assert kinds == {QUESTION: "category", "a=b": "date"} | left_out
 
 
 def test_a_damaged_config_is_refused():

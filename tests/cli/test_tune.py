@@ -65,12 +65,12 @@ def test_a_search_from_its_file_to_its_table(cli, no_report, spec):
     assert times_ended() == Counter(range(4))
     by_old_name = cli("sweep spec.toml --json")
     assert "`harmonium sweep` is `harmonium tune` now" in by_old_name.err
-    found = json.loads(by_old_name.out)
-    assert found["best"] == found["trials"][0]["run"]
-    assert {one["status"] for one in found["trials"]} == {"done"}
+    search = json.loads(by_old_name.out)
+    assert search["best"] == search["trials"][0]["run"]
+    assert {trial["status"] for trial in search["trials"]} == {"done"}
     compared = json.loads(cli("compare tuned --json").out)["runs"]
-    assert [one["run"] for one in compared] == [one["run"] for one in found["trials"]]
-    assert compared[0]["value"] == found["trials"][0]["log_likelihood"]["value"]
+    assert [trial["run"] for trial in compared] == [trial["run"] for trial in search["trials"]]
+    assert compared[0]["value"] == search["trials"][0]["log_likelihood"]["value"]
 
 
 def test_a_trial_of_a_killed_process_goes_on_from_its_checkpoint(cli, no_report, monkeypatch):
@@ -85,11 +85,11 @@ def test_a_trial_of_a_killed_process_goes_on_from_its_checkpoint(cli, no_report,
             time.sleep(0.02)
         process.kill()
     assert RunFolder("tuned/trial-0000").summary() is None
-    made = json.loads(metrics.read_text().splitlines()[2])["update"]
-    begun = []
+    updates = json.loads(metrics.read_text().splitlines()[2])["update"]
+    starts = []
 
     def call(self, report):
-        begun.append(int(self.state.updates))
+        starts.append(int(self.state.updates))
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -97,7 +97,7 @@ def test_a_trial_of_a_killed_process_goes_on_from_its_checkpoint(cli, no_report,
         patch.setattr("harmonium.runs.study.SECONDS_UNTIL_STALE", 4)
         status, out, err = cli("tune spec.toml")
     assert "waiting for other processes: trial-0000" in out
-    assert (status, begun[0] >= made) == (130, True)
+    assert (status, starts[0] >= updates) == (130, True)
     assert "saved. Go on with: harmonium tune spec.toml" in err
     assert err.count("\n") == 1
     assert times_ended() == Counter()
@@ -105,11 +105,11 @@ def test_a_trial_of_a_killed_process_goes_on_from_its_checkpoint(cli, no_report,
 
 def test_an_interrupted_search_ends_as_one_that_was_not(cli, no_report, spec, monkeypatch):
     assert cli("tune spec.toml --out whole").status == 0
-    kept = Checkpointer.__call__
+    original = Checkpointer.__call__
     seen = []
 
     def call(self, report):
-        kept(self, report)
+        original(self, report)
         seen.append(report.updates)
         if len(seen) == 5:
             raise KeyboardInterrupt
@@ -121,9 +121,9 @@ def test_an_interrupted_search_ends_as_one_that_was_not(cli, no_report, spec, mo
     assert cli("tune spec.toml").status == 0
     assert times_ended() == Counter(range(4))
     for number in range(4):
-        one, other = (f"{folder}/trial-{number:04}" for folder in ("whole", "tuned"))
-        arrays = load_file(f"{other}/model.safetensors")
-        for name, array in load_file(f"{one}/model.safetensors").items():
+        whole, resumed = (f"{folder}/trial-{number:04}" for folder in ("whole", "tuned"))
+        arrays = load_file(f"{resumed}/model.safetensors")
+        for name, array in load_file(f"{whole}/model.safetensors").items():
             assert (array == arrays[name]).all()
 
 

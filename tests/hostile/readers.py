@@ -152,8 +152,8 @@ def columns() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "t.csv")
         path.write_text(TEXT)
-        found = columns_of(read_file(path).frame)
-    return json.dumps(found.record(), indent=2).encode()
+        inferred = columns_of(read_file(path).frame)
+    return json.dumps(inferred.record(), indent=2).encode()
 
 
 def without_checksum(rbm: hm.RBM) -> bytes:
@@ -173,17 +173,17 @@ def without_checksum(rbm: hm.RBM) -> bytes:
 
 
 def state(path: Path) -> Any:
-    found = RunFolder(path.parent.parent).checkpoints
-    return found.learned_of_rows, found.fingerprint_of_rows, load_tree(path, TREE)
+    checkpoints = RunFolder(path.parent.parent).checkpoints
+    return checkpoints.learned_of_rows, checkpoints.fingerprint_of_rows, load_tree(path, TREE)
 
 
 def run(path: Path) -> RunFolder:
     return RunFolder(path.parent)
 
 
-def used(found: Columns) -> Any:
+def used(columns: Columns) -> Any:
     """Return what a table's columns are first used for."""
-    return found.empty, found.layer, [column.summary for column in found.columns]
+    return columns.empty, columns.layer, [column.summary for column in columns.columns]
 
 
 READERS = [

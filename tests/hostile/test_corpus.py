@@ -193,9 +193,9 @@ LARGE = [h for h in HOSTILE if any(w in h.name for w in ("bomb", "declared", "20
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the memory")
 def test_memory_is_bounded_by_the_size_of_the_file(tmp_path):
     """The resident memory of a process at its peak, whoever allocates it."""
-    made = [(h.file, h.make) for h in LARGE] + list(PLAIN.items())
+    contents = [(h.file, h.make) for h in LARGE] + list(PLAIN.items())
     files = []
-    for number, (file, make) in enumerate(made):
+    for number, (file, make) in enumerate(contents):
         files.append(tmp_path / f"{number} {file.replace('/', '+')}")
         files[-1].write_bytes(make())
     paths = [str(Path(__file__).parents[1]), *sys.path]
@@ -208,10 +208,10 @@ def test_memory_is_bounded_by_the_size_of_the_file(tmp_path):
     )
     assert ended.returncode == 0, ended.stderr[-2000:]
     measured = [json.loads(line) for line in ended.stdout.splitlines() if line[:1] == "["]
-    assert len(measured) == len(made), ended.stdout
-    for name, size, taken, found in measured:
-        assert taken <= LARGEST + SHARE * size, (name, size, taken, found)
-        assert found == ("refused" if int(name.split()[0]) < len(LARGE) else "read")
+    assert len(measured) == len(files), ended.stdout
+    for name, size, taken, message in measured:
+        assert taken <= LARGEST + SHARE * size, (name, size, taken, message)
+        assert message == ("refused" if int(name.split()[0]) < len(LARGE) else "read")
 
 
 EVERY_NUMBER = """

@@ -50,9 +50,9 @@ def damaged(draw: st.DrawFn, valid: bytes) -> bytes:
             to = draw(st.integers(0, len(content)))
             content = content[:to] + content[place:end] + content[to:]
         elif kind == "number":
-            found = [match.span() for match in itertools.islice(re.finditer(rb"\d+", content), 200)]
-            if found:
-                first, last = draw(st.sampled_from(found))
+            spans = [match.span() for match in itertools.islice(re.finditer(rb"\d+", content), 200)]
+            if spans:
+                first, last = draw(st.sampled_from(spans))
                 content = content[:first] + draw(st.sampled_from(NUMBERS)).encode() + content[last:]
         elif kind == "word":
             width = draw(st.sampled_from([1, 2, 4, 8]))

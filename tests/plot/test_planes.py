@@ -20,13 +20,13 @@ def test_points_are_projections_on_the_axes_of_the_data():
     left, right = drawn(pca_plane(SAMPLES, DATA))
     centred = DATA - DATA.mean(0)
     _, singular, axes = np.linalg.svd(centred, full_matrices=False)
-    share = singular**2 / (singular**2).sum()
+    fraction = singular**2 / (singular**2).sum()
     offsets = np.asarray(left.collections[0].get_offsets())
     expected = np.abs(centred @ axes[:2].T)
     np.testing.assert_allclose(np.sort(np.abs(offsets), 0), np.sort(expected, 0), atol=1e-6)
     assert len(right.collections[1].get_offsets()) == 50
-    assert left.get_xlabel() == f"axis 1: {share[0]:.1%} of the data's variance"
-    assert left.get_ylabel() == f"axis 2: {share[1]:.1%} of the data's variance"
+    assert left.get_xlabel() == f"axis 1: {fraction[0]:.1%} of the data's variance"
+    assert left.get_ylabel() == f"axis 2: {fraction[1]:.1%} of the data's variance"
     assert left.get_xlim() == right.get_xlim()
     assert left.get_ylim() == right.get_ylim()
     assert right.get_title(loc="left") == "samples: 50 rows"
@@ -46,7 +46,7 @@ def test_many_rows_are_shares_in_cells_of_one_scale():
     samples = RNG.normal(size=(2_000, 3)) / 2
     left, right = drawn(pca_plane(samples, data))
     shown = [axes.collections[-1] for axes in (left, right)]
-    sums = [float(np.ma.filled(each.get_array(), 0.0).sum()) for each in shown]
+    sums = [float(np.ma.filled(mesh.get_array(), 0.0).sum()) for mesh in shown]
     assert sums == pytest.approx([1.0, 1.0])
     assert shown[0].get_clim() == shown[1].get_clim()
     pale = np.ma.filled(right.collections[0].get_array(), 0.0)

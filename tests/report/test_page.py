@@ -50,9 +50,9 @@ def test_the_policy_allows_this_script_and_this_style_alone():
 
 
 def test_the_script_has_every_module_after_those_that_it_needs():
-    found = re.findall(r"^const page_(\w+) = ", script_of(), re.MULTILINE)
-    assert found[-1] == "main"
-    assert found.index("layers") < found.index("model") < found.index("player")
+    modules = re.findall(r"^const page_(\w+) = ", script_of(), re.MULTILINE)
+    assert modules[-1] == "main"
+    assert modules.index("layers") < modules.index("model") < modules.index("player")
     assert not re.search(r"^(import|export) ", script_of(), re.MULTILINE)
 
 
@@ -61,8 +61,8 @@ def test_arrays_are_bytes_where_that_is_exact_and_weights_have_16_bits():
     assert encoded([0.5, np.nan])["kind"] == "f32"
     assert encoded([-1.0])["kind"] == "f32"
     large = np.array([1e30, -3.0, 0.0])
-    found, rounded = halved(large)
-    assert found["kind"] == "f16"
+    decoded, rounded = halved(large)
+    assert decoded["kind"] == "f16"
     np.testing.assert_allclose(rounded, large, rtol=1e-3, atol=1e-7 * 1e30)
 
 
@@ -70,8 +70,8 @@ def test_what_16_bits_change_is_told():
     exact = content()["model"]["rounding"]  # of zeros
     assert exact.endswith("differences of log p between rows do not change.")
     weights = np.random.default_rng(0).normal(size=(4, 3))
-    found = model_content(hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), weights), np.eye(4))
-    assert re.search(r"change by [\de.-]+ nats at most\.$", found["rounding"])
+    rounded = model_content(hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), weights), np.eye(4))
+    assert re.search(r"change by [\de.-]+ nats at most\.$", rounded["rounding"])
 
 
 def test_the_score_is_text_for_those_who_have_no_javascript():
@@ -92,8 +92,10 @@ def test_columns_of_a_table_have_labels_or_a_scale():
     columns = columns_of(frame)
     codes = columns.encode(frame, "rows")
     rbm = hm.RBM(columns.layer, hm.Bernoulli(2), np.zeros((columns.layer.size, 2)))
-    found = report_content(rbm, Rows(codes, codes), title="pets", columns=columns)["columns"]
-    by_name = {each["name"]: each for each in found}
+    columns_shown = report_content(rbm, Rows(codes, codes), title="pets", columns=columns)[
+        "columns"
+    ]
+    by_name = {column["name"]: column for column in columns_shown}
     assert by_name["pet"]["labels"] == ["cat", "dog"]
     cells = by_name["mass"]["scale"]["cells"]
     assert cells == sorted(cells)
@@ -102,8 +104,8 @@ def test_columns_of_a_table_have_labels_or_a_scale():
 
 def test_a_model_too_large_for_its_numbers_has_a_page():
     rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.full((4, 3), 1e30))
-    found = report_content(rbm, Rows(ROWS, ROWS), title="large", image_shape=(2, 2))
-    assert "large" in page_of(found, "large")
+    content = report_content(rbm, Rows(ROWS, ROWS), title="large", image_shape=(2, 2))
+    assert "large" in page_of(content, "large")
 
 
 def test_a_page_to_play_with_is_shown_and_saved(tmp_path):

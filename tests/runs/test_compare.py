@@ -53,7 +53,7 @@ def test_the_interval_has_the_error_of_both_log_z(runs, tmp_path):
         (tmp_path / name / "summary.json").write_text(json.dumps(summary))
     _, other = compare([str(tmp_path / name) for name in "ab"], None)
     _, exact = compare(runs[:2], None)
-    half, of_rows = (found.behind_high - found.behind for found in (other, exact))
+    half, of_rows = (run.behind_high - run.behind for run in (other, exact))
     assert half == pytest.approx(np.hypot(of_rows, 1.96 * np.sqrt(2)), rel=1e-4)
 
 
@@ -83,8 +83,8 @@ def test_a_run_without_a_score_is_refused(runs, tmp_path):
 def test_a_run_that_goes_on_is_left_out_among_others(runs, tmp_path):
     shutil.copytree(runs[0], tmp_path / "part")
     (tmp_path / "part" / "summary.json").unlink()
-    found = compare([*runs[:2], str(tmp_path / "part")], None)
-    assert {one.run for one in found} == set(runs[:2])
+    compared = compare([*runs[:2], str(tmp_path / "part")], None)
+    assert {run.run for run in compared} == set(runs[:2])
 
 
 def test_the_source_of_runs_on_the_same_rows_is_read_once(runs, monkeypatch):
@@ -102,12 +102,12 @@ def test_the_source_of_runs_on_the_same_rows_is_read_once(runs, monkeypatch):
 
 def test_rows_with_weights_count_as_that_many(runs, monkeypatch):
     """Held-out rows may be weighted, as sequences are: the difference is that of the scores."""
-    share = np.arange(1.0, len(hm.bars_and_stripes(4)) + 1)
+    weights = np.arange(1.0, len(hm.bars_and_stripes(4)) + 1)
     original = compare.__globals__["own_rows"]
 
     def weighted(folder, source=None):
         rows = original(folder)
-        parts = {k: hm.Dataset(np.asarray(p.rows()), share) for k, p in rows.parts.items()}
+        parts = {k: hm.Dataset(np.asarray(p.rows()), weights) for k, p in rows.parts.items()}
         return rows._replace(parts=parts)
 
     monkeypatch.setattr("harmonium.runs.compare.own_rows", weighted)
@@ -115,14 +115,14 @@ def test_rows_with_weights_count_as_that_many(runs, monkeypatch):
     log_p = [-hm.free_energies(hm.load(r), hm.bars_and_stripes(4)) for r in runs[:2]]
     z = [hm.log_z(hm.load(r)).value for r in runs[:2]]
     apart = (log_p[1] - z[1]) - (log_p[0] - z[0])
-    assert abs(other.behind) == pytest.approx(abs(apart @ share / share.sum()), abs=1e-3)
+    assert abs(other.behind) == pytest.approx(abs(apart @ weights / weights.sum()), abs=1e-3)
 
 
 def test_documents_of_different_lengths_have_a_log_z_each(tmp_path):
     """Long documents have a larger log Z: with one for all, its spread would count as theirs."""
     rng = np.random.default_rng(0)
-    share = rng.dirichlet(np.ones(6), 2)
-    rows = [rng.multinomial(rng.integers(2, 40), share[k % 2]) for k in range(60)]
+    topics = rng.dirichlet(np.ones(6), 2)
+    rows = [rng.multinomial(rng.integers(2, 40), topics[k % 2]) for k in range(60)]
     source = tmp_path / "counts.npy"
     np.save(source, np.array(rows))
     given = {"source": str(source), "visible": "replicated_softmax", "validation": 0.0}
@@ -130,11 +130,11 @@ def test_documents_of_different_lengths_have_a_log_z_each(tmp_path):
         trained(tmp_path / name, hidden=hidden, epochs=epochs, **given)
         for name, hidden, epochs in (("little", 2, 1), ("more", 3, 60))
     ]
-    found = compare(runs, None)
-    log_p = [_log_p_of_each_row(hm.load(one.run), np.array(rows)) for one in found]
+    compared = compare(runs, None)
+    log_p = [_log_p_of_each_row(hm.load(run.run), np.array(rows)) for run in compared]
     apart = log_p[0] - log_p[1]
     half = 1.96 * apart.std(ddof=1) / np.sqrt(len(rows))  # log Z is exact here
-    other = found[1]
+    other = compared[1]
     assert other.behind == pytest.approx(apart.mean(), abs=1e-3)
     assert other.behind_high - other.behind == pytest.approx(half, abs=1e-3)
 

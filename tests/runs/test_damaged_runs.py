@@ -177,8 +177,8 @@ def test_a_score_of_rows_that_the_source_does_not_have_is_refused(trained):
 
 
 def test_an_alignment_of_few_sites_has_fewer_pairs_than_are_shown(trained):
-    found = contacts(str(trained / "f"), None, None, 8.0, 4, False, Lines())
-    assert found.pairs == len(found.best)
+    ranked = contacts(str(trained / "f"), None, None, 8.0, 4, False, Lines())
+    assert ranked.pairs == len(ranked.best)
 
 
 # --- what is written before it is drawn, and names ---------------------------------------

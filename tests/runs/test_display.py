@@ -20,8 +20,8 @@ def shown(terminal: bool, reports: list[Report]) -> str:
     file = io.StringIO()
     console = PatientConsole(file=file, force_terminal=terminal, width=80)
     with Display(console) as display:
-        for one in reports:
-            display(one)
+        for report in reports:
+            display(report)
         display.say("done " + "x" * 200)
     return file.getvalue()
 

@@ -150,9 +150,9 @@ def test_where_the_first_process_is_killed_the_others_end_too():
 
 
 def test_a_signal_to_one_ends_all_and_a_checkpoint_fits_any_number_of_devices(alone):
-    told = (1, signal.SIGTERM, 40)
+    signalled = (1, signal.SIGTERM, 40)
     options = [*OPTIONS, "--mesh", "hidden=2", "--out", "run"]
-    with Processes(2, "train", "rows.npy", *options, signalled=told) as two:
+    with Processes(2, "train", "rows.npy", *options, signalled=signalled) as two:
         assert two.statuses() == [128 + signal.SIGTERM] * 2, [two.said(0), two.said(1)]
         (line,) = two.said(0)
         assert line.startswith("harmonium: interrupted after ")

@@ -65,9 +65,9 @@ def test_each_model_is_that_of_a_run_with_its_seed(given):
     values = []
     for i in range(3):
         alone = train(replace(config, ensemble=1, seed=i, split=0), f"alone-{i}", False, QUIET)
-        one = hm.load(f"alone-{i}")
+        own = hm.load(f"alone-{i}")
         other = hm.load(f"run/ensemble/model-{i}.safetensors")
-        for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        for a, b in zip(jax.tree.leaves(own), jax.tree.leaves(other), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-4)
         values.append(alone.log_likelihood.value)
     mean = summary.ensemble.mean

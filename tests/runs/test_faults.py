@@ -180,9 +180,9 @@ def small_disk(tmp_path):
     if sys.platform != "linux" or shutil.which("mount") is None:
         pytest.skip("only Linux mounts file systems that are in memory")
     command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    if found.returncode:
-        pytest.skip(f"this user may not mount a file system: {found.stderr.strip()}")
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        pytest.skip(f"this user may not mount a file system: {ended.stderr.strip()}")
     try:
         yield place
     finally:
@@ -229,11 +229,11 @@ def test_a_run_on_a_disk_that_stays_full_goes_on_when_there_is_room(whole, small
     advice = "no space left on device; make room there, then go on"
     with pytest.raises(InputError, match=advice):
         train(CONFIG, "disk/run", False, Lines(fill))
-    begun = updates_in("disk/run")
-    assert 0 < begun < 240
+    updates = updates_in("disk/run")
+    assert 0 < updates < 240
     with pytest.raises(OSError, match="No space left"):  # which the command tells in a line
         resume("disk/run", None, Lines())
-    assert updates_in("disk/run") == begun
+    assert updates_in("disk/run") == updates
     (small_disk / "ballast").unlink()
     assert resume("disk/run", None, Lines()).status == "done"
     assert (model_of("disk/run"), records_of("disk/run")) == whole
@@ -341,8 +341,8 @@ def test_arrays_of_all_kinds_have_a_checksum():
         "d": np.array(True),
     }
     save_tree(tree, "tree.safetensors", {"format": "harmonium", "version": 1})
-    found = load_tree("tree.safetensors", tree)
-    assert jax.tree.map(lambda x, y: bool((x == y).all()), tree, found)["c"]
+    loaded = load_tree("tree.safetensors", tree)
+    assert jax.tree.map(lambda x, y: bool((x == y).all()), tree, loaded)["c"]
 
 
 # --- other changes ----------------------------------------------------------------------

@@ -53,15 +53,15 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def theirs(made, tmp_path, monkeypatch):
+def theirs(source_run, tmp_path, monkeypatch):
     """Copy the run into an empty folder as one that somebody else has sent."""
     monkeypatch.chdir(tmp_path)
     for name in ("own.csv", "secret.csv", "bits.npy"):
-        shutil.copy(made / name, name)
+        shutil.copy(source_run / name, name)
     for name in ("theirs", "theirs-2"):
-        shutil.copytree(made / "run", name)
+        shutil.copytree(source_run / "run", name)
         changed(name, folder=str(tmp_path))
-    shutil.copytree(made / "bits", "bits")
+    shutil.copytree(source_run / "bits", "bits")
     changed("bits", folder=str(tmp_path))
 
 

@@ -104,10 +104,10 @@ def test_real_columns_are_learned_standardised_and_the_model_is_of_the_rows():
     np.testing.assert_allclose(z.mean(0), 0.0, atol=1e-4)
     np.testing.assert_allclose(z.std(0), [1.0, 0.0, 1.0], rtol=1e-3)
     assert "in the data's units" in prepared.rows.notes[-1]
-    kept = prepared.restored(prepared.rbm)
-    volume = hm.log_likelihood(prepared.rbm, z).value - hm.log_likelihood(kept, rows).value
+    restored = prepared.restored(prepared.rbm)
+    volume = hm.log_likelihood(prepared.rbm, z).value - hm.log_likelihood(restored, rows).value
     # U's terms are as large as ½γm² here, 10⁵ nats, and their float32 sum is rounded accordingly
-    largest = (0.5 * kept.visible.bias**2 / kept.visible.precision).sum()
+    largest = (0.5 * restored.visible.bias**2 / restored.visible.precision).sum()
     rounding = float(np.finfo(np.float32).eps * largest)
     assert rounding < 0.05
     assert volume == pytest.approx(np.log(prepared.change.scale).sum(), abs=rounding)
@@ -136,8 +136,10 @@ def test_a_large_file_stays_on_disk_and_gives_the_same_rows(monkeypatch, rows, o
     assert (mapped.about, mapped.notes) == (read.about, read.notes)
     assert len(mapped.parts["validation"]) == 10
     for name in ("train", "validation"):
-        one, other = (each.parts[name].rows(key=jax.random.key(0)) for each in (mapped, read))
-        np.testing.assert_array_equal(one, other)
+        first, second = (
+            source.parts[name].rows(key=jax.random.key(0)) for source in (mapped, read)
+        )
+        np.testing.assert_array_equal(first, second)
     assert prepare(config).fingerprint == prepared.fingerprint
 
 
@@ -189,8 +191,8 @@ def test_columns_of_a_category_are_read_as_one(tmp_path):
     rows = rows_of_run(RunConfig(source="rows.npy"))
     assert rows.visible.groups == ((0, 1, 2, 3),)
     assert "at most one is on in any row" in rows.notes[-1]
-    for told in ({"visible": "bernoulli"}, {"groups": False}):
-        config = RunConfig(source="rows.npy", **told)
+    for options in ({"visible": "bernoulli"}, {"groups": False}):
+        config = RunConfig(source="rows.npy", **options)
         assert str(rows_of_run(config).visible) == "Bernoulli(4)"
 
 

@@ -134,24 +134,24 @@ def in_parts():
 
 def test_trials_are_judged_by_held_out_rows_and_never_by_test_rows():
     parts = in_parts()
-    found = tune(spec("lr = [0.1, 0.2]", source="parts.npz"), None, 1, QUIET)
-    for one in found.trials:
-        score = one.log_likelihood
-        rbm = hm.load(one.run)
-        assert RunFolder(one.run).summary().log_likelihood.rows == "test"
+    search = tune(spec("lr = [0.1, 0.2]", source="parts.npz"), None, 1, QUIET)
+    for trial in search.trials:
+        score = trial.log_likelihood
+        rbm = hm.load(trial.run)
+        assert RunFolder(trial.run).summary().log_likelihood.rows == "test"
         assert score.rows == "validation"
         log_p = -hm.free_energies(rbm, parts["valid"]) - hm.log_z(rbm).value
         assert score.value == pytest.approx(log_p.mean(), abs=1e-4)
         error = log_p.std(ddof=1) / np.sqrt(60)
         assert score.stderr_rows == pytest.approx(error, rel=1e-3)
-    values = [one.log_likelihood.value for one in found.trials]
+    values = [trial.log_likelihood.value for trial in search.trials]
     assert values == sorted(values, reverse=True)
 
 
 def test_trials_of_all_seeds_have_the_same_held_out_rows():
     np.save("rows.npy", np.random.default_rng(0).integers(0, 2, (100, 5)))
-    found = tune(spec("seed = [0, 1]", source="rows.npy"), None, 1, QUIET)
-    prints = {RunFolder(one.run).checkpoints.fingerprint_of_rows for one in found.trials}
+    search = tune(spec("seed = [0, 1]", source="rows.npy"), None, 1, QUIET)
+    prints = {RunFolder(trial.run).checkpoints.fingerprint_of_rows for trial in search.trials}
     assert len(prints) == 1
 
 
@@ -167,13 +167,13 @@ def test_a_trial_on_other_rows_fails_and_is_repeated():
     np.save("rows.npy", rows)
     tune(spec("k = [1, 2]", "trials = 1", source="rows.npy"), None, 1, QUIET)
     np.save("rows.npy", 1 - rows)
-    found = tune(spec("k = [1, 2]", source="rows.npy"), None, 1, QUIET)
-    assert [one.status for one in found.trials] == ["done", "unfinished"]
-    assert "expected the rows of all trials; got other rows" in found.trials[1].message
+    search = tune(spec("k = [1, 2]", source="rows.npy"), None, 1, QUIET)
+    assert [trial.status for trial in search.trials] == ["done", "unfinished"]
+    assert "expected the rows of all trials; got other rows" in search.trials[1].message
     np.save("rows.npy", rows)
     Path("tuned/trial-0001").rename("elsewhere")
-    found = tune(spec("k = [1, 2]", source="rows.npy"), None, 1, QUIET)
-    assert [one.status for one in found.trials] == ["done", "done"]
+    search = tune(spec("k = [1, 2]", source="rows.npy"), None, 1, QUIET)
+    assert [trial.status for trial in search.trials] == ["done", "done"]
 
 
 # --- trials that do not end as they should ----------------------------------------------
@@ -184,18 +184,18 @@ def test_a_trial_that_cannot_be_trained_fails_and_is_repeated():
     np.save("rows.npy", np.random.default_rng(0).integers(0, 2, (100, 40)))
     Path(path).write_text(Path(path).read_text().replace("bars", "rows.npy"))
     for _ in range(2):
-        found = tune(path, None, 1, QUIET)
-        assert sorted(one.status for one in found.trials) == ["done", "unfinished"]
-        assert "--method pcd" in found.trials[-1].message
+        search = tune(path, None, 1, QUIET)
+        assert sorted(trial.status for trial in search.trials) == ["done", "unfinished"]
+        assert "--method pcd" in search.trials[-1].message
     assert len(list(Path("tuned").glob("trial-*"))) == 1
 
 
 def test_a_trial_that_diverges_is_told_as_such():
     np.save("reals.npy", np.random.default_rng(0).normal(size=(80, 5)))
     options = f'{SMALL}\nvisible = "gaussian"'
-    found = tune(spec("lr = [0.01, 1e30]", source="reals.npy", options=options), None, 1, QUIET)
-    assert [one.status for one in found.trials] == ["done", "diverged"]
-    assert found.trials[1].log_likelihood is None
+    search = tune(spec("lr = [0.01, 1e30]", source="reals.npy", options=options), None, 1, QUIET)
+    assert [trial.status for trial in search.trials] == ["done", "diverged"]
+    assert search.trials[1].log_likelihood is None
 
 
 # --- pruning ----------------------------------------------------------------------------
@@ -239,16 +239,16 @@ def test_a_pruned_trial_is_a_run_that_says_so_and_that_can_go_on(monkeypatch):
     monkeypatch.setattr("harmonium.runs.study.FEWEST_OTHERS", 2)
     options = "hidden = 4\nchains = 8\nbatch = 8\nepochs = 100\nmethod = 'exact'"
     path = spec("lr = [0.2, 0.3, 0.4, 0.001]", "prune = true", options=options)
-    found = tune(path, None, 1, QUIET)
-    by_rate = {one.options["lr"]: one for one in found.trials}
-    pruned = [one for one in found.trials if one.status == "pruned"]
+    search = tune(path, None, 1, QUIET)
+    by_rate = {trial.options["lr"]: trial for trial in search.trials}
+    pruned = [trial for trial in search.trials if trial.status == "pruned"]
     assert by_rate[0.4].status == "done"
     assert pruned
-    for one in pruned:
-        summary = RunFolder(one.run).summary()
+    for trial in pruned:
+        summary = RunFolder(trial.run).summary()
         assert (summary.status, summary.log_likelihood) == ("pruned", None)
-        assert summary.message == one.message
-        assert summary.updates == one.updates < 400
+        assert summary.message == trial.message
+        assert summary.updates == trial.updates < 400
     whole = resume(pruned[0].run, None, QUIET)
     assert (whole.status, whole.updates) == ("done", 400)
 
@@ -259,19 +259,19 @@ def test_a_pruned_trial_is_a_run_that_says_so_and_that_can_go_on(monkeypatch):
 def test_a_trial_of_several_seeds_is_judged_by_their_mean_on_held_out_rows():
     parts = in_parts()
     options = f"{SMALL}\nensemble = 3"
-    found = tune(spec("lr = [0.1, 0.2]", source="parts.npz", options=options), None, 1, QUIET)
-    for one in found.trials:
+    search = tune(spec("lr = [0.1, 0.2]", source="parts.npz", options=options), None, 1, QUIET)
+    for trial in search.trials:
         values = []
         for i in range(3):
-            rbm = hm.load(f"{one.run}/ensemble/model-{i}.safetensors")
+            rbm = hm.load(f"{trial.run}/ensemble/model-{i}.safetensors")
             log_p = -hm.free_energies(rbm, parts["valid"]) - hm.log_z(rbm).value
             values.append(log_p.mean())
-        score = one.log_likelihood
+        score = trial.log_likelihood
         assert score.rows == "validation"
         assert score.value == pytest.approx(np.mean(values), abs=1e-4)
         error = np.std(values, ddof=1) / np.sqrt(3)
         assert score.stderr_models == pytest.approx(error, rel=1e-3)
-    values = [one.log_likelihood.value for one in found.trials]
+    values = [trial.log_likelihood.value for trial in search.trials]
     assert values == sorted(values, reverse=True)
 
 
@@ -281,8 +281,8 @@ def test_a_trial_of_several_seeds_is_pruned_and_goes_on(monkeypatch):
     monkeypatch.setattr("harmonium.runs.study.FEWEST_OTHERS", 2)
     options = "hidden = 4\nchains = 8\nbatch = 8\nepochs = 100\nmethod = 'exact'\nensemble = 2"
     path = spec("lr = [0.2, 0.3, 0.4, 0.001]", "prune = true", options=options)
-    found = tune(path, None, 1, QUIET)
-    pruned = [one for one in found.trials if one.status == "pruned"]
+    search = tune(path, None, 1, QUIET)
+    pruned = [trial for trial in search.trials if trial.status == "pruned"]
     assert pruned
     assert pruned[0].updates < 400
     whole = resume(pruned[0].run, None, QUIET)

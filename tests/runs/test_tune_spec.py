@@ -32,8 +32,8 @@ def test_ranges_are_of_the_kind_that_the_option_has(tmp_path):
 
 
 def test_options_are_those_of_the_command(tmp_path):
-    told = '[options]\nhidden-units = "ising"\nas = {age = "continuous"}\ndrop = ["name"]\n'
-    spec = read(f"{HEAD}{told}[search]\nseed = [1, 2]", tmp_path)
+    table = '[options]\nhidden-units = "ising"\nas = {age = "continuous"}\ndrop = ["name"]\n'
+    spec = read(f"{HEAD}{table}[search]\nseed = [1, 2]", tmp_path)
     config = spec.config({"seed": 2})
     assert config.hidden_units == "ising"
     assert config.kinds == {"age": "continuous", "name": "left out"}

@@ -31,15 +31,15 @@ START = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.zeros((4, 3)))
 
 def content(**more):
     summary = {"status": "training", "log_likelihood": None, "message": ""}
-    some = np.asarray(ROWS, float)
-    return report_content(START, Rows(some, some[:0]), title="a run", summary=summary, **more)
+    rows = np.asarray(ROWS, float)
+    return report_content(START, Rows(rows, rows[:0]), title="a run", summary=summary, **more)
 
 
 @pytest.fixture
 def watch():
-    with Watch() as found:
-        found.begin(content())
-        yield found
+    with Watch() as server:
+        server.begin(content())
+        yield server
 
 
 def asked(watch, path, host=None, method="GET"):
@@ -108,7 +108,7 @@ def test_a_page_gets_what_it_does_not_have(watch, monkeypatch):
     last = news(watch)
     assert last["progress"] == seen[-1]["progress"]
     assert last["progress"]["epoch"] == last["progress"]["epochs"] == 6
-    assert [len(each["records"]) for each in seen] == sorted(len(each["records"]) for each in seen)
+    assert [len(part["records"]) for part in seen] == sorted(len(part["records"]) for part in seen)
     assert last["version"] >= 2
     assert news(watch, records=len(last["records"]), model=last["version"]) | {"progress": {}} == {
         "first": len(last["records"]),
