@@ -144,9 +144,8 @@ def test_the_table_of_a_gpu_is_that_of_the_records():
         cells = []
         for record in (small, wide):
             contestant = record["contestants"][name]
-            cells.append(
-                f"{contestant['ratio']:.2f} ({contestant['lowest']:.2f} – {contestant['highest']:.2f})"
-            )
+            interval = f"{contestant['lowest']:.2f} – {contestant['highest']:.2f}"
+            cells.append(f"{contestant['ratio']:.2f} ({interval})")
         assert " | ".join(cells) in text, name
     ratios = [record["contestants"]["rbms"]["ratio"] for record in (wide, small)]
     assert "On one H100, {:.0f} and {:.0f} times the speed of rbms".format(*ratios) in README
