@@ -7,7 +7,7 @@ import pytest
 
 from harmonium._base import files as _files
 from harmonium._base.files import memory_there
-from harmonium.runs.memory import memory_error
+from harmonium.runs.failures import memory_error
 
 
 def test_the_memory_of_this_computer_is_plausible():

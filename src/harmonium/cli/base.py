@@ -107,7 +107,7 @@ def _outcome_of_other(error: BaseException) -> tuple[int, str]:
     """Return the same for an error that harmonium did not raise on purpose."""
     if os.environ.get(DEBUG):
         traceback.print_exception(error)
-    from ..runs.memory import memory_error
+    from ..runs.failures import memory_error
 
     lack = memory_error(error)
     if lack is not None:

@@ -14,7 +14,7 @@ from ..tables import Columns, Frame, RawColumn
 from ..tables.writing import SUFFIXES
 from .config import AS_DECIDED, TextOptions
 from .folder import RunFolder
-from .text_formats import text_format_for
+from .rows import text_format_for
 from .writing import check_target, write_filled
 
 DRAWS = 10  # chains of each row, of which the averages are taken

@@ -14,6 +14,7 @@ from ..data import Dataset, Stream, Table
 from ..data.builtin import BUILTIN
 from ..data.groups import column_groups
 from ..data.kinds import Kind
+from ..data.readers import is_text
 from ..data.sources import named_units, open_source
 from ..data.splits import USUAL_FRACTION, dataset_of, datasets_of, note_on_levels
 from ..data.table import describe
@@ -27,9 +28,10 @@ from ..tables.columns import entries_of
 from ..tables.text_format import TextFormat
 from .agreement import check_hidden, check_units
 from .checks import refuse_misfit
-from .config import RunConfig
+from .config import RunConfig, TextOptions
 from .folder import CONFIG, MODEL, RunFolder
 from .jsonable import read_json
+from .leftovers import is_run
 from .origin import check_hashes, config_of
 from .streamed import is_streamed, opened, parts_of_stream
 from .summaries import RowsSummary
@@ -305,3 +307,17 @@ def own_rows(folder: RunFolder, source: str | None = None) -> Rows:
     check_units(rows.visible, options, model)
     check_hidden(config.hidden, options, model)
     return rows
+
+
+def text_format_for(file: str, run: str, options: TextOptions) -> TextFormat:
+    """Return how a file is read that is to fit a run.
+
+    Args:
+        file: the file; what a run says of text is of no use for another one.
+        run: a run folder, or a model, which says nothing.
+        options: those of the command.
+    """
+    text_format = TextFormat()
+    if is_run(run) and is_text(file):
+        text_format = RunFolder(run).config().text_format
+    return replace(text_format, **options.given)

@@ -34,9 +34,8 @@ from .checks import refuse_misfit
 from .config import AS_DECIDED, TextOptions
 from .folder import RunFolder
 from .leftovers import is_run
-from .rows import own_rows
+from .rows import own_rows, text_format_for
 from .sequences import fasta_of, given_rows
-from .text_formats import text_format_for
 from .writing import check_target, write_table
 
 FEWEST_DRAWN = 200  # rows in a set of draws, of which those in a range are kept

@@ -21,7 +21,7 @@ from .config import AS_DECIDED, TextOptions
 from .display import Display, nats
 from .final_score import scored_by_run
 from .folder import RunFolder
-from .text_formats import text_format_for
+from .rows import text_format_for
 from .writing import check_target, frame_of, write_table
 
 SHOWN = 10  # rows in the report

@@ -18,8 +18,7 @@ from ...likelihood.partition_function.base import LogZ
 from ...rbm import RBM
 from ..folder import RunFolder
 from ..leftovers import is_run
-from ..rows import Rows, own_rows, rows_for_model
-from ..text_formats import text_format_for
+from ..rows import Rows, own_rows, rows_for_model, text_format_for
 from .options import EvaluationConfig
 
 GIVEN = "given"  # the name of the rows of a file that names no parts
