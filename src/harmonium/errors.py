@@ -48,7 +48,7 @@ class InputError(HarmoniumError, ValueError):
         ...     hm.bars_and_stripes(20)
         ... except hm.InputError as error:
         ...     print(error)
-        bars_and_stripes: expected side from 1 to 12; found 20; choose one there.
+        bars_and_stripes: expected side from 1 to 12; got 20.
     """
 
     def __str__(self) -> str:

@@ -9,8 +9,13 @@ import pytest
 from harmonium.errors import InputError
 from harmonium.tables import Columns, Frame, RawColumn, columns_of
 from harmonium.tables.base import decimals_of
-from harmonium.tables.text import open_text, read_text
+from harmonium.tables.text import open_text
 from harmonium.tables.writing import TextStyle, text_of, text_with
+
+
+def read_text(path, label, known=None, text_format=None):
+    return open_text(path, label, text_format, known).frame(known)
+
 
 RNG = np.random.default_rng(0)
 NUMBERS = RNG.normal(50, 20, 40).round(2)

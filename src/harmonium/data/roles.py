@@ -153,10 +153,6 @@ def _plain(name: str) -> str:
     return re.sub(r"[ _.-]+", " ", name).strip().lower()
 
 
-def _means_occurrences(name: str) -> bool:
-    return _plain(name) in (*OCCURRENCES, *COUNTS)
-
-
 def _may_be_weights(column: RawColumn) -> bool:
     values = column.values
     are_numbers = column.cell_kind is CellKind.NUMBERS
@@ -196,7 +192,7 @@ def _has(table: Table, name: str, roles: Roles, source: str, option: str) -> boo
         return False
     seen = ", ".join(names)[:200] or "rows without names"
     raise InputError(
-        f"{source}: expected {option} with one of several columns; got {name!r}; found: {seen}."
+        f"{source}: expected {option} with one of several columns; got {name!r}; there are: {seen}."
     )
 
 
@@ -272,7 +268,8 @@ def _stands_apart(frame: Frame, place: int) -> bool:
     """Return whether a column holds classes, and the others, as pixel0, levels up to 255."""
     skeletons = [re.sub(r"\d+", "0", name) for name in frame.names]
     own = skeletons.pop(place)
-    if len(set(skeletons)) > 1 or own in skeletons or _means_occurrences(frame.names[place]):
+    means_occurrences = _plain(frame.names[place]) in (*OCCURRENCES, *COUNTS)
+    if len(set(skeletons)) > 1 or own in skeletons or means_occurrences:
         return False
     column = frame.columns[place]
     if column.is_missing.any() or column.cell_kind is CellKind.DATES:

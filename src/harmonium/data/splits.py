@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -20,20 +20,6 @@ FEWEST_ROWS_TO_HOLD_OUT = 50  # of fewer rows, all are used for training
 FEW_ROWS = 500  # by default none of fewer discrete rows are held out: they are cross-validated
 USUAL_FRACTION = 0.1
 SMALLEST_SHARE = 0.5  # of the rows to hold out; if groups give fewer, rows are held out one by one
-
-
-class Split(NamedTuple):
-    """Which rows are used for training and which are held out.
-
-    Attributes:
-        train: indices of the rows for training.
-        held_out: indices of the held-out rows.
-        note: a sentence that reports the split.
-    """
-
-    train: np.ndarray
-    held_out: np.ndarray
-    note: str
 
 
 def split_off(table: Table, fraction: float, *, seed: int) -> tuple[Table, np.ndarray | None]:
@@ -64,16 +50,16 @@ def split_off(table: Table, fraction: float, *, seed: int) -> tuple[Table, np.nd
         return table, None
     if table.validation is not None:
         return table, table.validation
-    split = _split(table, fraction, seed=seed)
+    train, held_out, note = _split(table, fraction, seed=seed)
     remaining = replace(
         table,
-        train=table.train[split.train],
-        labels=entries_of(table.labels, split.train),
-        weights=entries_of(table.weights, split.train),
-        groups=entries_of(table.groups, split.train),
-        notes=(*table.notes, split.note),
+        train=table.train[train],
+        labels=entries_of(table.labels, train),
+        weights=entries_of(table.weights, train),
+        groups=entries_of(table.groups, train),
+        notes=(*table.notes, note),
     )
-    return remaining, table.train[split.held_out]
+    return remaining, table.train[held_out]
 
 
 def datasets_of(
@@ -112,10 +98,10 @@ def datasets_of(
         if table.validation is not None:
             given["validation"] = (table.validation, None)
         elif len(table.train) >= FEWEST_ROWS_TO_HOLD_OUT:
-            split = _split(table, validation, seed=seed)
-            given["train"] = (table.train, split.train)
-            given["validation"] = (table.train, split.held_out)
-            notes = (split.note,)
+            train, held_out, note = _split(table, validation, seed=seed)
+            given["train"] = (table.train, train)
+            given["validation"] = (table.train, held_out)
+            notes = (note,)
         else:
             rows = count_of(len(table.train), "row")
             notes = (f"{table.name}: {rows}, too few to hold any out.",)
@@ -196,7 +182,8 @@ def _check_fraction(table: Table, fraction: float) -> None:
         )
 
 
-def _split(table: Table, fraction: float, *, seed: int) -> Split:
+def _split(table: Table, fraction: float, *, seed: int) -> tuple[np.ndarray, np.ndarray, str]:
+    """Return the indices of rows to train on, of those held out, and a sentence on the split."""
     rows = len(table.train)
     if table.groups is not None:
         held_out = held_out_groups(table.groups, fraction, seed=seed)
@@ -205,7 +192,7 @@ def _split(table: Table, fraction: float, *, seed: int) -> Split:
                 f"{table.name}: {len(held_out):,} of {rows:,} sequences held out for validation,"
                 " none of them like one to learn from."
             )
-            return Split(np.setdiff1d(np.arange(rows), held_out), held_out, note)
+            return np.setdiff1d(np.arange(rows), held_out), held_out, note
     if rows < FEWEST_ROWS_TO_SPLIT:
         raise InputError(
             f"{table.name}: expected at least {FEWEST_ROWS_TO_SPLIT} rows to hold some out for"
@@ -215,7 +202,7 @@ def _split(table: Table, fraction: float, *, seed: int) -> Split:
     note = f"{table.name}: {len(held_out):,} of {rows:,} rows held out for validation"
     if table.groups is not None:
         note += "; most sequences are alike, so some resemble those to learn from"
-    return Split(train, held_out, f"{note}.")
+    return train, held_out, f"{note}."
 
 
 def held_out_groups(groups: np.ndarray, fraction: float, *, seed: int) -> np.ndarray:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import numpy as np
@@ -37,13 +37,6 @@ ENTRIES_IN_WINDOW = 2**25  # of a window whose size is not given: 128 MB in floa
 ORDER_OF_BLOCKS = 5  # folded into a run's key, whose parts 0 to 4 are used otherwise
 
 
-class Joined(NamedTuple):
-    """Rows of a source one below the other, and the number of each in the source."""
-
-    rows: Any
-    places: np.ndarray
-
-
 class Space:
     """Memory for rows that come in parts, used again.
 
@@ -53,8 +46,8 @@ class Space:
     def __init__(self) -> None:
         self.array = np.empty((0, 0))
 
-    def joined(self, parts: Iterable[Part], count: int, name: str) -> Joined:
-        """Return `count` rows one below the other, until the next call.
+    def joined(self, parts: Iterable[Part], count: int, name: str) -> tuple[Any, np.ndarray]:
+        """Return `count` rows one below the other, until the next call, and their places.
 
         Raises:
             InputError: their widths differ, or some parts are sparse and some dense.
@@ -82,8 +75,8 @@ class Space:
         if sparse:
             from scipy.sparse import vstack  # imported here: it takes a tenth of a second
 
-            return Joined(vstack(sparse, format="csr"), np.concatenate(places))
-        return Joined(self.array[:done], np.concatenate(places))
+            return vstack(sparse, format="csr"), np.concatenate(places)
+        return self.array[:done], np.concatenate(places)
 
     def _make_room(self, shape: tuple[int, int], dtype: np.dtype, done: int) -> None:
         """Make room for rows of this type, of which so many are there."""
@@ -267,17 +260,16 @@ class Stream(AbstractRows):
             InputError: naming the first entry that does not fit, by its row in the source.
         """
         space = space or Space()
-        raw = space.joined(parts, min(count, len(self.source)), self.name)
-        rows = raw.rows
+        rows, places = space.joined(parts, min(count, len(self.source)), self.name)
         if self.change is not None:
             rows = self.change(rows)
         try:
             dataset = self._checked(rows, 0)
         except InputError:
             # Rows that follow one another are checked for themselves, to name one by its number.
-            ends = np.flatnonzero(np.diff(raw.places) != 1) + 1
-            for start, end in itertools.pairwise([0, *ends.tolist(), len(raw.places)]):
-                self._checked(rows[start:end], int(raw.places[start]))
+            ends = np.flatnonzero(np.diff(places) != 1) + 1
+            for start, end in itertools.pairwise([0, *ends.tolist(), len(places)]):
+                self._checked(rows[start:end], int(places[start]))
             raise
         if self.is_exact and not dataset.is_exact_in_bfloat16:
             raise InputError(
@@ -285,7 +277,7 @@ class Stream(AbstractRows):
                 ' products in bfloat16; got others. Choose precision="float32".'
             )
         if self.weights_in_source is not None:
-            dataset = dataset.weighted(self.weights_in_source[raw.places])
+            dataset = dataset.weighted(self.weights_in_source[places])
         if most_missing is None:
             return dataset
         if dataset.missing > most_missing:

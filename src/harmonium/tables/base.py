@@ -191,7 +191,9 @@ class AbstractPart(AbstractColumn):
 
     @property
     def known_cells(self) -> list[str]:
-        return self.state_names() if self.states is not None else []
+        if self.states is not None:
+            return self.state_names()
+        return []
 
     def state_names(self) -> list[str]:
         """Return a cell of each code, as text; nothing where codes are real numbers."""

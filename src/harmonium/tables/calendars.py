@@ -54,7 +54,9 @@ class DateParts(NamedTuple):
         """Return the month, the day of the week or the hour, from 0."""
         if name == "weekday":
             return (self.days + FROM_MONDAY) % 7
-        return self.months % 12 if name == "month" else self.hour
+        if name == "month":
+            return self.months % 12
+        return self.hour
 
 
 def date_parts(raw: RawColumn) -> DateParts:
@@ -104,9 +106,14 @@ def place_of(words: np.ndarray, known: tuple[str, ...]) -> np.ndarray:
     return np.array([places[word] for word in words], np.int64)
 
 
+def unit_of(form: str) -> str:
+    """Return the unit in which dates of a form are counted: seconds or days."""
+    return "s" if has_times(form) else "D"
+
+
 def since_1970(raw: RawColumn, *, by_week: bool = False) -> RawColumn:
     """Return the days since 1970, or the seconds if there are times, or the weeks; else NaN."""
-    unit = "s" if has_times(raw.form) and not by_week else "D"
+    unit = "D" if by_week else unit_of(raw.form)
     if raw.cell_kind is not CellKind.DATES:
         return RawColumn(raw.name, np.full(len(raw.values), np.nan), raw.form)
     whole = raw.values.astype(f"datetime64[{unit}]")
@@ -118,14 +125,16 @@ def since_1970(raw: RawColumn, *, by_week: bool = False) -> RawColumn:
 
 def ends_of(raw: RawColumn) -> tuple[str, str]:
     """Return the first and the last date, the year first, whatever their form."""
-    unit = "s" if has_times(raw.form) else "D"
+    unit = unit_of(raw.form)
     seen = raw.known.astype(f"datetime64[{unit}]")
     return str(seen.min()), str(seen.max())
 
 
 def single_value(values: np.ndarray) -> int | None:
     """Return the only value, or None if there are several."""
-    return int(values[0]) if len(set(values.tolist())) == 1 else None
+    if len(set(values.tolist())) == 1:
+        return int(values[0])
+    return None
 
 
 def span_of(raw: RawColumn) -> float:
@@ -189,8 +198,7 @@ class Dates(AbstractPart):
         whole = np.rint(numbers).astype(np.int64)
         if self.by_week:
             whole = 7 * whole - FROM_MONDAY
-        unit = "s" if has_times(self.form) else "D"
-        dates = whole.astype(f"datetime64[{unit}]")
+        dates = whole.astype(f"datetime64[{unit_of(self.form)}]")
         return dates.astype("datetime64[us]")
 
 
@@ -254,12 +262,18 @@ class Calendar(AbstractColumn):
                 days = fitting.first + np.minimum(self.day, fitting.count) - 1
         seconds = DAY * days
         if has_times(self.form):
-            step = 1 if "%S" in self.form else MINUTE
-            within = HOUR if "hour" in given else DAY
-            moment = step * rng.integers(within // step, size=rows)
+            step = MINUTE
+            if "%S" in self.form:
+                step = 1
+            within = DAY
             if "hour" in given:
+                within = HOUR
                 seconds += HOUR * place_of(given["hour"], HOURS)
-            seconds += moment if self.moment is None else self.moment
+            # Drawn in any case, as above.
+            moment = step * rng.integers(within // step, size=rows)
+            if self.moment is not None:
+                moment = self.moment
+            seconds += moment
         return seconds.astype("datetime64[s]").astype("datetime64[us]")
 
     def log_density(self, raw: RawColumn) -> np.ndarray:
@@ -276,7 +290,9 @@ class Calendar(AbstractColumn):
             is_usual = np.asarray(dates.part(name) == constant)
             log_p = log_p + self._log_p_usual(is_usual, len(NAMES.get(name, range(CENTURY))))
         if "week" not in names:
-            weekday = dates.part("weekday") if "weekday" in names else None
+            weekday = None
+            if "weekday" in names:
+                weekday = dates.part("weekday")
             count = days_of_months(dates.months, weekday).count
             if self.day is None:
                 log_p = log_p - np.log(np.asarray(count, float))

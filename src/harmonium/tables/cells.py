@@ -59,8 +59,12 @@ def columns_in(
         known: a table, of any number of rows, as whose columns those of the same name are read.
         missing: words for missing cells, besides `MISSING`; upper and lower case alike.
     """
-    earlier = {} if known is None else {column.name: column for column in known.columns}
-    mark = "" if delimiter == "," else _decimal_mark(connection, len(names), missing)
+    earlier = {}
+    if known is not None:
+        earlier = {column.name: column for column in known.columns}
+    mark = ""
+    if delimiter != ",":
+        mark = _decimal_mark(connection, len(names), missing)
     candidates = notations(delimiter, mark)
     columns = []
     for i, name in enumerate(names):
@@ -99,8 +103,9 @@ def _see(connection: Any, column: str, missing: tuple[str, ...] = ()) -> None:
     blank = ", ".join(f"'{quoted(word)}'" for word in words)
     odd = " or ".join(f"contains({column}, '{sign}')" for sign in BLANKS)
     has_odd = connection.execute(f"select count_if({odd}) > 0 from cells").fetchone()[0]
-    # To trim other signs than blanks takes ten times as long.
-    trimmed = f"trim({column}, ' {BLANKS}')" if has_odd else f"trim({column})"
+    trimmed = f"trim({column})"
+    if has_odd:  # to trim other signs than blanks takes ten times as long
+        trimmed = f"trim({column}, ' {BLANKS}')"
     connection.execute(
         f"create or replace table seen as select {trimmed} as bare_cell,"
         f" case when lower(bare_cell) in ({blank}) then null else bare_cell end as cell from cells"
@@ -124,8 +129,11 @@ def _column(
     has_dots: bool,
 ) -> RawColumn:
     """Return the column of the table `seen`, as what its cells are, or as a known one was read."""
-    kind = None if known is None else known.cell_kind
-    form = "" if known is None else known.form
+    kind = None
+    form = ""
+    if known is not None:
+        kind = known.cell_kind
+        form = known.form
     signs = _plus_and_minus(connection)
     if signs is not None:
         return RawColumn(name, signs)

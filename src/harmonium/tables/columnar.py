@@ -50,7 +50,7 @@ def _typed(connection: Any, name: str, kind: str) -> RawColumn:
     """Return a column of a Parquet file by its type: numbers, dates, or else words."""
     cell = '"' + name.replace('"', '""') + '"'
     if kind in ("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS", "TIMESTAMP_S"):
-        form = "%Y-%m-%d" if kind == "DATE" else "%Y-%m-%d %H:%M:%S"
+        form = "%Y-%m-%d" + " %H:%M:%S" * (kind != "DATE")
         values = fetched(connection, f"cast({cell} as timestamp)")
         if not np.all(np.isnat(values) | ((values >= FIRST) & (values <= LAST))):
             raise InputError(

@@ -84,7 +84,9 @@ class Columns:
             parts.append(Categorical(len(several), several))
         if None in states:
             parts.append(_continuous_layer(states.count(None)))
-        return parts[0] if len(parts) == 1 else Mixed(*parts)
+        if len(parts) == 1:
+            return parts[0]
+        return Mixed(*parts)
 
     @property
     def empty(self) -> Frame:
@@ -107,7 +109,9 @@ class Columns:
         known = [column.name for column in self.columns if column.parts]
         absent = [name for name in known if name not in frame.names]
         if absent and not may_lack:
-            others = f" and {len(absent) - 1} others" if absent[1:] else ""
+            others = ""
+            if absent[1:]:
+                others = f" and {len(absent) - 1} others"
             raise InputError(
                 f"{label}: expected {count_of(len(known), 'column')} by name; got no column"
                 f" {absent[0]!r}{others}; add it; its cells may be empty."
@@ -281,8 +285,8 @@ class Columns:
         Args:
             states: shape (n, columns), in the order in which `layer.encode` writes states.
         """
-        counts = [column.states for column in self.modelled]
-        widths = [1 if count is None or count == 2 else count for count in counts]
+        counts = [column.states or 1 for column in self.modelled]
+        widths = [count - (count == 2) for count in counts]
         return np.split(states, np.cumsum(widths[:-1], dtype=int), axis=1)
 
     def probabilities(self, means: np.ndarray) -> list[np.ndarray]:
@@ -430,7 +434,9 @@ def _continuous_layer(count: int) -> AbstractLayer:
     matrix −2.4; a normal distribution has −4.0. Gaussian hidden units would say the same, but their
     Gibbs chains move slowly exactly where columns are strongly correlated.
     """
-    return MultivariateGaussian(count) if 1 < count <= MOST_CORRELATED else Gaussian(count)
+    if 1 < count <= MOST_CORRELATED:
+        return MultivariateGaussian(count)
+    return Gaussian(count)
 
 
 def _filled(raw: RawColumn, other: RawColumn) -> RawColumn:
@@ -505,7 +511,9 @@ def _value_of(value: Any, label: str) -> Any:
     if isinstance(value, list):
         return tuple(_value_of(element, label) for element in value)
     is_column = isinstance(value, dict) and isinstance(value.get("kind"), str)
-    return column_from(value, label) if is_column else value
+    if is_column:
+        return column_from(value, label)
+    return value
 
 
 def _fits(value: Any, annotation: Any) -> bool:
@@ -516,7 +524,9 @@ def _fits(value: Any, annotation: Any) -> bool:
     if get_origin(annotation) is tuple:
         if not isinstance(value, tuple):
             return False
-        types = (inner[0],) * len(value) if inner[-1] is ... else inner
+        types = inner
+        if inner[-1] is ...:
+            types = (inner[0],) * len(value)
         return len(types) == len(value) and all(map(_fits, value, types))
     if annotation is Any:
         return value is None or isinstance(value, str | int | float)

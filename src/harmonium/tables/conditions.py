@@ -138,7 +138,9 @@ def _misfit(value: str, column: AbstractColumn, label: str) -> InputError:
 def meant(name: str, known: Iterable[str], otherwise: str) -> str:
     """Return what a user may have meant by a name that is not known, or other advice."""
     close = difflib.get_close_matches(name, list(known), n=1)
-    return f"perhaps you mean {close[0]}" if close else otherwise
+    if close:
+        return f"perhaps you mean {close[0]}"
+    return otherwise
 
 
 def meant_in_quotes(piece: str, names: Iterable[str], otherwise: str) -> str:
@@ -159,7 +161,9 @@ def split_outside(text: str, mark: str) -> list[str]:
     place = 0
     is_beginning = True
     while place < len(text):
-        quoted = QUOTED.match(text, place) if is_beginning else None
+        quoted = None
+        if is_beginning:
+            quoted = QUOTED.match(text, place)
         if quoted is not None:
             place = quoted.end()
             is_beginning = False

@@ -67,7 +67,9 @@ def word_of(cell: Any) -> str:
 
 def int_of(number: Any) -> int | None:
     """Return the nearest whole number; None for infinity."""
-    return round(number) if abs(number) < float("inf") else None
+    if abs(number) < float("inf"):
+        return round(number)
+    return None
 
 
 def decimal_of(number: float) -> Decimal:
@@ -133,11 +135,12 @@ class Objects:
     def of(cls, cells: Sequence[Any]) -> Objects:
         """Return what the objects of a column are."""
         known = [cell for cell in cells if not is_gap(cell)]
-        for number_type in NUMBER_TYPES:
-            if _are(known, number_type.type):
-                return cls(number=number_type.object)
-        moment = datetime.date if _are_days(known) else _itself
-        return cls.of_words(known, moment=moment)
+        number_type = _number_type_of(known)
+        if number_type is not None:
+            return cls(number=number_type.object)
+        if _are_days(known):
+            return cls.of_words(known, moment=datetime.date)
+        return cls.of_words(known)
 
     @classmethod
     def of_words(cls, cells: Sequence[Any], moment: Any = _itself) -> Objects:
@@ -153,8 +156,7 @@ class Objects:
         elif raw.cell_kind is CellKind.DATES:
             to_object = self.moment
             values = values.astype("datetime64[us]")
-        pairs = zip(values.tolist(), raw.is_missing, strict=True)
-        return [None if is_gap else to_object(value) for value, is_gap in pairs]
+        return _converted(values.tolist(), raw.is_missing.tolist(), to_object, None)
 
     def _of_word(self, word: Any) -> Any:
         return self.words.get(word, word)
@@ -170,14 +172,13 @@ def column_of(name: str, cells: Sequence[Any], *, is_category: bool = False) -> 
     """
     gaps = [is_gap(cell) for cell in cells]
     known = [cell for cell, gap in zip(cells, gaps, strict=True) if not gap]
-    if not is_category:
-        for number_type in NUMBER_TYPES:
-            if _are(known, number_type.type):
-                numbers = _converted(cells, gaps, number_type.number, np.nan)
-                return RawColumn(name, np.array(numbers))
-        if _are_days(known) or _are_moments(known):
-            dates = np.array(_converted(cells, gaps, _itself, None), "datetime64[us]")
-            return RawColumn(name, dates, form_of(dates))
+    number_type = _number_type_of(known)
+    if number_type is not None and not is_category:
+        numbers = _converted(cells, gaps, number_type.number, np.nan)
+        return RawColumn(name, np.array(numbers))
+    if (_are_days(known) or _are_moments(known)) and not is_category:
+        dates = np.array(_converted(cells, gaps, _itself, None), "datetime64[us]")
+        return RawColumn(name, dates, form_of(dates))
     words = np.empty(len(cells), object)
     words[:] = _converted(cells, gaps, word_of, None)
     return RawColumn(name, words, is_category=is_category)
@@ -202,6 +203,10 @@ def _are(cells: Sequence[Any], kind: type) -> bool:
     return bool(cells) and all(
         isinstance(cell, kind) and not isinstance(cell, bool) for cell in cells
     )
+
+
+def _number_type_of(cells: Sequence[Any]) -> NumberType | None:
+    return next((kind for kind in NUMBER_TYPES if _are(cells, kind.type)), None)
 
 
 def _are_days(cells: Sequence[Any]) -> bool:
@@ -244,7 +249,9 @@ class ArrayLike(AbstractContainer):
         return self._array(frame, self.dtype)
 
     def means(self, frame: Frame) -> np.ndarray:
-        dtype = np.dtype(float) if self.dtype.kind in "biu" else self.dtype
+        dtype = self.dtype
+        if self.dtype.kind in "biu":
+            dtype = np.dtype(float)
         return self._array(frame, dtype)
 
     def filled(self, data: Any, before: Frame, after: Frame) -> np.ndarray:
@@ -275,14 +282,18 @@ class ArrayLike(AbstractContainer):
             cells[:, place] = objects.cells(frame.columns[place])
             # A missing cell is NaN in arrays, as scikit-learn takes it.
             cells[frame.columns[place].is_missing, place] = np.nan
-        return cells.astype(dtype.kind) if dtype.kind in "US" else cells
+        if dtype.kind in "US":
+            return cells.astype(dtype.kind)
+        return cells
 
 
 def _numbers_of(column: RawColumn) -> np.ndarray | None:
     """Return numbers, NaN for a column without a cell; None for words and dates."""
     if column.cell_kind is CellKind.NUMBERS:
         return column.values
-    return np.full(len(column.values), np.nan) if column.is_missing.all() else None
+    if column.is_missing.all():
+        return np.full(len(column.values), np.nan)
+    return None
 
 
 def is_dataframe(data: Any) -> bool:
@@ -347,8 +358,9 @@ def objects_of(series: Any) -> Objects:
     if kind == nw.Decimal:
         return Objects(number=decimal_of)
     if kind.is_numeric():
-        number = int_of if kind.is_integer() else float
-        return Objects(number=number)
+        if kind.is_integer():
+            return Objects(number=int_of)
+        return Objects()
     if kind == nw.Date:
         return Objects(moment=datetime.date)
     if kind == nw.Datetime:
@@ -399,16 +411,6 @@ def _instant(moment: datetime, zone: str) -> datetime:
         shift = timedelta(hours=int(offset[2]), minutes=int(offset[3]))
         clock = timezone(-shift if offset[1] == "-" else shift)
     return moment.replace(tzinfo=clock).astimezone(UTC)
-
-
-def like(frame: Frame, data: Any) -> Any:
-    """Return a table as a data frame of the library of `data`, with the types of its columns.
-
-    Args:
-        frame: the table, with the columns of `data`.
-        data: a data frame; with as many rows, its row labels stay.
-    """
-    return _data_frame(FrameLike.of(data).series(frame), frame, data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -506,28 +508,27 @@ def _with_categories(series: Any, fitted: Any, objects: Objects) -> Any:
     if set(known) <= set(own):
         return series
     kind = _type_of(series)
-    order = {"ordered": kind.ordered} if hasattr(kind, "ordered") else {}
-    categories = list(dict.fromkeys([*known, *own]))
-    return _cast(series, type(kind)(categories, **order))
+    order = {}
+    if hasattr(kind, "ordered"):
+        order = {"ordered": kind.ordered}
+    categories = type(kind)(list(dict.fromkeys([*known, *own])), **order)
+    native = series.to_native()
+    cast = native.astype if hasattr(native, "astype") else native.cast
+    return nw.from_native(cast(categories), series_only=True)
 
 
 def _categories_of(series: Any) -> list[Any] | None:
     """Return the categories that the type of a series has; None if it has none of its own."""
     declared: Any = getattr(_type_of(series), "categories", None)
-    return list(declared) if is_category(series) and hasattr(declared, "__iter__") else None
+    if is_category(series) and hasattr(declared, "__iter__"):
+        return list(declared)
+    return None
 
 
 def _type_of(series: Any) -> Any:
     """Return the library's own type of a series."""
     native = series.to_native()
     return native.dtype if hasattr(native, "dtype") else native.type
-
-
-def _cast(series: Any, kind: Any) -> Any:
-    """Return a series with another type of its library."""
-    native = series.to_native()
-    cast = native.astype if hasattr(native, "astype") else native.cast
-    return nw.from_native(cast(kind), series_only=True)
 
 
 def _series_of(cells: list[Any], models: Sequence[Any]) -> Any:
@@ -546,7 +547,7 @@ def _series_of(cells: list[Any], models: Sequence[Any]) -> Any:
             return series
     space = models[0].implementation
     if models[0].dtype.is_numeric() and all(isinstance(cell, int | float | None) for cell in cells):
-        numbers = [float("nan") if cell is None else float(cell) for cell in cells]
+        numbers = _converted(cells, [cell is None for cell in cells], float, float("nan"))
         return nw.new_series("", numbers, backend=space)
     return nw.new_series("", cells, backend=space)
 
@@ -569,7 +570,9 @@ def _data_frame(columns: list[Any], frame: Frame, like: Any) -> Any:
     added = frame.names[len(model.columns) :]
     is_pandas = model.implementation.is_pandas_like()
     # Names of pandas may be of any type, and are set afterwards.
-    names = map(str, range(len(columns))) if is_pandas else [*model.columns, *added]
+    names = [*model.columns, *added]
+    if is_pandas:
+        names = map(str, range(len(columns)))
     frames = [s.alias(name).to_frame() for s, name in zip(columns, names, strict=True)]
     native = nw.concat(frames, how="horizontal").to_native()
     if is_pandas:

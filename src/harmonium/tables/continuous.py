@@ -121,7 +121,9 @@ class Continuous(AbstractPart):
         powered = np.asarray(codes, float) * self.scale + self.mean
         x = _unpowered(powered, self.power) * self.width + self.centre
         x = np.clip(x, self.low, self.high)
-        return x if self.decimals is None else np.round(x, self.decimals)
+        if self.decimals is None:
+            return x
+        return np.round(x, self.decimals)
 
 
 def _loss(power: float, x: np.ndarray, centre: float, width: float) -> float:

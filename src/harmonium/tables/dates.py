@@ -112,7 +112,9 @@ class _MonthNames:
     def __init__(self, code: str, language: str) -> None:
         self.code = code
         self.names = CODES_WITH_TAG[code][language].split()
-        english = [name if code == "B" else name[:3] for name in MONTHS]
+        english = MONTHS
+        if code == "b":
+            english = [month[:3] for month in MONTHS]
         self.english = dict(zip((name.lower() for name in self.names), english, strict=True))
         longest_first = sorted(map(re.escape, self.names), key=len, reverse=True)
         self.pattern = "|".join(longest_first)
@@ -144,8 +146,9 @@ class _Ordinals:
         return f"regexp_replace({text}, '{ORDINALS}', '\\1')"
 
     def name(self, time: datetime) -> str:
-        last = 0 if 10 < time.day < 14 else time.day % 10
-        return f"{time.day:02}" + {1: "st", 2: "nd", 3: "rd"}.get(last, "th")
+        if 10 < time.day < 14:
+            return f"{time.day}th"
+        return f"{time.day:02}" + {1: "st", 2: "nd", 3: "rd"}.get(time.day % 10, "th")
 
 
 # What stands in a cell for a code with a tag.
@@ -157,8 +160,12 @@ TAGGED["d", ORDINAL] = _Ordinals()
 
 def _names_of(form: str, tag: str) -> _MonthNames | _Ordinals | None:
     """Return the names of the code that has a tag in a form; None without one."""
-    code = "B" if re.search(r"%[-^]?B", form) else "b"
-    return TAGGED.get(("d" if tag == ORDINAL else code, tag))
+    code = "b"
+    if tag == ORDINAL:
+        code = "d"
+    elif re.search(r"%[-^]?B", form):
+        code = "B"
+    return TAGGED.get((code, tag))
 
 
 class Parts(NamedTuple):
@@ -199,7 +206,9 @@ def parts_of_form(form: str) -> Parts:
 
 
 def _group(match: re.Match | None, number: int) -> str:
-    return match[number] if match else ""
+    if match:
+        return match[number]
+    return ""
 
 
 def hours_of(zone: str) -> float | None:
@@ -207,7 +216,9 @@ def hours_of(zone: str) -> float | None:
     offset = re.search(r"([+-])(\d\d):?(\d\d)?", zone)
     if offset:
         hours = int(offset[2]) + int(offset[3] or 0) / 60
-        return -hours if offset[1] == "-" else hours
+        if offset[1] == "-":
+            return -hours
+        return hours
     return ZONES.get(re.split(r"[ \[(]", zone)[0])
 
 
@@ -222,7 +233,8 @@ def time_in(cell: str, form: str) -> str:
     text = f"regexp_replace({cell}, '\\s+', ' ', 'g')"
     if parts.tag:
         names = _names_of(parts.base, parts.tag)
-        text = names.sql(text) if names else text
+        if names is not None:
+            text = names.sql(text)
     text = f"regexp_replace({text}, '(?i)\\bsept\\b', 'Sep')"
     shift = ""
     if parts.weekday:
@@ -276,10 +288,14 @@ def write_date(time: datetime, form: str) -> str:
         if letter == "P":
             return time.strftime("%p").lower()
         names = TAGGED.get((letter, match[3] or ""))
-        text = names.name(time) if names else time.strftime(f"%{letter}")
+        text = time.strftime(f"%{letter}")
+        if names is not None:
+            text = names.name(time)
         if flag == "-":
             return text.lstrip("0") or "0"
-        return text.upper() if flag == "^" else text
+        if flag == "^":
+            return text.upper()
+        return text
 
     return re.sub(r"%([-^\d]?)([a-zA-Z%])(?:\{([a-z]{2})\})?", code, form)
 
@@ -307,13 +323,14 @@ def _forms_of_cell(cell: str) -> list[str]:
     rest = cell
     prefix = ""
     if weekday:
-        code = "%a" if len(weekday[1]) == len("Mon") else "%A"
-        prefix = code + weekday[2]
+        prefix = "%A" + weekday[2]
+        if len(weekday[1]) == len("Mon"):
+            prefix = "%a" + weekday[2]
         rest = cell[weekday.end() :]
     digits = re.fullmatch(r"\d{8}([T ])(\d{4}|\d{6})(Z?)", rest)
     if digits:
-        seconds = "%S" if len(digits[2]) == 6 else ""
-        return [f"%Y%m%d{digits[1]}%H%M{seconds}{digits[3]}"]
+        time = "%H%M%S"[: len(digits[2])]  # a code has as many signs as its number
+        return [f"%Y%m%d{digits[1]}{time}{digits[3]}"]
     if re.fullmatch(r"\d{4}M\d\d", rest):
         return ["%YM%m"]  # of Eurostat
     with_word = re.fullmatch(r"(.*\d:\d\d)( Uhr| h| hrs)", rest)
@@ -336,7 +353,7 @@ def _clock_form(clock: re.Match) -> str:
     if clock["fraction"]:
         form += f"{clock['fraction'][0]}%{len(clock['fraction']) - 1}f"
     if half:
-        form += " %p" if half.startswith(" ") else "%p"
+        form += " " * half.startswith(" ") + "%p"
     return form + (clock["zone"] or "")
 
 
@@ -380,7 +397,9 @@ def _codes_of_month(pieces: list[str], kinds: list[str]) -> tuple[str, ...]:
     name = pieces[kinds.index("name")].lower().removesuffix(".")
     if name == "may":
         return ("%b", "%B")
-    return ("%B",) if name in LOWER_MONTHS else ("%b",)
+    if name in LOWER_MONTHS:
+        return ("%B",)
+    return ("%b",)
 
 
 def _spelled(pieces: list[str], kinds: list[str], order: str, month: str) -> str:
@@ -453,7 +472,8 @@ def checked_dates(raw: RawColumn, label: str, form: str) -> RawColumn:
     rows = np.flatnonzero(~raw.is_missing)
     with closing(opened_database()) as connection:
         times = times_of(connection, words[rows].tolist(), form)
-    row = rows[times.index(None)] if None in times else rows[0]
+    pairs = zip(rows, times, strict=True)
+    row = next((row for row, time in pairs if time is None), rows[0])
     raise InputError(
         f"{label}: column {raw.name!r}: expected dates such as {shown_date(form, EXAMPLE)};"
         f" got {str(words[row])[:40]!r} in row {row + 1}; correct it."
@@ -636,7 +656,9 @@ def without_times(values: np.ndarray, form: str) -> str:
 def likely_clock(connection: Any, name: str, sample: list[str]) -> list[Reading]:
     """Return the column of the table `seen` as times of day, if most of its cells are some."""
     likely = [text for text in sample if re.match(CLOCK_PARTS[0], text)]
-    return [clock_reading(connection, name)] if 2 * len(likely) > len(sample) else []
+    if 2 * len(likely) > len(sample):
+        return [clock_reading(connection, name)]
+    return []
 
 
 def clock_reading(connection: Any, name: str, known: str = "") -> Reading:
@@ -660,20 +682,24 @@ def clock_reading(connection: Any, name: str, known: str = "") -> Reading:
         hour_of_day += f" % {NOON} + case when lower({parts}.half) = 'p' then {NOON} else 0 end"
     minutes = f"60 * ({hour_of_day}) + cast({parts}.minute as int)"
     second = f"cast({parts}.second || '.' || {parts}.fraction || '0' as double)"
-    number = f"60.0 * ({minutes}) + {second}" if has_seconds else f"1.0 * ({minutes})"
+    number = f"1.0 * ({minutes})"
+    if has_seconds:
+        number = f"60.0 * ({minutes}) + {second}"
     has_parts = f"{parts}.hour <> '' and ({parts}.second <> '') = {str(has_seconds).lower()}"
     if is_half:
         has_parts += f" and {parts}.half <> '' and {hour} between 1 and {NOON}"
     value = f"case when {has_parts} then {number} end"
     form = known
     if not known:
-        form = ("%-" if is_short else "%") + ("I:%M" if is_half else "H:%M")
-        if has_seconds:
-            form += ":%S"
+        form = "%H:%M" + ":%S" * has_seconds
         if has_seconds and digits:
             form += f".%{digits}f"
         if is_half:
-            form += (gap or "") + ("%P" if small else "%p")
+            form = form.replace("H", "I") + (gap or "") + "%p"
+        if is_short:
+            form = form.replace("%", "%-", 1)
+        if small:
+            form = form.replace("%p", "%P")
     (fits,) = row_of(connection, f"count({value})")
     unit = "seconds" if has_seconds else "minutes"
     column = partial(RawColumn, name, form=form, note=f"times, as numbers of {unit}")

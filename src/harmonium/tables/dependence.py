@@ -46,8 +46,9 @@ def classes_of(
     """
     missing = np.isnan(codes)
     if states is None or states > 2 * QUANTILES:
-        seen = codes if known is None else known
-        edges = np.quantile(seen[~np.isnan(seen)], np.arange(1, QUANTILES) / QUANTILES)
+        if known is None:
+            known = codes
+        edges = np.quantile(known[~np.isnan(known)], np.arange(1, QUANTILES) / QUANTILES)
         return np.where(missing, -1, np.searchsorted(np.unique(edges), codes, "right"))
     return np.where(missing, -1, codes).astype(int)
 

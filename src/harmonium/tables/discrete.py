@@ -144,7 +144,7 @@ class Discrete(AbstractPart):
         names = []
         for code in range(self.states):
             inside = numbers[cell == code]
-            ends = sorted({float(inside.min()), float(inside.max())}) if len(inside) else []
+            ends = sorted(set(inside[[0, -1]].tolist())) if len(inside) else []
             names.append(" … ".join(map(self.shown, ends)) or "other")
         return names
 

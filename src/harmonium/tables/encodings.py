@@ -95,7 +95,9 @@ def _without_strays(content: bytes, encoding: str) -> tuple[str | None, str]:
     lines = len(re.findall(LINE_END, bare))
     if len(controls) > max(1, STRAY_CONTROLS * lines) or (controls and lines < 2):
         return None, ""
-    strays = f"{count_of(zeros, 'zero byte')} at its end" if zeros > 1 else ""
+    strays = ""
+    if zeros > 1:
+        strays = f"{count_of(zeros, 'zero byte')} at its end"
     if controls:
         examples = ", ".join(sorted({f"{sign!r}" for sign in controls})[:3])
         strays = f"{count_of(len(controls), 'control character')}, such as {examples}"
@@ -108,13 +110,17 @@ def _text(content: bytes, encoding: str) -> str | None:
         text = _without_end(content.decode(encoding))
     except UnicodeDecodeError:
         return None
-    return None if re.search(CONTROLS, text) else text
+    if re.search(CONTROLS, text):
+        return None
+    return text
 
 
 def _without_end(text: str) -> str:
     """Return a text without what ends a file of DOS, and without zeros that fill its last block."""
     bare = text.rstrip(ENDS)
-    return bare if len(re.findall(LINE_END, bare)) > 1 else text.rstrip("\x1a")
+    if len(re.findall(LINE_END, bare)) > 1:
+        return bare
+    return text.rstrip("\x1a")
 
 
 def _wide(content: bytes) -> str | None:
@@ -127,7 +133,9 @@ def _wide(content: bytes) -> str | None:
         return None
     encoding = "utf-16-le" if second > first else "utf-16-be"
     text = _text(content, encoding)
-    return encoding if text is not None and re.search(r"[\r\n]", text) else None
+    if text is None or not re.search(r"[\r\n]", text):
+        return None
+    return encoding
 
 
 def _oddity(text: str) -> float:

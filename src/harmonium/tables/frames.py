@@ -92,6 +92,11 @@ class Frame:
         """The columns' names."""
         return tuple(column.name for column in self.columns)
 
+    @property
+    def own_names(self) -> tuple[str, ...]:
+        """The names of the source; none if it has none."""
+        return self.names if self.has_names else ()
+
     def named(self, names: tuple[str, ...]) -> Frame:
         """Return the same columns with other names."""
         pairs = zip(self.columns, names, strict=True)
@@ -163,4 +168,6 @@ def words_of(raw: RawColumn) -> np.ndarray:
 
 
 def _shortest(number: float) -> str:
-    return str(int(number)) if number == np.rint(number) else repr(number)
+    if number == np.rint(number):
+        return str(int(number))
+    return repr(number)

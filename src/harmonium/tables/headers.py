@@ -35,6 +35,7 @@ NAME_OF_RANGE = r"[<>≤≥]?=? ?\d+ ?\+?|\d.*[%‰<>]|\d+ ?[-–:] ?\d+"  # 202
 DAY = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?|\d{4}[-/]\d{1,2}"
 # Probabilities of what stands in a line of names, where no other reason is given.
 NEW_WORD = 0.95  # a word that its column has not
+USUAL_NAME = 9.5  # such a word that often is a name: ten times as probable
 SEEN_WORD = 0.05  # a word that its column has
 ONLY_WORD = 0.6  # the only word of its column
 TWICE = 0.05  # a name that another column has too
@@ -121,9 +122,11 @@ def log_odds(
                 total += math.log10(TWICE)
             earlier.add(cell)
         elif kind == TextKind.MISSING:
-            gap = EMPTY if place else EMPTY_FIRST
+            gap = EMPTY_FIRST
             if cell:
                 gap = GAP
+            elif place:
+                gap = EMPTY
             total += math.log10(gap)
         as_row = _as_row(cell, kind, column)
         if is_counted and kind == TextKind.WHOLE:
@@ -213,15 +216,18 @@ def _shape_of(word: str) -> str:
         first = "A"
     elif word[0].islower():
         first = "a"
-    return first + "1" if re.search(r"\d", word) else first
+    if re.search(r"\d", word):
+        return first + "1"
+    return first
 
 
 def _word_as_name(word: str, column: _Column) -> float:
     if column.words[word]:
         # Answers to be ticked: cells are empty or repeat the name.
         return ONLY_WORD if len(column.words) == 1 else SEEN_WORD
-    usual = 10.0 if word.lower() in USUAL_NAMES else 1.0
-    return NEW_WORD * usual
+    if word.lower() in USUAL_NAMES:
+        return USUAL_NAME
+    return NEW_WORD
 
 
 def _as_row(cell: str, kind: str, column: _Column) -> float:
@@ -268,8 +274,9 @@ def _numbers_as_names(numbers: list[str]) -> float:
     values = [_number(cell) for cell in numbers]
     steps = {round(b - a, 6) for a, b in pairwise(values)}
     # Doses and penalties are spaced by their ratios: 0.001, 0.01, 0.1.
-    ratios = {round(b / a, 6) for a, b in pairwise(values)} if all(values) else set()
-    if len(values) > 2 and 0.0 not in steps and (len(steps) == 1 or len(ratios) == 1):
+    ratios = {round(b / a, 6) for a, b in pairwise(values) if a}
+    is_spaced = len(steps) == 1 or (all(values) and len(ratios) == 1)
+    if len(values) > 2 and 0.0 not in steps and is_spaced:
         return SPACED
     if all(re.fullmatch(r"\d{4}", cell) and YEARS[0] <= int(cell) <= YEARS[1] for cell in numbers):
         return YEAR
@@ -358,7 +365,7 @@ def names_in(
     odds = finder.odds(record, rows[finder.further(rows) :])
     is_short = finder.is_short(record, rows)
     # Names that were given by the order of columns say that there were none.
-    if is_short or odds > (DOUBT if is_unnamed else 0.0):
+    if is_short or odds > DOUBT * is_unnamed:
         return finder.named(record, rows, notes, odds, is_short=is_short)
     comment = finder.comment_before(record)
     if comment is not None:
@@ -401,8 +408,9 @@ class _Finder:
         """Return the place of the first record of the table; 0 if it is not clear."""
         for place, record in enumerate(self.plain[:MOST_LINES_BEFORE]):
             if self._begins(record, self.plain[place + 1 :]):
-                is_clear = all(self._may_stand_before(other, place) for other in range(place))
-                return place if is_clear else 0
+                if all(self._may_stand_before(other, place) for other in range(place)):
+                    return place
+                break
         return 0
 
     def _begins(self, record: Record, rows: list[Record]) -> bool:
@@ -500,7 +508,9 @@ class _Finder:
         header = record
         if is_sign and not any(row.has_sign for row in rows):  # a # before its names alone
             header = record._replace(cells=bare)
-        cells = ["", *header.cells] if is_short else self.completed(header)
+        cells = self.completed(header)
+        if is_short:
+            cells = ["", *header.cells]
         further = self.further(rows)
         below = rows[:further]
         joined = _joined(cells, below)
@@ -525,7 +535,9 @@ class _Finder:
 
     def completed(self, record: Record) -> list[str]:
         """Return the cells of a record without an empty last one."""
-        return record.cells[: -1 if record.is_longer_than(self.width) else None]
+        if record.is_longer_than(self.width):
+            return record.cells[:-1]
+        return record.cells
 
     def comment_before(self, record: Record) -> list[str] | None:
         """Return the names in the last comment before the table that has one for each column."""
@@ -570,7 +582,9 @@ def _joined(cells: Sequence[str], below: Sequence[Record]) -> list[str] | None:
 def without_hash(cells: Sequence[str]) -> list[str]:
     """Return the cells of a comment without its sign."""
     first = cells[0].lstrip(" #%")
-    return [first, *cells[1:]] if first else [*cells[1:]]
+    if first:
+        return [first, *cells[1:]]
+    return [*cells[1:]]
 
 
 def different(cells: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -151,15 +151,16 @@ def _column_of(
         is_distinct = different == len(values) > FEWEST_ROWS
         if hardly_repeats or is_distinct or different > MOST_DIFFERENT:
             why = f"text: {different:,} different values{_likeness(values)}"
-            # What nearly is numbers or dates names no rows, though all of it is different.
-            key = None if raw.note else Key.of_text(raw)
-            return key or LeftOut(name=raw.name, form=raw.form, why=why)
+            left_out = LeftOut(name=raw.name, form=raw.form, why=why)
+            if raw.note:  # what nearly is numbers or dates names no rows, if all of it is different
+                return left_out
+            return Key.of_text(raw) or left_out
         return Words.of(raw, raw.name)
     if raw.cell_kind is CellKind.DATES:
         return Dates.of(raw, raw.name, _numbers_of(since_1970(raw), raw.name))
     check_numbers(raw, label)
-    reason = "" if keep_counters else _identifier(raw.name, values, is_first=is_first)
-    if reason:
+    reason = _identifier(raw.name, values, is_first=is_first)
+    if reason and not keep_counters:
         return Key.of_numbers(raw, f"an identifier: {reason}")
     return _numbers_of(raw, raw.name)
 
@@ -265,7 +266,9 @@ def _calendar_of(raw: RawColumn, parts: Sequence[str] = ()) -> Calendar:
             parts = ("year", "month", "weekday")
         if has_times(raw.form):
             parts = (*parts, "hour")
-    day = single_value(dates.day) if "year" in parts else None
+    day = None
+    if "year" in parts:
+        day = single_value(dates.day)
     # Where the day of the month is always the same, the day of the week follows from it.
     names = [part for part in parts if part != "weekday" or day is None]
     return Calendar(
@@ -355,7 +358,9 @@ def _key(raw: RawColumn, label: str) -> Key:
     values = raw.known
     if raw.cell_kind is CellKind.NUMBERS and (values == np.rint(values)).all():
         return Key.of_numbers(raw, "an identifier as told")
-    key = Key.of_text(raw) if raw.cell_kind is CellKind.WORDS else None
+    key = None
+    if raw.cell_kind is CellKind.WORDS:
+        key = Key.of_text(raw)
     if key is None:
         raise InputError(
             f"{label}: column {raw.name!r}: expected whole numbers, or different texts of one form;"
@@ -503,8 +508,12 @@ def calendar_parts(raw: RawColumn, others: Sequence[np.ndarray]) -> tuple[str, .
     times = has_times(raw.form)
     varies = times and single_value(dates.hour[~missing]) is None
     by_hour = varies and gain("hour") > 0
-    weekday = ("weekday",) if by_weekday else ()
-    hour = ("hour",) if times and (by_hour or not varies) else ()
+    weekday = ()
+    if by_weekday:
+        weekday = ("weekday",)
+    hour = ()
+    if times and (by_hour or not varies):
+        hour = ("hour",)
     trend = classes_of(np.where(missing, np.nan, dates.days), None)
     by_trend = sum(information(trend, other).corrected for other in others)
     if span >= LONG and gain("month") > by_trend:

@@ -103,9 +103,9 @@ class NumberForm(NamedTuple):
     @property
     def text(self) -> str:
         """The form; a decimal comma alone is ",", and nothing at all ""."""
-        group = f"{self.group}##0" if self.group else ""
-        comma = "," if self.has_comma else ""
-        negative = f";{self.negative}" if self.negative != HYPHEN else ""
+        group = f"{self.group}##0" * bool(self.group)
+        comma = "," * self.has_comma
+        negative = f";{self.negative}" * (self.negative != HYPHEN)
         positive = f"{self.before}#{group}{comma}{self.after}"
         if not (self.before or self.after or group or negative):
             return comma
@@ -117,9 +117,12 @@ class NumberForm(NamedTuple):
         whole, point, decimals = digits.partition(".")
         if self.group and whole.isdecimal():
             whole = f"{int(whole):,}".replace(",", self.group)
-        mark = "," if self.has_comma else "."
-        positive = f"{self.before}{whole}{point.replace('.', mark)}{decimals}{self.after}"
-        return self.negative.replace("#", positive, 1) if number.startswith("-") else positive
+        if self.has_comma:
+            point = point.replace(".", ",")
+        positive = f"{self.before}{whole}{point}{decimals}{self.after}"
+        if number.startswith("-"):
+            return self.negative.replace("#", positive, 1)
+        return positive
 
     def number(self, text: str) -> float:
         """Return the number that a text of this form, or a plain number, stands for.
@@ -132,7 +135,7 @@ class NumberForm(NamedTuple):
         is_negative = self.negative != HYPHEN and is_marked
         if is_negative:
             text = text[len(opening) : len(text) - len(closing)]
-        minus = "-" if text.startswith(("-", "−")) else ""
+        minus = "-" * text.startswith(("-", "−"))
         bare = text[len(minus) :].strip()
         bare = bare.removeprefix(self.before.strip()).removesuffix(self.after.strip()).strip()
         if self.group and self.group in bare:
@@ -140,7 +143,9 @@ class NumberForm(NamedTuple):
         if self.has_comma:
             bare = bare.replace(",", ".")
         value = float(minus + bare)
-        return -value if is_negative else value
+        if is_negative:
+            return -value
+        return value
 
 
 def is_clock(form: str) -> bool:
@@ -174,8 +179,12 @@ def number_in(text: str, form: str) -> float:
 def _clock_text(number: float, form: str) -> str:
     """Return minutes, or seconds where the form has them, as a time; hours may exceed a day."""
     digits = re.search(r"%(\d)f", form)
-    places = int(digits[1]) if digits else 0
-    seconds = round(number if "%S" in form else number * MINUTES, places)
+    places = 0
+    if digits:
+        places = int(digits[1])
+    if "%S" not in form:
+        number *= MINUTES
+    seconds = round(number, places)
     minutes, second = divmod(abs(seconds), MINUTES)
     hour, minute = divmod(int(minutes), MINUTES)
     twelve = (hour - 1) % HALF_DAY + 1
@@ -238,6 +247,8 @@ class Notation(NamedTuple):
 
 
 PLAIN = Notation(NUMBER)
+WITH_COMMAS = Notation(f"{NUMBER}|{ENGLISH}", ",")  # between thousands
+MIXED = Notation(f"{NUMBER}|{COMMA}", is_comma=True)
 DOTTED = Notation(CONTINENTAL, ".", is_comma=True, decisive=r"[+-]?\d{1,3}(\.\d{3})+.*")
 APART = (
     Notation(rf"{NUMBER}|{SPACED}(\.\d+)?", SPACES, decisive=rf"{SPACED}.*"),
@@ -258,27 +269,25 @@ def notations(delimiter: str, mark: str) -> tuple[Notation, ...]:
         delimiter: between cells, which is no decimal comma.
         mark: the decimal mark that numbers of the file show, or "" if none does.
     """
-    english = Notation(f"{NUMBER}|{ENGLISH}", ",")
     if delimiter == ",":
         both = DOTTED._replace(decisive=r".*\d\.\d{3},\d.*|.*\d\.\d{3}\.\d{3}.*")
         # "1,3" between quotes may be two answers; "0,3" is none.
         quoted_comma = Notation(
             f"{NUMBER}|{COMMA}", is_comma=True, decisive=r"[+-]?0,\d+|.*,\d{4,}|.*,\d+[eE].*"
         )
-        return (PLAIN, english, both, quoted_comma, *APART, FORTRAN)
-    mixed = Notation(f"{NUMBER}|{COMMA}", is_comma=True)
+        return (PLAIN, WITH_COMMAS, both, quoted_comma, *APART, FORTRAN)
     # Commas mark thousands where numbers show a decimal point, and perhaps where they show nothing.
     with_commas = ()
     if not mark:
         with_commas = (GROUPED,)
     elif mark == ".":
-        with_commas = (english,)
+        with_commas = (WITH_COMMAS,)
     return (
         PLAIN,
         *with_commas,
         Notation(CONTINENTAL, ".", is_comma=True),
-        mixed,
-        english._replace(decisive=BOTH),
+        MIXED,
+        WITH_COMMAS._replace(decisive=BOTH),
         *APART,
         FORTRAN,
     )
@@ -287,13 +296,10 @@ def notations(delimiter: str, mark: str) -> tuple[Notation, ...]:
 def fitting_form(candidates: tuple[Notation, ...], form: NumberForm) -> tuple[Notation, ...]:
     """Return those notations in which a comma means what it meant in the cells of a form."""
     if form.has_comma:
-        mixed = Notation(f"{NUMBER}|{COMMA}", is_comma=True)
-        return (DOTTED, PLAIN, *(notation for notation in candidates if notation.is_comma), mixed)
+        return (DOTTED, PLAIN, *(notation for notation in candidates if notation.is_comma), MIXED)
     if form.group:
-        others = (
-            notation for notation in candidates if not notation.is_comma and notation is not GROUPED
-        )
-        return (*others, Notation(f"{NUMBER}|{ENGLISH}", ","))
+        others = (own for own in candidates if not own.is_comma and own is not GROUPED)
+        return (*others, WITH_COMMAS)
     return candidates
 
 
@@ -312,15 +318,11 @@ def quoted(text: str) -> str:
     return text.replace("'", "''")
 
 
-def with_plain_signs(cell: str) -> str:
-    """Return the SQL for a cell in which digits, points and minus signs are those of ASCII."""
-    return f"translate({cell}, '{OTHER_SIGNS}', '{PLAIN_SIGNS}')"
-
-
 def parts_of_number(cell: str) -> str:
     """Return the SQL for the `PARTS` of a number with signs around it; empty if it is none."""
     names = ", ".join(f"'{name}'" for name in PARTS)
-    return f"regexp_extract({with_plain_signs(cell)}, '{quoted(SIGNED)}', [{names}])"
+    plain = f"translate({cell}, '{OTHER_SIGNS}', '{PLAIN_SIGNS}')"
+    return f"regexp_extract({plain}, '{quoted(SIGNED)}', [{names}])"
 
 
 def number_of_parts(parts: str) -> str:
@@ -412,11 +414,15 @@ class Signs(NamedTuple):
 def _unit(sign: str) -> str:
     """Return a unit in a form in which "day" and "days" are the same."""
     bare = sign.strip().removesuffix(".")
-    return bare.removesuffix("s") if len(bare) > 2 else bare
+    if len(bare) > 2:
+        return bare.removesuffix("s")
+    return bare
 
 
 def _usual(signs: Counter[str]) -> str:
-    return signs.most_common(1)[0][0] if signs else ""
+    if signs:
+        return signs.most_common(1)[0][0]
+    return ""
 
 
 def numbers_readings(
@@ -465,7 +471,7 @@ def numbers_readings(
     value = notation.number("bare")
 
     def column(values: np.ndarray) -> RawColumn:
-        notes = _notes(connection, signs, form)
+        notes = _notes(connection, signs)
         notes.append(note_on_marks(connection, "bare", fits, notation))
         notes.append(note_on_sentinels(values))
         return RawColumn(name, values, form.text, "; ".join(filter(None, notes)))
@@ -529,7 +535,9 @@ def _form(connection: Any, signs: Signs, notation: Notation) -> NumberForm:
         row = connection.execute(
             f"select g from ({marks}) where g <> '' group by g order by count(*) desc, g limit 1"
         ).fetchone()
-        group = row[0] if row else ""
+        group = ""
+        if row:
+            group = row[0]
     negative = "-#"
     if signs.in_parentheses:
         negative = "(#)"
@@ -546,7 +554,7 @@ def _form(connection: Any, signs: Signs, notation: Notation) -> NumberForm:
     return NumberForm(before, after, group, has_comma, negative)
 
 
-def _notes(connection: Any, signs: Signs, form: NumberForm) -> list[str]:
+def _notes(connection: Any, signs: Signs) -> list[str]:
     """Return notes on signs that are lost, or that only some cells have."""
     lost = (
         (signs.with_bound, "p.bound <> '' or p.tail = '+'", "read as the number itself"),
@@ -631,4 +639,6 @@ def _digits_in(connection: Any, cell: str, raw: RawColumn) -> int | None:
     known = raw.known
     # A number with a note after it would otherwise count the digits of the note.
     is_rounded = np.allclose(known, np.round(known, most), rtol=1e-12, atol=10.0 ** -(most + 3))
-    return int(most) if is_rounded else None
+    if is_rounded:
+        return int(most)
+    return None

@@ -98,8 +98,9 @@ class Splitter(NamedTuple):
             return
         for record in self._between_marks(lines, first, label, is_whole):
             cells = record.cells
-            is_within = self.is_framed and len(cells) > 2 and not (cells[0] + cells[-1]).strip()
-            yield Record(record.line, cells[1:-1]) if is_within else record
+            if self.is_framed and len(cells) > 2 and not (cells[0] + cells[-1]).strip():
+                cells = cells[1:-1]
+            yield Record(record.line, cells)
 
     def _between_marks(
         self, lines: Sequence[str], first: int, label: str, is_whole: bool
@@ -160,7 +161,9 @@ class Splitter(NamedTuple):
 
     def _between_blanks(self, line: str) -> list[str]:
         if self.mark == WIDE_BLANKS:
-            return re.split(r"\s{2,}|\t", line.strip()) if line.strip() else []
+            if line.strip():
+                return re.split(r"\s{2,}|\t", line.strip())
+            return []
         if '"' not in line:
             return line.split()
         return [_bare(cell) for cell in re.findall(QUOTED, line)]
@@ -190,40 +193,33 @@ def splitter_of(lines: Sequence[str], separator: str | None, label: str) -> Spli
     """
     if separator is not None:
         return _with_quotes(separator, lines)
-    best = _Fit(-1.0, 0.0, Splitter(","))
-    for mark in MARKS:
-        splitter = _with_quotes(mark, lines)
-        records = _records_before_error(splitter, lines, label)
-        fraction, width = _common(records)
-        evenness = round(fraction, 2) if width > 1 else 0.0
-        fit = _Fit(evenness, _cleanness(records, mark), splitter)
-        # Of marks that fit equally well the first one is taken.
-        if (fit.evenness, fit.cleanness) > (best.evenness, best.cleanness):
-            best = fit
-    if best.evenness < MOSTLY:
+    splitters = [_with_quotes(mark, lines) for mark in MARKS]
+    fits = [_fit(splitter, lines, label) for splitter in splitters]
+    evenness, _ = max(fits)
+    best = splitters[fits.index(max(fits))]  # of those that fit equally well the first one
+    if evenness < MOSTLY:
         rare = next((mark for mark in RARE_MARKS if _divides_all(mark, lines)), None)
         if rare is not None:
             return _with_quotes(rare, lines)
-    if _are_numbers_between_blanks(lines, best.splitter):
+    if _are_numbers_between_blanks(lines, best):
         return Splitter(BLANKS)
-    blanks = _blanks_between(lines, best.evenness)
+    blanks = _blanks_between(lines, evenness)
     if blanks is not None:
         return Splitter(blanks)
-    return best.splitter if best.evenness else _with_quotes(",", lines)
+    if not evenness:
+        return _with_quotes(",", lines)
+    return best
 
 
-class _Fit(NamedTuple):
-    """How well a separator divides lines.
+def _fit(splitter: Splitter, lines: Sequence[str], label: str) -> tuple[float, float]:
+    """Return how well a separator divides lines.
 
-    Attributes:
-        evenness: the fraction of lines with the most frequent number of cells; 0 for one cell.
-        cleanness: the fraction of cells that no other separator begins or ends.
-        splitter: divides lines by the separator.
+    The first number is the fraction of lines with the most frequent number of cells, 0 for one
+    cell; the second is the fraction of cells that no other separator begins or ends.
     """
-
-    evenness: float
-    cleanness: float
-    splitter: Splitter
+    records = _records_before_error(splitter, lines, label)
+    fraction, width = _common(records)
+    return round(fraction, 2) * (width > 1), _cleanness(records, splitter.mark)
 
 
 def _plain_lines(lines: Sequence[str]) -> list[str]:
@@ -234,7 +230,9 @@ def _plain_lines(lines: Sequence[str]) -> list[str]:
 def _divides_all(mark: str, lines: Sequence[str]) -> bool:
     """Return whether a rare sign divides all lines into equally many cells, each of them filled."""
     cells = [line.split(mark) for line in _plain_lines(lines)]
-    width = len(cells[0]) if cells else 0
+    width = 0
+    if cells:
+        width = len(cells[0])
     columns = zip(*cells, strict=False)
     is_even = all(len(row) == width for row in cells)
     # Each column has a cell: "~5" alone is a number, and no second cell.
@@ -354,7 +352,9 @@ def _without_repeated_names(text: list[str]) -> list[str]:
         return text
     others = [line for line in text[1:] if line.split() != text[0].split()]
     has_digits = 2 * sum(bool(re.search(r"\d", line)) for line in others) > len(others)
-    return [text[0], *others] if has_digits else text
+    if has_digits:
+        return [text[0], *others]
+    return text
 
 
 def _is_table(text: list[str], records: list[list[str]], fraction: float, width: int) -> bool:
@@ -392,7 +392,9 @@ def _is_number_or_gap(cell: str) -> bool:
 
 def line_in_words(number: int, *, is_first: bool) -> str:
     """Return "the first line" or "line 12"."""
-    return "the first line" if is_first else f"line {number:,}"
+    if is_first:
+        return "the first line"
+    return f"line {number:,}"
 
 
 def counts_from(cells: Sequence[str], first: int) -> bool:

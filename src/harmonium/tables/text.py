@@ -225,8 +225,9 @@ class TextTable:
         if not has_names:
             return values
         inner = values[:, 1:-1]
-        are_levels = values.dtype.kind == "i" and 0 <= inner.min() <= inner.max() <= LARGEST_LEVEL
-        return values if are_levels else None
+        if values.dtype.kind == "i" and 0 <= inner.min() <= inner.max() <= LARGEST_LEVEL:
+            return values
+        return None
 
     @cached_property
     def signs(self) -> np.ndarray | None:
@@ -311,7 +312,9 @@ class TextTable:
 
     def with_note(self, note: str, **changes: Any) -> TextTable:
         """Return the table with a note more, if it says anything, and other changes."""
-        notes = (*self.notes, note) if note else self.notes
+        notes = self.notes
+        if note:
+            notes = (*self.notes, note)
         return replace(self, notes=notes, **changes)
 
     def cut_behind(self, last: int, text: str) -> TextTable:
@@ -321,7 +324,9 @@ class TextTable:
 
     def first_line_of(self, rows: Sequence[Record]) -> int:
         """Return the number of the first line of rows, which is behind the last one without any."""
-        return rows[0].line if rows else self.last + 1
+        if rows:
+            return rows[0].line
+        return self.last + 1
 
     def _ragged(self, record: Record) -> InputError:
         if any("\n" in cell for cell in record.cells):
@@ -399,13 +404,6 @@ def open_text(
     return _with_names(table, records, text_format, known)
 
 
-def read_text(
-    path: Path, label: str, known: Frame | None = None, text_format: TextFormat | None = None
-) -> Frame:
-    """Return the columns of a text file: see `open_text` and `TextTable.frame`."""
-    return open_text(path, label, text_format, known).frame(known)
-
-
 def _no_rows(label: str) -> InputError:
     return InputError(f"{label}: expected rows; got only blank lines.")
 
@@ -431,7 +429,9 @@ def _skipped(
         raise _no_rows(label)
     skip = text_format.skip
     separator = text_format.separator
-    header = text_format.header if isinstance(text_format.header, int) else 0
+    header = 0
+    if isinstance(text_format.header, int):
+        header = text_format.header
     if max(skip + 1, header) > len(lines):
         option = "--header" if header > skip + 1 else "--skip"
         raise InputError(
@@ -509,7 +509,7 @@ def _without_blank_end(table: TextTable) -> TextTable:
         return table
     count = sum(bool(line.strip()) for line in table.lines[end : table.last])
     note = f"{count_of(count, 'row')} without any cell at the end of the file set aside"
-    return table.with_note(note if count else "", last=end)
+    return table.with_note(note * (count > 0), last=end)
 
 
 def _without_texts_at_end(table: TextTable) -> TextTable:

@@ -55,7 +55,9 @@ class TextFormat:
 
 
 def _separator(value: Any) -> str:
-    mark = SEPARATORS.get(value, value) if isinstance(value, str) else value
+    mark = value
+    if isinstance(value, str):
+        mark = SEPARATORS.get(value, value)
     is_mark = isinstance(mark, str) and len(mark) == 1 and not mark.isalnum()
     if not is_mark or mark in "\"'\n\r.+-\0":
         raise InputError(
@@ -67,7 +69,9 @@ def _separator(value: Any) -> str:
 
 def _words(values: Any) -> tuple[str, ...]:
     # A string is a word, and not the sequence of its letters.
-    words = (values,) if isinstance(values, str) else values
+    words = values
+    if isinstance(values, str):
+        words = (values,)
     is_sequence = isinstance(words, list | tuple)
     if not is_sequence or not all(isinstance(word, str) and word.strip() for word in words):
         raise InputError(

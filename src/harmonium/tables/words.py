@@ -78,9 +78,8 @@ class Words(AbstractPart):
         places = {word: float(place) for place, word in enumerate(self.words)}
         places |= dict.fromkeys(self.others or (), rare)
         words = words_of(raw)
-        codes = np.array(
-            [np.nan if word is None else places.get(str(word), -1.0) for word in words]
-        )
+        codes = np.array([places.get(word, -1.0) for word in words])
+        codes[raw.is_missing] = np.nan
         is_unseen = codes < 0
         if self.unseen == "other" and self.others:
             codes[is_unseen] = rare
@@ -130,9 +129,11 @@ class Words(AbstractPart):
         total = sum(self.others.values()) + unseen
         log_p = {word: float(np.log(count / total)) for word, count in self.others.items()}
         log_p |= dict.fromkeys(self.words, 0.0)
-        log_p_unseen = -float(np.log(total)) if unseen else 0.0
-        words = words_of(raw)
-        return np.array([0.0 if w is None else log_p.get(str(w), log_p_unseen) for w in words])
+        log_p_unseen = 0.0
+        if unseen:
+            log_p_unseen = -float(np.log(total))
+        log_densities = np.array([log_p.get(word, log_p_unseen) for word in words_of(raw)])
+        return np.where(raw.is_missing, 0.0, log_densities)
 
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return the words; a rare one is drawn by how often it occurred."""

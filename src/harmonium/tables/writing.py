@@ -80,12 +80,17 @@ class TextStyle(NamedTuple):
         """
         special = re.compile(rf'["\r\n{re.escape(delimiter)}]')
         parts = []
-        shown = map(guarded, cells) if self.is_guarded else cells
+        shown = cells
+        if self.is_guarded:
+            shown = map(guarded, cells)
         for place, cell in enumerate(shown, -added):
-            is_quoted = self.names_are_quoted if are_names else place in self.quoted
+            is_quoted = place in self.quoted
+            if are_names:
+                is_quoted = self.names_are_quoted
             # A missing cell stays without quotes, in which it would be an empty word to some.
-            needs_quotes = special.search(cell) or (is_quoted and cell)
-            parts.append(f'"{cell.replace(chr(34), chr(34) * 2)}"' if needs_quotes else cell)
+            if special.search(cell) or (is_quoted and cell):
+                cell = f'"{cell.replace(chr(34), chr(34) * 2)}"'
+            parts.append(cell)
         line = delimiter.join(parts)
         return f"{line or chr(34) * 2}{self.line_end}"
 
@@ -98,7 +103,9 @@ def guarded(cell: str) -> str:
         >>> [guarded(cell) for cell in ("=1+1", "@home", "-1.5", "x=1")]
         ["'=1+1", "'@home", '-1.5', 'x=1']
     """
-    return f"'{cell}" if cell.startswith(FORMULAS) and not _is_amount(cell) else cell
+    if cell.startswith(FORMULAS) and not _is_amount(cell):
+        return f"'{cell}"
+    return cell
 
 
 def _is_amount(cell: str) -> bool:
@@ -127,9 +134,8 @@ def text_of(frame: Frame, path: str | Path, guard: bool = False) -> str:
     table without names is written without names. With `guard`, cells that a
     spreadsheet would run as formulas are guarded.
     """
-    names = frame.names if frame.has_names else ()
     rows = zip(*map(_cells, frame.columns), strict=True)
-    return _text(names, rows, path, ",", PLAIN._replace(is_guarded=guard))
+    return _text(frame.own_names, rows, path, ",", PLAIN._replace(is_guarded=guard))
 
 
 def text_with(
@@ -153,8 +159,7 @@ def text_with(
         [*filled[:added], *_filled(cells, filled[added:], is_gap)]
         for filled, cells, is_gap in sources
     )
-    names = frame.names if frame.has_names else ()
-    return _text(names, rows, path, source.delimiter, style or PLAIN, added)
+    return _text(frame.own_names, rows, path, source.delimiter, style or PLAIN, added)
 
 
 def _filled(cells: Sequence[str], others: Sequence[str], is_gap: np.ndarray) -> list[str]:
@@ -201,16 +206,15 @@ def _are_whole(numbers: np.ndarray) -> bool:
     return bool((numbers == np.rint(numbers)).all() and (np.abs(numbers) < 2**53).all())
 
 
-def _number(value: float, is_whole: bool, digits: int | None) -> str:
-    """Return a number with as many digits after the point as its column has, or the fewest."""
-    if digits is not None:
-        return f"{value:.{digits}f}"
-    return str(int(value)) if is_whole else repr(float(value))
-
-
 def _cell(value: Any, form: str, is_whole: bool, digits: int | None) -> str:
+    """Return a cell; a number with as many digits as its column has, or with the fewest."""
     if isinstance(value, np.datetime64):
         return shown_date(form or "%Y-%m-%d", value)
     if not isinstance(value, float | np.floating):
         return str(value)
-    return dressed(_number(float(value), is_whole, digits), form)
+    number = repr(float(value))
+    if digits is not None:
+        number = f"{value:.{digits}f}"
+    elif is_whole:
+        number = str(int(value))
+    return dressed(number, form)
