@@ -29,13 +29,14 @@ class Counting(AbstractSampler):
 
 
 @pytest.mark.parametrize(
-    ("sweeps", "steps", "made"), [(1, None, 1_000), (300, None, 4), (None, None, 1_000), (9, 7, 7)]
+    ("sweeps", "steps", "sweeps_made"),
+    [(1, None, 1_000), (300, None, 4), (None, None, 1_000), (9, 7, 7)],
 )
-def test_chains_make_a_thousand_sweeps_unless_told_otherwise(sweeps, steps, made):
+def test_chains_make_a_thousand_sweeps_unless_told_otherwise(sweeps, steps, sweeps_made):
     rbm = hm.RBM(hm.Gaussian(2), hm.Bernoulli(1), jnp.zeros((2, 1)))
     rows = hm.sample(rbm, 3, key=jax.random.key(0), sampler=Counting(sweeps), steps=steps)
     assert rows.shape == (3, 2)
-    assert (rows == made).all()
+    assert (rows == sweeps_made).all()
 
 
 def test_steps_are_checked():
@@ -113,10 +114,10 @@ def test_weights_that_are_not_finite_have_no_draws():
         hm.impute(broken, [[1, GAP]], key=jax.random.key(0))
 
 
-def apart(share):
+def apart(fraction):
     """Return a model of two groups, far apart: one hidden unit turns all visible units on."""
     weights = jnp.zeros((14, 21)).at[:, 0].set(12.0)
-    bias = jnp.zeros(21).at[0].set(np.log(share / (1 - share)) - 14 * 6.0)
+    bias = jnp.zeros(21).at[0].set(np.log(fraction / (1 - fraction)) - 14 * 6.0)
     return hm.RBM(hm.Bernoulli(14, jnp.full(14, -6.0)), hm.Bernoulli(21, bias), weights)
 
 
@@ -133,13 +134,13 @@ def test_populations_without_enough_families_begin_anew(monkeypatch):
     rbm = apart(0.9)
     nothing = np.full((1, 14), np.nan)
     key = jax.random.key(1)
-    found = hm.impute(rbm, nothing, key=key, draws=200, sweeps=16)
-    assert found.converged
-    assert found.method.startswith("200 chains of up to ")
-    assert (abs(found.mean - 0.9) < 4.1 * found.stderr).all()
+    mixed = hm.impute(rbm, nothing, key=key, draws=200, sweeps=16)
+    assert mixed.converged
+    assert mixed.method.startswith("200 chains of up to ")
+    assert (abs(mixed.mean - 0.9) < 4.1 * mixed.stderr).all()
     monkeypatch.setattr("harmonium.likelihood.missing.completing.ROUNDS", 1)
     short = hm.impute(rbm, nothing, key=key, draws=200, sweeps=4)
     assert not short.converged
     assert short.message.startswith("Not converged: too few independent families")
     assert (abs(short.mean - 0.9) < 4.1 * short.stderr).all()
-    assert (short.stderr > 2.0 * found.stderr).all()
+    assert (short.stderr > 2.0 * mixed.stderr).all()
