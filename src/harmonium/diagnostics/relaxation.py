@@ -214,6 +214,7 @@ class _Run:
                 " the model diverged, or its Z is not finite (see hm.likelihood.finite_z)."
             )
         if self.thinned and sum(map(len, self.parts)) >= MOST_RECORDS:
+            # Every second record, so that memory does not grow with the run.
             self.parts = [self.records()[1::2]]
             self.every = 2 * self.every
 
@@ -262,6 +263,7 @@ def _measured(run: _Run) -> Mixing:
     x = np.moveaxis(run.records().astype(np.float64), 0, -1)  # (observables, chains, draws)
     x = x[..., x.shape[-1] // 4 :]
     draws = x.shape[-1]
+    # What varies by no more than float32 rounds has no autocorrelation that could be estimated.
     is_moving = np.ptp(x, axis=(1, 2)) > 1e-5 * (1.0 + abs(x).max(axis=(1, 2)))
     names = [name for name, moves in zip(run.names, is_moving, strict=True) if moves]
     x = x[is_moving]
@@ -278,7 +280,7 @@ def _measured(run: _Run) -> Mixing:
         bound = max((relaxation_bound(own) for own in x), default=0.0)
         relaxation = min(run.every * bound, float(run.sweeps))
     n_lags = 0
-    if names:
+    if names:  # up to where nothing is left, or to half of the run
         n_lags = int(np.clip(5 * tau / run.every, 2, draws // 2))
     return Mixing(
         relaxation=relaxation,

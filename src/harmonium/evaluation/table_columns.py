@@ -250,6 +250,8 @@ def _values_of(
     """Return the states of a unit, or a grid of its values, and the log of the grid's step."""
     if states is not None:
         return np.arange(states, dtype=np.float32), 0.0
+    # A grid wide enough that hardly any probability lies beyond, and fine enough for the narrowest
+    # peak: p given the other units is a mixture of normal densities of this deviation.
     known = codes[~np.isnan(codes)]
     deviation = max(float(known.std()), 1e-3)
     low = known.min() - MARGIN * deviation
