@@ -96,10 +96,10 @@ def test_the_gradient_is_that_of_the_rounded_model_within_the_rounding_of_means(
     def gradient(rbm):
         return data.weights @ rbm.free_energy(data.states)
 
-    estimate = gradient(hm.transforms.rounded(rbm)).weights.weights
-    meant = gradient(with_short_weights(rbm)).weights
+    computed = gradient(hm.transforms.rounded(rbm)).weights.weights
+    expected = gradient(with_short_weights(rbm)).weights
     largest = np.abs(data.weights @ states)[:, None]  # the mean of a unit is at most 1
-    assert (abs(estimate - meant) <= EPSILON * largest + 1e-6).all()
+    assert (abs(computed - expected) <= EPSILON * largest + 1e-6).all()
 
 
 def test_constant_units_have_an_exact_gradient_whatever_the_weights_of_rows():
@@ -108,8 +108,8 @@ def test_constant_units_have_an_exact_gradient_whatever_the_weights_of_rows():
     data = hm.samplers.Cloud.uniform(jnp.asarray(BARS[:30], jnp.float32))
     model = hm.samplers.Cloud.uniform(jnp.asarray(BARS[5:19], jnp.float32))
     gradient = eqx.filter_jit(eqx.filter_grad(free_energy_gap))
-    estimate = gradient(hm.transforms.rounded(rbm), data, model).weights.weights
-    np.testing.assert_allclose(estimate, gradient(rbm, data, model).weights, atol=3e-7)
+    rounded = gradient(hm.transforms.rounded(rbm), data, model).weights.weights
+    np.testing.assert_allclose(rounded, gradient(rbm, data, model).weights, atol=3e-7)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=identify)
@@ -123,11 +123,13 @@ def test_methods_that_claim_to_multiply_only_states_do(method):
         grads, _, info = method.estimate(rbm, FEW_ROWS, state, key=key)
         return jax.tree.leaves(grads), info.gap
 
-    both = hm.transforms.rounded(rbm), with_short_weights(rbm)
-    estimates = [estimated(model, jax.random.key(0)) for model in both]
-    for coarse, meant in zip(estimates[0][0], estimates[1][0], strict=True):
-        np.testing.assert_allclose(coarse, meant, atol=2 * EPSILON)
-    np.testing.assert_allclose(estimates[0][1], estimates[1][1], atol=1e-4)
+    models = hm.transforms.rounded(rbm), with_short_weights(rbm)
+    (grads, gap), (expected_grads, expected_gap) = (
+        estimated(model, jax.random.key(0)) for model in models
+    )
+    for coarse, expected in zip(grads, expected_grads, strict=True):
+        np.testing.assert_allclose(coarse, expected, atol=2 * EPSILON)
+    np.testing.assert_allclose(gap, expected_gap, atol=1e-4)
 
 
 def test_runs_reach_the_likelihood_of_float32_runs():
@@ -142,9 +144,9 @@ def test_runs_reach_the_likelihood_of_float32_runs():
     for seed in range(8):
         key = jax.random.key(seed)
         rbm = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), BARS, key=key)
-        for precision, values in scores.items():
+        for precision, of_precision in scores.items():
             fit = hm.fit(rbm, BARS, key=key, precision=precision, **given)
-            values.append(float(score(fit.rbm)))
+            of_precision.append(float(score(fit.rbm)))
     assert stats.ttest_ind(*scores.values(), equal_var=False).pvalue > LEVEL
     assert np.mean(scores["bfloat16"]) > -10.6  # uniform rows have −16 log 2 = −11.09
 
@@ -241,26 +243,26 @@ def test_the_faster_precision_is_measured_once_and_kept(monkeypatch, tmp_path):
         calls.append(rows)
         return measured(rbm, rows)
 
-    def found(rows=100):
+    def timing(rows=100):
         rounding._TIMINGS.clear()
         return hm.transforms.precision_timing(rbm, rows)
 
     monkeypatch.setattr(rounding, "_TIMINGS", {})
     monkeypatch.setattr(rounding, "_measured", timed)
     monkeypatch.setattr(rounding, "_file", lambda: file)
-    first = found()
+    first = timing()
     assert min(first) > 0
     assert hm.transforms.precision_timing(rbm, 100) is hm.transforms.precision_timing(rbm, 100)
-    assert found() == first
+    assert timing() == first
     assert calls == [100]
-    assert found(200) != first
+    assert timing(200) != first
     assert calls == [100, 200]
     for damage in ("", "[1]", '{"a": 1', "\0"):
         file.write_text(damage)
-        found()
+        timing()
     assert calls == [100, 200, *[100] * 4]
     monkeypatch.setattr(rounding, "_file", lambda: tmp_path)  # cannot be written
-    assert min(found()) > 0
+    assert min(timing()) > 0
 
 
 def test_the_choice_is_the_measured_one(monkeypatch):
@@ -298,9 +300,9 @@ def test_log_z_is_that_of_the_model_though_annealing_ends_at_the_rounded_one(mon
 def test_a_rounded_model_is_scored_and_trained():
     key = jax.random.key(0)
     rbm = wide()
-    estimate = hm.log_z(hm.transforms.rounded(rbm), method="annealed", key=key)
+    answer = hm.log_z(hm.transforms.rounded(rbm), method="annealed", key=key)
     exact = hm.log_z(with_short_weights(rbm)).value
-    assert estimate.low <= exact <= estimate.high
+    assert answer.low <= exact <= answer.high
     small = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), BARS, key=key)
     fitted = hm.fit(hm.transforms.rounded(small), BARS, key=key, epochs=1).rbm
     assert isinstance(fitted.weights, rounding.Rounded)
@@ -332,11 +334,11 @@ def test_the_precision_of_annealing_can_be_chosen(monkeypatch):
     monkeypatch.setattr("harmonium.transforms.precision.precision_timing", lambda *_: 1 / 0)
     rbm = hm.initialize(hm.Bernoulli(64), hm.Bernoulli(64), key=jax.random.key(0), scale=0.3)
     settings = {"chains": 64, "steps": 64, "seconds": 1.0}
-    estimates = {
+    answers = {
         name: hm.log_z(rbm, key=jax.random.key(1), method="annealed", precision=name, **settings)
         for name in rounding.PRECISIONS
     }
-    assert estimates["float32"].value != estimates["bfloat16"].value
-    assert max(x.low for x in estimates.values()) <= min(x.high for x in estimates.values())
+    assert answers["float32"].value != answers["bfloat16"].value
+    assert max(x.low for x in answers.values()) <= min(x.high for x in answers.values())
     with pytest.raises(hm.InputError, match="precision: expected None or one of"):
         hm.Annealed(precision="half")

@@ -29,14 +29,14 @@ class Counting(AbstractSampler):
 
 
 @pytest.mark.parametrize(
-    ("sweeps", "steps", "expected"),
+    ("sweeps", "steps", "sweeps_made"),
     [(1, None, 1_000), (300, None, 4), (None, None, 1_000), (9, 7, 7)],
 )
-def test_chains_make_a_thousand_sweeps_unless_told_otherwise(sweeps, steps, expected):
+def test_chains_make_a_thousand_sweeps_unless_told_otherwise(sweeps, steps, sweeps_made):
     rbm = hm.RBM(hm.Gaussian(2), hm.Bernoulli(1), jnp.zeros((2, 1)))
     rows = hm.sample(rbm, 3, key=jax.random.key(0), sampler=Counting(sweeps), steps=steps)
     assert rows.shape == (3, 2)
-    assert (rows == expected).all()
+    assert (rows == sweeps_made).all()
 
 
 def test_steps_are_checked():
@@ -134,13 +134,13 @@ def test_populations_without_enough_families_begin_anew(monkeypatch):
     rbm = apart(0.9)
     nothing = np.full((1, 14), np.nan)
     key = jax.random.key(1)
-    imputed = hm.impute(rbm, nothing, key=key, draws=200, sweeps=16)
-    assert imputed.converged
-    assert imputed.method.startswith("200 chains of up to ")
-    assert (abs(imputed.mean - 0.9) < 4.1 * imputed.stderr).all()
+    mixed = hm.impute(rbm, nothing, key=key, draws=200, sweeps=16)
+    assert mixed.converged
+    assert mixed.method.startswith("200 chains of up to ")
+    assert (abs(mixed.mean - 0.9) < 4.1 * mixed.stderr).all()
     monkeypatch.setattr("harmonium.likelihood.missing.completing.ROUNDS", 1)
     short = hm.impute(rbm, nothing, key=key, draws=200, sweeps=4)
     assert not short.converged
     assert short.message.startswith("Not converged: too few independent families")
     assert (abs(short.mean - 0.9) < 4.1 * short.stderr).all()
-    assert (short.stderr > 2.0 * imputed.stderr).all()
+    assert (short.stderr > 2.0 * mixed.stderr).all()

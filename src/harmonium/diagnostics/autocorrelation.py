@@ -30,7 +30,7 @@ def relaxation_bound(x: np.ndarray) -> float:
     y = np.geomspace(1e-3, 20.0, 400)
     slopes = np.expm1(-y) ** 2 / (2.0 * (y + np.expm1(-y)))  # falls from 1 to 0
     bound = 0.0
-    m = x.shape[1] // 2
+    m = x.shape[1] // 2  # the longest blocks of which there are two, then halves of them
     while m:
         blocks = x[:, : x.shape[1] // m * m].reshape(len(x), -1, m).mean(-1)
         blocks = blocks - blocks.mean(0)

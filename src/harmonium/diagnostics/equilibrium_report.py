@@ -170,7 +170,7 @@ def _agree_with_distribution(
     The reference is the same chains, and others from the model without its weights, ten relaxation
     times later. Where the relaxation time is not known, chains that still drift do not agree.
     """
-    present = np.flatnonzero(np.asarray(cloud.weights))
+    present = np.flatnonzero(np.asarray(cloud.weights))  # others only fill the cloud up
     v = jnp.asarray(cloud.states)[present[:MOST_CHAINS]]
     n = len(v)
     if mixing.resolved:
@@ -182,6 +182,7 @@ def _agree_with_distribution(
     reference = np.asarray(later, np.float64)
     if not mixing.resolved:  # the same chains alone
         reference = reference[:, :n]
+    # Squared deviations too: chains that are too narrow may have the right means.
     centre = reference.mean(1, keepdims=True)
     p = same_distribution(*(np.concatenate([x, (x - centre) ** 2]) for x in (now, reference)))
     if p < LEVEL:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import equinox as eqx
@@ -11,13 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from .._base.checks import checked_key, positive_integer
+from .._base.checks import check_positive, checked_key, positive_integer
 from .._base.numerics import from_numpy
 from .._base.sharding import clock
 from .._base.statistics import same_distribution
 from ..data import Dataset
 from ..errors import InputError, NotFiniteError
-from ..likelihood.missing.marginal import completed, with_missing
+from ..likelihood.missing.marginal import completed_rows
 from ..rbm import RBM, checked_rbm
 from ..samplers import AbstractSampler, Gibbs
 from .autocorrelation import estimates, relaxation_bound, relaxation_of
@@ -32,7 +33,6 @@ LENGTH_IN_TAU = 50  # of a chain, from which on its autocorrelation time is know
 LARGEST_RHAT = 1.01  # of chains that agree (Vehtari et al. 2021)
 LEVEL = 0.01  # of the test whether chains from both starts agree
 ROWS = 10_000  # of a dataset, from which starts are drawn
-IMPUTING_SWEEPS = 100  # of missing values, with the observed ones held
 
 
 def mixing(
@@ -97,18 +97,15 @@ def mixing(
 
     Source: Decelle, Furtlehner & Seoane 2021; Vehtari et al. 2021 (R̂, effective sizes); Sokal 1997.
     """
-    if not seconds > 0:
-        raise InputError(f"seconds: expected a positive number; got {seconds}.")
+    check_positive(seconds=seconds)
     start = clock()
-    run = _Run(rbm, chains, starts, key, sampler=sampler)
+    run = _Run(rbm, chains, starts, key, sampler or Gibbs(1))
     sweeps = positive_integer(sweeps, "sweeps")
+
+    report = progress or (lambda fraction: None)
 
     def used() -> float:
         return min(1.0, max(run.sweeps / sweeps, (clock() - start) / seconds))
-
-    def report(fraction: float) -> None:
-        if progress is not None:
-            progress(fraction)
 
     target = 0
     while True:
@@ -158,7 +155,7 @@ def trace(
         (64, 10)
     """
     every = positive_integer(every, "every")
-    run = _Run(rbm, chains, starts, key, every, thinned=False, sampler=sampler)
+    run = _Run(rbm, chains, starts, key, sampler or Gibbs(1), every, thinned=False)
     sweeps = positive_integer(sweeps, "sweeps")
     while run.sweeps + run.every <= sweeps:
         run.extend(sweeps)
@@ -168,38 +165,32 @@ def trace(
     return {name: records[:, i].T for i, name in enumerate(run.names)}
 
 
+@dataclass
 class _Run:
     """Chains from two kinds of starts, and the observables recorded along them."""
 
-    def __init__(
-        self,
-        rbm: RBM,
-        chains: int,
-        starts: Any,
-        key: Any,
-        every: int = 1,
-        *,
-        thinned: bool = True,
-        sampler: AbstractSampler | None = None,
-    ):
-        checked_rbm(rbm)
-        if positive_integer(chains, "chains") < FEWEST_CHAINS:
+    rbm: RBM
+    chains: int
+    starts: Any
+    key: Any
+    sampler: AbstractSampler
+    every: int = 1
+    thinned: bool = True
+    sweeps: int = 0
+    parts: list[np.ndarray] = field(default_factory=list)
+
+    def __post_init__(self):
+        rbm = checked_rbm(self.rbm)
+        if positive_integer(self.chains, "chains") < FEWEST_CHAINS:
             raise InputError(
-                f"chains: expected at least {FEWEST_CHAINS}, half per start; got {chains}."
+                f"chains: expected at least {FEWEST_CHAINS}, half per start; got {self.chains}."
             )
-        key_base, key_other, key_start, self.key = jax.random.split(checked_key(key), 4)
-        self.rbm = rbm
-        self.chains = chains
-        self.every = every
-        self.thinned = thinned
-        self.sampler = Gibbs(1) if sampler is None else sampler
-        self.sweeps = 0
+        key_base, key_other, key_start, self.key = jax.random.split(checked_key(self.key), 4)
+        n = self.chains // 2
         self.directions = slow_directions(rbm)
-        others = _starts_of_second_half(rbm, starts, chains - chains // 2, key=key_other)
-        keys = key_base, key_start
-        self.state: Any = _started(rbm, self.sampler, others, chains // 2, keys=keys)
+        others = _starts_of_second_half(rbm, self.starts, self.chains - n, key=key_other)
+        self.state: Any = _started(rbm, self.sampler, others, n, keys=(key_base, key_start))
         self.names = names_watched(self.sampler, self.state, self.directions)
-        self.parts: list[np.ndarray] = []
 
     def extend(self, target: int) -> None:
         """Run one stretch of sweeps, towards a total of `target`."""
@@ -223,6 +214,7 @@ class _Run:
                 " the model diverged, or its Z is not finite (see hm.likelihood.finite_z)."
             )
         if self.thinned and sum(map(len, self.parts)) >= MOST_RECORDS:
+            # Every second record, so that memory does not grow with the run.
             self.parts = [self.records()[1::2]]
             self.every = 2 * self.every
 
@@ -244,12 +236,7 @@ def _starts_of_second_half(rbm: RBM, starts: Any, n: int, *, key: PRNGKeyArray) 
     chosen = rows[np.resize(order, n)]
     if not np.isnan(chosen).any():
         return rbm.visible.encode(chosen)
-    return _imputed(rbm, from_numpy(chosen), key=jax.random.fold_in(key, 1))
-
-
-@eqx.filter_jit
-def _imputed(rbm: RBM, rows: Array, *, key: PRNGKeyArray) -> Array:
-    return completed(rbm, with_missing(rbm.visible, rows), IMPUTING_SWEEPS, key=key)
+    return completed_rows(rbm, from_numpy(chosen), key=jax.random.fold_in(key, 1))
 
 
 @eqx.filter_jit
@@ -276,14 +263,15 @@ def _measured(run: _Run) -> Mixing:
     x = np.moveaxis(run.records().astype(np.float64), 0, -1)  # (observables, chains, draws)
     x = x[..., x.shape[-1] // 4 :]
     draws = x.shape[-1]
+    # What varies by no more than float32 rounds has no autocorrelation that could be estimated.
     is_moving = np.ptp(x, axis=(1, 2)) > 1e-5 * (1.0 + abs(x).max(axis=(1, 2)))
     names = [name for name, moves in zip(run.names, is_moving, strict=True) if moves]
     x = x[is_moving]
     first, second = np.split(_time_means(x), [run.chains // 2], axis=1)
     p = same_distribution(first, second)
-    observables = {name: estimates(own, run.every) for name, own in zip(names, x, strict=True)}
-    tau = max((observable.tau for observable in observables.values()), default=np.inf)
-    rhat = max((observable.rhat for observable in observables.values()), default=np.inf)
+    measured = [estimates(own, run.every) for own in x]
+    tau = max((observable.tau for observable in measured), default=np.inf)
+    rhat = max((observable.rhat for observable in measured), default=np.inf)
     is_long = draws * run.every >= LENGTH_IN_TAU * tau
     resolved = bool(is_long and rhat < LARGEST_RHAT and p >= LEVEL)
     if resolved:
@@ -291,7 +279,9 @@ def _measured(run: _Run) -> Mixing:
     else:
         bound = max((relaxation_bound(own) for own in x), default=0.0)
         relaxation = min(run.every * bound, float(run.sweeps))
-    n_lags = int(np.clip(5 * tau / run.every, 2, draws // 2)) if names else 0
+    n_lags = 0
+    if names:  # up to where nothing is left, or to half of the run
+        n_lags = int(np.clip(5 * tau / run.every, 2, draws // 2))
     return Mixing(
         relaxation=relaxation,
         resolved=resolved,
@@ -299,7 +289,7 @@ def _measured(run: _Run) -> Mixing:
         met=p >= LEVEL,
         observables={
             name: observable._replace(autocorrelation=observable.autocorrelation[:n_lags])
-            for name, observable in observables.items()
+            for name, observable in zip(names, measured, strict=True)
         },
         lags=run.every * np.arange(n_lags),
         sweeps=run.sweeps,

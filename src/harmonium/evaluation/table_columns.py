@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._base.checks import checked_key
 from .._base.numerics import from_numpy
-from ..data.parts import rows_at_once
+from ..data.parts import in_parts
 from ..inference import Imputation, impute
 from ..layers.capabilities import variance_given
 from ..rbm import RBM
@@ -138,10 +138,12 @@ def cell_scores(
                 _conditionals(rbm, completion, unit, cells, values)
                 for completion in group.completions
             ]
-            n = len(conditionals)
-            log_p_of_cells = np.logaddexp.reduce([of_cells for of_cells, _ in conditionals])
-            log_p[group.rows, unit] = log_p_of_cells - log_step - np.log(n)
-            p = np.exp(np.logaddexp.reduce([of_values for _, of_values in conditionals])) / n
+            of_cells, of_values = (
+                np.logaddexp.reduce(logs) - np.log(len(logs))
+                for logs in zip(*conditionals, strict=True)
+            )
+            log_p[group.rows, unit] = of_cells - log_step
+            p = np.exp(of_values)
             means[group.rows] = p if column.states else (p @ values)[:, None]
         log_p[:, unit] += _log_density(column, rows[:, unit])
         guesses.append(_best_guesses(column, means))
@@ -248,6 +250,8 @@ def _values_of(
     """Return the states of a unit, or a grid of its values, and the log of the grid's step."""
     if states is not None:
         return np.arange(states, dtype=np.float32), 0.0
+    # A grid wide enough that hardly any probability lies beyond, and fine enough for the narrowest
+    # peak: p given the other units is a mixture of normal densities of this deviation.
     known = codes[~np.isnan(codes)]
     deviation = max(float(known.std()), 1e-3)
     low = known.min() - MARGIN * deviation
@@ -281,17 +285,14 @@ def _conditionals(
     It is a ratio of free energies: of the row with the cell to the row with each of the values.
     """
     count = _power_of_two(len(values))
-    padded = np.concatenate([values, np.repeat(values[-1:], count - len(values))])
-    size = min(rows_at_once((count + 1) * rbm.widest), _power_of_two(len(rows)))
-    energies = []
-    for first in range(0, len(rows), size):
-        part = rows[first : first + size]
-        own = np.resize(cells[first : first + size], size)
-        padded_part = np.concatenate([part, np.repeat(part[:1], size - len(part), axis=0)])
-        candidates = np.concatenate([np.tile(padded, (size, 1)), own[:, None]], axis=1)
-        arrays = from_numpy(padded_part), from_numpy(candidates.astype(np.float32))
-        energies.append(np.asarray(_energies(rbm, *arrays, jnp.asarray(unit)))[: len(part)])
-    log_weights = -np.concatenate(energies).astype(float)
+    padded = from_numpy(np.concatenate([values, np.repeat(values[-1:], count - len(values))]))
+    number = jnp.asarray(unit)
+    energies = in_parts(
+        lambda part, _: _energies(rbm, part, padded, number),
+        np.concatenate([rows, cells[:, None]], axis=1),
+        (count + 1) * rbm.widest,
+    )
+    log_weights = -energies.astype(float)
     of_values = log_weights[:, : len(values)]
     total = np.logaddexp.reduce(of_values, axis=1)
     return log_weights[:, -1] - total, of_values - total[:, None]
@@ -299,13 +300,18 @@ def _conditionals(
 
 @eqx.filter_jit
 def _energies(
-    rbm: RBM, rows: Float[Array, "n units"], values: Float[Array, "n values"], unit: Array
-) -> Float[Array, "n values"]:
-    """Return F of each row with each value of one unit."""
+    rbm: RBM, rows: Float[Array, "n units_and_cell"], values: Float[Array, " values"], unit: Array
+) -> Float[Array, "n values_and_cell"]:
+    """Return F of each row with each value of one unit, and last with the cell beside the row."""
+    cells = rows[:, -1:]
+    rows = rows[:, :-1]
+    candidates = jnp.concatenate(
+        [jnp.broadcast_to(values, (len(rows), len(values))), cells], axis=1
+    )
     is_unit = jnp.arange(rows.shape[1]) == unit
     others = jnp.where(is_unit, 0.0, rows)
-    candidates = jnp.where(is_unit, values[..., None], others[:, None])
-    return rbm.free_energy(rbm.visible.encode(candidates))
+    states = jnp.where(is_unit, candidates[..., None], others[:, None])
+    return rbm.free_energy(rbm.visible.encode(states))
 
 
 def _log_p_alone(cells: np.ndarray, known: np.ndarray, states: int | None) -> np.ndarray:

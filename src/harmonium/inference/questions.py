@@ -38,8 +38,8 @@ class Answer(NamedTuple):
         message: a sentence that says so, or what is wrong and what to do.
 
     Example:
-        >>> shares, reach = [0.286, 0.714], [0.02, 0.02]
-        >>> answer = hm.Answer("fur", ["long", "short"], shares, reach, None, "64 chains")
+        >>> values, shares, reach = ["long", "short"], [0.286, 0.714], [0.02, 0.02]
+        >>> answer = hm.inference.Answer("fur", values, shares, reach, None, "64 chains")
         >>> dict(zip(answer.values, answer.shares))
         {'long': 0.286, 'short': 0.714}
     """

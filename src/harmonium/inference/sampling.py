@@ -131,8 +131,9 @@ def drawn_rows(
         rbm = condition(rbm, rows)
         count = len(rows)
     if steps is None:
-        per_step = None if sampler is None else sampler.sweeps_per_step
-        steps = math.ceil(DEFAULT_SWEEPS / (per_step or 1))
+        steps = DEFAULT_SWEEPS
+        if sampler is not None and sampler.sweeps_per_step:
+            steps = math.ceil(DEFAULT_SWEEPS / sampler.sweeps_per_step)
     states = whole(_draw(rbm, sampler, count, jnp.asarray(steps, jnp.int32), key=key))
     return DrawnRows(rbm.visible.decode(states), True, UNCHECKED)
 

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from .._base.checks import as_array, checked_key
 from .._base.html import table
@@ -23,11 +22,11 @@ from ..layers.capabilities import takes_lengths
 from ..rbm import RBM, checked_rbm
 from .missing.agreement import RowEnergies
 from .missing.both_ways import SECONDS
-from .missing.marginal import completed, with_missing
+from .missing.marginal import completed_rows
 from .missing.rows import energies_of_seen
 from .partition_function.annealed import MOST_STARTS, Annealed
 from .partition_function.base import AbstractLogZ, LogZ, convergence_word, warning_of
-from .partition_function.by_length import check_lengths_known, lengths_of_rows, log_z_of_rows
+from .partition_function.by_length import lengths_of_rows, log_z_of_rows
 from .partition_function.closed_form import ClosedForm, has_closed_form
 from .partition_function.enumerated import LARGEST_LOG2_STATES, Enumerated, enumerable
 from .partition_function.replica_exchange import Exchanged
@@ -42,7 +41,6 @@ __all__ = [
     "log_z",
 ]
 
-COMPLETING = 100  # sweeps in which missing values are drawn
 LARGEST_EXACT_WORK = 2**34  # states × width of the other layer: half a minute on two cores
 
 
@@ -330,7 +328,8 @@ def _scored(rbm: RBM, dataset: Dataset, seconds: float, *, key: Any) -> _ScoredR
     note = ""
     for number, rows in enumerate(dataset.parts(key=key)):
         key_part = None if key is None else jax.random.fold_in(key, number)
-        energies.append(_free_energies(rbm, rows, key_part, deadline - clock()))
+        left = deadline - clock()
+        energies.append(energies_of_seen(rbm, rows, key=key_part, seconds=left))
         if has_lengths:
             lengths.append(lengths_of_rows(rbm, rows))
         note = note or _note(rbm, rows)
@@ -373,13 +372,8 @@ def _without_gaps(rbm: RBM, dataset: Dataset, key: PRNGKeyArray) -> Dataset:
     if not dataset.missing:
         return dataset
     rows = dataset.some(MOST_STARTS).rows(key=key)
-    states = _completed(rbm, from_numpy(np.asarray(rows)), key=key)
+    states = completed_rows(rbm, from_numpy(np.asarray(rows)), key=key)
     return Dataset.of(rbm.visible.decode(states))
-
-
-@eqx.filter_jit
-def _completed(rbm: RBM, rows: Array, *, key: PRNGKeyArray) -> Array:
-    return completed(rbm, with_missing(rbm.visible, rows), COMPLETING, key=key)
 
 
 def _method_of(rbm: Any, method: Any, settings: dict[str, Any]) -> AbstractLogZ:
@@ -425,7 +419,7 @@ def free_energies(rbm: RBM, rows: Any, *, key: PRNGKeyArray | None = None) -> np
         [-2.079 -4.159 -2.773]
     """
     checked = rbm.visible.validate(as_array(rows, "data"), missing=True)
-    energies = _free_energies(rbm, checked, key)
+    energies = energies_of_seen(rbm, checked, key=key)
     doubtful = int((~energies.converged).sum())
     if doubtful:
         warn_user(
@@ -434,12 +428,6 @@ def free_energies(rbm: RBM, rows: Any, *, key: PRNGKeyArray | None = None) -> np
             " how far off they may be."
         )
     return energies.value
-
-
-def _free_energies(rbm: RBM, rows: np.ndarray, key: Any, seconds: float = SECONDS) -> RowEnergies:
-    """Return F of rows that lie in the domain."""
-    check_lengths_known(rbm, int(np.isnan(rows).sum(1).max()))
-    return energies_of_seen(rbm, rows, key=key, seconds=seconds)
 
 
 def is_exact_cheap(rbm: RBM, work: int = LARGEST_EXACT_WORK) -> bool:

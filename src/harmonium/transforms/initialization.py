@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from .._base.checks import checked_key, positive_integer
+from .._base.checks import check_positive, checked_key, positive_integer
 from .._base.linalg import inverse, orthogonal_basis
 from .._base.numerics import from_numpy, product
 from .._base.statistics import weights_of
@@ -80,8 +80,7 @@ def initialize(
     for name, layer in (("visible", visible), ("hidden", hidden)):
         if not isinstance(layer, AbstractLayer):
             raise InputError(f"{name}: expected a layer such as hm.Bernoulli(10); got {layer!r}.")
-    if not scale > 0:
-        raise InputError(f"scale: expected a positive number; got {scale}.")
+    check_positive(scale=scale)
     if connections is not None and positive_integer(connections, "connections") > visible.n_units:
         raise InputError(
             f"connections: expected at most the {visible.n_units} units of {visible};"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -40,6 +41,7 @@ QUICK_SUMS = Limits(2**12, 2**6)  # for sums in every training update
 SLOW_SUMS = Limits(2**16, 2**12)  # for sums that are computed once
 ENTRIES_OF_SUMS = 2**26  # about a second of such sums, for all rows together
 MOST_TERMS = 2**22  # of a row, all of whose weights are kept
+COMPLETING_SWEEPS = 100  # in which rows are completed as starts of chains
 
 
 class Posterior(NamedTuple):
@@ -106,6 +108,12 @@ def completed(
     chains = gibbs.init_independent(model, v.shape[0], key=key_start)
     chains, _ = gibbs.step(model, chains, key=key_sweep)
     return chains.v
+
+
+@eqx.filter_jit
+def completed_rows(rbm: RBM, rows: Array, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
+    """Return states of rows in the user's coding, with draws of their missing units."""
+    return completed(rbm, with_missing(rbm.visible, rows), COMPLETING_SWEEPS, key=key)
 
 
 class HiddenSum(NamedTuple):

@@ -12,6 +12,7 @@ from ...data.parts import in_parts
 from ...errors import InputError
 from ...rbm import RBM
 from ...transforms.precision import in_float64
+from ..partition_function.by_length import check_lengths_known
 from .agreement import RowEnergies
 from .both_ways import SECONDS, energies_of_rows
 from .marginal import SLOW_SUMS, TermSum, cheapest_sum, with_missing
@@ -32,9 +33,10 @@ def energies_of_seen(
         seconds: time after which no row is annealed again.
 
     Raises:
-        InputError: no key where one is needed.
+        InputError: no key where one is needed, or a model that takes the lengths of rows as given.
     """
     counts = np.isnan(rows).sum(1)
+    check_lengths_known(rbm, int(counts.max()))
     summable = [
         n for n in np.unique(counts[counts > 0]) if cheapest_sum(rbm, int(n), SLOW_SUMS) is not None
     ]

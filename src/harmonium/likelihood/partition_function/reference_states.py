@@ -120,8 +120,16 @@ def _distances(states: np.ndarray, known: np.ndarray) -> np.ndarray:
     return (x**2).sum(1)[:, None] + (y**2).sum(1) - 2.0 * x @ y.T
 
 
+def quenched(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
+    """Return the final states of short chains from random states: draws of many modes."""
+    key_start, key_move = jax.random.split(key)
+    start = _random_states(rbm, n, key=key_start)
+    # Its own call, since the search has compiled sweeps of so many chains already.
+    return swept(rbm, start, jnp.asarray(QUENCH_SWEEPS, jnp.int32), key=key_move)
+
+
 @eqx.filter_jit
-def random_states(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
+def _random_states(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
     """Return states from which short chains come to modes of many kinds.
 
     Half of them are drawn given hidden states without inputs or biases, where a hidden unit alone
@@ -132,10 +140,3 @@ def random_states(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Float[Array, "n vis
     by_hidden = rbm.sample_v_from_h(h, key=key_given)
     by_visible = rbm.visible.base().sample_without_inputs((n // 2,), key=key_v)
     return jnp.concatenate([by_hidden, by_visible.astype(by_hidden.dtype)])
-
-
-def quenched(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
-    """Return the final states of short chains from random states: draws of many modes."""
-    key_start, key_move = jax.random.split(key)
-    start = random_states(rbm, n, key=key_start)
-    return swept(rbm, start, jnp.asarray(QUENCH_SWEEPS, jnp.int32), key=key_move)
