@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._base.sharding import fetched
 from ...errors import InputError, MissingDependencyError
-from ...layers import AbstractLayer, Bernoulli, Potts
+from ...layers import Bernoulli, Potts
 from ...layers.registry import row_of
 from ...rbm import RBM
 
@@ -59,7 +59,8 @@ def parameters_of(rbm: RBM, source: str) -> Parameters:
     """
     visible: Any = checked_model(rbm, source).visible
     hidden: Any = rbm.hidden
-    if (_registered_name(visible), _registered_name(hidden)) not in PLAIN:
+    rows = row_of(visible), row_of(hidden)
+    if tuple(row and row.name for row in rows) not in PLAIN:
         raise InputError(
             f"{source}: expected Bernoulli or Potts visible and Bernoulli hidden units, all that it"
             f" can hold; got {rbm}; {KEEP_IT_NATIVE}."
@@ -71,11 +72,6 @@ def parameters_of(rbm: RBM, source: str) -> Parameters:
         weights = weights.reshape(*sites, hidden.size)
         visible_bias = visible_bias.reshape(sites)
     return Parameters(weights, visible_bias, np.asarray(hidden.bias))
-
-
-def _registered_name(layer: AbstractLayer) -> str | None:
-    row = row_of(layer)
-    return None if row is None else row.name
 
 
 def model_of(parameters: Parameters, source: str, names: tuple[str, ...] = ("W", "a", "b")) -> RBM:
