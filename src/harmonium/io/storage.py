@@ -29,7 +29,7 @@ FORMATS: tuple[AbstractFormat, ...] = (
 )
 SUFFIXES = tuple(suffix for known in FORMATS for suffix in known.suffixes)
 MODEL = "model.safetensors"
-LONGEST_START = 512
+LONGEST_START = 512  # bytes by which a format is recognised; a zip member's name may be long
 PICKLED = (".pkl", ".pickle", ".joblib", ".sav")
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")  # the first bytes of a pickle, and its protocol
 _FILE_AND_PART = re.compile(r"(?P<file>.+\.[^.:/\\]+):(?P<part>[^:/\\]+)", re.DOTALL)

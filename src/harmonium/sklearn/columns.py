@@ -20,7 +20,11 @@ from ..tables.records import KINDS
 from .base import FLOATS
 
 READ_AS_TABLE = "table"
-TABLE_KINDS = ("auto", READ_AS_TABLE, *map(str, KINDS))  # what `visible` may be besides a kind of layer
+TABLE_KINDS = (
+    "auto",
+    READ_AS_TABLE,
+    *map(str, KINDS),
+)  # what `visible` may be besides a kind of layer
 
 
 @dataclass(frozen=True, eq=False)

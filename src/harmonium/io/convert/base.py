@@ -162,15 +162,21 @@ def listed(names: Iterable[Any]) -> str:
     shown = [short(name) for name in names]
     if not shown:
         return "none"
-    more = f" and {len(shown) - 6:,} more" if len(shown) > 6 else ""
-    return ", ".join(shown[:6]) + more
+    text = ", ".join(shown[:6])
+    if len(shown) > 6:
+        text += f" and {len(shown) - 6:,} more"
+    return text
 
 
 def short(name: Any) -> str:
     """Return a value from outside as short text, without terminal control characters."""
-    text = repr(name[:60] if isinstance(name, str) else name)
-    return text if len(text) <= 50 else f"{text[:47]}..."
+    if isinstance(name, str):
+        name = name[:60]
+    text = repr(name)
+    if len(text) <= 50:
+        return text
+    return f"{text[:47]}..."
 
 
 def _shape(array: np.ndarray) -> str:
-    return f"({len(array)})" if array.ndim == 1 else str(array.shape)
+    return str(array.shape).replace(",)", ")")

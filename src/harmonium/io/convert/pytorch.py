@@ -159,9 +159,10 @@ def _unwrapped(state_dict: Any, source: str) -> _Tensors:
             " save module.state_dict()."
         )
     metadata = getattr(state_dict, METADATA, None)
-    own_metadata = metadata.get("") if isinstance(metadata, Mapping) else None
-    if isinstance(own_metadata, Mapping) and ORIENTATION in own_metadata:
-        is_transposed = False
+    if isinstance(metadata, Mapping):
+        own_metadata = metadata.get("")
+        if isinstance(own_metadata, Mapping) and ORIENTATION in own_metadata:
+            is_transposed = False
     by_name = {name: value for name, value in state_dict.items() if isinstance(name, str)}
     return _Tensors(by_name, is_transposed)
 

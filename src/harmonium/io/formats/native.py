@@ -104,7 +104,9 @@ def load_tree(path: str | os.PathLike, like: Any) -> Any:
         tensor = tensors.get(name)
         if tensor is not None and (tensor.shape, tensor.dtype) == (jnp.shape(leaf), leaf.dtype):
             return from_numpy(tensor)
-        actual = "none" if tensor is None else f"{tensor.dtype}, shape {tensor.shape}"
+        actual = "none"
+        if tensor is not None:
+            actual = f"{tensor.dtype}, shape {tensor.shape}"
         raise ModelFileError(
             f"{path}: expected an array {name} of {leaf.dtype}, shape {jnp.shape(leaf)};"
             f" got {actual}; it belongs to a run with other options."

@@ -33,7 +33,7 @@ from .base import COPY_AGAIN, AbstractFormat
 EXPECTED = "an HDF5 file of the rbms package"
 FIELDS = ("weight_matrix", "vbias", "hbias")
 MODEL_TYPES = {2: "BBRBM", 3: "PBRBM"}  # by the number of axes of W
-SETTINGS = ("num_chains", "batch_size", "gibbs_steps", "seed")
+SETTINGS = ("num_chains", "batch_size", "gibbs_steps", "seed")  # whole numbers
 RATES = ("learning_rate", "train_size", "L1", "L2")
 LARGEST_HEAP = 2**20  # bytes of a heap of texts; HDF5 makes them of 2^12
 _UPDATE = re.compile(r"update_([0-9]{1,18})")
@@ -98,7 +98,7 @@ class _Reader:
         last = saved[max(saved)]
         if part is None:
             return self.group(file, last)
-        match = _UPDATE.fullmatch(part if part.startswith("update_") else f"update_{part}")
+        match = _UPDATE.fullmatch(f"update_{part.removeprefix('update_')}")
         if match is None or int(match[1]) not in saved:
             raise ModelFileError(
                 f"{self.path}:{part}: expected an update that the file holds; got"
