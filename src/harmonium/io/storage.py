@@ -10,12 +10,12 @@ from typing import Any
 
 import jax
 
-from .._base.files import inside
+from .._base.files import inside, open_errors
 from ..errors import InputError, ModelFileError
 from ..rbm import RBM
 from .convert.base import checked_model, short
 from .formats import AbstractFormat, AnnealerModel, Archive, Native, RbmsHistory, StateDict
-from .formats.base import write_whole
+from .formats.base import model_file_errors, write_whole
 from .formats.base_types import import_trusted
 
 __all__ = ["load", "save"]
@@ -29,7 +29,7 @@ FORMATS: tuple[AbstractFormat, ...] = (
 )
 SUFFIXES = tuple(suffix for known in FORMATS for suffix in known.suffixes)
 MODEL = "model.safetensors"
-LONGEST_START = 512
+LONGEST_START = 512  # bytes by which a format is recognised; a zip member's name may be long
 PICKLED = (".pkl", ".pickle", ".joblib", ".sav")
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")  # the first bytes of a pickle, and its protocol
 _FILE_AND_PART = re.compile(r"(?P<file>.+\.[^.:/\\]+):(?P<part>[^:/\\]+)", re.DOTALL)
@@ -63,13 +63,12 @@ def save(rbm: RBM, path: str | os.PathLike) -> None:
     """
     checked_model(rbm, "save")
     file = Path(path)
-    source = str(path)
     if file.is_dir() or not file.absolute().parent.is_dir():
         raise InputError(
             f"{path}: expected a file in a folder that exists; make the folder first, or name a"
             " file."
         )
-    content = format_to_write(file).serialise(rbm, source)
+    content = format_to_write(file).serialise(rbm, str(path))
     if jax.process_index() == 0:
         write_whole(file, content)
 
@@ -105,43 +104,31 @@ def load(path: str | os.PathLike, *, trust: Iterable[str] = ()) -> RBM:
     """
     import_trusted(trust, "trust")
     file, part = _file_and_part(path)
-    if file.is_dir():
-        try:
+    with model_file_errors(), open_errors(path):
+        if file.is_dir():
             file = inside(file, MODEL)
-        except InputError as error:
-            raise ModelFileError(str(error)) from None
+            if not file.is_file():
+                raise ModelFileError(
+                    f"{path}: expected a run folder; got a folder without {MODEL}; name a run or a"
+                    " model."
+                )
         if not file.is_file():
+            *titles, last = (known.title for known in FORMATS if known.is_read)
+            actual = "no file of content" if file.exists() else "no such file"
             raise ModelFileError(
-                f"{path}: expected a run folder; got a folder without {MODEL}; name a run or a"
-                " model."
+                f"{path}: expected a run folder, {', '.join(titles)}, or {last}; got {actual};"
+                " check the path."
             )
-    if not file.is_file():
-        *titles, last = (known.title for known in FORMATS if known.is_read)
-        actual = "no file of content" if file.exists() else "no such file"
-        raise ModelFileError(
-            f"{path}: expected a run folder, {', '.join(titles)}, or {last}; got {actual};"
-            " check the path."
-        )
-    try:
         return _format_of(file).read(file, part)
-    except ModelFileError:
-        raise
-    except InputError as error:
-        raise ModelFileError(str(error)) from None
-    except OSError as error:
-        reason = f"{error.strerror or error}".lower()
-        raise ModelFileError(
-            f"{path}: expected a readable file; got {reason}; change its permissions."
-        ) from None
 
 
 def holds_model(path: str | os.PathLike) -> bool:
     """Return whether a path is to be read as a model; reading it may still fail."""
     file, _ = _file_and_part(path)
+    if file.is_dir() or file.suffix.lower() in PICKLED:
+        return True  # pickles, so that they are refused as models, in words that help
     known = _by_suffix(file)
-    if file.suffix.lower() in PICKLED:
-        return True  # so that it is refused as a model, in words that help
-    return file.is_dir() or (known is not None and known.holds_model(file))
+    return known is not None and known.holds_model(file)
 
 
 def format_to_write(file: Path) -> AbstractFormat:
@@ -173,23 +160,15 @@ def _format_of(file: Path) -> AbstractFormat:
         return by_suffix
     if by_content:
         return by_content[0]
-    _refuse_pickle(file, start)
+    if _PICKLE.match(start) or file.suffix.lower() in PICKLED:
+        # Loading it would run whatever it says, so what it holds is not looked at.
+        raise ModelFileError(
+            f"{file}: expected a model file; got a pickle, as joblib writes it, never loaded, since"
+            " loading runs what it says; if you trust it, load it yourself, pass a BernoulliRBM of"
+            " scikit-learn to harmonium.io.from_sklearn, or W and the biases to"
+            " harmonium.io.from_arrays, and save the model by harmonium.save."
+        )
     return FORMATS[0]
-
-
-def _refuse_pickle(file: Path, start: bytes) -> None:
-    """Raise ModelFileError if a file is a Python object that joblib or pickle wrote.
-
-    Loading it would run whatever it says, so what it holds is not looked at.
-    """
-    if not _PICKLE.match(start) and file.suffix.lower() not in PICKLED:
-        return
-    raise ModelFileError(
-        f"{file}: expected a model file; got a pickle, as joblib writes it, never loaded, since"
-        " loading runs what it says; if you trust it, load it yourself, pass a BernoulliRBM of"
-        " scikit-learn to harmonium.io.from_sklearn, or W and the biases to"
-        " harmonium.io.from_arrays, and save the model by harmonium.save."
-    )
 
 
 def _file_and_part(path: Any) -> tuple[Path, str | None]:
@@ -197,8 +176,7 @@ def _file_and_part(path: Any) -> tuple[Path, str | None]:
     match = _FILE_AND_PART.fullmatch(os.fspath(path))
     if match is None or Path(path).exists():
         return Path(path), None
-    file = Path(match["file"])
-    known = _by_suffix(file)
+    known = _by_suffix(Path(match["file"]))
     if known is None or known.part is None:
         return Path(path), None
-    return file, match["part"]
+    return Path(match["file"]), match["part"]

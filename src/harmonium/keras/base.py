@@ -71,6 +71,16 @@ def positive_integer(value: Any, what: str) -> int:
     return value.__index__()
 
 
+def rows_and_weights(batch: Any) -> tuple[Any, np.ndarray | None]:
+    """Return the rows of x, (x, y) or (x, y, weights), and the weights if there are any."""
+    parts: Any = batch
+    if not isinstance(batch, tuple | list):
+        return batch, None
+    if len(parts) < 3 or parts[2] is None:
+        return parts[0], None
+    return parts[0], np.ravel(to_numpy(parts[2]))
+
+
 def synchronise(model: Any) -> None:
     """Bring the variables of a model up to date, which JAX's trainer holds apart in an epoch."""
     if keras.backend.backend() == "jax":

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .base import keras, ops, synchronise, to_numpy
+from .base import keras, ops, rows_and_weights, synchronise, to_numpy
 from .units.base import Tensor
 
 LEAST_SECONDS = 10.0  # for the score at the end
@@ -59,10 +59,10 @@ def split_of(
 ) -> tuple[Part, Part | None]:
     """Return rows to train on and rows held out, as Keras will divide them: the last ones."""
     rows = to_numpy(x)
-    weights = None if weights is None else np.ravel(np.asarray(weights))
+    if weights is not None:
+        weights = np.ravel(np.asarray(weights))
     if held_out is not None:
-        held_rows, *others = held_out if isinstance(held_out, tuple | list) else [held_out]
-        held_weights = np.ravel(np.asarray(others[1])) if len(others) > 1 else None
+        held_rows, held_weights = rows_and_weights(held_out)
         return (rows, weights), (to_numpy(held_rows), held_weights)
     if not fraction:
         return (rows, weights), None
@@ -181,9 +181,12 @@ class DefaultRun(keras.callbacks.Callback):
             score = log_likelihood(rbm, self.held_out, key=key, seconds=seconds)
         except NotFiniteError as error:
             return str(error)
-        interval = f", in [{score.low:.2f}, {score.high:.2f}]" if score.high > score.low else ""
-        warning = "" if score.converged else " (not converged: do not quote it)"
-        return f"held-out rows have {score.value:.2f} nats per row{interval}{warning}"
+        words = f"held-out rows have {score.value:.2f} nats per row"
+        if score.high > score.low:
+            words += f", in [{score.low:.2f}, {score.high:.2f}]"
+        if not score.converged:
+            words += " (not converged: do not quote it)"
+        return words
 
     def _chosen(self) -> str:
         """Restore the model that is better than the last one, if any is; say what decided."""

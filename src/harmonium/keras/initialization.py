@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .base import to_numpy
+from .base import rows_and_weights, to_numpy
 from .model import check_width
 from .watching import off_scale
 
@@ -62,12 +62,9 @@ def batches(data: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
             yield rows, np.ones(len(rows))
     elif isinstance(data, Iterable):
         for batch in data:
-            parts = list(batch) if isinstance(batch, tuple | list) else [batch]
-            rows = to_numpy(parts[0])
-            weights = np.ones(len(rows))
-            if len(parts) > 2 and parts[2] is not None:
-                weights = np.ravel(to_numpy(parts[2]))
-            yield rows, weights
+            rows, weights = rows_and_weights(batch)
+            rows = to_numpy(rows)
+            yield rows, np.ones(len(rows)) if weights is None else weights
     else:
         raise InputError(f"data: expected an array or batches; got {type(data).__name__}.")
 

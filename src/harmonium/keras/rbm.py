@@ -10,13 +10,21 @@ import numpy as np
 from ..errors import InputError
 from . import gap, monitors, watching
 from . import initialization as start
-from .base import PACKAGE, arithmetic_dtype, keras, ops, positive_integer, to_numpy
+from .base import (
+    PACKAGE,
+    arithmetic_dtype,
+    keras,
+    ops,
+    positive_integer,
+    rows_and_weights,
+    to_numpy,
+)
 from .default_run import DefaultRun, Penalty, split_of
 from .model import BaseModel
 from .units import registry
 from .units.base import Tensor
 
-STEPS_PER_EXECUTION = 128
+STEPS_PER_EXECUTION = 128  # an update takes less time than the return to Python after it
 
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
@@ -243,8 +251,7 @@ class RBM(BaseModel):
         kwargs |= watching.named(super().fit, args, after=4)
         start.check_input(self, x, "x")
         held_out = kwargs.get("validation_data")
-        held_out_rows = held_out[0] if isinstance(held_out, tuple | list) else held_out
-        start.check_input(self, held_out_rows, "validation_data")
+        start.check_input(self, rows_and_weights(held_out)[0], "validation_data")
         weights = kwargs.get("sample_weight")
         if isinstance(held_out, tuple) and len(held_out) == 3:
             kwargs["validation_data"] = (held_out[0], start.targets(*held_out), held_out[2])

@@ -15,7 +15,7 @@ from ..errors import InputError
 from .base import COLORS, GREY, checked_numbers, label, legend_below, new_figure
 
 STYLES = ("-", "--", ":", "-.")
-FEW_LAGS = 30
+FEW_LAGS = 30  # more would make the markers one thick line
 DECADES_FROM = 20.0  # ratio of last to first lag from which uneven lags get a log axis
 
 

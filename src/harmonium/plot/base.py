@@ -25,7 +25,7 @@ from ..errors import InputError
 from ..evaluation.moments import Variables, check_codes, variables_of
 from ..io.formats.base import write_whole
 
-DPI = 120
+DPI = 120  # text is sharp on a screen
 # distinct for every kind of colour vision
 BLUE = "#0072B2"
 GREY = "#767676"
@@ -37,7 +37,7 @@ TILE = 24  # fewest pixels along a tile's longer side; the gap is 1/24 of that s
 TITLE = 11
 TEXT = 9
 SMALL = 8
-FEWEST_BINS = 11
+FEWEST_BINS = 11  # odd, so that the middle of a symmetric distribution is a bin
 MOST_BINS = 121
 OUTER = 0.005  # fraction of values at either end that may lie beyond the axis of histograms
 MOST_ROWS = 10_000  # more change no picture, but take seconds
@@ -140,7 +140,9 @@ def histograms(
     fractions = np.stack([np.histogram(values, edges)[0] / len(values) for values in groups])
     for values, fraction, name, color in zip(groups, fractions, names, colors, strict=True):
         beyond = int(((values < edges[0]) | (values > edges[-1])).sum())
-        text = f"{name} ({beyond:,} lie beyond the axis)" if beyond else name
+        text = name
+        if beyond:
+            text += f" ({beyond:,} lie beyond the axis)"
         density = fraction / np.diff(edges)
         axes.stairs(density, edges, fill=True, color=color, alpha=0.35, linewidth=0)
         axes.stairs(density, edges, color=color, linewidth=1.3, label=signed(text))
@@ -201,7 +203,9 @@ def color_bar(
 
 def as_picture(rows: np.ndarray, shape: tuple[int, int] | None) -> np.ndarray:
     """Return rows as one picture: tiles of this shape, or the rows themselves if it is None."""
-    return rows if shape is None else tiled(rows.reshape(-1, *shape))
+    if shape is None:
+        return rows
+    return tiled(rows.reshape(-1, *shape))
 
 
 def tiled(images: np.ndarray) -> np.ndarray:

@@ -62,7 +62,7 @@ def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Fi
     extend = "neither"
     if sizes.max() > largest:
         extend = "max" if has_norms else "both"
-    ends = (0.0 if has_norms else -largest, largest)
+    lowest = 0.0 if has_norms else -largest
     order = np.argsort(-np.linalg.norm(weights, axis=0), kind="stable")[:count]
     noun = "unit" if rbm.hidden.n_units == rbm.hidden.size else "column"
     title = f"{len(order)} of {weights.shape[1]} hidden {noun}s by weight norm, largest first"
@@ -73,7 +73,7 @@ def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Fi
         size = size_of_picture(picture)
     figure = new_figure(*size, title)
     axes = figure.add_subplot()
-    image = draw_matrix(axes, picture, colors, ends, tiles=shape is not None)
+    image = draw_matrix(axes, picture, colors, (lowest, largest), tiles=shape is not None)
     label(axes, "", f"hidden {noun}, by weight norm", "visible unit", grid=False)
     color_bar(figure, image, axes, quantity, extend=extend)
     return figure

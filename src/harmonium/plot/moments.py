@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -15,7 +14,7 @@ from ..errors import InputError
 from ..evaluation.moments import NUMERIC, Variables, groups, pearson
 from .base import BLUE, GREY, MOST_ROWS, SMALL, checked_variables, label, new_figure, signed
 
-MOST_PAIRS = 5_000
+MOST_PAIRS = 5_000  # more points cover each other
 BLOCK = 64  # variables at a time: products of pairs for all rows would not fit in memory
 
 
@@ -67,7 +66,9 @@ def means(samples: Any, data: Any, *, states: Any = None, weights: Any = None) -
 
 
 def _checked_weights(weights: Any, n: int) -> np.ndarray:
-    array = np.ones(n) if weights is None else np.asarray(weights, float)
+    if weights is None:
+        return np.ones(n)
+    array = np.asarray(weights, float)
     if array.shape != (n,) or not np.isfinite(array).all() or (array < 0).any() or not array.any():
         raise InputError(
             f"weights: expected {n} finite non-negative numbers, one for each row of data, not all"
@@ -125,7 +126,6 @@ def _scatter(axes: Axes, title: str, data: _Moments, samples: _Moments) -> None:
     axes.locator_params(nbins=6)
     difference = np.sqrt(np.mean((y - x) ** 2))
     noise = np.sqrt(np.mean(data.squared_errors + samples.squared_errors))
-    correlation = pearson(x, y)
-    words = "undefined" if math.isnan(correlation) else signed(f"{correlation:.3f}")
-    note = f"correlation {words}\nrms difference {difference:.2g} (noise alone: {noise:.2g})"
+    correlation = signed(f"{pearson(x, y):.3f}").replace("nan", "undefined")
+    note = f"correlation {correlation}\nrms difference {difference:.2g} (noise alone: {noise:.2g})"
     axes.text(0.04, 0.96, note, transform=axes.transAxes, va="top", fontsize=SMALL)

@@ -16,7 +16,7 @@ from ..layers import AbstractLayer
 from ..rbm import RBM
 from .base import BLUE, GREY, checked_parameter, label, new_figure, panels, signed
 
-MOST_BINS = 60
+MOST_BINS = 60  # each at least six pixels wide
 
 
 def weight_histogram(rbm: RBM) -> Figure:

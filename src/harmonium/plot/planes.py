@@ -77,8 +77,10 @@ def pca_plane(samples: Any, data: Any, *, states: Any = None) -> Figure:
     for panel, name, rows, given in zip(
         both, ("data", "samples"), shown, (data, samples), strict=True
     ):
-        of_all = "" if len(rows) == len(given) else f" of {len(given):,}"
-        label(panel, f"{name}: {len(rows):,}{of_all} rows", *words)
+        count = f"{len(rows):,}"
+        if len(rows) < len(given):
+            count += f" of {len(given):,}"
+        label(panel, f"{name}: {count} rows", *words)
     both[1].set_ylabel("")
     return figure
 

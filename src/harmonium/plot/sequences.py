@@ -15,7 +15,7 @@ from ..errors import InputError, count_of
 from ..io.convert.base import optional
 from .base import BLUE, GREY, ORANGE, SMALL, TEXT, label, new_figure, panels, whole_ticks
 
-SITES_IN_ROW = 100
+SITES_IN_ROW = 100  # letters of more are too small to read
 MOST_LOGOS = 10
 SITES_IN_LOGO = 30
 SMALLEST = 1e-9  # instead of a largest score of 0

@@ -13,10 +13,10 @@ from ..tables import Columns
 from ..tables.dependence import Information, classes_of, information
 from .base import BLUE, GREY, SMALL, TEXT, color_bar, label, new_figure, panels
 
-MOST_PANELS = 30
+MOST_PANELS = 30  # a page of five by six
 MOST_BARS = 8
 BINS = 24
-MOST_COLUMNS = 60
+MOST_COLUMNS = 60  # names of more are too small to read
 NOTABLE = 0.05  # fraction of missing cells from which it is shown: samples have those cells too
 
 
@@ -59,9 +59,11 @@ def columns_beside_data(columns: Columns, samples: Any, data: Any, *, seed: int 
     figure = new_figure(2.3 * across, 1.9 * down + 0.5, title)
     for axes, (name, both) in zip(panels(figure, len(parts), across), cells.items(), strict=True):
         _panel(axes, *both)
+        title = name[:28]
         missing = 1.0 - len(both[0]) / len(data)
-        note = f", {missing:.0%} missing" if missing >= NOTABLE else ""
-        label(axes, name[:28] + note, grid=False)
+        if missing >= NOTABLE:
+            title += f", {missing:.0%} missing"
+        label(axes, title, grid=False)
     return figure
 
 

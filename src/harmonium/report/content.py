@@ -19,7 +19,7 @@ from ..tables import Columns
 from ..tables.base import AbstractPart
 from .encoding import encoded, halved
 
-MOST_ROWS = 200
+MOST_ROWS = 200  # as many as a reader looks at
 MOST_NUMBERS = 400_000  # of rows, so that a page of wide rows stays small
 MOST_ACROSS = 32  # units in a line, where rows are no pictures
 LEAST_WIDTH = 4  # of a square
@@ -105,7 +105,9 @@ def column_content(part: AbstractPart, codes: np.ndarray) -> dict[str, Any]:
         labels = [str(part.shown(cell)) for cell in cells] + ["…"] * (part.states - shown)
         return {"name": part.name, "states": part.states, "labels": labels}
     known = codes[np.isfinite(codes)]
-    low, high = np.quantile(known, (0.001, 0.999)) if len(known) else (-1.0, 1.0)
+    low, high = (-1.0, 1.0)
+    if len(known):
+        low, high = np.quantile(known, (0.001, 0.999))
     if high == low:
         high = low + 1.0
     grid = np.linspace(low, high, POINTS)

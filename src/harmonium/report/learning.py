@@ -18,8 +18,8 @@ from .playing import Page
 __all__ = ["watch_learning"]
 
 HEIGHT = 1_050  # pixels in a notebook
-MOST_ROWS = 200
-MOST_UNITS = 256
+MOST_ROWS = 200  # all of them are used in each update, which a browser makes
+MOST_UNITS = 256  # pictures of 16 × 16
 MOST_HIDDEN = 12  # 2¹² states are summed for each number of a curve
 
 

@@ -19,7 +19,6 @@ from typing import Any
 
 IMPORT = re.compile(r"^import \{([^}]*)\} from \"\./(\w+)\.js\";\n", re.MULTILINE)
 EXPORT = re.compile(r"^export (const|function|class) (\w+)", re.MULTILINE)
-ENTRY = "main"
 
 
 def page_of(content: dict[str, Any], title: str, *, is_live: bool = False) -> str:
@@ -50,13 +49,14 @@ def _plain(content: dict[str, Any], title: str) -> str:
     lines = ["The rest of this page is drawn by JavaScript, which is switched off here."]
     score = (content.get("summary") or {}).get("log_likelihood")
     if score:
-        warning = "" if score["converged"] else " It has not converged: do not quote it."
-        lines.insert(
-            0,
+        text = (
             f"Log-likelihood {score['value']:.6g} nats per row, in [{_end(score['low'])},"
             f" {_end(score['high'])}], of {score['n_rows']:,} {score['rows']} rows"
-            f" ({score['method']}).{warning}",
+            f" ({score['method']})."
         )
+        if not score["converged"]:
+            text += " It has not converged: do not quote it."
+        lines.insert(0, text)
     if content.get("command"):
         lines = [content["command"], *lines]
     texts = [f"<p>{html.escape(line)}</p>" for line in (*content.get("about", ()), *lines)]

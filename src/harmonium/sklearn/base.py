@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -112,13 +112,6 @@ def row_groups(rbm: Model, rows: np.ndarray, missing: int = 0) -> Iterator[tuple
             yield np.flatnonzero(is_member), not counts[is_member].any()
 
 
-class StateSettings(NamedTuple):
-    """The parameters that chains and the optimiser's state belong to."""
-
-    chains: tuple
-    optimizer: tuple
-
-
 @dataclass(eq=False, repr=False)
 class BaseRBM(BaseEstimator):
     """The base class of the estimators: their common parameters, and training.
@@ -182,7 +175,9 @@ class BaseRBM(BaseEstimator):
         return result.rbm
 
     def _callbacks(self, dataset: Dataset) -> list[Callable[[Report], None]]:
-        return [self._reporter(dataset)] if self.verbose else []
+        if not self.verbose:
+            return []
+        return [self._reporter(dataset)]
 
     def _regularisation(self) -> dict[str, Any]:
         """Return the arguments that regularise `fit`, but not `partial_fit`."""
@@ -246,18 +241,19 @@ class BaseRBM(BaseEstimator):
         if settings == self._settings_of_state:
             return state
         new = begin(state.rbm, dataset, key=key, **arguments)
-        if settings.chains == self._settings_of_state.chains:
-            new = new._replace(gradient=state.gradient)
-        if settings.optimizer == self._settings_of_state.optimizer:
-            new = new._replace(optimizer=state.optimizer)
-        return new._replace(updates=state.updates)
+        still_valid = {
+            part: getattr(state, part)
+            for part, values in settings.items()
+            if values == self._settings_of_state[part]
+        }
+        return new._replace(updates=state.updates, **still_valid)
 
-    def _state_settings(self) -> StateSettings:
-        optimizer = id(self.optimizer) if self.optimizer else None
-        return StateSettings(
-            chains=(str(self.method), self.k, self.n_chains, self.batch_size),
-            optimizer=(self.learning_rate, optimizer),
-        )
+    def _state_settings(self) -> dict[str, tuple]:
+        """Return the parameters on which the parts of a state depend, by their names in it."""
+        return {
+            "gradient": (str(self.method), self.k, self.n_chains, self.batch_size),
+            "optimizer": (self.learning_rate, self.optimizer and id(self.optimizer)),
+        }
 
     def _assigned(self, state: TrainState) -> bool:
         """Return whether the fitted parameters were assigned explicitly."""
@@ -345,9 +341,10 @@ class BaseRBM(BaseEstimator):
         """Draw rows by k Gibbs sweeps or, if None, as `hm.sample` does."""
         check_is_fitted(self)
         key = key_from(self.random_state, SAMPLING)
-        steps = None if k is None else positive_integer(k, "k")
+        if k is not None:
+            k = positive_integer(k, "k")
         rbm: Any = self.rbm_  # pyright: ignore[reportAttributeAccessIssue]
-        return sample(rbm, n_samples, key=key, steps=steps, given=given)
+        return sample(rbm, n_samples, key=key, steps=k, given=given)
 
     def _apply(self, function: Callable[..., Any], rows: Any, dtype: Any) -> np.ndarray:
         """Apply a compiled function of (model, rows) to parts of the rows, in precision `dtype`."""

@@ -38,7 +38,7 @@ from .base import (
     warn_outside,
 )
 
-MONITORED_ROWS = 500
+MONITORED_ROWS = 500  # the pseudo-likelihood of all would take longer than a pass
 
 
 @dataclass(frozen=True)
@@ -186,8 +186,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         self.intercept_visible_ = np.array(model.visible.bias, dtype)  # pyright: ignore
         self.intercept_hidden_ = np.array(model.hidden.bias, dtype)  # pyright: ignore
         self._n_features_out = self.components_.shape[0]
-        gradient = self._state.gradient if self._state else None
-        chains = getattr(gradient, "h", None)  # of persistent chains alone
+        chains = getattr(self._state and self._state.gradient, "h", None)  # of persistent chains
         if chains is not None:
             self.h_samples_ = np.array(chains, dtype)
         return self

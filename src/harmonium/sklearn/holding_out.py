@@ -35,7 +35,9 @@ class BaseHoldingOut(TransformerMixin, BaseRBM):
 
     def _state_for_portions(self, result: Fit) -> TrainState | None:
         """Let portions start at the model, without the penalty, which a stream cannot set."""
-        return None if self._is_regularised else result.state
+        if self._is_regularised:
+            return None
+        return result.state
 
     def _split(
         self, visible: AbstractLayer, rows: Any, sample_weight: Any, *, key: Any

@@ -142,7 +142,9 @@ validation_fraction
     def _container_for(self, X: Any) -> AbstractContainer:
         """Return the container of X, with the cells that `fit` saw if that was of the same kind."""
         container = container_of(X)
-        return self._container if type(self._container) is type(container) else container
+        if type(self._container) is type(container):
+            return self._container
+        return container
 
     def _warn_of_gaps(self, frame: Frame) -> None:
         """Warn of columns that keep missing cells, unless the user has left them out."""

@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from ..errors import InputError
 from ..layers import AbstractLayer
+from ..layers.registry import layer_named
 from ..tables import Columns, Frame, columns_of
 from ..tables.columns import KINDS
 from ..tables.containers import (
@@ -25,7 +26,7 @@ from ..tables.containers import (
     is_single,
 )
 from .base import FLOATS
-from .columns import READ_AS_TABLE, kinds_by_place, read_columns
+from .columns import READ_AS_TABLE, TABLE_KINDS, kinds_by_place, read_columns
 
 
 def container_of(X: Any) -> AbstractContainer:
@@ -37,7 +38,9 @@ def container_of(X: Any) -> AbstractContainer:
 
 def floats_of(X: Any) -> Any:
     """Return the type of the real numbers of results: float32 for rows of float32 alone."""
-    is_float32 = is_single(X) if is_dataframe(X) else getattr(X, "dtype", None) == np.float32
+    is_float32 = getattr(X, "dtype", None) == np.float32
+    if is_dataframe(X):
+        is_float32 = is_single(X)
     return np.float32 if is_float32 else np.float64
 
 
@@ -113,8 +116,9 @@ def is_of_tables(spec: Any) -> bool:
     if isinstance(spec, str):
         return spec == READ_AS_TABLE
     try:
-        kinds = spec.values() if isinstance(spec, Mapping) else [kind for kind, _ in spec]
-        return all(kind in KINDS for kind in kinds)
+        if isinstance(spec, Mapping):
+            return all(kind in KINDS for kind in spec.values())
+        return all(kind in KINDS for kind, _ in spec)
     except (TypeError, ValueError):  # not of this form, as `kinds_by_place` then says
         return False
 
@@ -196,8 +200,15 @@ def columns_and_rows(estimator: Any, X: Any, spec: Any) -> tuple[Any, Any]:
     is_auto = isinstance(spec, str) and spec == "auto"
     if is_of_tables(spec) or (is_auto and _needs_a_table(X)):
         frame = frame_checked(estimator, X, reset=True)
-        kinds = kinds_by_name(None if isinstance(spec, str) else spec, frame.names, "visible")
+        if isinstance(spec, str):
+            spec = None
+        kinds = kinds_by_name(spec, frame.names, "visible")
         return TableColumns(columns_of_table(frame, kinds), container_of(X)), frame
+    # A wrong name is refused before words are, which are no numbers but may be a table's.
+    if isinstance(spec, str | Mapping) and not is_auto:
+        for kind in spec.values() if isinstance(spec, Mapping) else [spec]:
+            if kind not in KINDS:
+                layer_named(kind, "visible", *TABLE_KINDS)
     array: Any = validate_data(estimator, X, dtype=FLOATS, ensure_all_finite="allow-nan")  # pyright: ignore
     columns = read_columns(spec, array, getattr(estimator, "feature_names_in_", None))
     return replace(columns, container=container_of(X)), array

@@ -91,8 +91,7 @@ def to_bernoulli(rbm: RBM) -> Recoded:
     Raises:
         InputError: units of other types.
     """
-    weights, a, b, offset = quadratic_of(terms_of(rbm, "to_bernoulli"), "BINARY")
-    return Recoded(RBM(Bernoulli(len(a), a), Bernoulli(len(b), b), weights), offset)
+    return _recoded(quadratic_of(terms_of(rbm, "to_bernoulli"), "BINARY"), Bernoulli)
 
 
 def to_ising(rbm: RBM) -> Recoded:
@@ -101,8 +100,12 @@ def to_ising(rbm: RBM) -> Recoded:
     Raises:
         InputError: units of other types.
     """
-    weights, a, b, offset = quadratic_of(terms_of(rbm, "to_ising"), "SPIN")
-    return Recoded(RBM(Ising(len(a), a), Ising(len(b), b), weights), offset)
+    return _recoded(quadratic_of(terms_of(rbm, "to_ising"), "SPIN"), Ising)
+
+
+def _recoded(model: Quadratic, layer: type[Bernoulli] | type[Ising]) -> Recoded:
+    weights, a, b, offset = model
+    return Recoded(RBM(layer(len(a), a), layer(len(b), b), weights), offset)
 
 
 def to_qubo(rbm: RBM) -> Qubo:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._base.sharding import fetched
 from ...errors import InputError, MissingDependencyError
-from ...layers import AbstractLayer, Bernoulli, Potts
+from ...layers import Bernoulli, Potts
 from ...layers.registry import row_of
 from ...rbm import RBM
 
@@ -59,7 +59,8 @@ def parameters_of(rbm: RBM, source: str) -> Parameters:
     """
     visible: Any = checked_model(rbm, source).visible
     hidden: Any = rbm.hidden
-    if (_registered_name(visible), _registered_name(hidden)) not in PLAIN:
+    rows = row_of(visible), row_of(hidden)
+    if tuple(row and row.name for row in rows) not in PLAIN:
         raise InputError(
             f"{source}: expected Bernoulli or Potts visible and Bernoulli hidden units, all that it"
             f" can hold; got {rbm}; {KEEP_IT_NATIVE}."
@@ -71,11 +72,6 @@ def parameters_of(rbm: RBM, source: str) -> Parameters:
         weights = weights.reshape(*sites, hidden.size)
         visible_bias = visible_bias.reshape(sites)
     return Parameters(weights, visible_bias, np.asarray(hidden.bias))
-
-
-def _registered_name(layer: AbstractLayer) -> str | None:
-    row = row_of(layer)
-    return None if row is None else row.name
 
 
 def model_of(parameters: Parameters, source: str, names: tuple[str, ...] = ("W", "a", "b")) -> RBM:
@@ -166,15 +162,21 @@ def listed(names: Iterable[Any]) -> str:
     shown = [short(name) for name in names]
     if not shown:
         return "none"
-    more = f" and {len(shown) - 6:,} more" if len(shown) > 6 else ""
-    return ", ".join(shown[:6]) + more
+    text = ", ".join(shown[:6])
+    if len(shown) > 6:
+        text += f" and {len(shown) - 6:,} more"
+    return text
 
 
 def short(name: Any) -> str:
     """Return a value from outside as short text, without terminal control characters."""
-    text = repr(name[:60] if isinstance(name, str) else name)
-    return text if len(text) <= 50 else f"{text[:47]}..."
+    if isinstance(name, str):
+        name = name[:60]
+    text = repr(name)
+    if len(text) <= 50:
+        return text
+    return f"{text[:47]}..."
 
 
 def _shape(array: np.ndarray) -> str:
-    return f"({len(array)})" if array.ndim == 1 else str(array.shape)
+    return str(array.shape).replace(",)", ")")

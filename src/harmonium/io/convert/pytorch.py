@@ -119,16 +119,21 @@ def from_torch(
     names = _names_of_parameters(tensors.by_name, source)
     weights, a, b = (_array(tensors.by_name[name], name, source) for name in names)
     _check_biases(names, a, b, source)
-    if weights.ndim == 2:
+    if weights.ndim == 2 and transposed is None:
         is_square = weights.shape == (a.size, b.size) == (b.size, a.size)
-        if transposed is None and not is_square:
+        if not is_square:
             transposed = weights.shape == (b.size, a.size)
-        if transposed is None:
+        elif tensors.is_transposed is not None:
             transposed = tensors.is_transposed
-        if transposed is None:
-            transposed = _is_transposed_by_names(names, weights.shape, source)
-        if transposed:
-            weights = weights.T
+        elif tuple(map(_last_part, names)) not in AS_OURS:
+            raise InputError(
+                f"{source}: expected a {short(names[0])} whose sides differ, or names that say"
+                f" which side is which; got a square one of shape {weights.shape}; give"
+                " transposed=True or False to harmonium.io.from_torch: True if W is (hidden,"
+                " visible), as QuCumber writes it."
+            )
+    if weights.ndim == 2 and transposed:
+        weights = weights.T
     return model_of(Parameters(weights, a, b), source, names)
 
 
@@ -154,9 +159,10 @@ def _unwrapped(state_dict: Any, source: str) -> _Tensors:
             " save module.state_dict()."
         )
     metadata = getattr(state_dict, METADATA, None)
-    own_metadata = metadata.get("") if isinstance(metadata, Mapping) else None
-    if isinstance(own_metadata, Mapping) and ORIENTATION in own_metadata:
-        is_transposed = False
+    if isinstance(metadata, Mapping):
+        own_metadata = metadata.get("")
+        if isinstance(own_metadata, Mapping) and ORIENTATION in own_metadata:
+            is_transposed = False
     by_name = {name: value for name, value in state_dict.items() if isinstance(name, str)}
     return _Tensors(by_name, is_transposed)
 
@@ -221,20 +227,3 @@ def _array(tensor: Any, name: str, source: str) -> np.ndarray:
             f"{source}: expected a dense real tensor {short(name)}; got one of another kind"
             f" ({short(str(error))}); write dense tensors of real numbers."
         ) from None
-
-
-def _is_transposed_by_names(
-    names: tuple[str, str, str], shape: tuple[int, ...], source: str
-) -> bool:
-    """Return False for names under which W is known to be (visible, hidden).
-
-    Raises:
-        InputError: other names.
-    """
-    if tuple(map(_last_part, names)) in AS_OURS:
-        return False
-    raise InputError(
-        f"{source}: expected a {short(names[0])} whose sides differ, or names that say which side"
-        f" is which; got a square one of shape {shape}; give transposed=True or False to"
-        " harmonium.io.from_torch: True if W is (hidden, visible), as QuCumber writes it."
-    )

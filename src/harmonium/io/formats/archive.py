@@ -14,7 +14,7 @@ from ...rbm import RBM
 from ..convert.base import Parameters, model_of, parameters_of
 from .base import COPY_AGAIN, AbstractFormat, first_member
 
-NAMES = ("W", "a", "b")
+NAMES = ("W", "a", "b")  # of E(v, h) = −a·v − b·h − vᵀWh
 EXPECTED = "an .npz archive of arrays"
 
 

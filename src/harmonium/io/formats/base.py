@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
 
+from ...errors import InputError, ModelFileError
 from ...rbm import RBM
 
 COPY_AGAIN = "copy it again, or write it with harmonium.save"
@@ -84,6 +85,17 @@ class AbstractFormat(ABC):
     def holds_model(self, path: Path) -> bool:
         """Return whether a file with this suffix is to be read as a model, not as rows of data."""
         return self.is_read
+
+
+@contextmanager
+def model_file_errors() -> Iterator[None]:
+    """Raise an error of input as a `ModelFileError`: what is wrong is a model file."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except InputError as error:
+        raise ModelFileError(str(error)) from None
 
 
 def write_whole(path: str | os.PathLike, content: bytes) -> None:

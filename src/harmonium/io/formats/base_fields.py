@@ -17,7 +17,7 @@ from .base import COPY_AGAIN
 # The largest whole number that no array's size bounds, such as the trials of a binomial unit:
 # uint16 holds it, and arrays of this length fit in memory.
 MOST = 2**16 - 1
-SCALARS = (int, float, bool, str)
+SCALARS = (int, float, bool, str)  # what JSON has besides null, lists and objects
 
 
 def check_numbers(description: Any, place: str, entries: int, source: str, advice: str) -> None:

@@ -22,12 +22,13 @@ from ..._base.sharding import fetched
 from ...errors import InputError, ModelFileError
 from ...rbm import RBM
 from ..convert.base import checked_model, finite, listed, short
-from .base import COPY_AGAIN, AbstractFormat, write_whole
+from .base import COPY_AGAIN, AbstractFormat, model_file_errors, write_whole
 from .base_fields import check_field, check_numbers
 from .base_types import KINDS, name_of_type, type_named
 
 FORMAT = "harmonium"
 VERSION = 1
+PARTS = ("visible", "hidden", "weights")  # of a model, in a file's header
 CHECKSUM = "sha256"
 EXPECTED = "a model file that harmonium wrote"
 
@@ -49,15 +50,13 @@ class Native(AbstractFormat):
     def read(self, path: Path, part: str | None = None) -> RBM:
         """Read a model with layers of harmonium's, and of modules that are imported."""
         tensors, header = _read(path)
-        for name in ("visible", "hidden", "weights"):
+        for name in PARTS:
             check_numbers(header.get(name), name, _entries(tensors), str(path), COPY_AGAIN)
+        header = {"weights": {"tensor": "weights"}} | header  # old files do not describe W
+        builder = _Builder(tensors, path)
         try:
             with parser_errors(path, "a description of a model", COPY_AGAIN):  # or of anything
-                builder = _Builder(tensors, path)
-                visible = builder.built(header["visible"])
-                hidden = builder.built(header["hidden"])
-                weights = header.get("weights", {"tensor": "weights"})  # for old files
-                return RBM(visible, hidden, builder.built(weights))
+                return RBM(*(builder.built(header[name]) for name in PARTS))
         except ModelFileError:
             raise
         except InputError as error:  # of a layer's or the model's own checks
@@ -78,8 +77,7 @@ def described(rbm: RBM, source: str) -> tuple[dict[str, Any], dict[str, np.ndarr
         InputError: a layer has a field that cannot be described; `source` names the model.
     """
     tensors: dict[str, np.ndarray] = {}
-    parts = {"visible": rbm.visible, "hidden": rbm.hidden, "weights": rbm.weights}
-    header = {name: _description(part, name, tensors, source) for name, part in parts.items()}
+    header = {name: _description(getattr(rbm, name), name, tensors, source) for name in PARTS}
     for name, description in header.items():  # others could not be read again
         advice = "store such a number as an array"
         check_numbers(description, name, _entries(tensors), source, advice)
@@ -106,7 +104,9 @@ def load_tree(path: str | os.PathLike, like: Any) -> Any:
         tensor = tensors.get(name)
         if tensor is not None and (tensor.shape, tensor.dtype) == (jnp.shape(leaf), leaf.dtype):
             return from_numpy(tensor)
-        actual = "none" if tensor is None else f"{tensor.dtype}, shape {tensor.shape}"
+        actual = "none"
+        if tensor is not None:
+            actual = f"{tensor.dtype}, shape {tensor.shape}"
         raise ModelFileError(
             f"{path}: expected an array {name} of {leaf.dtype}, shape {jnp.shape(leaf)};"
             f" got {actual}; it belongs to a run with other options."
@@ -213,15 +213,13 @@ class _Builder:
 
 def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Read the arrays and the header of a file that harmonium wrote."""
-    try:
+    with model_file_errors():
         content = bytes_of(path, str(path))
         with parser_errors(path, EXPECTED, COPY_AGAIN):
             length = int.from_bytes(content[:8], "little")
             metadata = parsed_json(content[8 : 8 + length]).get("__metadata__") or {}
             tensors = load_tensors(content)
             header = parsed_json(metadata.get(FORMAT, "null"))
-    except InputError as error:
-        raise ModelFileError(str(error)) from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ModelFileError(
             f"{path}: expected {EXPECTED}; got a safetensors file of another kind; convert its"

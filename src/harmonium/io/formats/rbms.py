@@ -33,7 +33,7 @@ from .base import COPY_AGAIN, AbstractFormat
 EXPECTED = "an HDF5 file of the rbms package"
 FIELDS = ("weight_matrix", "vbias", "hbias")
 MODEL_TYPES = {2: "BBRBM", 3: "PBRBM"}  # by the number of axes of W
-SETTINGS = ("num_chains", "batch_size", "gibbs_steps", "seed")
+SETTINGS = ("num_chains", "batch_size", "gibbs_steps", "seed")  # whole numbers
 RATES = ("learning_rate", "train_size", "L1", "L2")
 LARGEST_HEAP = 2**20  # bytes of a heap of texts; HDF5 makes them of 2^12
 _UPDATE = re.compile(r"update_([0-9]{1,18})")
@@ -98,7 +98,7 @@ class _Reader:
         last = saved[max(saved)]
         if part is None:
             return self.group(file, last)
-        match = _UPDATE.fullmatch(part if part.startswith("update_") else f"update_{part}")
+        match = _UPDATE.fullmatch(f"update_{part.removeprefix('update_')}")
         if match is None or int(match[1]) not in saved:
             raise ModelFileError(
                 f"{self.path}:{part}: expected an update that the file holds; got"
@@ -148,38 +148,31 @@ class _Reader:
     def array(self, parent: Any, name: str) -> Any:
         """Return an array of the file itself, not yet read, which no filter has packed."""
         array = self._entry(parent, name, self.h5py.Dataset, "an array")
-        if array.is_virtual or array.external:
+        is_packed = array.id.get_create_plist().get_nfilters()
+        if array.is_virtual or array.external or is_packed:
             raise ModelFileError(
-                f"{self.path}: expected data in the file itself; got {array.name}, kept in other"
-                f" files, never opened; {COPY_AGAIN}."
-            )
-        if array.id.get_create_plist().get_nfilters():
-            raise ModelFileError(
-                f"{self.path}: expected data as rbms writes it; got {array.name}, packed by a"
-                " filter; unpack it with: h5repack -f NONE OLD NEW."
+                f"{self.path}: expected arrays in the file itself, as rbms writes them; got"
+                f" {array.name}, kept in other files, never opened, or packed by a filter; unpack"
+                " it with: h5repack -f NONE OLD NEW."
             )
         return array
 
     def _entry(self, parent: Any, name: str, kind: type, title: str) -> Any:
         link = parent.get(name, getlink=True)
-        place = f"{parent.name.rstrip('/')}/{name}"
+        actual = ""
         if link is None:
+            actual = listed(parent)
+        elif not isinstance(link, self.h5py.HardLink):
+            actual = f"a {type(link).__name__}, never followed"
+        elif not isinstance(parent[name], kind):
+            actual = f"a {type(parent[name]).__name__}"
+        if actual:
+            place = f"{parent.name.rstrip('/')}/{name}"
             raise ModelFileError(
-                f"{self.path}: expected {title} {place}; got {listed(parent)};"
-                " name a file that rbms wrote."
-            )
-        if not isinstance(link, self.h5py.HardLink):
-            raise ModelFileError(
-                f"{self.path}: expected {title} in the file itself; got a {type(link).__name__} at"
-                f" {place}, never followed; {COPY_AGAIN}."
-            )
-        entry = parent[name]
-        if not isinstance(entry, kind):
-            raise ModelFileError(
-                f"{self.path}: expected {title} {place}; got a {type(entry).__name__} at {place};"
+                f"{self.path}: expected {title} {place} in the file itself; got {actual};"
                 f" {COPY_AGAIN}."
             )
-        return entry
+        return parent[name]
 
     def text(self, file: Any, data: Any) -> str:
         """Return a text, which is an object in a heap of texts if its length is not fixed.

@@ -57,19 +57,16 @@ def _check_archive(path: Path) -> None:
         members = archive.infolist()
         unpacked = sum(member.file_size for member in members)
         check_unpacked_size(path, path.stat().st_size, unpacked, COPY_AGAIN)
-        if any(member.filename.endswith("/constants.pkl") for member in members):
-            raise ModelFileError(
-                f"{path}: expected {EXPECTED}; got a TorchScript program, never loaded; {AS_NOW}."
-            )
-        if any(member.compress_type != zipfile.ZIP_STORED for member in members):
-            raise ModelFileError(
-                f"{path}: expected {EXPECTED}; got compressed members, which torch never writes;"
-                f" {COPY_AGAIN}."
-            )
-        if damaged := archive.testzip():  # torch itself does not check
-            raise ModelFileError(
-                f"{path}: expected {EXPECTED}; got a damaged member {short(damaged)}; {COPY_AGAIN}."
-            )
+        is_program = any(member.filename.endswith("/constants.pkl") for member in members)
+        is_packed = any(member.compress_type != zipfile.ZIP_STORED for member in members)
+        damaged = archive.testzip()  # torch itself does not check
+    for is_wrong, actual in (
+        (is_program, f"a TorchScript program, never loaded; {AS_NOW}"),
+        (is_packed, f"compressed members, which torch never writes; {COPY_AGAIN}"),
+        (damaged, f"a damaged member {short(damaged)}; {COPY_AGAIN}"),
+    ):
+        if is_wrong:
+            raise ModelFileError(f"{path}: expected {EXPECTED}; got {actual}.")
 
 
 def _largest_tensor(torch: Any, state: Any, depth: int = 3) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from ..base import PACKAGE, keras, ops, to_numpy
 from .base import Tensor, Unit
 
-SMALLEST_PRECISION = 1e-6
+SMALLEST_PRECISION = 1e-6  # below it 1/γ, the variance, grows without bound
 LOG_2PI = math.log(2.0 * math.pi)
 # Plain ascent at 0.05 diverges on columns of mean 5; grey levels in [0, 1] are learned as they are.
 LARGEST_MEAN = 2.0

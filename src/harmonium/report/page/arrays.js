@@ -14,15 +14,15 @@ export function half(bits) {
 export function decoded({ kind, data, scale = 1 }) {
   const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
   const view = new DataView(bytes.buffer);
-  const found = new Float32Array(bytes.length / BYTES[kind]);
+  const numbers = new Float32Array(bytes.length / BYTES[kind]);
   const read = {
     f16: (i) => half(view.getUint16(2 * i, true)),
     f32: (i) => view.getFloat32(4 * i, true),
     u8: (i) => bytes[i],
     u16: (i) => view.getUint16(2 * i, true),
   }[kind];
-  for (let i = 0; i < found.length; i++) found[i] = scale * read(i);
-  return found;
+  for (let i = 0; i < numbers.length; i++) numbers[i] = scale * read(i);
+  return numbers;
 }
 
 /** Return the rows of an encoded matrix. */

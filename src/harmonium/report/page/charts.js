@@ -11,19 +11,19 @@ export function ticks(low, high, wanted = 5) {
   const rough = (high - low) / wanted;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
-  const found = [];
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) found.push(Number((k * step).toPrecision(12)));
-  return found;
+  const places = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) places.push(Number((k * step).toPrecision(12)));
+  return places;
 }
 
 /** Return ticks as text, with as many decimals as tell them apart. */
-function labelled(found) {
-  const step = found.length > 1 ? found[1] - found[0] : 1;
-  const largest = Math.max(...found.map(Math.abs));
-  if (largest >= 1e6 || (largest > 0 && largest < 1e-3)) return found.map((tick) => [tick, figures(tick)]);
+function labelled(places) {
+  const step = places.length > 1 ? places[1] - places[0] : 1;
+  const largest = Math.max(...places.map(Math.abs));
+  if (largest >= 1e6 || (largest > 0 && largest < 1e-3)) return places.map((tick) => [tick, figures(tick)]);
   const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
   const text = (tick) => Math.abs(tick).toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
-  return found.map((tick) => [tick, (tick < 0 ? "−" : "") + text(tick)]);
+  return places.map((tick) => [tick, (tick < 0 ? "−" : "") + text(tick)]);
 }
 
 /** Return [lowest, highest] of numbers, with a little room; never empty. */
@@ -77,10 +77,10 @@ const path = (points) => points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(
  * given. `dots` marks the points of short lines. The legend above the chart names the lines.
  */
 export function lines({ series, xLabel, yLabel, label, zero = false, dots = true }) {
-  const every = series.flatMap((each) => each.points);
-  const ys = every.flatMap((p) => p.slice(1)).filter(Number.isFinite);
+  const all = series.flatMap(({ points }) => points);
+  const ys = all.flatMap((p) => p.slice(1)).filter(Number.isFinite);
   const plane = new Plane({
-    xs: range(every.map((p) => p[0]), 0.01), ys: range(zero ? [...ys, 0] : ys), xLabel, yLabel, label,
+    xs: range(all.map((p) => p[0]), 0.01), ys: range(zero ? [...ys, 0] : ys), xLabel, yLabel, label,
   });
   series.forEach(({ name, points, color }, number) => {
     const cls = `series-${color ?? number}`;
@@ -101,7 +101,7 @@ export function lines({ series, xLabel, yLabel, label, zero = false, dots = true
       }
     }
   });
-  return series.length > 1 ? make("div", {}, legend(series), plane.svg) : plane.svg;
+  return withLegend(series, plane);
 }
 
 /** Return the names of series beside their colours. */
@@ -110,6 +110,9 @@ export function legend(series) {
     make("span", { class: "key" }, make("span", { class: `swatch series-${color ?? number}` }), name));
   return make("div", { class: "legend" }, ...items);
 }
+
+/** Return a chart, below a legend if it has several series. */
+const withLegend = (series, plane) => (series.length > 1 ? make("div", {}, legend(series), plane.svg) : plane.svg);
 
 /** Draw horizontal bars, each {name, value, low?, high?, color?}; their values stand beside them. */
 export function bars({ items, label, unit, from = null, show = (value) => figures(value, 4), width = 520, left = 150, right = 96 }) {
@@ -134,39 +137,39 @@ export function bars({ items, label, unit, from = null, show = (value) => figure
 
 /** Return counts in equal bins between the ends. */
 export function histogram(numbers, bins, [low, high]) {
-  const found = new Array(bins).fill(0);
+  const counts = new Array(bins).fill(0);
   for (const x of numbers) {
     if (!Number.isFinite(x)) continue;
     const bin = Math.floor(((x - low) / (high - low)) * bins);
-    found[Math.min(bins - 1, Math.max(0, bin))] += 1;
+    counts[Math.min(bins - 1, Math.max(0, bin))] += 1;
   }
-  return found;
+  return counts;
 }
 
-/** Draw histograms, each {name, numbers, color}, as outlines; shares of all numbers. `show` names places of x. */
+/** Draw histograms, each {name, numbers, color}, as outlines; fractions of all numbers. `show` names places of x. */
 export function histograms({ series, xLabel, label, bins = 40, ends = null, width, height, show = null, keys = true }) {
   const all = series.flatMap(({ numbers }) => Array.from(numbers)).filter(Number.isFinite).sort((a, b) => a - b);
   const quantile = (q) => all[Math.min(all.length - 1, Math.floor(q * all.length))];
   const xs = ends ?? (quantile(0.995) > quantile(0.005) ? [quantile(0.005), quantile(0.995)] : range(all));
-  const shares = series.map(({ numbers }) => histogram(numbers, bins, xs).map((c) => c / Math.max(1, numbers.length)));
-  const plane = new Plane({ xs, ys: [0, 1.05 * Math.max(1e-9, ...shares.flat())], xLabel, yLabel: "share", label, width, height, show });
+  const fractions = series.map(({ numbers }) => histogram(numbers, bins, xs).map((c) => c / Math.max(1, numbers.length)));
+  const plane = new Plane({ xs, ys: [0, 1.05 * Math.max(1e-9, ...fractions.flat())], xLabel, yLabel: "fraction", label, width, height, show });
   series.forEach(({ color }, number) => {
     const step = (xs[1] - xs[0]) / bins;
-    const points = shares[number].flatMap((share, i) => [[xs[0] + i * step, share], [xs[0] + (i + 1) * step, share]]);
+    const points = fractions[number].flatMap((y, i) => [[xs[0] + i * step, y], [xs[0] + (i + 1) * step, y]]);
     const d = path([[xs[0], 0], ...points, [xs[1], 0]].map(([x, y]) => [plane.x(x), plane.y(y)]));
     const cls = `series-${color ?? number}`;
     plane.add("path", { d: `${d}Z`, class: `area ${cls}` });
     plane.add("path", { d, class: `line ${cls}` });
   });
-  return keys && series.length > 1 ? make("div", {}, legend(series), plane.svg) : plane.svg;
+  return keys ? withLegend(series, plane) : plane.svg;
 }
 
 /** Draw points, each {name, points: [[x, y]]}; `diagonal` draws x = y. */
 export function scatter({ series, xLabel, yLabel, label, diagonal = false }) {
-  const every = series.flatMap((each) => each.points);
-  const numbers = diagonal ? every.flat() : null;
+  const all = series.flatMap(({ points }) => points);
+  const numbers = diagonal ? all.flat() : null;
   const plane = new Plane({
-    xs: range(numbers ?? every.map((p) => p[0])), ys: range(numbers ?? every.map((p) => p[1])), xLabel, yLabel, label,
+    xs: range(numbers ?? all.map((p) => p[0])), ys: range(numbers ?? all.map((p) => p[1])), xLabel, yLabel, label,
   });
   if (diagonal) {
     const [low, high] = range(numbers);
@@ -175,5 +178,5 @@ export function scatter({ series, xLabel, yLabel, label, diagonal = false }) {
   series.forEach(({ points, color }, number) => {
     for (const [x, y] of points) plane.add("circle", { cx: plane.x(x), cy: plane.y(y), r: 2.2, class: `dot series-${color ?? number}` });
   });
-  return series.length > 1 ? make("div", {}, legend(series), plane.svg) : plane.svg;
+  return withLegend(series, plane);
 }

@@ -1,7 +1,7 @@
 // The sections of a report that show numbers.
 
 import { bars, histograms, legend, lines, scatter } from "./charts.js";
-import { count, countOf, figures, make, nats, note, section, shortened } from "./dom.js";
+import { count, countOf, figure, figures, make, nats, note, section, shortened } from "./dom.js";
 import { tiles } from "./images.js";
 
 const LARGEST_TILES = 64;
@@ -51,17 +51,17 @@ const CURVES = [
   ["penalty", "Strength of the penalty on weights", "strength"],
 ];
 
-// What a method tells of its chains; one that is not here is shown under its own name.
+// What a method records of its chains; what is not here is shown under its own name.
 const OF_CHAINS = [
   ["ladder", "Models on the temperature ladder", "number"],
-  ["acceptance", "Swaps accepted between neighbours, the smallest share", "share"],
-  ["effective_chains", "Effective share of the chains", "share"],
+  ["acceptance", "Swaps accepted between neighbours, the smallest fraction", "fraction"],
+  ["effective_chains", "Effective fraction of the chains", "fraction"],
   ["resampled", "Resamplings so far", "number"],
   ["coupling_time", "Sweeps until two chains meet", "mean, sweeps"],
   ["longest_coupling_time", "Sweeps until the last two chains meet", "sweeps"],
-  ["log_z", "log Z as the chains follow it", "nats"],
+  ["log_z", "log Z as the chains track it", "nats"],
 ];
-const TOLD_ELSEWHERE = ["update", "epoch", "seconds", "samples_per_second", "free_energy", "free_energy_gap_stderr", "log_likelihood_low", "log_likelihood_high"];
+const SHOWN_ELSEWHERE = ["update", "epoch", "seconds", "samples_per_second", "free_energy", "free_energy_gap_stderr", "log_likelihood_low", "log_likelihood_high"];
 
 /** Learning curves: one chart for each quantity that was measured. */
 export function curves({ history }) {
@@ -70,9 +70,9 @@ export function curves({ history }) {
   return section("Learning curves", make("div", { class: "grid-of-charts" }, ...charts));
 }
 
-/** What the method told of its chains and its ladder; nothing where it told nothing. */
+/** What the method recorded of its chains and its ladder; null where it recorded nothing. */
 export function chainsOfRun({ history }) {
-  const named = new Set([...CURVES, ...OF_CHAINS].map(([name]) => name).concat(TOLD_ELSEWHERE));
+  const named = new Set([...CURVES, ...OF_CHAINS].map(([name]) => name).concat(SHOWN_ELSEWHERE));
   const others = Object.keys(history.at(-1) ?? {}).filter((name) => !named.has(name));
   const words = (name) => name.replaceAll("_", " ");
   const charts = chartsOf([...OF_CHAINS, ...others.map((name) => [name, capital(words(name)), words(name)])], history);
@@ -87,7 +87,7 @@ function chartsOf(quantities, history) {
   }).filter(({ points }) => points.length > 0);
   return known.map(({ name, title, unit, points }) => {
     const chart = lines({ series: [{ name: title, points }], xLabel: "epoch", yLabel: unit, label: title, zero: name === "free_energy_gap" });
-    return make("figure", {}, make("figcaption", {}, title), chart);
+    return figure(title, chart);
   });
 }
 
@@ -96,7 +96,7 @@ export function samplesBesideData({ rows }) {
   const { data, samples, shape, low, high } = rows;
   const n = Math.min(LARGEST_TILES, data.length, samples.length);
   const how = { across: 8, scale: Math.max(1, Math.round(26 / shape[1])), low, high };
-  const panel = (title, arrays) => make("figure", {}, make("figcaption", {}, title), tiles(arrays.slice(0, n), shape, { ...how, label: title }));
+  const panel = (title, arrays) => figure(title, tiles(arrays.slice(0, n), shape, { ...how, label: title }));
   return section("Samples beside data", make("div", { class: "side-by-side" }, panel("data", data), panel("samples of the model", samples)));
 }
 
@@ -110,7 +110,6 @@ export function meansOfUnits({ rows }) {
 
 /** The weights' singular values, a histogram of weights, and how often hidden units are on. */
 export function insideTheModel({ model, spectrum, rows }) {
-  const figure = (title, chart, words) => make("figure", {}, make("figcaption", {}, title), chart, words ? note(words) : null);
   const activity = new Float64Array(model.hidden.size);
   const states = rows.states.slice(0, 200);
   for (const v of states) model.meanHidden(v).forEach((mean, j) => { activity[j] += mean / states.length; });
@@ -126,8 +125,8 @@ export function insideTheModel({ model, spectrum, rows }) {
 
 /** Sequences of the data, and new ones. */
 export function sequencesBesideData({ rows, sites }) {
-  const words = (some) => some.slice(0, 10).map((row) => Array.from(row, (code) => sites.letters[code]).join("")).join("\n");
-  const panel = (title, some) => make("figure", {}, make("figcaption", {}, title), make("pre", { tabindex: 0, "aria-label": title }, words(some)));
+  const words = (sequences) => sequences.slice(0, 10).map((row) => Array.from(row, (code) => sites.letters[code]).join("")).join("\n");
+  const panel = (title, sequences) => figure(title, make("pre", { tabindex: 0, "aria-label": title }, words(sequences)));
   return section("Sequences", panel("data", rows.data), panel("samples of the model", rows.samples));
 }
 
@@ -137,23 +136,23 @@ export function columnsBesideData({ rows, columns }) {
     const title = shortened(column.name, 28);
     const of = (states) => states.map((row) => row[unit]);
     const [theirs, ours] = [of(rows.data), of(rows.samples)];
-    const chart = column.states ? shares(column, theirs, ours) : histograms({
+    const chart = column.states ? fractions(column, theirs, ours) : histograms({
       series: [{ name: "data", numbers: theirs, color: 2 }, { name: "samples", numbers: ours, color: 0 }],
       xLabel: "", label: column.name, bins: 24, ends: column.ends, show: (x) => figures(column.cell(x), 2), width: 320, height: 170, keys: false,
     });
-    return make("figure", {}, make("figcaption", { title: column.name }, title), chart);
+    return figure(make("span", { title: column.name }, title), chart);
   });
   return section("Columns: data beside samples", legend([{ name: "data", color: 2 }, { name: "samples of the model", color: 0 }]), make("div", { class: "grid-of-charts small" }, ...panels));
 }
 
-/** Shares of the commonest values, two bars each. */
-function shares(column, theirs, ours) {
-  const share = (codes, code) => codes.filter((c) => c === code).length / Math.max(1, codes.filter(Number.isFinite).length);
-  const found = column.labels.map((label, code) => ({ label, data: share(theirs, code), samples: share(ours, code) }));
-  const shown = found.toSorted((a, b) => b.data - a.data).slice(0, 6);
+/** Fractions of the commonest values, two bars each. */
+function fractions(column, theirs, ours) {
+  const fraction = (codes, code) => codes.filter((c) => c === code).length / Math.max(1, codes.filter(Number.isFinite).length);
+  const values = column.labels.map((label, code) => ({ label, data: fraction(theirs, code), samples: fraction(ours, code) }));
+  const shown = values.toSorted((a, b) => b.data - a.data).slice(0, 6);
   const items = shown.flatMap(({ label, data, samples }) => [
     { name: shortened(label, 18), value: data, color: 2 }, { name: "", value: samples, color: 0 }]);
-  return bars({ items, label: column.name, unit: found.length > 6 ? `share; ${found.length - 6} rarer values left out` : "share", from: 0, show: (x) => `${Math.round(100 * x)} %`, width: 320, left: 110, right: 48 });
+  return bars({ items, label: column.name, unit: values.length > 6 ? `fraction of rows; ${values.length - 6} rarer values left out` : "fraction of rows", from: 0, show: (x) => `${Math.round(100 * x)} %`, width: 320, left: 110, right: 48 });
 }
 
 /** What was done, and how to do it again. */

@@ -53,4 +53,13 @@ export function section(title, ...children) {
   return make("section", { id, "aria-labelledby": `${id}-title` }, make("h2", { id: `${id}-title` }, title), ...children);
 }
 
+/** Return a button; `title` says what it does. */
+export const button = (words, onclick, title) => make("button", { type: "button", onclick, title }, words);
+
+/** Return a figure with its caption and, if there are any, words below it. */
+export const figure = (caption, content, words = null) =>
+  make("figure", {}, make("figcaption", {}, caption), content, words && note(words));
+
+export const footer = () => make("footer", {}, note("Made by harmonium. This page is complete: it needs no network."));
+
 export const note = (...children) => make("p", { class: "note" }, ...children);

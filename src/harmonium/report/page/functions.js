@@ -63,15 +63,15 @@ export function logFactorial(x) {
 
 /** Return the lower triangular L with L Lᵀ = A, of n rows one after the other. */
 export function cholesky(a, n) {
-  const found = new Float64Array(n * n);
+  const factor = new Float64Array(n * n);
   for (let i = 0; i < n; i++) {
     for (let j = 0; j <= i; j++) {
       let rest = a[i * n + j];
-      for (let k = 0; k < j; k++) rest -= found[i * n + k] * found[j * n + k];
-      found[i * n + j] = i === j ? Math.sqrt(rest) : rest / found[j * n + j];
+      for (let k = 0; k < j; k++) rest -= factor[i * n + k] * factor[j * n + k];
+      factor[i * n + j] = i === j ? Math.sqrt(rest) : rest / factor[j * n + j];
     }
   }
-  return found;
+  return factor;
 }
 
 /** Solve L y = x in place. */

@@ -211,8 +211,8 @@ class Exclusive extends Layer {
     for (const [units, cost] of this.blocks) {
       let total = 0;
       for (const i of units) total += softplus(inputs[i] + this.bias[i] - cost);
-      const share = sigmoid(cost + logExpm1(total)) / -Math.expm1(-total);
-      for (const i of units) out[i] = share * sigmoid(inputs[i] + this.bias[i] - cost);
+      const any = sigmoid(cost + logExpm1(total)) / -Math.expm1(-total);
+      for (const i of units) out[i] = any * sigmoid(inputs[i] + this.bias[i] - cost);
     }
   }
 
@@ -420,11 +420,11 @@ class Mixed extends Layer {
 
   /** Return a part, a unit's number in it, and the part's first column. */
   partOf(unit) {
-    let found = null;
+    let place = null;
     this.each((part, column, first) => {
-      if (unit >= first && unit < first + part.units) found = [part, unit - first, column];
+      if (unit >= first && unit < first + part.units) place = [part, unit - first, column];
     });
-    return found;
+    return place;
   }
 
   energy(x) {

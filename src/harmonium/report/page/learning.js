@@ -60,21 +60,21 @@ class Moments {
 
 /** Return the moments of rows, with the means of the hidden units given each. */
 function momentsOf(model, rows) {
-  const found = new Moments(model.visible.size, model.hidden.size);
-  for (const v of rows) found.add(1 / rows.length, v, model.meanHidden(v));
-  return found;
+  const moments = new Moments(model.visible.size, model.hidden.size);
+  for (const v of rows) moments.add(1 / rows.length, v, model.meanHidden(v));
+  return moments;
 }
 
 /** Return the moments under the model, exactly. */
 function exactMoments(model) {
   const { logs, logZ: total } = enumerated(model);
-  const found = new Moments(model.visible.size, model.hidden.size);
+  const moments = new Moments(model.visible.size, model.hidden.size);
   const v = new Float64Array(model.visible.size);
   eachHidden(model, (h, inputs, k) => {
     for (let i = 0; i < v.length; i++) v[i] = sigmoid(model.visible.bias[i] + inputs[i]);
-    found.add(Math.exp(logs[k] - total), v, h);
+    moments.add(Math.exp(logs[k] - total), v, h);
   });
-  return found;
+  return moments;
 }
 
 /** The methods: what each is called, and its negative phase. */
@@ -95,9 +95,9 @@ export class Learner {
     this.random = new Random(seed);
     const n = rows[0].length;
     const bias = Float32Array.from({ length: n }, (_, i) => {
-      const share = rows.reduce((sum, row) => sum + row[i], 0) / rows.length;
-      const kept = Math.min(1 - LEAST, Math.max(LEAST, share));
-      return Math.log(kept / (1 - kept));
+      const mean = rows.reduce((sum, row) => sum + row[i], 0) / rows.length;
+      const p = Math.min(1 - LEAST, Math.max(LEAST, mean));
+      return Math.log(p / (1 - p));
     });
     this.model = new Model({
       visible: { type: "Bernoulli", fields: { size: n, bias } },

@@ -2,7 +2,7 @@
 
 import { decodedRows } from "./arrays.js";
 import { lines } from "./charts.js";
-import { count, make, nats, note, section } from "./dom.js";
+import { button, count, footer, make, nats, note, section } from "./dom.js";
 import { tiles } from "./images.js";
 import { Learner, METHODS, highest } from "./learning.js";
 
@@ -23,14 +23,13 @@ export function lesson(content, into) {
   into.replaceChildren(
     make("header", {}, make("h1", {}, content.title)),
     section("Learning", ...built.elements,
-      note(`All models begin with the same weights and biases and use all ${count(rows.length)} rows in each update. They differ only in the negative phase: the exact gradient sums over all states; CD starts its chains at the data in each update; PCD goes on with the chains that it has. The log-likelihood is exact, by a sum over all states of the hidden units.`)),
-    make("footer", {}, note("Made by harmonium. This page is complete: it needs no network.")));
+      note(`All models start with the same weights and biases and use all ${count(rows.length)} rows in each update. They differ only in the negative phase: the exact gradient sums over all states; CD starts its chains at the data in each update; PCD goes on with the chains that it has. The log-likelihood is exact, by a sum over all states of the hidden units.`)),
+    footer());
 }
 
 class Lesson {
   constructor(rows, { shape, hidden, rate, seed }) {
     Object.assign(this, { rows, shape, running: false, seed, best: highest(rows) });
-    const button = (words, call, title) => make("button", { type: "button", onclick: call, title }, words);
     this.learn = button("Learn", () => this.toggle(), "Make updates until you stop it");
     this.learn.setAttribute("aria-pressed", "false");
     this.choices = {
@@ -47,7 +46,7 @@ class Lesson {
     this.elements = [
       make("div", { class: "buttons" }, this.learn,
         button("One update", () => { this.stop(); this.updates(1); this.show(); }, "Make one update of each model"),
-        button("Start anew", () => { this.seed += 1; this.restart(); }, "Begin again with other random numbers")),
+        button("Restart", () => { this.seed += 1; this.restart(); }, "Restart with other random numbers")),
       make("div", { class: "sliders" }, ...Object.values(this.choices).map(({ element }) => element), this.speed.element),
       make("div", { class: "player" },
         make("div", { class: "wide-side" }, make("h3", {}, "Mean log-likelihood of the rows"), this.chart, this.says),
@@ -129,8 +128,8 @@ class Lesson {
 
   /** Say the latest numbers, for those who do not see the curve. */
   say() {
-    const found = this.learners.map((learner, k) => `${learner.title} ${nats(this.points[k].at(-1)[1])}`);
-    this.says.textContent = `After ${count(this.learners[0].updates)} updates: ${found.join(", ")}; the highest possible is ${nats(this.best)} nats.`;
+    const scores = this.learners.map((learner, k) => `${learner.title} ${nats(this.points[k].at(-1)[1])}`);
+    this.says.textContent = `After ${count(this.learners[0].updates)} updates: ${scores.join(", ")}; the highest possible is ${nats(this.best)} nats.`;
   }
 
   show() {

@@ -42,7 +42,7 @@ class Follower {
     } catch (error) {
       this.failures += 1;
       if (this.failures >= MOST_FAILURES) {
-        this.tell(0, "No answer: the run has ended, or was stopped. This is the last that it told.");
+        this.tell(0, "No answer: the run has ended, or was stopped. This is the last that it reported.");
         return;
       }
     }
@@ -55,7 +55,7 @@ class Follower {
       new Report(report, this.into);
       return;
     }
-    // Fewer records than before: the run began anew at a smaller rate.
+    // Fewer records than before: the run restarted at a smaller rate.
     const isNew = records.length > 0 || model || first < this.history.length;
     this.history = [...this.history.slice(0, first), ...records];
     this.version = version;

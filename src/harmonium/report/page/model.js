@@ -118,15 +118,15 @@ export class Model {
 
   /** Return the means of the hidden units given v, in a new array. */
   meanHidden(v) {
-    const found = new Float32Array(this.hidden.size);
-    this.hidden.mean(this.toHidden(v), found);
-    return found;
+    const means = new Float32Array(this.hidden.size);
+    this.hidden.mean(this.toHidden(v), means);
+    return means;
   }
 
   /** Return the means of the visible units given h, in a new array. */
   meanVisible(h) {
-    const found = new Float32Array(this.visible.size);
-    this.visible.mean(this.toVisible(h), found);
-    return found;
+    const means = new Float32Array(this.visible.size);
+    this.visible.mean(this.toVisible(h), means);
+    return means;
   }
 }

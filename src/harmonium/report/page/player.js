@@ -1,7 +1,7 @@
 // The model alive: chains that run, with what is pinned, a temperature, and half-sweeps one by one.
 
 import { legend, range } from "./charts.js";
-import { count, draw, figures, make, note, section } from "./dom.js";
+import { button, count, draw, figure, figures, make, note, section } from "./dom.js";
 import { tiles } from "./images.js";
 import { Simulation } from "./simulation.js";
 import { ImageView } from "./view_images.js";
@@ -19,7 +19,6 @@ export class Player {
     const simulation = new Simulation(model, { chains: columns ? 64 : sites ? 8 : 1, seed });
     const view = columns ? new TableView(simulation, columns) : sites ? new SequenceView(simulation, sites) : new ImageView(simulation, rows);
     Object.assign(this, { simulation, view, rows, sites, running: false, walking: 0 });
-    const button = (words, call, title) => make("button", { type: "button", onclick: call, title }, words);
     this.play = button("Dream", () => this.toggle(), "Let the chains run");
     this.play.setAttribute("aria-pressed", "false");
     this.slider = make("input", { type: "range", min: Math.log(COLDEST), max: Math.log(HOTTEST), step: 0.01, value: 0, "aria-label": "temperature", oninput: (event) => this.heat(Math.exp(event.target.value)) });
@@ -36,7 +35,7 @@ export class Player {
         make("div", { class: "controls" },
           make("div", { class: "buttons" }, this.play, this.step,
             button("A row of data", () => this.fromData(), "Start at a row of the data: the positive phase"),
-            button("Restart", () => this.restart(), "Start anew, without hidden units"),
+            button("Restart", () => this.restart(), "Restart at draws without hidden units"),
             button("Unpin all", () => { simulation.releaseAll(); this.show(); }),
           ),
           make("div", { class: "sliders" },
@@ -181,8 +180,8 @@ class HiddenUnits {
     const largest = weights.reduce((size, w) => Math.max(size, Math.abs(w)), 1e-9);
     const wide = weights.length === shape[0] * shape[1];
     return make("div", { class: "side-by-side" },
-      wide ? make("figure", {}, make("figcaption", {}, "weights (red: up, blue: down)"), tiles([weights], shape, { across: 1, scale, colors: "diverging", high: largest, label: "weights" })) : null,
-      make("figure", {}, make("figcaption", {}, "rows of data that drive it most"), tiles(rows, shape, { across: 4, scale: Math.max(1, Math.round(scale / 2)), low, high, label: "rows" })));
+      wide ? figure("weights (red: up, blue: down)", tiles([weights], shape, { across: 1, scale, colors: "diverging", high: largest, label: "weights" })) : null,
+      figure("rows of data that drive it most", tiles(rows, shape, { across: 4, scale: Math.max(1, Math.round(scale / 2)), low, high, label: "rows" })));
   }
 
   letters(weights, drives) {

@@ -11,12 +11,12 @@ export class Random {
   /** Return 32 random bits. */
   bits() {
     const s = this.state;
-    const found = (s[0] + s[1] + s[3]) >>> 0;
+    const drawn = (s[0] + s[1] + s[3]) >>> 0;
     s[3] += 1;
     s[0] = s[1] ^ (s[1] >>> 9);
     s[1] = s[2] + (s[2] << 3);
-    s[2] = ((s[2] << 21) | (s[2] >>> 11)) + found;
-    return found;
+    s[2] = ((s[2] << 21) | (s[2] >>> 11)) + drawn;
+    return drawn;
   }
 
   /** Return a number between 0 and 1, neither of them. */
@@ -37,9 +37,9 @@ export class Random {
   /** Return a number of the standard normal distribution (Box and Muller). */
   normal() {
     if (this.spare !== null) {
-      const found = this.spare;
+      const drawn = this.spare;
       this.spare = null;
-      return found;
+      return drawn;
     }
     const radius = Math.sqrt(2 * this.exponential());
     const angle = 2 * Math.PI * this.uniform();

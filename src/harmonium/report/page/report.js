@@ -5,7 +5,7 @@ import {
   chainsOfRun, columnsBesideData, curves, howItWasMade, insideTheModel, likelihood, overview, samplesBesideData,
   scores, sequencesBesideData,
 } from "./charts_of_run.js";
-import { make, note, section } from "./dom.js";
+import { footer, make, note, section } from "./dom.js";
 import { tiles } from "./images.js";
 import { isKnown } from "./layers.js";
 import { Model } from "./model.js";
@@ -106,7 +106,7 @@ export class Report {
     into.replaceChildren(
       make("header", {}, make("h1", {}, content.title), this.facts, make("nav", { "aria-label": "Contents" }, ...links)),
       ...shown,
-      make("footer", {}, note("Made by harmonium. This page is complete: it needs no network.")));
+      footer());
   }
 
   tell() {
@@ -126,7 +126,7 @@ export class Report {
     this.tell();
   }
 
-  /** Build a section anew; one that had nothing to show before comes after those before it. */
+  /** Rebuild a section; one that had nothing to show before comes after those before it. */
   renew(name) {
     const fresh = SECTIONS[name](this.all);
     if (!fresh) return;

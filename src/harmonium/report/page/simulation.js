@@ -104,7 +104,7 @@ export class Simulation {
     this.measure();
   }
 
-  /** Start all chains anew, at draws without hidden units. */
+  /** Restart all chains at draws without hidden units. */
   restart() {
     for (const chain of this.chains) {
       const fresh = this.model.chain(this.random);

@@ -4,7 +4,7 @@ import { draw, make } from "./dom.js";
 
 const ACROSS = 40; // sites in a line
 const [CELL, LOGO] = [18, 64]; // width of a site, height of a logo
-const LEAST = 0.03; // share of a letter that the logo shows
+const LEAST = 0.03; // probability of a letter that the logo shows
 const CHEMISTRY = { AVILMFWYC: 0, KRH: 1, DE: 2, STNQ: 3, GP: 4 };
 const BASES = { A: 3, C: 1, G: 4, T: 2, U: 2 };
 
@@ -20,15 +20,15 @@ export class SequenceView {
     this.logos = [];
     const lines = [];
     for (let start = 0; start < this.cells.length; start += ACROSS) {
-      const some = this.cells.slice(start, start + ACROSS);
-      const logo = draw("svg", { viewBox: `0 0 ${CELL * some.length} ${LOGO}`, class: "logo", role: "img", "aria-label": `Logo of sites ${sites.numbers[start]} and on` });
-      logo.style.width = `${CELL * some.length}px`;
-      this.logos.push([logo, start, some.length]);
-      lines.push(make("div", { class: "line-of-letters" }, make("div", { class: "letters" }, ...some), logo));
+      const part = this.cells.slice(start, start + ACROSS);
+      const logo = draw("svg", { viewBox: `0 0 ${CELL * part.length} ${LOGO}`, class: "logo", role: "img", "aria-label": `Logo of sites from ${sites.numbers[start]}` });
+      logo.style.width = `${CELL * part.length}px`;
+      this.logos.push([logo, start, part.length]);
+      lines.push(make("div", { class: "line-of-letters" }, make("div", { class: "letters" }, ...part), logo));
     }
     this.says = make("p", { class: "note", "aria-live": "polite" }, "");
     this.element = make("div", { class: "sequence" },
-      make("p", {}, "Choose a site and type a letter to pin it; Delete unpins it. The logo shows which letters the model then finds probable: the height of a letter is its share."),
+      make("p", {}, "Choose a site and type a letter to pin it; Delete unpins it. The logo shows which letters the model then finds probable: the height of a letter is its probability."),
       make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Letters and logos" }, ...lines), this.says);
   }
 
@@ -74,11 +74,11 @@ export class SequenceView {
 
   /** Return the letters of a site, the most probable one at the top. */
   stack(means, [first, count], place) {
-    const shares = Array.from({ length: count }, (_, code) => [means[first + code], this.sites.letters[code]])
-      .filter(([share]) => share >= LEAST).sort((a, b) => a[0] - b[0]);
+    const letters = Array.from({ length: count }, (_, code) => [means[first + code], this.sites.letters[code]])
+      .filter(([p]) => p >= LEAST).sort((a, b) => a[0] - b[0]);
     let base = LOGO;
-    return shares.map(([share, letter]) => {
-      const height = share * LOGO;
+    return letters.map(([p, letter]) => {
+      const height = p * LOGO;
       const scale = `translate(${CELL * (place + 0.5)} ${base}) scale(${CELL / 13} ${height / 11})`;
       base -= height;
       return draw("text", { transform: scale, "text-anchor": "middle", class: `logo-letter kind-${this.kinds(letter)}` }, letter);
@@ -89,6 +89,6 @@ export class SequenceView {
 /** Return a function that gives the number of a letter's colour. */
 function colorsOf(letters) {
   const isBases = Array.from(letters).every((letter) => "-ACGTU".includes(letter));
-  const kinds = isBases ? BASES : Object.fromEntries(Object.entries(CHEMISTRY).flatMap(([some, kind]) => Array.from(some, (letter) => [letter, kind])));
+  const kinds = isBases ? BASES : Object.fromEntries(Object.entries(CHEMISTRY).flatMap(([group, kind]) => Array.from(group, (letter) => [letter, kind])));
   return (letter) => (letter in kinds ? kinds[letter] : 5);
 }

@@ -1,38 +1,38 @@
-// A row of a table as a form: what is told is held, and the other columns answer with distributions.
+// A row of a table as a form: known cells are held, and the other columns show their distributions.
 
 import { draw, figures, make, shortened } from "./dom.js";
 import { histogram } from "./charts.js";
 
 const [WIDTH, HEIGHT] = [220, 54];
 const MOST_BARS = 12; // the months of a year
-const REMEMBERED = 0.9; // of the shares of numbers, from one frame to the next
+const REMEMBERED = 0.9; // of the counts of numbers, from one frame to the next
 const BINS = 22;
 
 export class TableView {
   /** @param columns [{name, states, labels, cell, code, ends}] in the order of the units. */
   constructor(simulation, columns) {
     Object.assign(this, { simulation, columns });
-    this.seen = columns.map(() => new Float64Array(BINS));
+    this.counts = columns.map(() => new Float64Array(BINS));
     this.answers = columns.map(({ name }) => draw("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "answer", role: "img", "aria-label": `Distribution of ${name}` }));
     const fields = columns.map((column, unit) => make("div", { class: "field" },
       make("label", {}, make("span", { class: "name", title: column.name }, shortened(column.name, 30)), column.states ? this.choice(column, unit) : this.number(column, unit)),
       this.answers[unit]));
-    this.element = make("div", {}, make("p", {}, "Tell what you know of a row; the other columns answer with their distributions."), make("div", { class: "form" }, ...fields));
+    this.element = make("div", {}, make("p", {}, "Fill in what you know of a row; the other columns show their distributions given that."), make("div", { class: "form" }, ...fields));
   }
 
   choice(column, unit) {
     const options = column.labels.map((label, code) => make("option", { value: code }, shortened(label, 40)));
-    return make("select", { onchange: (event) => this.told(unit, event.target.value === "" ? null : Number(event.target.value)) }, make("option", { value: "" }, "not told"), ...options);
+    return make("select", { onchange: (event) => this.set(unit, event.target.value === "" ? null : Number(event.target.value)) }, make("option", { value: "" }, "unknown"), ...options);
   }
 
   number(column, unit) {
-    return make("input", { type: "number", step: "any", placeholder: "not told", onchange: (event) => this.told(unit, event.target.value === "" ? null : column.code(Number(event.target.value))) });
+    return make("input", { type: "number", step: "any", placeholder: "unknown", onchange: (event) => this.set(unit, event.target.value === "" ? null : column.code(Number(event.target.value))) });
   }
 
-  told(unit, value) {
+  set(unit, value) {
     if (value === null) this.simulation.release(unit);
     else this.simulation.hold(unit, value);
-    for (const shares of this.seen) shares.fill(0);
+    for (const counts of this.counts) counts.fill(0);
     this.show();
   }
 
@@ -46,9 +46,9 @@ export class TableView {
         const chances = count === 1 ? [1 - means[first], means[first]] : Array.from(means.subarray(first, first + count));
         this.answers[unit].replaceChildren(...this.bars(column, chances));
       } else {
-        const shares = histogram(simulation.chains.map(({ v }) => v[first]), BINS, column.ends);
-        this.seen[unit].forEach((share, bin) => { this.seen[unit][bin] = REMEMBERED * share + shares[bin]; });
-        this.answers[unit].replaceChildren(...this.outline(column, this.seen[unit]));
+        const counts = histogram(simulation.chains.map(({ v }) => v[first]), BINS, column.ends);
+        this.counts[unit].forEach((before, bin) => { this.counts[unit][bin] = REMEMBERED * before + counts[bin]; });
+        this.answers[unit].replaceChildren(...this.outline(column, this.counts[unit]));
       }
     });
   }
@@ -62,14 +62,14 @@ export class TableView {
         draw("rect", { x: k * width + 2, y: 40 - height, width: width - 4, height, class: "bar series-0" }),
         draw("text", { x: (k + 0.5) * width, y: 50, "text-anchor": "middle" }, shortened(column.labels[code], Math.max(2, Math.floor(width / 7)))),
         draw("text", { x: (k + 0.5) * width, y: 37 - height, "text-anchor": "middle" }, `${Math.round(100 * chance)}`),
-        draw("title", {}, order.map(([share, which]) => `${column.labels[which]}: ${Math.round(100 * share)} %`).join("\n")),
+        draw("title", {}, order.map(([p, value]) => `${column.labels[value]}: ${Math.round(100 * p)} %`).join("\n")),
       ];
     });
   }
 
-  outline(column, shares) {
-    const [most, width] = [Math.max(...shares, 1e-9), WIDTH / BINS];
-    const boxes = Array.from(shares, (share, bin) => draw("rect", { x: bin * width, y: 40 - (36 * share) / most, width: width - 0.5, height: (36 * share) / most, class: "bar series-0" }));
+  outline(column, counts) {
+    const [most, width] = [Math.max(...counts, 1e-9), WIDTH / BINS];
+    const boxes = Array.from(counts, (count, bin) => draw("rect", { x: bin * width, y: 40 - (36 * count) / most, width: width - 0.5, height: (36 * count) / most, class: "bar series-0" }));
     return [...boxes, draw("text", { x: 0, y: 51 }, figures(column.cell(column.ends[0]), 2)),
       draw("text", { x: WIDTH / 2, y: 51, "text-anchor": "middle" }, figures(column.cell((column.ends[0] + column.ends[1]) / 2), 2)),
       draw("text", { x: WIDTH, y: 51, "text-anchor": "end" }, figures(column.cell(column.ends[1]), 2))];
