@@ -63,30 +63,14 @@ class AbstractStored(eqx.Module):
         """Return the matrix padded to `count` rows; the content of padding rows is arbitrary."""
 
 
-class Numbers(AbstractStored):
-    """Rows as they are: `values` has shape (n, columns)."""
+class AbstractDense(AbstractStored):
+    """Rows of which every entry is stored, in an array with a row for each."""
 
     values: Array
-
-    @property
-    def is_exact_in_bfloat16(self) -> bool:
-        """Whether the numbers are stored in bytes."""
-        return self.values.dtype.itemsize == 1
-
-    @property
-    def most_missing(self) -> int:
-        """The largest number of NaN in a row."""
-        if self.values.dtype.kind != "f":
-            return 0
-        return int(np.isnan(np.asarray(self.values)).sum(1).max())
 
     def __len__(self) -> int:
         """Return the number of rows."""
         return self.values.shape[0]
-
-    def take(self, indices: Integer[Array, " batch"]) -> Array:
-        """Return rows."""
-        return self.values[indices]
 
     def chosen(self, indices: np.ndarray) -> AbstractStored:
         """Return some of the rows."""
@@ -96,8 +80,13 @@ class Numbers(AbstractStored):
         """Add rows of zeros."""
         return type(self)(self.columns, _with_more_rows(self.values, count))
 
+    @property
+    def is_exact_in_bfloat16(self) -> bool:
+        """Whether the numbers are stored in bytes, or in bits."""
+        return self.values.dtype.itemsize == 1
 
-class Bits(Numbers):
+
+class Bits(AbstractDense):
     """Rows of zeros and ones, eight to a byte: `values` has shape (n, ⌈columns / 8⌉)."""
 
     @property
@@ -108,6 +97,21 @@ class Bits(Numbers):
     def take(self, indices: Integer[Array, " batch"]) -> Array:
         """Unpack rows."""
         return jnp.unpackbits(self.values[indices], axis=-1, count=self.columns)
+
+
+class Numbers(AbstractDense):
+    """Rows as they are: `values` has shape (n, columns)."""
+
+    @property
+    def most_missing(self) -> int:
+        """The largest number of NaN in a row."""
+        if self.values.dtype.kind != "f":
+            return 0
+        return int(np.isnan(np.asarray(self.values)).sum(1).max())
+
+    def take(self, indices: Integer[Array, " batch"]) -> Array:
+        """Return rows."""
+        return self.values[indices]
 
 
 class Nonzeros(AbstractStored):
