@@ -1,7 +1,7 @@
 """Files of rows that are read a block at a time: .npy, Parquet and Arrow.
 
 Groups of Parquet are read by pyarrow: DuckDB takes five times as long for a group of 2,000 rows of
-784 columns (0.1 s against 0.02), as it binds all columns anew for each query.
+784 columns (0.1 s against 0.02), as it binds all columns again for each query.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def _blocks_of_array(path: Path) -> list[Block]:
         shape = f"an array of shape {array.shape}"
         raise InputError(f"{path}: expected a matrix, shape (rows, columns); got {shape}.")
     order = "C" if array.flags.c_contiguous else "F"
-    # It is mapped anew for each block: then no page stays in memory, and no file open.
+    # It is mapped again for each block: then no page stays in memory, and no file open.
     mapped = partial(np.memmap, path, array.dtype, "r", array.offset, array.shape, order)
 
     def load(first: int, last: int) -> np.ndarray:

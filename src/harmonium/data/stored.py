@@ -64,13 +64,9 @@ class AbstractStored(eqx.Module):
 
 
 class AbstractDense(AbstractStored):
-    """Rows in one array, `values`, a row of it for each."""
+    """Rows of which every entry is stored, in an array with a row for each."""
 
-    values: eqx.AbstractVar[Array]
-
-    @property
-    def is_exact_in_bfloat16(self) -> bool:
-        return self.values.dtype.itemsize == 1
+    values: Array
 
     def __len__(self) -> int:
         return self.values.shape[0]
@@ -81,26 +77,14 @@ class AbstractDense(AbstractStored):
     def filled_to(self, count: int) -> AbstractStored:
         return type(self)(self.columns, _with_more_rows(self.values, count))
 
-
-class Numbers(AbstractDense):
-    """Rows as they are: `values` has shape (n, columns)."""
-
-    values: Array
-
     @property
-    def most_missing(self) -> int:
-        if self.values.dtype.kind != "f":
-            return 0
-        return int(np.isnan(np.asarray(self.values)).sum(1).max())
-
-    def take(self, indices: Integer[Array, " batch"]) -> Array:
-        return self.values[indices]
+    def is_exact_in_bfloat16(self) -> bool:
+        """Whether the numbers are stored in bytes, or in bits."""
+        return self.values.dtype.itemsize == 1
 
 
 class Bits(AbstractDense):
     """Rows of zeros and ones, eight to a byte: `values` has shape (n, ⌈columns / 8⌉)."""
-
-    values: Array
 
     @property
     def is_binary(self) -> bool:
@@ -108,6 +92,20 @@ class Bits(AbstractDense):
 
     def take(self, indices: Integer[Array, " batch"]) -> Array:
         return jnp.unpackbits(self.values[indices], axis=-1, count=self.columns)
+
+
+class Numbers(AbstractDense):
+    """Rows as they are: `values` has shape (n, columns)."""
+
+    @property
+    def most_missing(self) -> int:
+        """The largest number of NaN in a row."""
+        if self.values.dtype.kind != "f":
+            return 0
+        return int(np.isnan(np.asarray(self.values)).sum(1).max())
+
+    def take(self, indices: Integer[Array, " batch"]) -> Array:
+        return self.values[indices]
 
 
 class Nonzeros(AbstractStored):
@@ -127,6 +125,7 @@ class Nonzeros(AbstractStored):
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
+        """Whether the numbers are stored in bytes."""
         return self.values.dtype.itemsize == 1
 
     @property
@@ -141,6 +140,7 @@ class Nonzeros(AbstractStored):
         return self.first.shape[0] - 1
 
     def take(self, indices: Integer[Array, " batch"]) -> Array:
+        """Return rows, made dense."""
         begin = self.first[indices][:, None]
         end = self.first[indices + 1][:, None]
         entries = begin + jnp.arange(self.longest)

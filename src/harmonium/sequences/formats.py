@@ -7,6 +7,7 @@ to be read without an extra package.
 
 from __future__ import annotations
 
+import codecs
 import re
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -14,7 +15,6 @@ from typing import NamedTuple
 
 from .._base.files import bytes_of, parser_errors, unzipped
 from ..errors import InputError, count_of, printable
-from ..tables.encodings import MARKS
 
 LETTERS = re.compile(rb"[A-Za-z.*?~_-]+")
 # Most programs write a gap as "-"; GCG writes "~" at the ends, and some viewers write "_".
@@ -31,6 +31,11 @@ _NAME_AND_LETTERS = re.compile(rb"[^\n]*?[ \t]+[A-Za-z.*?~_ \t-]+(\n|$)")
 _TITLE = re.compile(rb"(^|\0)>", re.MULTILINE)
 _COMMENT = re.compile(rb"^[#;].*", re.MULTILINE)
 _PIR = re.compile(r"(P1|F1|D[LC]|R[LC]|N[13]|XX);")
+_ENCODINGS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
 _UNREAD = (
     (rb"#NEXUS", "NEXUS"),
     (rb"!!|PileUp|[^\n]*\bMSF:", "MSF (GCG)"),
@@ -152,7 +157,7 @@ def _are_sequences(lines: list[bytes]) -> bool:
 
 def _plain(content: bytes, label: str) -> bytes:
     """Return text as UTF-8 without a mark at its beginning, with the line ends of Unix."""
-    for mark, encoding in MARKS:
+    for mark, encoding in _ENCODINGS:
         if content.startswith(mark):
             with parser_errors(label, "text"):
                 content = content.decode(encoding).encode()

@@ -186,7 +186,9 @@ class AbstractPart(AbstractColumn):
         Args:
             means: each code's probability, shape (n, states), or the mean code, shape (n, 1).
         """
-        codes = means[:, 0] if self.states is None else means.argmax(1).astype(float)
+        codes = means[:, 0]
+        if self.states is not None:
+            codes = means.argmax(1).astype(float)
         return self.cells(codes, np.random.default_rng(0))
 
     @property

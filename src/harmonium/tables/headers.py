@@ -576,7 +576,9 @@ def _joined(cells: Sequence[str], below: Sequence[Record]) -> list[str] | None:
     if len(set(upper)) == len(cells):
         return None
     joined = [" ".join(filter(None, pair)) for pair in zip(upper, lower, strict=True)]
-    return joined if len(set(joined)) == len(cells) else None
+    if len(set(joined)) < len(cells):
+        return None
+    return joined
 
 
 def without_hash(cells: Sequence[str]) -> list[str]:

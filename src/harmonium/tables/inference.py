@@ -379,7 +379,9 @@ def _identifier(name: str, values: np.ndarray, *, is_first: bool) -> str:
     if counts_rows(name, values, is_first=is_first):
         return "it counts the rows"
     is_whole = (values == np.rint(values)).all() and len(np.unique(values)) == len(values)
-    return "all different" if is_whole and re.search(IDENTIFIER, name) else ""
+    if is_whole and re.search(IDENTIFIER, name):
+        return "all different"
+    return ""
 
 
 class Gains(NamedTuple):
