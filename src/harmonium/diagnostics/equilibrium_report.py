@@ -158,7 +158,7 @@ def equilibrium(
     if cloud is not None:
         agree, p = _agree_with_distribution(rbm, sampler, cloud, mixing, key=key_chains)
         chains = _on_chains(agree, p, at_equilibrium)
-    message = _on_k(title, ratio, at_equilibrium, agree, mixing, sampler.unit) + chains
+    message = _on_k(title, ratio, at_equilibrium, agree, mixing) + chains
     return EquilibriumReport(k, mixing.relaxation, ratio, at_equilibrium, agree, message, mixing)
 
 
@@ -212,15 +212,10 @@ def _now_and_later(
 
 
 def _on_k(
-    title: str,
-    ratio: float,
-    at_equilibrium: bool | None,
-    agree: bool | None,
-    mixing: Mixing,
-    unit: str,
+    title: str, ratio: float, at_equilibrium: bool | None, agree: bool | None, mixing: Mixing
 ) -> str:
     """Compare k with the relaxation time, in words."""
-    time = f"{count(mixing.relaxation)} {unit}"
+    time = f"{count(mixing.relaxation)} {mixing.unit}"
     if at_equilibrium is None:
         return (
             f"{title}: not known. The relaxation time is at least {time}, but it was not resolved;"
