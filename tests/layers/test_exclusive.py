@@ -151,7 +151,7 @@ def test_a_strict_layer_refuses_rows_that_break_the_rule(tmp_path):
     layer = hm.Exclusive(6, GROUPS, strict=True)
     rows = np.zeros((3, 6))
     rows[1, [1, 5]] = 1
-    message = "only if no other unit of its group is; found 1 in row 1, column 5"
+    message = "only if no other unit of its group is; got 1 in row 1, column 5"
     with pytest.raises(hm.InputError, match=message):
         hm.Dataset(rows).checked_for(layer)
     assert hm.Dataset(rows[[0, 2]]).checked_for(layer).fits
