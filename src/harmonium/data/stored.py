@@ -63,14 +63,29 @@ class AbstractStored(eqx.Module):
         """Return the matrix padded to `count` rows; the content of padding rows is arbitrary."""
 
 
-class Numbers(AbstractStored):
-    """Rows as they are: `values` has shape (n, columns)."""
+class AbstractDense(AbstractStored):
+    """Rows in one array, `values`, a row of it for each."""
 
-    values: Array
+    values: eqx.AbstractVar[Array]
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
         return self.values.dtype.itemsize == 1
+
+    def __len__(self) -> int:
+        return self.values.shape[0]
+
+    def chosen(self, indices: np.ndarray) -> AbstractStored:
+        return type(self)(self.columns, self.values[indices])
+
+    def filled_to(self, count: int) -> AbstractStored:
+        return type(self)(self.columns, _with_more_rows(self.values, count))
+
+
+class Numbers(AbstractDense):
+    """Rows as they are: `values` has shape (n, columns)."""
+
+    values: Array
 
     @property
     def most_missing(self) -> int:
@@ -78,31 +93,20 @@ class Numbers(AbstractStored):
             return 0
         return int(np.isnan(np.asarray(self.values)).sum(1).max())
 
-    def __len__(self) -> int:
-        return self.values.shape[0]
-
     def take(self, indices: Integer[Array, " batch"]) -> Array:
         return self.values[indices]
 
-    def chosen(self, indices: np.ndarray) -> AbstractStored:
-        """Return some of the rows."""
-        return type(self)(self.columns, self.values[indices])
 
-    def filled_to(self, count: int) -> AbstractStored:
-        """Add rows of zeros."""
-        return type(self)(self.columns, _with_more_rows(self.values, count))
-
-
-class Bits(Numbers):
+class Bits(AbstractDense):
     """Rows of zeros and ones, eight to a byte: `values` has shape (n, ⌈columns / 8⌉)."""
+
+    values: Array
 
     @property
     def is_binary(self) -> bool:
-        """True: all numbers are zeros and ones."""
         return True
 
     def take(self, indices: Integer[Array, " batch"]) -> Array:
-        """Unpack rows."""
         return jnp.unpackbits(self.values[indices], axis=-1, count=self.columns)
 
 

@@ -105,7 +105,8 @@ def column_content(part: AbstractPart, codes: np.ndarray) -> dict[str, Any]:
         labels = [str(part.shown(cell)) for cell in cells] + ["…"] * (part.states - shown)
         return {"name": part.name, "states": part.states, "labels": labels}
     known = codes[np.isfinite(codes)]
-    low, high = (-1.0, 1.0)
+    low = -1.0
+    high = 1.0
     if len(known):
         low, high = np.quantile(known, (0.001, 0.999))
     if high == low:

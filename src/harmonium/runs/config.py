@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ..errors import InputError, ModelFileError
-from .jsonable import read_json
 from .options import (
     BINARIZE,
     KEEP,
@@ -24,7 +23,6 @@ from .options import (
     Whole,
     check_options,
 )
-from .schema import Misfit, as_kind
 
 if TYPE_CHECKING:  # `harmonium train --help` need not wait for JAX
     from ..tables.text_format import TextFormat
@@ -363,6 +361,9 @@ class RunConfig:
         Raises:
             ModelFileError: the file is missing, is not JSON, or holds invalid options.
         """
+        from .jsonable import read_json  # with NumPy, for which --help need not wait
+        from .schema import Misfit, as_kind
+
         try:
             options = read_json(Path(path), has_paths=True)
             if not isinstance(options, dict):

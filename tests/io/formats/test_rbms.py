@@ -87,7 +87,10 @@ def test_layers_that_rbms_does_not_have_are_refused(rbm):
         ({"kind": "PBRBM"}, "got 'PBRBM' with 2"),
         ({"kind": 3}, "a text model_type; got int64"),
         ({"updates": ()}, "with groups update_1, ...; got the entries 'hyperparameters'"),
-        ({"hbias": None}, "expected an array /update_1/params/hbias in the file itself; got 'vbias', 'weight"),
+        (
+            {"hbias": None},
+            "expected an array /update_1/params/hbias in the file itself; got 'vbias', 'weight",
+        ),
         ({"vbias": np.ones(9)}, "weight_matrix of shape (visible, hidden)"),
         ({"weight_matrix": NUMBERS.T}, "transpose weight_matrix"),
         ({"weight_matrix": NUMBERS * np.nan}, "finite numbers in 'weight_matrix'; got nan"),
@@ -169,7 +172,9 @@ def test_declared_shapes_without_content_and_packed_arrays_are_refused():
 def test_a_group_in_place_of_an_array_and_the_reverse_are_refused():
     with replaced("hbias") as file:
         file.create_group("update_1/params/hbias")
-    assert "expected an array /update_1/params/hbias in the file itself; got a Group" in refusal("m.h5")
+    assert "expected an array /update_1/params/hbias in the file itself; got a Group" in refusal(
+        "m.h5"
+    )
     write()
     with h5py.File("m.h5", "a") as file:
         file["update_7"] = 3
