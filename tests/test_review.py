@@ -93,7 +93,7 @@ def test_parameters_that_are_not_finite_have_no_score():
 
 def test_every_row_of_a_dataset_is_checked():
     rbm = hm.initialize(hm.Ising(2), hm.Bernoulli(2), key=KEY)
-    with pytest.raises(hm.InputError, match="found 0 in row 1, column 0"):
+    with pytest.raises(hm.InputError, match="got 0 in row 1, column 0"):
         hm.fit(rbm, hm.Dataset([[-1, -1], [0, 0], [1, 1]]), key=KEY)
     with pytest.raises(hm.InputError, match="scale: expected a positive number"):
         hm.Dataset(ROWS, scale=0.0)

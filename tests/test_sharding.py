@@ -87,7 +87,7 @@ def test_what_cannot_be_spread_is_refused(found):
         "mesh: expected sizes of axes, such as {'data': 4}; got {'data': 0}",
         "batch_size: expected a multiple of 3, the size of the mesh's axis 'data'; got 16",
         "hidden units: expected a multiple of 3, the size of the mesh's axis 'hidden'; got 8",
-        "chains: expected a multiple of 8, the size of the mesh's axis 'data'; got 500. Choose 504",
+        "chains: expected a multiple of 8, the size of the mesh's axis 'data'; got 500; choose 504",
     ]
     for words, message in zip(wanted, found["refused"], strict=True):
         assert message.startswith(words), message

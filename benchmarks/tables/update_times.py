@@ -22,10 +22,9 @@ from reference_data import reference
 from reporting import parser_of
 
 import harmonium as hm
-from harmonium.training.arguments import plan_run
+from harmonium.data.dataset import count_of_rows
+from harmonium.training.arguments import first_state, plan_run
 from harmonium.training.chunks import advance
-from harmonium.training.loop import first_state
-from harmonium.training.update import padded
 
 FRACTIONS = (0.0, 0.01, 0.1, 0.3, 0.6)
 BLOCKS = 9  # of updates, in each of which the pace is measured
@@ -60,7 +59,8 @@ def milliseconds(layer: Any, rows: np.ndarray, hidden: int) -> float:
     rbm = hm.initialize(layer, hm.Bernoulli(hidden), rows, key=jax.random.key(0))
     plan = plan_run(rbm, rows)
     key = jax.random.key(1)
-    dataset, n = padded(plan.dataset)
+    dataset = plan.dataset.padded()
+    n = count_of_rows(plan.dataset)
     state = first_state(rbm, plan, key=key)
     updates = 0
     block = 1

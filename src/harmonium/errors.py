@@ -1,4 +1,4 @@
-"""Errors whose messages say what was expected, what was found, and what to do.
+"""Errors whose messages say what was expected, what came instead, and what to do.
 
 Every error that a user can cause is a `HarmoniumError`, so that one `except` catches them all and
 the command can print each as a single line.
@@ -41,7 +41,7 @@ class HarmoniumError(Exception):
 
 
 class InputError(HarmoniumError, ValueError):
-    """The input is invalid; the message says what was expected, what was found and what to do.
+    """The input is invalid; the message says what was expected, what came instead, what to do.
 
     Example:
         >>> try:
@@ -113,11 +113,6 @@ class Interrupted(KeyboardInterrupt):
     """
 
 
-def input_error(source: str, expected: str, found: str, advice: str) -> InputError:
-    """Return the error "SOURCE: expected ...; found ...; ADVICE."."""
-    return InputError(f"{source}: expected {expected}; found {found}; {advice}.")
-
-
 def printable(text: str) -> str:
     """Return a line of text from outside, with what could steer a terminal replaced by ?.
 
@@ -126,26 +121,27 @@ def printable(text: str) -> str:
     """
     if text.isprintable():  # nearly always, and a hundred times as quick
         return text
-    return "".join(
-        letter if letter.isprintable() or letter in JOINERS else _in_place_of(letter)
-        for letter in text
-    )
+    return "".join(map(_printed, text))
 
 
 def printable_lines(text: str) -> str:
     """Return text from outside as `printable` does, in the lines that it has."""
-    return "".join(
-        piece if piece in "\n\t" else printable(piece) for piece in re.split(r"([\n\t])", text)
-    )
+    return re.sub(r"[^\n\t]+", lambda line: printable(line[0]), text)
 
 
-def _in_place_of(letter: str) -> str:
-    return " " if unicodedata.category(letter) == "Zs" else "?"
+def _printed(letter: str) -> str:
+    if letter.isprintable() or letter in JOINERS:
+        return letter
+    if unicodedata.category(letter) == "Zs":  # a space of another width
+        return " "
+    return "?"
 
 
 def count_of(number: int, noun: str) -> str:
     """Return "1 row", "1,437 rows"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun}s"
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:

@@ -155,7 +155,7 @@ class History(AbstractPath):
     def through(cls, models: Sequence[RBM]) -> History:
         """Return the path through these models, in order."""
         if len(models) < 2:
-            raise InputError(f"A history needs at least two models; got {len(models)}.")
+            raise InputError(f"History: expected at least two models; got {len(models)}.")
         stacked: Any = jax.tree.map(lambda *leaves: jnp.stack(leaves), *models)
         return cls(stacked)
 

@@ -17,7 +17,7 @@ from ._base.parameters import map_parameters
 from ._base.sharding import with_rows_spread
 from .errors import InputError
 from .layers import AbstractLayer, Bernoulli
-from .layers.capabilities import lengths_of, projected, takes_lengths, with_lengths
+from .layers.capabilities import projected, takes_lengths
 from .weights import AbstractWeights
 from .weights.base import dense, is_plain
 from .weights.base import projected as projected_weights
@@ -109,11 +109,8 @@ class RBM(eqx.Module):
                 f"weights: expected shape (visible, hidden); got shape {np.shape(weights)}."
             )
         n_visible, n_hidden = np.shape(weights)
-        return cls(
-            Bernoulli(n_visible, visible_bias),
-            Bernoulli(n_hidden, hidden_bias),
-            np.asarray(weights),
-        )
+        layers = (Bernoulli(n_visible, visible_bias), Bernoulli(n_hidden, hidden_bias))
+        return cls(*layers, np.asarray(weights))
 
     @property
     def T(self) -> RBM:  # noqa: N802  (the name that arrays have for it)
@@ -176,11 +173,12 @@ class RBM(eqx.Module):
         """Return the model of documents as long as these; the model itself where rows have none."""
         if not takes_lengths(self.visible):
             return self
-        return self.with_lengths(lengths_of(self.visible, self.visible.as_states(v, "v")))
+        return self.with_lengths(self.visible.lengths(self.visible.as_states(v, "v")))
 
     def with_lengths(self, lengths: Float[Array, "*batch"]) -> RBM:
         """Return the model of documents of these lengths: one length, or one for each row."""
-        return RBM(with_lengths(self.visible, lengths), self.hidden, self.weights)
+        visible: Any = self.visible
+        return RBM(visible.with_lengths(lengths), self.hidden, self.weights)
 
     @property
     def dense_weights(self) -> Array:
@@ -202,10 +200,8 @@ class RBM(eqx.Module):
 
     def _repr_html_(self) -> str:
         """Return a table of the layers and the size of W, as notebooks show it."""
-        rows = self.visible.size
-        columns = self.hidden.size
-        parts = {"visible": self.visible, "hidden": self.hidden}
-        return table("RBM", parts | {"weights": f"{rows:,} × {columns:,}"})
+        shape = f"{self.visible.size:,} × {self.hidden.size:,}"
+        return table("RBM", {"visible": self.visible, "hidden": self.hidden, "weights": shape})
 
 
 def checked_type(rbm: Any, name: str = "rbm") -> RBM:
@@ -216,10 +212,12 @@ def checked_type(rbm: Any, name: str = "rbm") -> RBM:
         name: what to call it in an error message.
     """
     if not isinstance(rbm, RBM):
-        expected = "an RBM, such as fit.rbm or what hm.initialize returns"
-        held = {"to_harmonium": "its to_harmonium()", "rbm": "its rbm", "rbm_": "its rbm_"}
-        hints = (f"; pass {words}" for place, words in held.items() if hasattr(rbm, place))
-        raise InputError(f"{name}: expected {expected}; got {described(rbm)}{next(hints, '')}.")
+        parts = {"to_harmonium": "to_harmonium()", "rbm": "rbm", "rbm_": "rbm_"}
+        hints = (f"; pass its {words}" for part, words in parts.items() if hasattr(rbm, part))
+        raise InputError(
+            f"{name}: expected an RBM, such as fit.rbm or what hm.initialize returns; got"
+            f" {described(rbm)}{next(hints, '')}."
+        )
     return rbm
 
 
@@ -234,7 +232,7 @@ def checked_rbm(rbm: Any, name: str = "rbm") -> RBM:
     for layer in (rbm.visible, rbm.hidden):
         if shapes_of(_cgf_without_inputs, layer).ndim:
             raise InputError(
-                f"{name}: expected one model; got a batch. Condition on one row at a time."
+                f"{name}: expected one model; got a batch; condition on one row at a time."
             )
     return rbm
 

@@ -91,11 +91,11 @@ def test_an_unknown_suffix_is_answered_with_the_known_ones(tmp_path, name, found
 
 
 def test_a_missing_file(tmp_path):
-    assert "no such file; check the path" in refusal(tmp_path / "a.csv")
+    assert "got no such file; check the path" in refusal(tmp_path / "a.csv")
 
 
 def test_a_folder(tmp_path):
-    assert "a folder; name one file in it" in refusal(tmp_path)
+    assert "got a folder; name one file in it" in refusal(tmp_path)
 
 
 def test_a_file_that_must_not_be_read(tmp_path, monkeypatch):
@@ -104,7 +104,7 @@ def test_a_file_that_must_not_be_read(tmp_path, monkeypatch):
 
     path = written(tmp_path / "a.csv", "0,1")
     monkeypatch.setattr(Path, "open", refuse)
-    assert "permission denied; change its permissions" in refusal(path)
+    assert "got permission denied; change its permissions" in refusal(path)
 
 
 def test_a_name_too_long_for_the_disk(tmp_path):
@@ -290,7 +290,7 @@ def test_a_damaged_npz(tmp_path):
     path = npz(tmp_path, x=BITS)
     written(path, path.read_bytes()[:-30])
     message = refusal(path)
-    assert "a truncated or damaged one" in message
+    assert "a NumPy .npz file of arrays; got a truncated or damaged one" in message
     assert "copy or write the file again" in message
 
 

@@ -102,7 +102,7 @@ def test_training_on_sparse_rows_is_training_on_the_rows():
 def test_sparse_rows_outside_the_domain_are_named():
     rows = scipy.sparse.csr_array(SPARSE * 7)
     rbm = hm.initialize(hm.Bernoulli(400), hm.Bernoulli(3), key=jax.random.key(0))
-    with pytest.raises(hm.InputError, match=r"values in \[0, 1\]; (found|got) 7"):
+    with pytest.raises(hm.InputError, match=r"values in \[0, 1\]; got 7"):
         hm.fit(rbm, rows, key=jax.random.key(0))
 
 

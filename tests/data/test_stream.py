@@ -243,7 +243,7 @@ def test_a_file_that_cannot_be_opened_is_not_called_damaged(tmp_path, monkeypatc
         raise OSError(errno.EMFILE, "Too many open files")
 
     monkeypatch.setattr(np, "load", refuse)
-    with pytest.raises(hm.InputError, match="too many open files; raise their limit"):
+    with pytest.raises(hm.InputError, match="got too many open files; raise their limit"):
         hm.Stream(tmp_path)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from harmonium.data.coding import CODINGS, as_table
 from harmonium.data.table import Table, describe
-from harmonium.errors import InputError, count_of, input_error
+from harmonium.errors import InputError, count_of
 
 
 def refusal(array, *, name="rows.npy", **options) -> str:
@@ -20,8 +20,8 @@ def refusal(array, *, name="rows.npy", **options) -> str:
 
 
 def test_input_error_is_one_line_whatever_it_is_given():
-    message = str(input_error("a\nb", "x", "one\n\ttwo", "go"))
-    assert message == "a b: expected x; found one two; go."
+    message = str(InputError("a\nb: expected x; got one\n\ttwo; go."))
+    assert message == "a b: expected x; got one two; go."
 
 
 # --- Bernoulli visibles -----------------------------------------------------------------

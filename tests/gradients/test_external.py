@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import harmonium as hm
-from harmonium.gradients.sample_sets import States, inverse_temperature
+from harmonium.gradients.external import States, inverse_temperature
 from harmonium.io.convert.annealers import Quadratic
 from registry import ALL, LEVEL, random_rbm
 
@@ -333,12 +333,12 @@ def without_energies(bqm, found):
 FAULTS = [
     (
         raising,
-        r"a dimod SampleSet; found RuntimeError \(test_external\.py, line \d+\): the",
+        r"a dimod SampleSet; got RuntimeError \(test_external\.py, line \d+\): the",
     ),
-    (lambda bqm, found: found.truncate(0), "at least one row of states; found none; ask it for"),
-    (renamed, r"the 7 variables of the model, .* found 7; \('h', 0\) is in only one of the two"),
-    (without_energies, "samples with finite energies; found 128 of 128 rows without"),
-    (lambda bqm, found: [], "expected a dimod SampleSet; found AttributeError"),
+    (lambda bqm, found: found.truncate(0), "at least one row of states; got none; ask it for"),
+    (renamed, r"the 7 variables of the model, .* got 7, and \('h', 0\) is in only one of the two"),
+    (without_energies, "samples with finite energies; got 128 of 128 rows without"),
+    (lambda bqm, found: [], "expected a dimod SampleSet; got AttributeError"),
     (lambda bqm, found: found, 'every state of the model once.*pass weighting="boltzmann"'),
 ]
 
@@ -400,7 +400,7 @@ def test_too_many_distinct_states_are_refused():
     rbm = model(0)
     batch = batch_of(model(0))
     state = method.init(rbm, batch, key=KEY)
-    with pytest.raises(hm.InputError, match="at most reads=10 distinct visible states; found 16;"):
+    with pytest.raises(hm.InputError, match="at most reads=10 distinct visible states; got 16;"):
         method.estimate(rbm, batch, state, key=KEY)
 
 
@@ -423,7 +423,7 @@ def test_arguments_are_checked():
         ({"weighting": "uniform"}, "weighting: expected 'counts' or 'boltzmann'; got 'uniform'"),
         ({"parameters": 3}, "parameters: expected a dictionary"),
         ({"parameters": {"num_reads": 7}}, "pass reads=7 instead"),
-        ({"ranges": (2, 1)}, r"ranges: expected two ranges around 0.* found \(2, 1\)"),
+        ({"ranges": (2, 1)}, r"ranges: expected two ranges around 0.* got \(2, 1\)"),
         ({"ranges": ((0, 1), (-1, 1))}, "expected two ranges around 0"),
     ):
         with pytest.raises(hm.InputError, match=message):

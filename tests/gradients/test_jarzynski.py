@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium.gradients.jarzynski import JarzynskiState, _drawn_anew
+from harmonium.gradients.jarzynski import JarzynskiState, _resampled
 
 EXAMPLES = [hm.Jarzynski(hm.Gibbs(50), chains=64)]
 KEY = jax.random.key(0)
@@ -32,11 +32,11 @@ def test_log_z_is_known_at_every_update():
     np.testing.assert_allclose(cloud.mean_of(cloud.states), exact, atol=0.05)
 
 
-def test_chains_drawn_anew_keep_their_average():
+def test_chains_resampled_keep_their_average():
     v = jnp.arange(1_000.0)[:, None]
     log_weights = -((jnp.arange(1_000) / 300.0) ** 2)
     state = JarzynskiState(v, v[:, 0], log_weights, jnp.zeros(()), jnp.zeros((), jnp.int32))
-    drawn = _drawn_anew(state, key=KEY)
+    drawn = _resampled(state, key=KEY)
     shares = jax.nn.softmax(log_weights)
     assert abs(float(drawn.v.mean() - shares @ v[:, 0])) < 2
     counts = np.bincount(np.asarray(drawn.v[:, 0], int), minlength=1_000)

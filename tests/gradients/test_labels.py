@@ -106,7 +106,10 @@ def test_rows_without_a_label_are_learned_from():
 def test_arguments_are_checked():
     rbm = random_rbm(hm.Mixed(hm.Gaussian(2), hm.Potts(1, states=3)), hm.Bernoulli(2), 0)
     batch = hm.samplers.Cloud.uniform(jnp.zeros((2, 5)))
-    for target, message in ((0, "expected a discrete unit; unit 0"), (3, "of which 3; got 3")):
+    for target, message in (
+        (0, "expected a discrete unit; got unit 0"),
+        (3, "of which there are 3; got 3"),
+    ):
         with pytest.raises(hm.InputError, match=f"target: .*{message}"):
             hm.Discriminative(target).init(rbm, batch, key=KEY)
     with pytest.raises(hm.InputError, match=r"WeightedSum shares: expected 1 positive numbers"):

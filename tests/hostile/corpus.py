@@ -165,7 +165,7 @@ TWO_FLAGS = bytes.fromhex(
     "016115001604164216422608491c150015001502003c29061926000400000016421604260816420028207061"
     "72717565742d6370702d6172726f772076657273696f6e2032362e302e31191c1c0000008300000050415231"
 )
-DAMAGED = ("found a truncated or damaged one", COPY)
+DAMAGED = ("got a truncated or damaged one", COPY)
 OBJECTS = filled(lambda file: np.save(file, np.array([Trap()], object), allow_pickle=True))
 RUN = ("found that they cannot be read", "restore the file, or train anew")
 
@@ -269,19 +269,19 @@ HOSTILE = [
         "model.safetensors",
         "a head of 2^63 bytes",
         lambda: tensors("{}", length=2**63),
-        ("found a truncated",),
+        ("got a truncated",),
     ),
     Hostile(
         "model.safetensors",
         "10^15 bytes declared",
         lambda: model("[4,3]", "[400000000,3000000]"),
-        ("found a truncated",),
+        ("got a truncated",),
     ),
     Hostile(
         "model.safetensors",
         "sizes that overflow",
         lambda: model("[4,3]", f"[{2**62},{2**62}]"),
-        ("found a truncated",),
+        ("got a truncated",),
     ),
     Hostile(
         "model.safetensors",
@@ -365,7 +365,7 @@ HOSTILE = [
         "checkpoints/last.safetensors",
         "a head of 2^63 bytes",
         lambda: tensors("{}", length=2**63),
-        ("found a truncated",),
+        ("got a truncated",),
     ),
     Hostile(
         "config.json",

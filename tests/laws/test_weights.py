@@ -8,7 +8,7 @@ import pytest
 import harmonium as hm
 from harmonium.gradients.base import cloud_gradient
 from harmonium.samplers import Cloud
-from harmonium.training.base import add_gradient, change_of
+from harmonium.training.transformations import add_gradient, change_of
 from harmonium.weights.base import over_rows, projected
 from registry import ALL, SEEDS, examples, name_of, random_rbm
 

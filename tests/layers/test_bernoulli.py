@@ -9,7 +9,7 @@ EXAMPLES = [hm.Bernoulli(4)]
 def test_fractions_are_allowed_and_others_refused():
     layer = hm.Bernoulli(2)
     assert layer.validate([[0.25, 1.0]]).shape == (1, 2)
-    with pytest.raises(hm.InputError, match=r"values in \[0, 1\]; found 1.5 in row 1, column 0"):
+    with pytest.raises(hm.InputError, match=r"values in \[0, 1\]; got 1.5 in row 1, column 0"):
         layer.validate([[0, 1], [1.5, 0]])
 
 
@@ -19,7 +19,7 @@ def test_sizes_and_shapes_are_checked():
             hm.Bernoulli(size)
     with pytest.raises(hm.InputError, match=r"expected shape \(3,\); got \(2,\)"):
         hm.Bernoulli(3, bias=[0.0, 1.0])
-    with pytest.raises(hm.InputError, match="finite numbers; found nan in row 0, column 1"):
+    with pytest.raises(hm.InputError, match="finite numbers; got nan in row 0, column 1"):
         hm.Bernoulli(2).validate(np.array([[0.0, np.nan]]))
 
 

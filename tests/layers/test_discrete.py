@@ -46,7 +46,7 @@ EXAMPLES = [Ternary(2)]
 
 def test_rows_are_the_values():
     layer = Ternary(2)
-    with pytest.raises(hm.InputError, match="Ternary unit takes the values -1, 0 and 1; found 2"):
+    with pytest.raises(hm.InputError, match="Ternary unit takes the values -1, 0 and 1; got 2"):
         layer.validate([[0, 2]])
     assert layer.decode(jnp.array([1.0, -1.0])).dtype == np.int8
     assert layer.is_exact_in_bfloat16

@@ -19,7 +19,7 @@ def test_units_columns_and_states():
 
 
 def test_a_wrong_entry_is_named_by_its_own_column():
-    with pytest.raises(hm.InputError, match="codes from 0 to 2; found 5 in row 0, column 1"):
+    with pytest.raises(hm.InputError, match="codes from 0 to 2; got 5 in row 0, column 1"):
         EXAMPLES[0].validate([[1, 5, -1]])
     with pytest.raises(hm.InputError, match="expected one or more layers"):
         hm.Mixed()

@@ -17,11 +17,9 @@ def test_rows_are_codes_and_states_are_one_hot():
 
 
 def test_codes_out_of_range_are_refused():
-    with pytest.raises(
-        hm.InputError, match="integer codes from 0 to 2; found 3 in row 0, column 1"
-    ):
+    with pytest.raises(hm.InputError, match="integer codes from 0 to 2; got 3 in row 0, column 1"):
         hm.Potts(2, states=3).validate([[0, 3]])
-    with pytest.raises(hm.InputError, match=r"found 0\.5"):
+    with pytest.raises(hm.InputError, match=r"got 0\.5"):
         hm.Potts(2, states=3).validate([[0.5, 1.0]])
     with pytest.raises(hm.InputError, match="at least 2"):
         hm.Potts(2, states=1)

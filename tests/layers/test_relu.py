@@ -11,7 +11,7 @@ EXAMPLES = [hm.ReLU(2, precision=[1.4, 2.6])]
 
 
 def test_negative_numbers_are_refused():
-    with pytest.raises(hm.InputError, match=r"numbers of 0 or more; found -0\.5"):
+    with pytest.raises(hm.InputError, match=r"numbers of 0 or more; got -0\.5"):
         hm.ReLU(2).validate([[0.0, -0.5]])
 
 

@@ -10,7 +10,7 @@ EXAMPLES = [hm.UnitInterval(2)]
 
 
 def test_numbers_beyond_the_interval_are_refused():
-    with pytest.raises(hm.InputError, match=r"numbers from 0 to 1; found 1\.5"):
+    with pytest.raises(hm.InputError, match=r"numbers from 0 to 1; got 1\.5"):
         hm.UnitInterval(2).validate([[0.0, 1.5]])
 
 

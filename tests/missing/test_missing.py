@@ -269,7 +269,7 @@ def test_fit_learns_from_rows_with_a_missing_value():
     assert float(p[0] + p[7]) > 0.9
     for name in ("free_energy", "free_energy_gap", "reconstruction", "pseudo_log_likelihood"):
         assert np.isfinite(fit.history[-1][name])
-    with pytest.raises(hm.InputError, match=r"values in \[0, 1\]; found 3\.0 in row 1, column 0"):
+    with pytest.raises(hm.InputError, match=r"values in \[0, 1\]; got 3\.0 in row 1, column 0"):
         hm.fit(rbm, [[np.nan, 1, 0], [3, np.nan, 0]], key=KEY)
 
 

@@ -38,7 +38,7 @@ def test_compressed(tmp_path):
     path = written(tmp_path, gzip.compress(fasta(ROWS).encode()), "family.fasta.gz")
     assert words(read_sequences(path)) == ROWS
     damaged = written(tmp_path, path.read_bytes()[:30], "damaged.fasta.gz")
-    with pytest.raises(hm.InputError, match="a gzip file; found a truncated or damaged one"):
+    with pytest.raises(hm.InputError, match="a gzip file; got a truncated or damaged one"):
         read_sequences(damaged)
 
 

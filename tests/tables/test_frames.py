@@ -243,7 +243,7 @@ def test_what_is_wrong_is_named_with_its_line(tmp_path):
 
 
 def test_damaged_gzip(tmp_path):
-    with pytest.raises(InputError, match=r"t.csv.gz: expected a gzip file; found a truncated"):
+    with pytest.raises(InputError, match=r"t.csv.gz: expected a gzip file; got a truncated"):
         read(tmp_path, gzip.compress(TABLE.encode() * 99)[:-20], name="t.csv.gz")
 
 
@@ -267,7 +267,7 @@ def test_parquet(tmp_path):
     assert len(read_parquet(tmp_path / "what[1]*.parquet", "t")) == 3
     (tmp_path / "bad.parquet").write_bytes(b"PAR1" + b"x" * 50)
     with pytest.raises(
-        InputError, match="bad: expected a Parquet file; found a truncated or damaged"
+        InputError, match="bad: expected a Parquet file; got a truncated or damaged"
     ):
         read_parquet(tmp_path / "bad.parquet", "bad")
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium.training.arguments import plan_run
+from harmonium.training.arguments import first_state, plan_run
 from harmonium.training.chunks import Models
 from harmonium.training.cross_validation import FOLDS, cross_validate, is_for, records_of
-from harmonium.training.start import first_state
 
 KEY = jax.random.key(3)
 RNG = np.random.default_rng(5)

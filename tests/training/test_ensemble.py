@@ -195,7 +195,7 @@ def test_a_model_that_diverged_stays_as_it_is_where_others_go_on():
         ({"optimizer": [hm.Recipe()] * 2}, "optimizer: expected 3 of them"),
         (
             {"optimizer": [hm.Recipe(), hm.Recipe(decay=0.1), hm.Recipe()]},
-            "differ in their rates alone; number 1",
+            "differ in their rates alone; got one, number 1",
         ),
         (lambda: {"rbms": [*models()[:2], models(hm.Ising(12), 2 * X - 1.0)[0]]}, "number 2"),
         ({"states": []}, "states: expected 3 of them, one for each model; got 0"),

@@ -12,8 +12,12 @@ import pytest
 import harmonium as hm
 from harmonium.training.monitors import Monitors, RowStatistics, adjusted_gap
 from harmonium.training.optimizers import averaged_model
-from harmonium.training.penalties import size_of_weights
-from harmonium.training.strength import evidence_strength, next_strength, prior_strength
+from harmonium.training.penalties import (
+    evidence_strength,
+    next_strength,
+    prior_strength,
+    size_of_weights,
+)
 from harmonium.training.tracking import EXACT_WORK, Tracker, fresh_log_z, scored
 from registry import exact_states, random_rbm
 

@@ -11,8 +11,8 @@ from harmonium._base.numerics import from_numpy
 from harmonium.likelihood.partition_function.agreement import AnnealingRuns
 from harmonium.samplers import Cloud
 from harmonium.training.monitors import Monitors, adjusted_gap
+from harmonium.training.penalties import next_strength
 from harmonium.training.selection import chosen
-from harmonium.training.strength import next_strength
 from harmonium.training.tracking import (
     APART,
     BELOW,

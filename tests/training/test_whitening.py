@@ -6,7 +6,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.gradients import PhaseInfo
-from harmonium.training.whitening import whitened
+from harmonium.training.transformations import whitened
 
 KEY = jax.random.key(0)
 NO_INFO = PhaseInfo(jnp.zeros(5), jnp.zeros(2), jnp.zeros(()))

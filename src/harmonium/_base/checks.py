@@ -37,8 +37,8 @@ def checked_key(key: Any) -> PRNGKeyArray:
     typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key) and shape == ()
     legacy = dtype == jnp.uint32 and shape in ((2,), (4,))
     if not typed and not legacy:
-        found = type(key).__name__ if dtype is not None else repr(key)
-        raise InputError(f"key: expected a random key, such as jax.random.key(0); got {found}.")
+        words = repr(key) if dtype is None else type(key).__name__
+        raise InputError(f"key: expected a random key, such as jax.random.key(0); got {words}.")
     return quick(key)
 
 
@@ -51,14 +51,14 @@ def checked_rows(rows: Any, name: str) -> np.ndarray:
     array = as_array(rows, name)
     if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "buif":
         raise InputError(
-            f"{name}: expected a matrix of numbers with at least one row and one column;"
-            f" found shape {array.shape} of {array.dtype}. Pass one row for each state."
+            f"{name}: expected a matrix of numbers with at least one row and one column; got"
+            f" shape {array.shape} of {array.dtype}; pass one row for each state."
         )
     wrong = int((~np.isfinite(array)).sum())
     if wrong:
         raise InputError(
-            f"{name}: expected finite numbers; found {wrong} entries that are not."
-            " Fill or drop them first."
+            f"{name}: expected finite numbers; got {wrong} entries that are not; fill or drop them"
+            " first."
         )
     return array
 
@@ -68,16 +68,16 @@ def checked_beside(rows: Any, name: str, data: np.ndarray) -> np.ndarray:
     array = checked_rows(rows, name)
     if array.shape[1] != data.shape[1]:
         raise InputError(
-            f"{name}: expected {data.shape[1]} columns, as data has; found {array.shape[1]}."
-            " Pass rows of the same model, both in the user's coding."
+            f"{name}: expected {data.shape[1]} columns, as data has; got {array.shape[1]}; pass"
+            " rows of the same model, both in the user's coding."
         )
     return array
 
 
 def checked_pair(samples: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return samples and data as matrices with the same number of columns."""
-    theirs = checked_rows(data, "data")
-    return checked_beside(samples, "samples", theirs), theirs
+    rows = checked_rows(data, "data")
+    return checked_beside(samples, "samples", rows), rows
 
 
 def check_positive(**numbers: float) -> None:

@@ -7,6 +7,7 @@ file, nothing is unpickled, and JSON is what the standard says. The limits are i
 from __future__ import annotations
 
 import errno
+import functools
 import gzip
 import io
 import json
@@ -20,10 +21,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from ..errors import HarmoniumError, input_error, printable
+from ..errors import HarmoniumError, InputError, printable
 
 COPY_AGAIN = "copy or write the file again"
-READABLE = "a readable file"
 # Compressed files may unpack to this many bytes, or to this many times their size. Deflate reaches
 # a ratio of 1000; tables and arrays of real data rarely reach 200.
 UNPACKED_BYTES = 2**28
@@ -58,11 +58,12 @@ def parser_errors(label: Any, expected: str, advice: str = COPY_AGAIN) -> Iterat
     except (HarmoniumError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # parsers have their own types; panics of Rust are no Exception
-        why = _why_not(error)
-        if why is not None:  # it says nothing of what the file holds
-            raise input_error(str(label), READABLE, *why) from None
-        found = f"a truncated or damaged one ({reason_of(error)})"
-        raise input_error(str(label), expected, found, advice) from None
+        if _why_not(error) is not None:  # it says nothing of what the file holds
+            raise _unreadable(label, error) from None
+        raise InputError(
+            f"{label}: expected {expected}; got a truncated or damaged one ({reason_of(error)});"
+            f" {advice}."
+        ) from None
 
 
 @contextmanager
@@ -75,8 +76,13 @@ def open_errors(label: Any) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        found, advice = _why_not(error) or (reason_of(error), "check the path")
-        raise input_error(str(label), READABLE, found, advice) from None
+        raise _unreadable(label, error) from None
+
+
+def _unreadable(label: Any, error: BaseException) -> InputError:
+    """Return the error of a file that the system does not let us read."""
+    actual, advice = _why_not(error) or (reason_of(error), "check the path")
+    return InputError(f"{label}: expected a readable file; got {actual}; {advice}.")
 
 
 def _why_not(error: BaseException) -> tuple[str, str] | None:
@@ -93,8 +99,10 @@ def reason_of(error: BaseException) -> str:
 
 def shortened(text: str) -> str:
     """Return at most 100 characters of text from outside, unprintable ones replaced by ?."""
-    shown = printable(text)
-    return shown if len(shown) <= 100 else f"{shown[:97]}..."
+    text = printable(text)
+    if len(text) <= 100:
+        return text
+    return f"{text[:97]}..."
 
 
 def check_regular(path: Path, label: str) -> None:
@@ -106,7 +114,9 @@ def check_regular(path: Path, label: str) -> None:
     with open_errors(label):
         is_other = path.exists() and not path.is_file() and not path.is_dir()
     if is_other:
-        raise input_error(label, "a file", "a pipe or a device", "copy its content into a file")
+        raise InputError(
+            f"{label}: expected a file; got a pipe or a device; copy its content into a file."
+        )
 
 
 def inside(folder: Path, name: str) -> Path:
@@ -117,8 +127,10 @@ def inside(folder: Path, name: str) -> Path:
     """
     path = folder / name
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
-        advice = "put the file itself there, if you trust it"
-        raise input_error(str(path), "a file in the folder", "a link that leads out of it", advice)
+        raise InputError(
+            f"{path}: expected a file in the folder; got a link that leads out of it; put the file"
+            " itself there, if you trust it."
+        )
     return path
 
 
@@ -157,9 +169,10 @@ def check_unpacked_size(label: Any, size: int, unpacked: int, advice: str) -> No
     """
     most = most_unpacked(size)
     if unpacked > most:
-        expected = f"at most {_size(most)} of content in a file of {_size(size)}"
-        found = f"{_size(unpacked)} or more"
-        raise input_error(str(label), expected, found, advice)
+        raise InputError(
+            f"{label}: expected at most {_size(most)} of content in a file of {_size(size)}; got"
+            f" {_size(unpacked)} or more; {advice}."
+        )
 
 
 def unzipped(content: bytes, label: str) -> bytes:
@@ -170,23 +183,21 @@ def unzipped(content: bytes, label: str) -> bytes:
     """
     if content[:2] != _GZIP:
         return content
-    parts = []
-    found = 0
+    advice = "if you trust it, unpack it with gunzip and name what you get"
+    unpacked = bytearray()
     with parser_errors(label, "a gzip file"), gzip.open(io.BytesIO(content)) as file:
         while part := file.read(2**20):
-            parts.append(part)
-            found += len(part)
-            advice = "if you trust it, unpack it with gunzip and name what you get"
-            check_unpacked_size(label, len(content), found, advice)
-    return b"".join(parts)
+            unpacked += part
+            check_unpacked_size(label, len(content), len(unpacked), advice)
+    return bytes(unpacked)
 
 
 def memory_there() -> int | None:
     """Return the bytes of memory that this process may use; None if unknown."""
-    known = [limit for limit in map(_limit_in, LIMITS) if limit is not None]
+    limits = [limit for limit in map(_limit_in, LIMITS) if limit is not None]
     with suppress(AttributeError, ValueError, OSError):  # not known on this system
-        known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    return min((number for number in known if number > 0), default=None)
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return min((limit for limit in limits if limit > 0), default=None)
 
 
 def _limit_in(path: str) -> int | None:
@@ -200,7 +211,9 @@ def _limit_in(path: str) -> int | None:
 def _size(count: int) -> str:
     if count >= 2**70:
         return "more than 2^70 bytes"
-    return f"{count / 2**30:,.1f} GiB" if count >= 2**30 else f"{count / 2**20:,.3g} MiB"
+    if count >= 2**30:
+        return f"{count / 2**30:,.1f} GiB"
+    return f"{count / 2**20:,.3g} MiB"
 
 
 # --- NumPy arrays ---------------------------------------------------------------------------
@@ -223,8 +236,7 @@ def check_npy_head(file: IO[bytes], size: int) -> bool:
     if dtype.hasobject:
         return False
     if min(shape, default=0) < 0 or math.prod(shape) * max(1, dtype.itemsize) > size:
-        shown = shape if len(str(shape)) < 60 else f"({len(shape)} axes)"
-        raise ValueError(f"an array of shape {shown}, {dtype}, in {size:,} bytes")
+        raise ValueError(f"an array of shape {shape!s:.60}, {dtype}, in {size:,} bytes")
     return True
 
 
@@ -258,22 +270,21 @@ def read_npz(path: Path, label: str, expected: str, names: Iterable[str] | None 
         InputError: the file is damaged, or declares more than it can hold data for.
     """
     with parser_errors(label, expected), zipfile.ZipFile(path) as archive:
-        members = [each for each in archive.infolist() if each.filename.endswith(".npy")]
-        named = [(each.filename.removesuffix(".npy"), each) for each in members]
-        found = dict(named)
-        if len(found) < len(named):
+        files = [file for file in archive.infolist() if file.filename.endswith(".npy")]
+        members = {file.filename.removesuffix(".npy"): file for file in files}
+        if len(members) < len(files):
             raise ValueError("two arrays of one name")
-        wanted = found if names is None else [name for name in names if name in found]
-        chosen = {name: found[name] for name in wanted}
+        if names is not None:
+            members = {name: members[name] for name in names if name in members}
         plain = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}  # what NumPy writes
-        if not {each.compress_type for each in chosen.values()} <= plain:
+        if not {file.compress_type for file in members.values()} <= plain:
             raise ValueError("a compression that NumPy never writes")
-        unpacked = sum(each.file_size for each in chosen.values())
+        unpacked = sum(file.file_size for file in members.values())
         advice = "if you trust it, load it with NumPy and write it by numpy.savez"
         check_unpacked_size(label, path.stat().st_size, unpacked, advice)
         return {
-            name: read_npy(lambda each=each: archive.open(each), each.file_size)
-            for name, each in chosen.items()
+            name: read_npy(functools.partial(archive.open, file), file.file_size)
+            for name, file in members.items()
         }
 
 
@@ -312,16 +323,18 @@ def parsed_json(text: str | bytes, *, has_paths: bool = False) -> Any:
 def _inside(value: Any) -> Iterable[Any]:
     if isinstance(value, dict):
         return (*value, *value.values())
-    return value if isinstance(value, list) else ()
+    if isinstance(value, list):
+        return value
+    return ()
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"the name {twice[:40]!r} twice in one object")
-    return found
+    return values
 
 
 def _no_number(name: str) -> Any:
@@ -336,4 +349,6 @@ def _whole(digits: str) -> int:
 
 def _real(digits: str) -> float:
     value = float(digits)
-    return value if math.isfinite(value) else _no_number(digits[:40])
+    if not math.isfinite(value):
+        _no_number(digits[:40])
+    return value

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import jax
+import numpy as np
 from jax.experimental import io_callback
 
 LOGGER = "jax._src.callback"  # which logs errors of callbacks
@@ -29,19 +30,20 @@ class _MarkedError(Exception):
 def call_python(function: Callable, like: Any, *arguments: Any) -> Any:
     """Call a Python function once wherever a compiled program gets here.
 
-    Its arguments and results are arrays, and it must not compute with JAX: the program that waits
-    for it may hold the threads. Under `vmap` it is called for one after another. Calls keep the
-    order in which the results of one are needed by the next.
+    Its arguments are arrays, its results numbers or arrays, and it must not compute with JAX: the
+    program that waits for it may hold the threads. Under `vmap` it is called for one after another.
+    Calls keep the order in which the results of one are needed by the next.
 
     Args:
-        function: takes arrays, returns arrays.
+        function: takes arrays, returns what `like` describes.
         like: shapes and types of the results, as `jax.ShapeDtypeStruct`.
         arguments: arrays, or trees of them.
     """
 
     def marked(*arguments: Any) -> Any:
         try:
-            return function(*arguments)
+            results = function(*arguments)
+            return jax.tree.map(lambda x, kind: np.asarray(x, kind.dtype), results, like)
         except BaseException as error:  # also a keyboard interrupt
             mark = f"harmonium call {next(_NUMBERS)}:"
             _RAISED[mark] = error
@@ -59,7 +61,7 @@ def errors_as_raised() -> Iterator[None]:
         return not (record.exc_info and isinstance(record.exc_info[1], _MarkedError))
 
     logger = logging.getLogger(LOGGER)
-    kept = None
+    raised = None
     logger.addFilter(is_other)
     try:
         yield
@@ -68,8 +70,8 @@ def errors_as_raised() -> Iterator[None]:
         mark = next((mark for mark in list(_RAISED) if mark in text), None)
         if mark is None:
             raise
-        kept = _RAISED.pop(mark)
+        raised = _RAISED.pop(mark)
     finally:
         logger.removeFilter(is_other)
-    if kept is not None:
-        raise kept.with_traceback(None) from None
+    if raised is not None:
+        raise raised.with_traceback(None) from None

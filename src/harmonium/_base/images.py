@@ -46,13 +46,13 @@ def checked_shape(shape: ImageShape, pixels: int, of: str) -> tuple[int, int] | 
 def _square(shape: str, pixels: int, of: str) -> tuple[int, int]:
     if shape != "square":
         raise InputError(f"image_shape: expected (rows, columns), 'square' or None; got {shape!r}.")
-    side = math.isqrt(pixels)
-    if side**2 != pixels or pixels < FEWEST_SQUARE_PIXELS:
+    width = math.isqrt(pixels)
+    if width**2 != pixels or pixels < FEWEST_SQUARE_PIXELS:
         raise InputError(
             f"image_shape: expected a square number, {FEWEST_SQUARE_PIXELS} or more, of {of} for"
             f" 'square'; got {pixels}; pass (rows, columns), or None."
         )
-    return side, side
+    return width, width
 
 
 def evenly_spaced(rows: np.ndarray, count: int) -> np.ndarray:

@@ -44,7 +44,7 @@ def shapes_of(function: Callable, *arguments: Any, **named: Any) -> Any:
 def _traced(called: Hashable, arrays: list[Array]) -> Any:
     function, structure, rest = called  # pyright: ignore[reportGeneralTypeIssues]
     given = iter(arrays)
-    leaves = [next(given) if each is None else each[1] for each in rest]
+    leaves = [next(given) if value is None else value[1] for value in rest]
     arguments, named = jax.tree.unflatten(structure, leaves)
     return function(*arguments, **named)
 
@@ -68,11 +68,7 @@ def softplus(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     return jax.nn.softplus(x)
 
 
-@softplus.defjvp
-def _softplus_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
-    (x,) = primals
-    (dx,) = tangents
-    return softplus(x), jax.nn.sigmoid(x) * dx
+softplus.defjvps(lambda dx, _, x: jax.nn.sigmoid(x) * dx)
 
 
 def log_expm1(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
@@ -88,11 +84,7 @@ def log_2cosh(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     return size + jnp.log1p(jnp.exp(-2.0 * size))
 
 
-@log_2cosh.defjvp
-def _log_2cosh_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
-    (x,) = primals
-    (dx,) = tangents
-    return log_2cosh(x), jnp.tanh(x) * dx
+log_2cosh.defjvps(lambda dx, _, x: jnp.tanh(x) * dx)
 
 
 def normals(shape: tuple[int, ...], dtype: Any, *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
@@ -155,7 +147,7 @@ def _passed_one_by_one(odds: Array, uniforms: Array) -> Array:
     return lax.scan(passed, nothing, odds[:-1])[0][1]
 
 
-WORDS_AT_ONCE = 16
+WORDS_AT_ONCE = 16  # draws of each row in a turn of the loop
 
 
 def chosen_counts(
@@ -256,27 +248,15 @@ def variance_half_line(t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     return jnp.where(t < -FAR, first * (second - first), 1.0 - mean * (mean - near))
 
 
-@log_half_line.defjvp
-def _log_half_line_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
-    (t,) = primals
-    (dt,) = tangents
-    return log_half_line(t), mean_half_line(t) * dt
-
-
-@mean_half_line.defjvp
-def _mean_half_line_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
-    (t,) = primals
-    (dt,) = tangents
-    return mean_half_line(t), variance_half_line(t) * dt
-
-
-@variance_half_line.defjvp
-def _variance_half_line_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
-    (t,) = primals
-    (dt,) = tangents
+def _skewness_of_half_line(variance: Array, t: Array) -> Array:
+    """Return the third derivative of `log_half_line`."""
     mean = mean_half_line(t)
-    variance = variance_half_line(t)
-    return variance, (mean - variance * (2.0 * mean - t)) * dt
+    return mean - variance * (2.0 * mean - t)
+
+
+log_half_line.defjvps(lambda dt, _, t: mean_half_line(t) * dt)
+mean_half_line.defjvps(lambda dt, _, t: variance_half_line(t) * dt)
+variance_half_line.defjvps(lambda dt, variance, t: _skewness_of_half_line(variance, t) * dt)
 
 
 def positive_normals(t: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
@@ -345,29 +325,18 @@ def variance_interval(t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     return jnp.where(jnp.abs(t) < NEAR_ZERO, near, far)
 
 
-@log_interval.defjvp
-def _log_interval_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
-    (t,) = primals
-    (dt,) = tangents
-    return log_interval(t), mean_interval(t) * dt
-
-
-@mean_interval.defjvp
-def _mean_interval_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
-    (t,) = primals
-    (dt,) = tangents
-    return mean_interval(t), variance_interval(t) * dt
-
-
-@variance_interval.defjvp
-def _variance_interval_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
-    (t,) = primals
-    (dt,) = tangents
+def _skewness_of_interval(t: Array) -> Array:
+    """Return the third derivative of `log_interval`."""
     s = jnp.maximum(jnp.abs(t), NEAR_ZERO)
     small = jnp.exp(-s)
     far = jnp.sign(t) * (small * (1.0 + small) / (1.0 - small) ** 3 - 2.0 / s**3)
     near = t * _series(t, -1 / 120, 1 / 1512, -1 / 28800, 1 / 665280)
-    return variance_interval(t), jnp.where(jnp.abs(t) < NEAR_ZERO, near, far) * dt
+    return jnp.where(jnp.abs(t) < NEAR_ZERO, near, far)
+
+
+log_interval.defjvps(lambda dt, _, t: mean_interval(t) * dt)
+mean_interval.defjvps(lambda dt, _, t: variance_interval(t) * dt)
+variance_interval.defjvps(lambda dt, _, t: _skewness_of_interval(t) * dt)
 
 
 def tilted_uniforms(t: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array, "*shape"]:

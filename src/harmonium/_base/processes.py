@@ -16,7 +16,7 @@ import jax
 import numpy as np
 from jax.experimental import multihost_utils
 
-from ..errors import HarmoniumError, InputError, ModelFileError, input_error
+from ..errors import HarmoniumError, InputError, ModelFileError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -64,8 +64,13 @@ def check_same(name: str, value: Any, expected: str, advice: str) -> None:
     """
     differing = np.flatnonzero(_gathered(int(value != from_first(value))))
     if len(differing):
-        indices = ", ".join(map(str, differing[:10])) + (", ..." if len(differing) > 10 else "")
-        raise input_error(name, expected, f"others in process {indices} than in process 0", advice)
+        indices = ", ".join(map(str, differing[:10]))
+        if len(differing) > 10:
+            indices += ", ..."
+        raise InputError(
+            f"{name}: expected {expected}; got others in process {indices} than in process 0;"
+            f" {advice}."
+        )
 
 
 def _gathered(number: int) -> np.ndarray:
@@ -106,7 +111,7 @@ def by_first(function: Callable[P, T]) -> Callable[P, T]:
             outcome = {"kind": SHARED.index(type(raised)), "text": str(raised)}
         except OSError as raised:
             error = raised
-            file = None if raised.filename is None else str(raised.filename)
+            file = raised.filename and str(raised.filename)
             outcome = {"system": [raised.errno, raised.strerror, file]}
         finally:
             _Acting.alone = False

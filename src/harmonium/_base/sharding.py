@@ -29,7 +29,7 @@ __all__ = ["use_mesh"]
 
 ROWS = "data"
 HIDDEN = "hidden"
-FREE = PartitionSpec.UNCONSTRAINED
+FREE = PartitionSpec.UNCONSTRAINED  # an axis whose spread XLA chooses
 T = TypeVar("T")
 
 
@@ -81,7 +81,7 @@ def checked_mesh(mesh: Any, name: str = "mesh") -> Mesh:
     there = jax.device_count()
     if wanted > there:
         raise InputError(
-            f"{name}: expected at most {there} devices, which JAX has here; got {wanted}. On a CPU,"
+            f"{name}: expected at most {there} devices, which JAX has here; got {wanted}; on a CPU,"
             f" XLA_FLAGS=--xla_force_host_platform_device_count={wanted} makes as many."
         )
     if devices is None:
@@ -97,7 +97,9 @@ def size_of_axis(axis: str) -> int:
     """Return over how many devices an axis is spread in the current context; 1 without a mesh."""
     mesh = jax.sharding.get_abstract_mesh()
     is_ours = all(kind == AxisType.Auto for kind in mesh.axis_types)
-    return mesh.shape[axis] if is_ours and axis in mesh.axis_names else 1
+    if not is_ours or axis not in mesh.axis_names:
+        return 1
+    return mesh.shape[axis]
 
 
 def with_rows_spread(states: Array) -> Array:
@@ -142,9 +144,8 @@ def summed_over_rows(function: Callable[..., T], model: Any, *rows: Any) -> T:
     def summed(arrays: Any, *rows: Any) -> T:
         return jax.lax.psum(function(eqx.combine(arrays, fixed), *rows), ROWS)
 
-    each = PartitionSpec(ROWS)
     same = PartitionSpec()
-    specs: Any = {"in_specs": (same, *(each for _ in rows)), "out_specs": same}
+    specs: Any = {"in_specs": (same, *[PartitionSpec(ROWS)] * len(rows)), "out_specs": same}
     shared = jax.shard_map(summed, axis_names={ROWS}, check_vma=False, **specs)
     return jax.jit(shared)(arrays, *rows)  # outside a program, it would want all axes of the mesh
 
@@ -160,7 +161,7 @@ def check_divisible(name: str, count: int, axis: str) -> None:
         more = devices * math.ceil(count / devices)
         raise InputError(
             f"{name}: expected a multiple of {devices}, the size of the mesh's axis {axis!r}; got"
-            f" {count:,}. Choose {more:,}."
+            f" {count:,}; choose {more:,}."
         )
 
 
@@ -175,9 +176,9 @@ def clock() -> float:
     asked = Asked.number
     if jax.process_count() > 1:
         words = np.append(now.view(np.uint32), np.uint32(asked))
-        said = np.asarray(multihost_utils.process_allgather(words))
-        now = said[0, :-1].view(np.float64)
-        asked = int(said[:, -1].max())
+        of_processes = np.asarray(multihost_utils.process_allgather(words))
+        now = of_processes[0, :-1].view(np.float64)
+        asked = int(of_processes[:, -1].max())
     Asked.act_on(asked)  # what comes meanwhile is for the next time, when all hear of it
     return float(now[0])
 
@@ -191,4 +192,6 @@ def whole(array: Array) -> Array:
 
 def fetched(array: Any) -> np.ndarray:
     """Return an array as NumPy's, also where other processes have parts of it: all must ask."""
-    return np.asarray(whole(array) if isinstance(array, jax.Array) else array)
+    if isinstance(array, jax.Array):
+        array = whole(array)
+    return np.asarray(array)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 BISECTIONS = 60  # of an interval, down to below the rounding error
-Z_95 = 1.959964
+Z_95 = 1.959964  # of the normal distribution: |z| is below it with a probability of 95 %
 
 
 class Estimate(NamedTuple):
@@ -41,15 +41,26 @@ def student_95(freedom: int) -> float:
     # P(|T| ≤ √ν tan θ) = sin θ Σ_i c_i cos^i θ; for odd ν, θ is added and all is multiplied by 2/π.
     powers = np.arange(odd, freedom - 1, 2)
     ratios = (powers[1:] - 1) / powers[1:]
-    factors = np.append(1.0, np.cumprod(ratios)) if len(powers) else np.zeros(0)
-    low = 0.0
-    high = np.pi / 2
-    for _ in range(BISECTIONS):
-        angle = (low + high) / 2
+    factors = np.append(1.0, np.cumprod(ratios))[: len(powers)]
+
+    def is_low(angle: float) -> bool:
         within = np.sin(angle) * (factors * np.cos(angle) ** powers).sum()
-        within = 2.0 / np.pi * (angle + within) if odd else within
-        low, high = (angle, high) if within < 0.95 else (low, angle)
-    return float(np.sqrt(freedom) * np.tan(low))
+        if odd:
+            within = 2.0 / np.pi * (angle + within)
+        return within < 0.95
+
+    return float(np.sqrt(freedom) * np.tan(_bisected(is_low, 0.0, np.pi / 2)))
+
+
+def _bisected(is_low: Callable[[float], Any], low: float, high: float) -> float:
+    """Return the largest number of an interval for which `is_low` holds, by halving it."""
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        if is_low(middle):
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
@@ -63,8 +74,8 @@ def log_sum_exp(values: Any, axis: int | None = None) -> Any:
     most = xp.max(values, axis=axis, keepdims=True)
     most = xp.where(xp.isfinite(most), most, 0.0)
     with np.errstate(divide="ignore"):  # log 0 is −∞
-        found = xp.log(xp.sum(xp.exp(values - most), axis=axis))
-    return found + most.reshape(found.shape)
+        logs = xp.log(xp.sum(xp.exp(values - most), axis=axis))
+    return logs + most.reshape(logs.shape)
 
 
 def log_mean_exp(values: Any, axis: int | None = None) -> Any:
@@ -85,18 +96,17 @@ def lower_mean_bound(log_values: np.ndarray, level: float) -> float:
 
     Source: Waudby-Smith & Ramdas 2024 (betting); Ville 1939.
     """
-    shares = 0.25 ** np.arange(int(np.log2(len(log_values))) // 2 + 1)[:, None]
-    with np.errstate(divide="ignore"):  # log 0, for a share of 1
-        kept = np.log1p(-shares)
-    best = float(log_mean_exp(log_values))
-    wanted = -np.log(level)
-    low = best - wanted - np.log(len(shares)) - 5.0
-    high = best
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        wealth = np.logaddexp(kept, np.log(shares) + log_values - middle).sum(1)
-        low, high = (middle, high) if log_mean_exp(wealth) > wanted else (low, middle)
-    return low
+    stakes = 0.25 ** np.arange(int(np.log2(len(log_values))) // 2 + 1)[:, None]
+    with np.errstate(divide="ignore"):  # log 0, for a stake of 1
+        reserves = np.log1p(-stakes)
+    estimate = float(log_mean_exp(log_values))
+    limit = -np.log(level)
+
+    def is_ruled_out(log_mean: float) -> bool:
+        wealth = np.logaddexp(reserves, np.log(stakes) + log_values - log_mean).sum(1)
+        return log_mean_exp(wealth) > limit
+
+    return _bisected(is_ruled_out, estimate - limit - np.log(len(stakes)) - 5.0, estimate)
 
 
 def most_expected(count: float) -> float:
@@ -125,13 +135,9 @@ def jackknife(estimator: Callable[..., float], *samples: np.ndarray, groups: int
     whole = estimator(*samples)
     if groups < 2:
         return Estimate(whole, float("nan"), groups)
-    left = np.array(
-        [
-            estimator(*(s[..., place != g] for s, place in zip(samples, places, strict=True)))
-            for g in range(groups)
-        ]
-    )
-    return from_left_out(whole, left)
+    pairs = list(zip(samples, places, strict=True))
+    left = [estimator(*(s[..., place != g] for s, place in pairs)) for g in range(groups)]
+    return from_left_out(whole, np.array(left))
 
 
 def from_left_out(whole: float, left: np.ndarray) -> Estimate:

@@ -26,7 +26,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 JAXS = "threefry2x32"
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-PARITY = 0x1BD11BDA
+PARITY = 0x1BD11BDA  # of the key schedule, from the source
 MOST = 2**32  # numbers in one call; for more, JAX's own function is used
 NAMES = {8: jnp.uint8, 16: jnp.uint16, 32: jnp.uint32, 64: jnp.uint64}
 
@@ -38,13 +38,16 @@ def key_of(seed: int) -> PRNGKeyArray:
 
 def quick(key: PRNGKeyArray) -> PRNGKeyArray:
     """Return a key that draws the same numbers faster; return a key of another kind as it is."""
-    typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-    threefry = jax.random.key_impl(key) == JAXS if typed else key.shape[-1:] == (2,)
     # Whether each number is computed from its own count, as in JAX since 2025.
     counted = jax.config.jax_threefry_partitionable  # pyright: ignore[reportAttributeAccessIssue]
-    if not (threefry and counted):
+    data = key
+    is_threefry = key.shape[-1:] == (2,)
+    if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+        data = jax.random.key_data(key)
+        is_threefry = jax.random.key_impl(key) == JAXS
+    if not (is_threefry and counted):
         return key
-    return jax.random.wrap_key_data(jax.random.key_data(key) if typed else key, impl=KIND)
+    return jax.random.wrap_key_data(data, impl=KIND)
 
 
 @jax.jit

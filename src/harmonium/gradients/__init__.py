@@ -15,7 +15,7 @@ from .fast import FastPersistent as FastPersistent
 from .jarzynski import Jarzynski as Jarzynski
 from .mean_field import MeanField as MeanField
 from .missing_values import Marginal as Marginal
-from .per_pattern import PerPattern as PerPattern
+from .missing_values import PerPattern as PerPattern
 from .persistent import Persistent as Persistent
 from .single_site import AbstractSingleSite as AbstractSingleSite
 from .single_site import Discriminative as Discriminative

@@ -1,15 +1,13 @@
 """Contrastive divergence: chains that start at the data."""
 
-from typing import Any
-
 from jaxtyping import PRNGKeyArray
 
 from ..rbm import RBM
-from ..samplers import AbstractSampler, Cloud
-from .base import About, AbstractGradient, Estimate, Status, check_sampler, contrasted
+from ..samplers import Cloud
+from .base import About, AbstractSampled, Estimate, contrasted
 
 
-class Contrastive(AbstractGradient):
+class Contrastive(AbstractSampled):
     """CD-k: the model cloud is the batch after one step of the sampler.
 
     `Contrastive(Gibbs(k))` is CD-k. Each chain has the weight of the row that it starts from. The
@@ -29,17 +27,9 @@ class Contrastive(AbstractGradient):
     Source: Hinton 2002; the hidden average is analytic in both phases.
     """
 
-    sampler: AbstractSampler
-
-    def __check_init__(self):
-        check_sampler(self.sampler)
-
     @property
     def about(self) -> About:
         return About.for_sampler(self.sampler, "CD", keeps_lengths=self.sampler.keeps_lengths)
-
-    def status(self, rbm: RBM, state: Any) -> Status:
-        return Status(kernel=self.sampler.base_kernel)
 
     def estimate(self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray) -> Estimate:
         grads, info = contrasted(rbm, batch, self.sampler, key=key)

@@ -13,7 +13,7 @@ from .._base.checks import positive_integer
 from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..samplers import Cloud
-from .base import About, AbstractGradient, PhaseInfo, mean_free_energy, phase_info
+from .base import About, AbstractGradient, Estimate, mean_free_energy, phase_info
 
 NARROWER = 2  # factor by which the number of pairs falls from one round to the next
 NARROWEST = 4  # the last round has at most NARROWER * NARROWEST pairs
@@ -83,12 +83,10 @@ class Coupled(AbstractGradient):
 
     def estimate(
         self, rbm: RBM, batch: Cloud, state: CoupledState, *, key: PRNGKeyArray
-    ) -> tuple[RBM, CoupledState, PhaseInfo]:
+    ) -> Estimate:
         """Run pairs of chains until all have met, and return the gradient."""
         key_rows, key_ahead, key_meet = jax.random.split(key, 3)
-        starts = self._starts(batch, key=key_rows)
-        v = starts.states
-        weights = starts.weights
+        v, weights, _ = self._starts(batch, key=key_rows)
         ahead = rbm.gibbs_sweep(v, key=key_ahead)
         pairs = Pairs(ahead, v, (ahead == v).all(-1), jnp.ones(len(v), jnp.int32))
         sums, times = _until_met(rbm, pairs, weights, self.sweeps, key=key_meet)
@@ -128,8 +126,8 @@ class _Sums(NamedTuple):
     grads: RBM
 
     def plus(self, rbm: RBM, states: Array, weights: Array) -> _Sums:
-        found = eqx.filter_value_and_grad(mean_free_energy)(rbm, Cloud(states, weights))
-        return _Sums(*jax.tree.map(jnp.add, tuple(self), found))
+        terms = eqx.filter_value_and_grad(mean_free_energy)(rbm, Cloud(states, weights))
+        return _Sums(*jax.tree.map(jnp.add, tuple(self), terms))
 
 
 def _until_met(

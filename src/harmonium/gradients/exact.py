@@ -16,7 +16,7 @@ from ..rbm import RBM
 from ..samplers import Cloud
 from .base import About, AbstractGradient, Estimate, mean_free_energy, phase_info
 
-LARGEST_LOG2_STATES = 24
+LARGEST_LOG2_STATES = 24  # of 24 binary units: 4·10⁸ multiplications for each hidden unit
 
 
 class Exact(AbstractGradient):
@@ -39,37 +39,37 @@ class Exact(AbstractGradient):
         return About("exact gradient")
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
-        side = enumerable(rbm)
-        if side is None or (side.visible.n_states or 0) > 2**LARGEST_LOG2_STATES:
+        """Check that the model can be enumerated, and return an empty state."""
+        summed = enumerable(rbm)
+        if summed is None or (summed.visible.n_states or 0) > 2**LARGEST_LOG2_STATES:
             raise InputError(
-                f"Exact learning of {rbm}: expected a discrete layer with at most"
-                f" 2^{LARGEST_LOG2_STATES} joint states. Choose pcd, or a smaller layer."
+                "Exact learning: expected a discrete layer with at most"
+                f" 2^{LARGEST_LOG2_STATES} joint states; got {rbm}; choose pcd, or a smaller layer."
             )
         return ()
 
     def estimate(self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray) -> Estimate:
         data_energy, data_grads = eqx.filter_value_and_grad(mean_free_energy)(rbm, batch)
-        log_z, model_grads = _model_side(rbm)
+        log_z, model_grads = _model_term(rbm)
         grads = jax.tree.map(jnp.subtract, data_grads, model_grads)
         return grads, state, phase_info(rbm, batch, data_energy + log_z)
 
 
-def _model_side(rbm: RBM) -> tuple[Array, RBM]:
+def _model_term(rbm: RBM) -> tuple[Array, RBM]:
     """Return log Z and ⟨∂F/∂θ⟩ under the model."""
-    turned = enumerable(rbm)
-    if turned is None:
-        raise InputError(f"{rbm}: neither layer is discrete.")
-    rows, chunks = chunk_plan(turned)
-    log_z = jax.nn.logsumexp(partial_log_z(turned, rows, 0, chunks))
-    is_turned = turned.visible is not rbm.visible
+    summed = enumerable(rbm)
+    if summed is None:
+        raise InputError(f"Exact learning: expected a discrete layer; got {rbm}.")
+    rows, chunks = chunk_plan(summed)
+    log_z = jax.nn.logsumexp(partial_log_z(summed, rows, 0, chunks))
+    is_transposed = summed.visible is not rbm.visible
 
     def add_chunk(chunk: Array, total: RBM) -> RBM:
-        side = rbm.T if is_turned else rbm
-        states, log_odds = chunk_of_states(side, chunk, rows)
+        states, log_odds = chunk_of_states(summed, chunk, rows)
         cloud = Cloud(states, jnp.exp(log_odds - log_z))
 
         def energy(model: RBM) -> Array:
-            return mean_free_energy(model.T if is_turned else model, cloud)
+            return mean_free_energy(model.T if is_transposed else model, cloud)
 
         return jax.tree.map(jnp.add, total, eqx.filter_grad(energy)(rbm))
 

@@ -1,7 +1,14 @@
-"""The model cloud comes from a sampler of another package: an annealer, a solver, hardware."""
+"""The model cloud comes from a sampler of another package: an annealer, a solver, hardware.
+
+A problem goes out, states and their inverse temperature β come back. What is called while a
+compiled program waits is NumPy; problems are in spins −1 and +1.
+"""
 
 from __future__ import annotations
 
+import inspect
+import traceback
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -9,29 +16,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
+from scipy.special import expit
 
 from .._base.checks import positive_integer
 from .._base.host import call_python
 from .._base.parameters import map_parameters
-from ..errors import InputError, input_error
-from ..io.convert.annealers import Terms, quadratic_of, terms_of
+from ..errors import InputError, count_of
+from ..io.convert.annealers import Quadratic, Terms, bqm_of, labels_of, quadratic_of, terms_of
 from ..io.convert.base import optional
 from ..rbm import RBM
 from ..samplers import Cloud
-from .base import About, AbstractGradient, PhaseInfo, Status, cloud_gradient
-from .sample_sets import (
-    LEAST,
-    MEMORY,
-    MOST,
-    OtherSampler,
-    distinct,
-    fitted,
-    inverse_temperature,
-    lists_every_state,
-)
+from .base import About, AbstractGradient, Estimate, Status, cloud_gradient
 
 WEIGHTINGS = ("counts", "boltzmann")
 FEW = 0.1  # the effective fraction of the draws below which a note says so
+# β of a few draws may be 0 or ∞: so much it may change in an update, and between these it stays.
+STEP = 8.0
+LEAST = 1e-2
+MOST = 1e2
+MEMORY = 0.9  # what an update knows of β counts so much in the next one, a prior that decays
+ROUNDING = 1e-6  # coefficients this much beyond a range are not called clipped
+
+Range = tuple[float, float]
 
 
 class ExternalState(NamedTuple):
@@ -52,7 +58,7 @@ class ExternalState(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """What comes back from a call, as arrays.
+    """What comes back from a call.
 
     Attributes:
         is_high: distinct visible states, shape (n, visible), 1 where a unit is at its higher value.
@@ -145,8 +151,9 @@ class External(AbstractGradient):
         if beta is not None and not is_number:
             raise InputError(f"External beta: expected a positive number or None; got {beta!r}.")
         if weighting not in WEIGHTINGS:
-            expected = " or ".join(map(repr, WEIGHTINGS))
-            raise InputError(f"External weighting: expected {expected}; got {weighting!r}.")
+            raise InputError(
+                f"External weighting: expected 'counts' or 'boltzmann'; got {weighting!r}."
+            )
         self.other = OtherSampler(sampler, reads, ranges, parameters)
         self.beta = None if beta is None else float(beta)
         self.weighting = weighting
@@ -162,21 +169,23 @@ class External(AbstractGradient):
 
     def status(self, rbm: RBM, state: Any) -> Status:
         """Return notes on what was clipped, and on draws that hardly count."""
+        if state is None:
+            return Status()
         notes = []
-        if state is not None and int(state.clipped):
+        if int(state.clipped):
             total = rbm.visible.size + rbm.hidden.size + rbm.visible.size * rbm.hidden.size
             notes.append(
                 f"up to {int(state.clipped):,} of {total:,} fields and couplings in an update were"
                 f" beyond the ranges of {self.other.name} and were clipped: it sampled another"
                 " model than this one"
             )
-        if state is not None and not LEAST * 1.01 < float(state.beta) < MOST / 1.01:
+        if not LEAST * 1.01 < float(state.beta) < MOST / 1.01:
             notes.append(
                 f"no β from {LEAST:g} to {MOST:g} describes the states of {self.other.name}: they"
                 " hardly depend on the energies, or it rescales what it is sent, and the gradient"
                 " is wrong"
             )
-        if state is not None and float(state.effective) < FEW:
+        if float(state.effective) < FEW:
             notes.append(
                 f"draws of {self.other.name} arrived far from β = 1: weighted to it, the last ones"
                 f" count as {float(state.effective):.1%} of their number"
@@ -193,21 +202,22 @@ class External(AbstractGradient):
         """Check that the model can be sent, and return β = 1 ± 1 or the given one."""
         terms_of(rbm, self.other.source)
         optional("dimod", self.other.source)
-        one = jnp.ones((), rbm.visible.dtype)
-        beta = one if self.beta is None else self.beta * one
-        return ExternalState(beta, one, one, jnp.zeros((), jnp.int32))
+        unit = jnp.ones((), rbm.visible.dtype)
+        beta = unit if self.beta is None else self.beta * unit
+        return ExternalState(beta, unit, unit, jnp.zeros((), jnp.int32))
 
     def estimate(
         self, rbm: RBM, batch: Cloud, state: ExternalState, *, key: PRNGKeyArray
-    ) -> tuple[RBM, ExternalState, PhaseInfo]:
+    ) -> Estimate:
         """Call the sampler, weight its states to β = 1, and return the gradient."""
-        room = self.other.room(rbm.visible.size)
         size = rbm.visible.size
+        room = self.other.room(size)
+        dtype = rbm.visible.dtype
         shapes = ((room, size), (room,), (), (), (), ())
-        types = _types(rbm.visible.dtype)
-        like = Draws(*map(jax.ShapeDtypeStruct, shapes, types))
+        like = Draws(*map(jax.ShapeDtypeStruct, shapes, [*[dtype] * 5, np.int32]))
         seed = jax.random.bits(key, (), jnp.uint32) >> 1
         terms = terms_of(rbm, self.other.source)
+        # Not `pure_callback`, which may call twice or not at all, where a call can cost money.
         drawn = call_python(self._drawn, like, terms, state.beta, state.information, seed)
         cloud, effective = self._weighted(rbm, drawn)
         grads, info = cloud_gradient(rbm, batch, cloud)
@@ -218,40 +228,41 @@ class External(AbstractGradient):
     def _drawn(self, terms: Terms, beta: Any, information: Any, seed: Any) -> Draws:
         """Send the model and return what comes back; this runs outside of the compiled program."""
         other = self.other
-        dtype = np.asarray(terms.weights).dtype
         model = quadratic_of(terms, "SPIN")
         now = float(beta)
         known = float(information)
         if not all(np.isfinite(part).all() for part in model):  # the run has diverged: it will say
-            shape = (other.room(len(model.visible_bias)), len(model.visible_bias))
-            return _arrays(
-                Draws(np.zeros(shape), np.full(shape[0], np.nan), now, known, 1.0, 0), dtype
-            )
-        lists = self.beta is None and self.weighting == "boltzmann"
-        scale = 1.0 if lists else 1.0 / now
+            size = len(model.visible_bias)
+            room = other.room(size)
+            return Draws(np.zeros((room, size)), np.full(room, np.nan), now, known, 1.0, 0)
+        scale = 1.0 / now
+        if self.beta is None and self.weighting == "boltzmann":  # it lists states, whatever β
+            scale = 1.0
         sent, scale, clipped = fitted(model, scale, other.ranges, self.beta is not None)
         states = other.sample(sent, int(seed))
         if self.weighting == "counts" and lists_every_state(states):
-            found = "every state of the model once, as a solver lists them"
-            raise input_error(other.source, "draws", found, 'pass weighting="boltzmann"')
+            raise InputError(
+                f"{other.source}: expected draws; got every state of the model once, as a solver"
+                ' lists them; pass weighting="boltzmann".'
+            )
         at = 1.0
         if self.estimates_beta:
             now, known = inverse_temperature(states, sent, now, known)
             at = now * scale
         rows, counts = distinct(states, other.room(states.visible.shape[1]), other.source)
-        return _arrays(Draws(rows, counts, now, known, at, clipped), dtype)
+        return Draws(rows, counts, now, known, at, clipped)
 
     def _weighted(self, rbm: RBM, drawn: Draws) -> tuple[Cloud, Float[Array, ""]]:
         """Return the model cloud at β = 1, and the effective fraction of the draws."""
         low, high = rbm.visible.coding.support
         v = low + (high - low) * drawn.is_high
         counts = drawn.counts
-        one = jnp.ones((), v.dtype)
+        all_count = jnp.ones((), v.dtype)
         if self.weighting == "boltzmann":
-            shares = jax.nn.softmax(-rbm.free_energy(v), where=counts != 0)
-            return Cloud(v, shares), one
+            probabilities = jax.nn.softmax(-rbm.free_energy(v), where=counts != 0)
+            return Cloud(v, probabilities), all_count
         if not self.estimates_beta:
-            return Cloud(v, counts / counts.sum()), one
+            return Cloud(v, counts / counts.sum()), all_count
         theirs = map_parameters(lambda leaf: drawn.at * leaf, rbm)
         log_ratios = theirs.free_energy(v) - rbm.free_energy(v)
         highest = jnp.where(counts == 0, -jnp.inf, log_ratios).max()
@@ -261,11 +272,274 @@ class External(AbstractGradient):
         return Cloud(v, weights / weights.sum()), effective
 
 
-def _arrays(drawn: Draws, dtype: Any) -> Draws:
-    """Return all as arrays of the types that the compiled program expects."""
-    return Draws(*map(np.asarray, drawn, _types(dtype)))
+# ---------------------------------------------------------------- calls of the other sampler
 
 
-def _types(dtype: Any) -> list[Any]:
-    """Return the types of the fields of `Draws`."""
-    return [*[dtype] * 5, np.int32]
+class States(NamedTuple):
+    """States that a sampler returned.
+
+    Attributes:
+        visible: whether each visible unit is at its higher value, shape (n, visible).
+        hidden: the same of the hidden units, shape (n, hidden).
+        counts: how often each row was drawn, shape (n,).
+    """
+
+    visible: np.ndarray
+    hidden: np.ndarray
+    counts: np.ndarray
+
+
+class OtherSampler:
+    """A sampler of another package with its options; compiled programs know it by identity.
+
+    Attributes:
+        sampler: has `sample(bqm, **parameters)`, which returns a dimod `SampleSet`.
+        name: what error messages call it.
+        reads: number of draws to ask for, where it takes one.
+        parameters: further arguments of its `sample`.
+        ranges: ranges of fields and couplings of spins, or None.
+    """
+
+    def __init__(self, sampler: Any, reads: int, ranges: Any, parameters: Any):
+        """Check the options, and read the ranges from the sampler's properties if not given."""
+        if isinstance(sampler, type) or not callable(getattr(sampler, "sample", None)):
+            raise InputError(
+                "External sampler: expected an object with a method sample(bqm), such as"
+                f" dimod.ExactSolver(); got {sampler!r}; pass a dimod sampler, or write one."
+            )
+        self.sampler = sampler
+        self.name = type(sampler).__name__
+        self.reads = reads
+        self.source = f"External with {self.name}"
+        self.parameters = _checked_parameters(parameters)
+        if ranges is None:
+            ranges = _ranges_of(sampler)
+        self.ranges = _checked_ranges(ranges, self.source)
+
+    def __repr__(self) -> str:
+        """Return the name of the sampler."""
+        return self.name
+
+    def room(self, visible: int) -> int:
+        """Return how many distinct states of so many visible units can come back."""
+        return min(self.reads, 2 ** min(visible, 62))
+
+    def sample(self, model: Quadratic, seed: int) -> States:
+        """Return states of a model of spins.
+
+        Raises:
+            InputError: the sampler raised, or returned what no sample set of this model can be.
+        """
+        bqm = bqm_of(model, "SPIN", self.source)
+        own = {"num_reads": self.reads, "seed": seed}
+        options = {name: value for name, value in own.items() if _takes(self.sampler, name)}
+        try:
+            samples = self.sampler.sample(bqm, **options | self.parameters)
+            record = samples.record
+            names = list(samples.variables)
+            rows = np.asarray(record.sample)
+            counts = np.asarray(record.num_occurrences)
+            energies = np.asarray(record.energy, float)
+        except Exception as error:
+            raise InputError(
+                f"{self.source}: expected a dimod SampleSet; got {_in_words(error)}; correct the"
+                " sampler or its parameters."
+            ) from None
+        labels = labels_of(*model.weights.shape)
+        if not len(rows) or counts.sum() <= 0:
+            raise InputError(
+                f"{self.source}: expected at least one row of states; got none; ask it for some, by"
+                " reads= or parameters=."
+            )
+        if set(names) != set(labels):
+            other = [*(set(labels) - set(names)), *(set(names) - set(labels))][0]
+            raise InputError(
+                f"{self.source}: expected the {len(labels)} variables of the model, ('v', 0) to"
+                f" {labels[-1]}; got {len(names)}, and {other!r} is in only one of the two; correct"
+                " the sampler."
+            )
+        wrong = int((~np.isfinite(energies)).sum())
+        if wrong:
+            raise InputError(
+                f"{self.source}: expected samples with finite energies; got {wrong:,} of"
+                f" {count_of(len(energies), 'row')} without; correct the sampler."
+            )
+        place = {name: column for column, name in enumerate(names)}
+        high = rows[:, [place[label] for label in labels]] > 0  # in SPIN and in BINARY
+        visible, hidden = np.split(high, [len(model.visible_bias)], axis=1)
+        return States(visible, hidden, counts.astype(float))
+
+
+def fitted(
+    model: Quadratic, scale: float, ranges: tuple[Range, Range] | None, clips: bool
+) -> tuple[Quadratic, float, int]:
+    """Return the model as it is sent, the factor of its energies, and how many were clipped.
+
+    Args:
+        model: the energy in spins.
+        scale: the factor of the energies that is wished for.
+        ranges: of fields and of couplings, in dimod's sign.
+        clips: whether coefficients beyond a range are clipped; if not, the factor is smaller.
+    """
+    if ranges is None:
+        return _scaled(model, scale), scale, 0
+    fields = -np.concatenate([model.visible_bias, model.hidden_bias])
+    if not clips:
+        pairs = zip((fields, -model.weights), ranges, strict=True)
+        scale = min(scale, *(_largest_scale(values, bounds) for values, bounds in pairs))
+    sent = _scaled(model, scale)
+    h, j = ranges
+    inside = sent._replace(
+        weights=-np.clip(-sent.weights, *j),
+        visible_bias=-np.clip(-sent.visible_bias, *h),
+        hidden_bias=-np.clip(-sent.hidden_bias, *h),
+    )
+    pairs = zip(sent[:3], inside[:3], strict=True)
+    clipped = sum(int((abs(a - b) > ROUNDING * abs(a)).sum()) for a, b in pairs)
+    return inside, scale, clipped
+
+
+def inverse_temperature(
+    states: States, model: Quadratic, before: float, information: float
+) -> tuple[float, float]:
+    r"""Return β of states of a model, by maximum pseudo-likelihood, and its information.
+
+        Σ_n c_n Σ_i log σ(β z_ni) − ½ I (β − β₀)²,    z_ni = 2 s_ni (field_i + Σ_j J_ij s_nj)
+
+    is concave in β. β₀ and I are what earlier updates know of it.
+
+    Args:
+        states: the states.
+        model: the energies that the sampler was given.
+        before: β₀.
+        information: I.
+    """
+    v = 2.0 * states.visible - 1.0
+    h = 2.0 * states.hidden - 1.0
+    of_visible = v * (model.visible_bias + h @ model.weights.T)
+    of_hidden = h * (model.hidden_bias + v @ model.weights)
+    z = 2.0 * np.hstack([of_visible, of_hidden])
+    low = max(before / STEP, LEAST)
+    high = min(before * STEP, MOST)
+    beta = before
+    curvature = information
+    for _ in range(60):  # Newton's steps, halved where they leave the bracket
+        against = expit(-beta * z)
+        slope = states.counts @ (z * against).sum(1) - information * (beta - before)
+        curvature = states.counts @ (z**2 * against * (1.0 - against)).sum(1) + information
+        if slope > 0:
+            low = beta
+        else:
+            high = beta
+        new = beta + slope / max(curvature, np.finfo(float).tiny)
+        if not low < new < high:
+            new = np.sqrt(low * high)
+        if abs(new - beta) < 1e-9 * beta:
+            break
+        beta = new
+    return float(beta), float(curvature)
+
+
+def distinct(states: States, room: int, source: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct visible states, and how often each was drawn, filled up with zeros.
+
+    Raises:
+        InputError: there are more of them than there is room.
+    """
+    rows, inverse = np.unique(states.visible, axis=0, return_inverse=True)
+    if len(rows) > room:
+        raise InputError(
+            f"{source}: expected at most reads={room:,} distinct visible states; got {len(rows):,};"
+            f" set reads={len(rows):,} or more."
+        )
+    counts = np.bincount(inverse.ravel(), weights=states.counts, minlength=room)
+    return np.pad(rows, [(0, room - len(rows)), (0, 0)]), counts
+
+
+def lists_every_state(states: States) -> bool:
+    """Return whether these are all states of the model, once each, so not draws."""
+    n = states.visible.shape[1] + states.hidden.shape[1]
+    if len(states.counts) != 2**n or (states.counts != 1).any():
+        return False
+    return len(np.unique(np.hstack([states.visible, states.hidden]), axis=0)) == 2**n
+
+
+def _scaled(model: Quadratic, scale: float) -> Quadratic:
+    weights, a, b, offset = model
+    return Quadratic(scale * weights, scale * a, scale * b, scale * offset)
+
+
+def _largest_scale(values: np.ndarray, bounds: Range) -> float:
+    """Return the largest factor with which all values are within the bounds."""
+    low, high = bounds
+    above = values.max()
+    below = values.min()
+    scale = np.inf
+    if above > 0:
+        scale = high / above
+    if below < 0:
+        scale = min(scale, low / below)
+    return scale
+
+
+def _takes(sampler: Any, name: str) -> bool:
+    """Return whether a sampler says that its `sample` takes this argument."""
+    parameters = getattr(sampler, "parameters", None)
+    if isinstance(parameters, Mapping | Iterable) and name in parameters:
+        return True
+    try:
+        return name in inspect.signature(sampler.sample).parameters
+    except (TypeError, ValueError):  # no signature can be read
+        return False
+
+
+def _ranges_of(sampler: Any) -> Any:
+    """Return h_range and j_range of a sampler or, if it wraps another one, of that."""
+    properties = getattr(sampler, "properties", None)
+    while isinstance(properties, Mapping):
+        if "h_range" in properties and "j_range" in properties:
+            return properties["h_range"], properties["j_range"]
+        properties = properties.get("child_properties")
+    return None
+
+
+def _checked_ranges(ranges: Any, source: str) -> tuple[Range, Range] | None:
+    if ranges is None:
+        return None
+    try:
+        (h_low, h_high), (j_low, j_high) = ranges
+        pair = (float(h_low), float(h_high)), (float(j_low), float(j_high))
+    except (TypeError, ValueError):
+        pair = ()
+    if not pair or not all(low < 0 < high for low, high in pair):
+        raise InputError(
+            f"{source} ranges: expected two ranges around 0, of fields and of couplings, as"
+            f" ((-2, 2), (-1, 1)); got {ranges!r}."
+        )
+    return pair
+
+
+def _checked_parameters(parameters: Any) -> dict[str, Any]:
+    if parameters is None:
+        return {}
+    if not isinstance(parameters, Mapping):
+        raise InputError(
+            "External parameters: expected a dictionary of arguments of the sampler; got"
+            f" {parameters!r}."
+        )
+    if "num_reads" in parameters:
+        raise InputError(
+            "External parameters: expected no 'num_reads'; got it; pass"
+            f" reads={parameters['num_reads']!r} instead."
+        )
+    return dict(parameters)
+
+
+def _in_words(error: Exception) -> str:
+    """Return an error of the sampler in words, and the line of code that raised it."""
+    *_, last = traceback.extract_tb(error.__traceback__)
+    text = str(error)
+    if len(text) > 203:
+        text = f"{text[:200]}..."
+    where = f"{last.filename.rpartition('/')[2]}, line {last.lineno}"
+    return f"{type(error).__name__} ({where}): {text}".rstrip(": .")

@@ -2,16 +2,14 @@
 
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
-from .._base.checks import positive_integer
 from ..errors import InputError
 from ..rbm import RBM
-from ..samplers import AbstractSampler, Cloud
-from .base import About, AbstractGradient, Estimate, Status, check_sampler, cloud_gradient
+from ..samplers import Cloud
+from .base import About, AbstractChains, Estimate, cloud_gradient
 
 
 class FastState(NamedTuple):
@@ -26,7 +24,7 @@ class FastState(NamedTuple):
     fast: RBM
 
 
-class FastPersistent(AbstractGradient):
+class FastPersistent(AbstractChains):
     """FPCD-k: persistent chains under additional parameters that learn fast and decay fast.
 
     The chains move under θ + θ_fast, and θ_fast ← decay · θ_fast − rate · ∂(⟨F⟩_data − ⟨F⟩_model).
@@ -51,14 +49,10 @@ class FastPersistent(AbstractGradient):
     Source: Tieleman & Hinton 2009.
     """
 
-    sampler: AbstractSampler
-    chains: int = eqx.field(static=True, default=500)
     rate: float = 0.01
     decay: float = 0.95
 
     def __check_init__(self):
-        check_sampler(self.sampler)
-        positive_integer(self.chains, "FastPersistent chains")
         if not self.rate >= 0:
             raise InputError(f"FastPersistent rate: expected 0 or more; got {self.rate}.")
         if not 0 <= self.decay < 1:
@@ -70,9 +64,9 @@ class FastPersistent(AbstractGradient):
         about = About.for_sampler(self.sampler, "FPCD", follows_likelihood=self.rate == 0)
         return about._replace(multiplies_states=False)
 
-    def status(self, rbm: RBM, state: Any) -> Status:
-        chains = None if state is None else Cloud.uniform(self.sampler.positions(state.chains))
-        return Status(chains, self.sampler.base_kernel)
+    def cloud_of(self, state: FastState) -> Cloud:
+        """Return the chains, all of one weight."""
+        return Cloud.uniform(self.sampler.positions(state.chains))
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> FastState:
         """Start the chains from the model without its weights."""
@@ -83,7 +77,7 @@ class FastPersistent(AbstractGradient):
         """Move the chains under θ + θ_fast, and return the gradient for θ."""
         ahead = jax.tree.map(jnp.add, rbm, state.fast).project()
         chains, _ = self.sampler.step(ahead, state.chains, key=key)
-        model = Cloud.uniform(self.sampler.positions(chains))
-        grads, info = cloud_gradient(rbm, batch, model)
+        state = state._replace(chains=chains)
+        grads, info = cloud_gradient(rbm, batch, self.cloud_of(state))
         fast = jax.tree.map(lambda f, g: self.decay * f - self.rate * g, state.fast, grads)
-        return grads, FastState(chains, fast), info
+        return grads, state._replace(fast=fast), info

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._base.checks import positive_integer
 from .._base.statistics import effective_size, log_mean_exp, resampled
 from ..errors import InputError
 from ..path import Heating
 from ..rbm import RBM
-from ..samplers import AbstractSampler, Cloud
-from .base import About, AbstractGradient, PhaseInfo, Status, check_sampler, cloud_gradient
+from ..samplers import Cloud
+from .base import About, AbstractChains, Estimate, cloud_gradient
 
 
 class JarzynskiState(NamedTuple):
@@ -37,7 +35,7 @@ class JarzynskiState(NamedTuple):
     resampled: Array
 
 
-class Jarzynski(AbstractGradient):
+class Jarzynski(AbstractChains):
     r"""Persistent chains with weights that correct for their lag behind the model.
 
     Each update changes the model from θ to θ′ while a chain is at v, and then moves the chain:
@@ -71,13 +69,9 @@ class Jarzynski(AbstractGradient):
     Source: Carbone, Hua, Coste & Vanden-Eijnden 2023; Jarzynski 1997; Neal 2001.
     """
 
-    sampler: AbstractSampler
-    chains: int = eqx.field(static=True, default=500)
     threshold: float = 0.5
 
     def __check_init__(self):
-        check_sampler(self.sampler)
-        positive_integer(self.chains, "Jarzynski chains")
         if not 0 <= self.threshold <= 1:
             raise InputError(f"Jarzynski threshold: expected 0 to 1; got {self.threshold}.")
 
@@ -85,14 +79,15 @@ class Jarzynski(AbstractGradient):
     def about(self) -> About:
         return About.for_sampler(self.sampler, "Jarzynski")
 
-    def status(self, rbm: RBM, state: Any) -> Status:
-        return Status(None if state is None else _cloud(state), self.sampler.base_kernel)
+    def cloud_of(self, state: JarzynskiState) -> Cloud:
+        """Return the chains with their weights."""
+        return Cloud(state.v, jax.nn.softmax(state.log_weights))
 
     def metrics(self, state: JarzynskiState) -> dict[str, Array]:
         """Return log Z, the effective fraction of the chains, and the number of resamplings."""
         log_z = state.log_z + log_mean_exp(state.log_weights)
-        part = _effective_part(state.log_weights)
-        return {"log_z": log_z, "effective_chains": part, "resampled": state.resampled}
+        effective = _effective_fraction(state.log_weights)
+        return {"log_z": log_z, "effective_chains": effective, "resampled": state.resampled}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> JarzynskiState:
         """Draw the chains from the model without its weights, whose log Z is known."""
@@ -104,14 +99,14 @@ class Jarzynski(AbstractGradient):
 
     def estimate(
         self, rbm: RBM, batch: Cloud, state: JarzynskiState, *, key: PRNGKeyArray
-    ) -> tuple[RBM, JarzynskiState, PhaseInfo]:
+    ) -> Estimate:
         """Reweight the chains, resample if needed, move them, and return the gradient."""
         key_draw, key_start, key_move = jax.random.split(key, 3)
         log_weights = state.log_weights + state.energies - rbm.free_energy(state.v)
         state = state._replace(log_weights=log_weights)
         state = jax.lax.cond(
-            _effective_part(log_weights) < self.threshold,
-            lambda state: _drawn_anew(state, key=key_draw),
+            _effective_fraction(log_weights) < self.threshold,
+            lambda state: _resampled(state, key=key_draw),
             lambda state: state,
             state,
         )
@@ -119,11 +114,11 @@ class Jarzynski(AbstractGradient):
         chains, _ = self.sampler.step(rbm, chains, key=key_move)
         v = self.sampler.positions(chains)
         state = state._replace(v=v, energies=rbm.free_energy(v))
-        grads, info = cloud_gradient(rbm, batch, _cloud(state))
+        grads, info = cloud_gradient(rbm, batch, self.cloud_of(state))
         return grads, state, info
 
 
-def _drawn_anew(state: JarzynskiState, *, key: PRNGKeyArray) -> JarzynskiState:
+def _resampled(state: JarzynskiState, *, key: PRNGKeyArray) -> JarzynskiState:
     """Resample systematically: a chain of weight w is drawn ⌊nw⌋ or ⌈nw⌉ times."""
     weights = jax.nn.softmax(state.log_weights)
     offset = jax.random.uniform(key, (), weights.dtype)
@@ -136,11 +131,6 @@ def _drawn_anew(state: JarzynskiState, *, key: PRNGKeyArray) -> JarzynskiState:
     )
 
 
-def _effective_part(log_weights: Float[Array, " n"]) -> Float[Array, ""]:
+def _effective_fraction(log_weights: Float[Array, " n"]) -> Float[Array, ""]:
     """Return (Σw)² / (n Σw²), from 1/n to 1."""
     return effective_size(jax.nn.softmax(log_weights)) / len(log_weights)
-
-
-def _cloud(state: JarzynskiState) -> Cloud:
-    """Return the chains with their weights."""
-    return Cloud(state.v, jax.nn.softmax(state.log_weights))

@@ -16,7 +16,7 @@ from ..layers import AbstractLayer
 from ..layers.capabilities import has_independent_units
 from ..rbm import RBM
 from ..samplers import Cloud
-from .base import About, AbstractGradient, PhaseInfo, mean_free_energy, phase_info
+from .base import About, AbstractGradient, Estimate, mean_free_energy, phase_info
 
 
 class MeanFieldState(NamedTuple):
@@ -90,8 +90,8 @@ class MeanField(AbstractGradient):
             is_simple = has_independent_units(layer) and layer.n_units == layer.size
             if self.order == 2 and not is_simple:
                 raise InputError(
-                    f"TAP of {rbm}: expected independent columns; those of {layer} are not."
-                    " Choose hm.MeanField(order=1), or another method."
+                    f"TAP: expected layers of independent columns; got {layer}; choose"
+                    " hm.MeanField(order=1), or another method."
                 )
         hidden = rbm.inputs_to_h(rbm.visible.sample_without_inputs((self.solutions,), key=key))
         visible = rbm.inputs_to_v(rbm.hidden.mean(hidden))
@@ -99,8 +99,9 @@ class MeanField(AbstractGradient):
 
     def estimate(
         self, rbm: RBM, batch: Cloud, state: MeanFieldState, *, key: PRNGKeyArray
-    ) -> tuple[RBM, MeanFieldState, PhaseInfo]:
-        squares = rbm.dense_weights**2 if self.order == 2 else None
+    ) -> Estimate:
+        """Iterate the solutions and return the gradient; the key is not used."""
+        squares = self._squares(rbm)
 
         def again(_: Array, state: MeanFieldState) -> MeanFieldState:
             return _iterated(rbm, squares, state)
@@ -108,12 +109,15 @@ class MeanField(AbstractGradient):
         state = jax.lax.fori_loop(0, self.iterations, again, state)
 
         def loss(rbm: RBM) -> Array:
-            squares = rbm.dense_weights**2 if self.order == 2 else None
-            minus_log_z = _expansion(rbm, squares, state.visible, state.hidden).mean()
+            minus_log_z = _expansion(rbm, self._squares(rbm), state.visible, state.hidden).mean()
             return mean_free_energy(rbm, batch) - minus_log_z
 
         gap, grads = eqx.filter_value_and_grad(loss)(rbm)
         return grads, state, phase_info(rbm, batch, gap)
+
+    def _squares(self, rbm: RBM) -> Array | None:
+        """Return W∘W of the second order; None for the first."""
+        return rbm.dense_weights**2 if self.order == 2 else None
 
 
 def _iterated(rbm: RBM, squares: Array | None, state: MeanFieldState) -> MeanFieldState:
@@ -150,17 +154,15 @@ def _expansion(
     At a stationary point, constant means and constant inputs lead to the same gradient.
     """
     visible, hidden = jax.lax.stop_gradient((visible, hidden))
-    m_v, m_h = (
-        jax.lax.stop_gradient(layer.mean(inputs))
-        for layer, inputs in ((rbm.visible, visible), (rbm.hidden, hidden))
-    )
-    found = (visible * m_v).sum(-1) - rbm.visible.cgf(visible)
-    found += (hidden * m_h).sum(-1) - rbm.hidden.cgf(hidden)
-    found -= (rbm.inputs_to_h(m_v) * m_h).sum(-1)
+    m_v = jax.lax.stop_gradient(rbm.visible.mean(visible))
+    m_h = jax.lax.stop_gradient(rbm.hidden.mean(hidden))
+    minus_log_z = (visible * m_v).sum(-1) - rbm.visible.cgf(visible)
+    minus_log_z += (hidden * m_h).sum(-1) - rbm.hidden.cgf(hidden)
+    minus_log_z -= (rbm.inputs_to_h(m_v) * m_h).sum(-1)
     if squares is not None:
         pull = product(_variance_at(m_v, rbm.visible, visible), squares)
-        found -= 0.5 * (pull * _variance_at(m_h, rbm.hidden, hidden)).sum(-1)
-    return found
+        minus_log_z -= 0.5 * (pull * _variance_at(m_h, rbm.hidden, hidden)).sum(-1)
+    return minus_log_z
 
 
 def _variance_at(mean: Array, layer: AbstractLayer, inputs: Array) -> Array:

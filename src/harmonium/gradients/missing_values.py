@@ -1,4 +1,4 @@
-"""Rows with missing values: any gradient method, on the seen units of each row."""
+"""Rows with missing values: their missing units summed out, or left out of the model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._base.checks import positive_integer
+from .._base.numerics import product
 from ..errors import InputError
+from ..layers import Masked
 from ..likelihood.missing.marginal import (
     QUICK_SUMS,
     Limits,
@@ -18,11 +20,20 @@ from ..likelihood.missing.marginal import (
     completed,
     draw,
     given_seen,
+    missing_units,
     posterior,
 )
 from ..rbm import RBM
 from ..samplers import Cloud
-from .base import About, AbstractGradient, PhaseInfo, Status, mean_free_energy
+from .base import (
+    About,
+    AbstractGradient,
+    AbstractSampled,
+    Estimate,
+    Status,
+    contrasted,
+    mean_free_energy,
+)
 
 
 class MarginalState(NamedTuple):
@@ -83,8 +94,10 @@ class Marginal(AbstractGradient):
 
     def __check_init__(self):
         if not isinstance(self.inner, AbstractGradient):
-            expected = "a gradient method such as hm.Persistent(hm.Gibbs(1))"
-            raise InputError(f"Marginal inner: expected {expected}; got {self.inner!r}.")
+            raise InputError(
+                "Marginal inner: expected a gradient method such as hm.Persistent(hm.Gibbs(1));"
+                f" got {self.inner!r}."
+            )
         positive_integer(self.sweeps, "Marginal sweeps")
         if self.missing is not None:
             positive_integer(self.missing, "Marginal missing")
@@ -103,33 +116,32 @@ class Marginal(AbstractGradient):
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> MarginalState:
         """Start the inner method, and the completions of all rows."""
-        key_fill, key_inner, key_kept = jax.random.split(key, 3)
-        kept = None
-        summed = self._summed(rbm, batch.states)
-        if self.rows and summed is None:
-            kept = rbm.visible.sample_without_inputs((self.rows,), key=key_kept)
-            kept = kept.astype(batch.states.dtype)
+        key_fill, key_inner, key_rows = jax.random.split(key, 3)
+        completions = None
+        if self.rows and self._summed(rbm, batch.states) is None:
+            completions = rbm.visible.sample_without_inputs((self.rows,), key=key_rows)
+            completions = completions.astype(batch.states.dtype)
         filled, _, _ = self._filled(rbm, batch, None, key=key_fill)
-        return MarginalState(self.inner.init(rbm, filled, key=key_inner), kept)
+        return MarginalState(self.inner.init(rbm, filled, key=key_inner), completions)
 
     def estimate(
         self, rbm: RBM, batch: Cloud, state: MarginalState, *, key: PRNGKeyArray
-    ) -> tuple[RBM, MarginalState, PhaseInfo]:
+    ) -> Estimate:
         """Complete the rows, and return the gradient of the inner method on them.
 
         One draw for each row would be noisy. If a sum over h is taken, the contribution of the
         draws to the gradient is therefore replaced by that of the sum.
         """
         key_fill, key_inner = jax.random.split(key)
-        filled, kept, found = self._filled(rbm, batch, state.completed, key=key_fill)
+        filled, completions, terms = self._filled(rbm, batch, state.completed, key=key_fill)
         grads, inner, info = self.inner.estimate(rbm, filled, state.inner, key=key_inner)
-        state = MarginalState(inner, kept)
-        share = self.inner.about.data_share
-        if found is None or not share:
+        state = MarginalState(inner, completions)
+        factor = self.inner.about.data_share
+        if terms is None or not factor:
             return grads, state, info
-        if found.h is None:  # already summed: ⟨F⟩ differs from F(v_seen) by the entropy
-            entropy = -(jnp.exp(found.log_share) * jnp.nan_to_num(found.log_share)).sum(-1)
-            return grads, state, info._replace(gap=info.gap - share * (batch.weights @ entropy))
+        if terms.h is None:  # already summed: ⟨F⟩ differs from F(v_seen) by the entropy
+            entropy = -(jnp.exp(terms.log_share) * jnp.nan_to_num(terms.log_share)).sum(-1)
+            return grads, state, info._replace(gap=info.gap - factor * (batch.weights @ entropy))
 
         def exchanged(rbm: RBM) -> Array:
             summed = self._summed(rbm, batch.states)
@@ -137,37 +149,89 @@ class Marginal(AbstractGradient):
             return -batch.weights @ summed.log_z_seen - mean_free_energy(rbm, filled)
 
         value, more = eqx.filter_value_and_grad(exchanged)(rbm)
-        grads = jax.tree.map(lambda g, m: g + share * m, grads, more)
-        return grads, state, info._replace(gap=info.gap + share * value)
+        grads = jax.tree.map(lambda g, m: g + factor * m, grads, more)
+        return grads, state, info._replace(gap=info.gap + factor * value)
 
     def _summed(self, rbm: RBM, v: Array) -> Posterior | None:
-        missing = rbm.visible.n_units if self.missing is None else self.missing
-        return posterior(rbm, v, missing, self.most)
+        return posterior(rbm, v, self.missing or rbm.visible.n_units, self.most)
 
     def _filled(
-        self, rbm: RBM, batch: Cloud, kept: Array | None, *, key: PRNGKeyArray
+        self, rbm: RBM, batch: Cloud, completions: Array | None, *, key: PRNGKeyArray
     ) -> tuple[Cloud, Array | None, Posterior | None]:
         """Return completed rows: every completion with its probability, or one draw per row.
 
         Also the completions to keep, and the terms of the sum if one is taken.
         """
-        found = jax.lax.stop_gradient(self._summed(rbm, batch.states))
-        if found is None:
-            v, kept = self._drawn(rbm, batch, kept, key=key)
-            return Cloud(v, batch.weights), kept, None
-        if found.v is None:
-            v = draw(rbm, found, key=key, seen=batch.states)
-            return Cloud(v, batch.weights), kept, found
-        weights = batch.weights[:, None] * jnp.exp(found.log_share)
-        return Cloud(found.v.reshape(-1, rbm.visible.size), weights.reshape(-1)), kept, found
+        terms = jax.lax.stop_gradient(self._summed(rbm, batch.states))
+        if terms is None:
+            v, completions = self._drawn(rbm, batch, completions, key=key)
+            return Cloud(v, batch.weights), completions, None
+        if terms.v is None:
+            v = draw(rbm, terms, key=key, seen=batch.states)
+            return Cloud(v, batch.weights), completions, terms
+        weights = batch.weights[:, None] * jnp.exp(terms.log_share)
+        every = Cloud(terms.v.reshape(-1, rbm.visible.size), weights.reshape(-1))
+        return every, completions, terms
 
     def _drawn(
-        self, rbm: RBM, batch: Cloud, kept: Array | None, *, key: PRNGKeyArray
+        self, rbm: RBM, batch: Cloud, completions: Array | None, *, key: PRNGKeyArray
     ) -> tuple[Array, Array | None]:
-        """Draw the missing units by one sweep from where they were, or by several anew."""
-        if kept is None or batch.rows is None:
-            return completed(rbm, batch.states, self.sweeps, key=key), kept
-        before = kept[jnp.minimum(batch.rows, self.rows - 1)]
+        """Draw the missing units by one sweep from where they were, or by several from nowhere."""
+        if completions is None or batch.rows is None:
+            return completed(rbm, batch.states, self.sweeps, key=key), completions
+        before = completions[jnp.minimum(batch.rows, self.rows - 1)]
         before = jnp.where(jnp.isnan(batch.states), before, batch.states)
         v = given_seen(rbm, batch.states).gibbs_sweep(before, key=key)
-        return v, kept.at[batch.rows].set(v, mode="drop")
+        return v, completions.at[batch.rows].set(v, mode="drop")
+
+
+class PerPattern(AbstractSampled):
+    """CD-k with a separate RBM for each pattern of missing values, as in collaborative filtering.
+
+    A row with the seen units m belongs to the RBM that has only these visible units,
+
+        p_m(v_m) ∝ ∫ exp(−U(h) − Σ_{i ∈ m} (U_i(v_i) − v_i·(Wh)_i)) dh,
+
+    and these RBMs share their parameters. Missing units are not summed out; the RBM of a row does
+    not contain them. They send no input to the hidden units, and the chains of a row stay within
+    its pattern. Each pattern has its own Z, and p_m is not a marginal of p_m′ for a larger m′:
+    removing a unit from such an RBM changes the distribution of the others. So there is no single
+    distribution over whole rows, and `hm.sample` draws from the RBM with all units, on which
+    possibly no row was trained. The method is meant for rows with few seen units among very many,
+    such as the films that a person has rated: in principle a missing unit needs no computation.
+    (Here rows are dense, so it costs as much as a seen unit.) `Marginal` follows the likelihood of
+    one model instead.
+
+    Attributes:
+        sampler: the sampler that moves the chains away from the data.
+
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> batch = hm.samplers.Cloud.uniform(jnp.array([[1.0, jnp.nan]]))
+        >>> method = hm.PerPattern(hm.Gibbs(1))
+        >>> grads, _, _ = method.estimate(rbm, batch, (), key=jax.random.key(0))
+        >>> grads.weights[1].tolist()  # of the missing unit
+        [0.0, 0.0]
+
+    Source: Salakhutdinov, Mnih & Hinton 2007.
+    """
+
+    @property
+    def about(self) -> About:
+        """The properties of CD-k for the family, whose likelihood is not that of one model."""
+        about = About.for_sampler(self.sampler, "CD", takes_missing=True, follows_likelihood=False)
+        title = f"{about.title}, one model for each pattern"
+        return about._replace(title=title, multiplies_states=False)
+
+    def estimate(self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray) -> Estimate:
+        """Run the chains from the batch, each in its row's pattern, and return the gradient."""
+        present = ~missing_units(rbm.visible, batch.states)
+        data = Cloud(jnp.nan_to_num(batch.states), batch.weights)
+        masked = Masked(layer=rbm.visible, present=present)  # pyright: ignore[reportCallIssue]
+        family = RBM(masked, rbm.hidden, rbm.weights)
+        grads, info = contrasted(family, data, self.sampler, key=key)
+        of_all: Any = grads.visible  # in the structure of the masked layer
+        grads = eqx.tree_at(lambda model: model.visible, grads, of_all.layer)
+        seen = product(batch.weights, rbm.visible.spread(present.astype(data.states.dtype)))
+        tiny = jnp.finfo(seen.dtype).tiny  # the mean is 0 for a unit that no row has
+        return grads, state, info._replace(visible_mean=info.visible_mean / jnp.maximum(seen, tiny))

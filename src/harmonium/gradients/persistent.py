@@ -2,32 +2,21 @@
 
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
-from .._base.checks import positive_integer
 from .._base.statistics import resampled
 from ..layers import AbstractLayer
-from ..layers.capabilities import has_independent_units, lengths_of, takes_lengths
+from ..layers.capabilities import has_independent_units, takes_lengths
 from ..rbm import RBM
-from ..samplers import AbstractSampler, Cloud
-from .base import (
-    About,
-    AbstractGradient,
-    PhaseInfo,
-    Status,
-    check_sampler,
-    cloud_gradient,
-    usual_rate,
-)
+from ..samplers import Cloud
+from .base import USUAL_CHAINS, About, AbstractChains, Estimate, cloud_gradient, usual_rate
 
-CHAINS = 500
 FEW_UNITS = 64  # up to which the rate is 0.1
 MOST_TIMES = 4.0  # its largest factor
 
 
-class Persistent(AbstractGradient):
+class Persistent(AbstractChains):
     """PCD-k, or stochastic maximum likelihood: the model cloud is persistent chains.
 
     `Persistent(Gibbs(k), chains=n)` is PCD-k with n chains, for any batch size. The chains are
@@ -49,20 +38,17 @@ class Persistent(AbstractGradient):
     Source: Younes 1989; Tieleman 2008.
     """
 
-    sampler: AbstractSampler
-    chains: int = eqx.field(static=True, default=CHAINS)
-
-    def __check_init__(self):
-        check_sampler(self.sampler)
-        positive_integer(self.chains, "Persistent chains")
-
     @property
     def about(self) -> About:
+        """The properties of PCD-k, or of PCD with another sampler, and its default rate."""
+        keeps_lengths = self.sampler.keeps_lengths
+        about = About.for_sampler(
+            self.sampler, "PCD", rate=self.usual_rate, keeps_lengths=keeps_lengths
+        )
         kernel, _ = self.sampler.base_kernel
-        can = {"rate": self.usual_rate, "keeps_lengths": self.sampler.keeps_lengths}
-        about = About.for_sampler(self.sampler, "PCD", **can)
-        by_sweeps = kernel.unit == "sweeps"
-        return about if by_sweeps else about._replace(title=f"PCD by {kernel.unit}")
+        if kernel.unit == "sweeps":
+            return about
+        return about._replace(title=f"PCD by {kernel.unit}")
 
     def usual_rate(self, rbm: RBM) -> float:
         """Return the usual rate; above 64 visible units of 0 and 1, more in proportion, up to 0.4.
@@ -73,13 +59,14 @@ class Persistent(AbstractGradient):
         better at higher rates too (docs/sequences.md). With fewer chains a high rate is noisier:
         then, and for other units, the rate is that of other methods.
         """
-        is_known = _of_0_and_1(rbm.visible) and _of_0_and_1(rbm.hidden) and self.chains >= CHAINS
-        times = rbm.visible.n_units / FEW_UNITS if is_known else 1.0
-        return usual_rate(rbm) * min(MOST_TIMES, max(1.0, times))
+        rate = usual_rate(rbm)
+        if self.chains < USUAL_CHAINS or not (_is_binary(rbm.visible) and _is_binary(rbm.hidden)):
+            return rate
+        return rate * min(MOST_TIMES, max(1.0, rbm.visible.n_units / FEW_UNITS))
 
-    def status(self, rbm: RBM, state: Any) -> Status:
-        chains = None if state is None else Cloud.uniform(self.sampler.positions(state))
-        return Status(chains, self.sampler.base_kernel)
+    def cloud_of(self, state: Any) -> Cloud:
+        """Return the chains, all of one weight."""
+        return Cloud.uniform(self.sampler.positions(state))
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
         """Start the chains from the model without its weights, with the lengths of rows if any."""
@@ -87,12 +74,10 @@ class Persistent(AbstractGradient):
         rbm = rbm.with_lengths_of(batch.states[rows])
         return self.sampler.init_independent(rbm, self.chains, key=key)
 
-    def estimate(
-        self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray
-    ) -> tuple[RBM, Any, PhaseInfo]:
+    def estimate(self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray) -> Estimate:
+        """Move the chains by one step and return the gradient of the free-energy gap."""
         state, _ = self.sampler.step(rbm, state, key=key)
-        model = Cloud.uniform(self.sampler.positions(state))
-        chains = with_mean_length(rbm.visible, model, batch)
+        chains = with_mean_length(rbm.visible, self.cloud_of(state), batch)
         grads, info = cloud_gradient(rbm, batch, chains)
         return grads, state, info
 
@@ -105,9 +90,9 @@ def with_mean_length(layer: AbstractLayer, model: Cloud, data: Cloud) -> Cloud:
     """
     if not takes_lengths(layer):
         return model
-    lengths = lengths_of(layer, model.states)
+    lengths = layer.lengths(model.states)
     centred = lengths - lengths.mean()
-    deficit = data.mean_of(lengths_of(layer, data.states)) - lengths.mean()
+    deficit = data.mean_of(layer.lengths(data.states)) - lengths.mean()
     variance = centred @ centred / len(centred)
     # Chains that all have one length leave no slope to find: the ridge makes it 0.
     ridge = jnp.finfo(variance.dtype).eps * (1.0 + variance)
@@ -115,7 +100,7 @@ def with_mean_length(layer: AbstractLayer, model: Cloud, data: Cloud) -> Cloud:
     return model._replace(weights=model.weights * (1.0 + centred * slope))
 
 
-def _of_0_and_1(layer: AbstractLayer) -> bool:
+def _is_binary(layer: AbstractLayer) -> bool:
     """Return whether all columns are 0 or 1, and units do not depend on one another."""
     low, high = layer.coding.support
     is_discrete = layer.n_states is not None and has_independent_units(layer)

@@ -28,8 +28,8 @@ class AbstractSingleSite(AbstractGradient):
     Example:
         >>> class Flow(hm.gradients.AbstractSingleSite):
         ...     title = "flow"
-        ...     def of_rows(self, found):
-        ...         return jnp.exp(0.5 * found.log_odds).sum(0)
+        ...     def of_rows(self, neighbours):
+        ...         return jnp.exp(0.5 * neighbours.log_odds).sum(0)
         >>> free = hm.RBM.from_arrays(np.zeros((2, 2)), [0.0, 0.0], [0.0, 0.0])
         >>> batch = hm.samplers.Cloud.uniform(jnp.array([[1.0, 1.0]]))
         >>> _, _, info = Flow().estimate(free, batch, (), key=jax.random.key(0))
@@ -49,14 +49,15 @@ class AbstractSingleSite(AbstractGradient):
         return None
 
     @abstractmethod
-    def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
+    def of_rows(self, neighbours: Neighbours) -> Float[Array, " n"]:
         """Return the objective of each row from the log odds of its neighbours."""
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
         if rbm.visible.n_states is None:
             raise InputError(
-                f"{self.title} of {rbm}: expected a discrete visible layer; a continuum has no"
-                " single-site proposals. Choose another method, such as hm.Persistent(hm.Gibbs(1))."
+                f"{self.title}: expected a discrete visible layer, as a continuum has no"
+                f" single-site proposals; got {rbm.visible}; choose another method, such as"
+                " hm.Persistent(hm.Gibbs(1))."
             )
         return ()
 
@@ -85,9 +86,9 @@ class PseudoLikelihood(AbstractSingleSite):
 
     title: ClassVar[str] = "pseudo-likelihood"
 
-    def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
+    def of_rows(self, neighbours: Neighbours) -> Float[Array, " n"]:
         """Return −Σ_i log p(v_i | rest)."""
-        return unit_surprisals(found).sum(0)
+        return unit_surprisals(neighbours).sum(0)
 
 
 class Discriminative(AbstractSingleSite):
@@ -127,21 +128,22 @@ class Discriminative(AbstractSingleSite):
         """Return the indices of the labels, counted from the beginning."""
         return tuple(unit % visible.n_units for unit in self.targets)
 
-    def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
+    def of_rows(self, neighbours: Neighbours) -> Float[Array, " n"]:
         """Return −Σ log p(label | rest)."""
-        return unit_surprisals(found).sum(0)
+        return unit_surprisals(neighbours).sum(0)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
         count = rbm.visible.n_units
         if not self.targets or any(not -count <= unit < count for unit in self.targets):
-            given = f"of which {count}; got {self.target}"
-            raise InputError(f"target: expected visible units, {given}.")
+            raise InputError(
+                f"target: expected visible units, of which there are {count}; got {self.target}."
+            )
         movable = units_of_proposals(rbm.visible, proposals_from(rbm.visible, batch.states[:1])[0])
         for unit in self.units_of(rbm.visible):
             if unit not in movable:
                 raise InputError(
-                    f"target: expected a discrete unit; unit {unit} of {rbm.visible} has no other"
-                    " states to compare with. Put the label into a hm.Potts unit."
+                    f"target: expected a discrete unit; got unit {unit} of {rbm.visible}, which has"
+                    " no other states to compare with; put the label into a hm.Potts unit."
                 )
         return ()
 
@@ -164,11 +166,13 @@ class RatioMatching(AbstractSingleSite):
 
     title: ClassVar[str] = "ratio matching"
 
-    def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
-        places = jnp.asarray(found.units)
-        others = jnp.exp(found.log_odds - unit_surprisals(found)[places])
-        missed = jax.ops.segment_sum(others, places, found.n_units)
-        return 0.5 * (missed**2 + jax.ops.segment_sum(others**2, places, found.n_units)).sum(0)
+    def of_rows(self, neighbours: Neighbours) -> Float[Array, " n"]:
+        """Return the score of each row."""
+        places = jnp.asarray(neighbours.units)
+        count = neighbours.n_units
+        others = jnp.exp(neighbours.log_odds - unit_surprisals(neighbours)[places])
+        missed = jax.ops.segment_sum(others, places, count)
+        return 0.5 * (missed**2 + jax.ops.segment_sum(others**2, places, count)).sum(0)
 
 
 class ProbabilityFlow(AbstractSingleSite):
@@ -191,5 +195,6 @@ class ProbabilityFlow(AbstractSingleSite):
 
     title: ClassVar[str] = "minimum probability flow"
 
-    def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
-        return jnp.exp(0.5 * found.log_odds).sum(0)
+    def of_rows(self, neighbours: Neighbours) -> Float[Array, " n"]:
+        """Return the probability flow out of each row."""
+        return jnp.exp(0.5 * neighbours.log_odds).sum(0)

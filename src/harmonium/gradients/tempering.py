@@ -17,7 +17,7 @@ from ..layers import AbstractLayer
 from ..path import AbstractPath, Heating, History
 from ..rbm import RBM
 from ..samplers import Cloud, ReplicaExchange
-from .base import About, AbstractGradient, PhaseInfo, Status, cloud_gradient
+from .base import About, AbstractGradient, Estimate, Status, cloud_gradient
 
 MEMORY = 0.02  # share of a new step in the running mean of acceptance: about 50 steps
 PACE = 0.05  # part of the way to its target that a temperature moves in an update
@@ -79,8 +79,9 @@ class AbstractLadder(AbstractGradient):
         if self.models < 3:
             raise InputError(f"{name} models: expected at least 3; got {self.models}.")
         if not 0 < self.acceptance < 1:
-            expected = "a probability between 0 and 1"
-            raise InputError(f"{name} acceptance: expected {expected}; got {self.acceptance}.")
+            raise InputError(
+                f"{name} acceptance: expected a probability between 0 and 1; got {self.acceptance}."
+            )
 
     @abstractmethod
     def first_ladder(self, rbm: RBM) -> Any:
@@ -128,7 +129,7 @@ class AbstractLadder(AbstractGradient):
 
     def estimate(
         self, rbm: RBM, batch: Cloud, state: LadderState, *, key: PRNGKeyArray
-    ) -> tuple[RBM, LadderState, PhaseInfo]:
+    ) -> Estimate:
         """Swap and sweep, return the gradient, and adapt the ladder."""
         state = self.moved(rbm, state, key=key)
         grads, info = cloud_gradient(rbm, batch, chains_at_end(state))
@@ -137,10 +138,10 @@ class AbstractLadder(AbstractGradient):
 
 def chains_at_end(state: LadderState) -> Cloud:
     """Return the replicas at every place that holds the present model."""
-    n = state.replicas.v.shape[1]
-    shares = jnp.repeat(state.at_end / (state.at_end.sum() * n), n)
-    states = state.replicas.v
-    return Cloud(states.reshape(-1, states.shape[-1]), shares.astype(states.dtype))
+    v = state.replicas.v
+    n = v.shape[1]
+    weights = jnp.repeat(state.at_end / (state.at_end.sum() * n), n)
+    return Cloud(v.reshape(-1, v.shape[-1]), weights.astype(v.dtype))
 
 
 class Temperatures(NamedTuple):
@@ -234,27 +235,27 @@ class Trajectory(AbstractLadder):
 
     def first_ladder(self, rbm: RBM) -> RBM:
         """Return the model without its weights at every place."""
-        kept: Any = jax.tree.map(lambda leaf: jnp.stack([leaf] * self.models), rbm.uncoupled)
-        return kept
+        models: Any = jax.tree.map(lambda leaf: jnp.stack([leaf] * self.models), rbm.uncoupled)
+        return models
 
     def on(self, rbm: RBM, state: LadderState) -> tuple[AbstractPath | None, Array]:
         """Return the path through the kept models and the present one, and their positions."""
 
-        def present(kept: Array, now: Array) -> Array:
-            return jnp.where(state.at_end.reshape(-1, *[1] * now.ndim), now, kept)
+        def present(past: Array, now: Array) -> Array:
+            return jnp.where(state.at_end.reshape(-1, *[1] * now.ndim), now, past)
 
         models: Any = jax.tree.map(present, state.ladder, rbm)
         return History(models), jnp.linspace(0.0, 1.0, self.models, dtype=rbm.visible.dtype)
 
     def changed(self, rbm: RBM, state: LadderState) -> LadderState:
         """Keep the present model if it is due; free a place if none is left."""
-        kept = (~state.at_end).sum()  # the first place of the present model
-        far = state.acceptance[kept - 1] < self.acceptance
-        due = far & (state.since >= WAIT)
-        is_full = kept >= self.models - 1
+        first = (~state.at_end).sum()  # the first place of the present model
+        is_far = state.acceptance[first - 1] < self.acceptance
+        due = is_far & (state.since >= WAIT)
+        is_full = first >= self.models - 1
         state = jax.lax.cond(due & is_full, _thinned, lambda state: state, state)
-        kept = jnp.where(due & is_full, kept - 1, kept)
-        place = jnp.arange(self.models) == kept
+        first = jnp.where(due & is_full, first - 1, first)
+        place = jnp.arange(self.models) == first
 
         def keep(old: Array, now: Array) -> Array:
             return jnp.where(place.reshape(-1, *[1] * now.ndim) & due, now, old)
@@ -278,11 +279,12 @@ def _thinned(state: LadderState) -> LadderState:
     pairs = order[:-1]
     accepted = jnp.where(pairs < places - 1, state.acceptance[pairs.clip(max=places - 2)], 1.0)
     accepted = accepted.at[out - 1].set(joined)
-    move = lambda leaf: leaf[order]  # noqa: E731
-    moved = {name: move(getattr(state.replicas, name)) for name in ("v", "heading", "trips")}
+    replicas = state.replicas
     return state._replace(
-        replicas=state.replicas._replace(**moved),
-        ladder=jax.tree.map(move, state.ladder),
+        replicas=replicas._replace(
+            v=replicas.v[order], heading=replicas.heading[order], trips=replicas.trips[order]
+        ),
+        ladder=jax.tree.map(lambda leaf: leaf[order], state.ladder),
         at_end=state.at_end[order].at[-1].set(True),
         acceptance=accepted,
     )

@@ -11,7 +11,7 @@ from jaxtyping import Array, PRNGKeyArray
 from ..errors import InputError
 from ..rbm import RBM
 from ..samplers import Cloud
-from .base import About, AbstractGradient, PhaseInfo, Status
+from .base import About, AbstractGradient, Estimate, Status
 
 
 class WeightedSum(AbstractGradient):
@@ -45,62 +45,69 @@ class WeightedSum(AbstractGradient):
         wrong = [method for method in methods if not isinstance(method, AbstractGradient)]
         if not methods or wrong:
             raise InputError(f"WeightedSum: expected gradient methods; got {methods!r}.")
-        given = tuple(shares) if isinstance(shares, list | tuple) else (shares,)
-        are_numbers = all(isinstance(s, int | float) and 0 < s < float("inf") for s in given)
-        if len(given) != len(methods) or not are_numbers:
-            expected = f"{len(methods)} positive numbers, one for each method"
-            raise InputError(f"WeightedSum shares: expected {expected}; got {shares!r}.")
+        numbers = tuple(shares) if isinstance(shares, list | tuple) else (shares,)
+        are_positive = all(isinstance(s, int | float) and 0 < s < float("inf") for s in numbers)
+        if len(numbers) != len(methods) or not are_positive:
+            raise InputError(
+                f"WeightedSum shares: expected {len(methods)} positive numbers, one for each"
+                f" method; got {shares!r}."
+            )
         self.methods = methods
-        self.shares = tuple(float(share) for share in given)
+        self.shares = tuple(map(float, numbers))
 
     @property
     def about(self) -> About:
-        each = [method.about for method in self.methods]
-        pairs = list(zip(each, self.shares, strict=True))
-        title = " + ".join(a.title if s == 1.0 else f"{s:g} {a.title}" for a, s in pairs)
+        """The combined properties of all methods."""
+        abouts = [method.about for method in self.methods]
+        pairs = list(zip(abouts, self.shares, strict=True))
+        are_whole = abs(sum(self.shares) - 1.0) < 1e-6
         return About(
-            title,
-            next((a.sweeps for a in each if a.sweeps is not None), None),
-            abs(sum(self.shares) - 1.0) < 1e-6 and all(a.follows_likelihood for a in each),
-            all(a.multiplies_states for a in each),
-            all(a.takes_missing for a in each),
-            all(a.keeps_lengths for a in each),
-            sum(s * a.data_share for a, s in pairs),
+            " + ".join(a.title if s == 1.0 else f"{s:g} {a.title}" for a, s in pairs),
+            sweeps=next((a.sweeps for a in abouts if a.sweeps is not None), None),
+            follows_likelihood=are_whole and all(a.follows_likelihood for a in abouts),
+            multiplies_states=all(a.multiplies_states for a in abouts),
+            takes_missing=all(a.takes_missing for a in abouts),
+            keeps_lengths=all(a.keeps_lengths for a in abouts),
+            data_share=sum(s * a.data_share for a, s in pairs),
         )
 
     def status(self, rbm: RBM, state: Any) -> Status:
         """Return chains and kernel of the first method that has any, and the notes of all."""
         states = [None] * len(self.methods) if state is None else state
-        pairs = zip(self.methods, states, strict=True)
-        found = [method.status(rbm, each) for method, each in pairs]
+        statuses = [
+            method.status(rbm, own) for method, own in zip(self.methods, states, strict=True)
+        ]
         return Status(
-            next((each.chains for each in found if each.chains is not None), None),
-            next((each.kernel for each in found if each.kernel is not None), None),
-            [note for each in found for note in each.notes],
+            next((status.chains for status in statuses if status.chains is not None), None),
+            next((status.kernel for status in statuses if status.kernel is not None), None),
+            [note for status in statuses for note in status.notes],
         )
 
     def metrics(self, state: Any) -> dict[str, Array]:
-        pairs = zip(self.methods, state, strict=True)
-        found = [method.metrics(each) for method, each in pairs]
-        return {name: value for each in found for name, value in each.items()}
+        """Return the metrics of all methods."""
+        metrics = {}
+        for method, own in zip(self.methods, state, strict=True):
+            metrics |= method.metrics(own)
+        return metrics
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[Any, ...]:
         keys = jax.random.split(key, len(self.methods))
         pairs = zip(self.methods, keys, strict=True)
-        return tuple(method.init(rbm, batch, key=each) for method, each in pairs)
+        return tuple(method.init(rbm, batch, key=key) for method, key in pairs)
 
     def estimate(
         self, rbm: RBM, batch: Cloud, state: tuple[Any, ...], *, key: PRNGKeyArray
-    ) -> tuple[RBM, tuple[Any, ...], PhaseInfo]:
+    ) -> Estimate:
+        """Return the weighted sum of the gradients, and of the gaps."""
         keys = jax.random.split(key, len(self.methods))
-        found = [
-            method.estimate(rbm, batch, each, key=one)
-            for method, each, one in zip(self.methods, state, keys, strict=True)
+        estimates = [
+            method.estimate(rbm, batch, own, key=key)
+            for method, own, key in zip(self.methods, state, keys, strict=True)
         ]
-        grads, states, infos = zip(*found, strict=True)
+        grads, states, infos = zip(*estimates, strict=True)
 
         def total(*parts: Any) -> Any:
             return sum(jnp.multiply(s, part) for s, part in zip(self.shares, parts, strict=True))
 
-        info = infos[0]._replace(gap=total(*(each.gap for each in infos)))
+        info = infos[0]._replace(gap=total(*(info.gap for info in infos)))
         return jax.tree.map(total, *grads), states, info

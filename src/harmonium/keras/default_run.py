@@ -97,8 +97,8 @@ class DefaultRun(keras.callbacks.Callback):
 
     def __init__(self, model: Any, train: Part, held_out: Part | None, batch_size: int):
         from ..training.arguments import usual_epochs
+        from ..training.penalties import prior_strength
         from ..training.recorder import FIRST_RECORD, Judge, epochs_a_record, recorded_epochs
-        from ..training.strength import prior_strength
 
         super().__init__()
         start = model.to_harmonium()

@@ -16,12 +16,14 @@ from ..errors import InputError
 # What layers take and return. States and inputs have the same shape: one number for each column.
 Columns = Float[Array, "*batch columns"]
 Units = Float[Array, "*batch units"]
+# The same where the layer itself has batch axes, such as its known units or lengths.
+AllColumns = Float[Array, "*all columns"]
+AllUnits = Float[Array, "*all units"]
 Rows = Float[Array, "rows columns"]
 RowWeights = Float[Array, " rows"] | None
 Proposals = tuple[Integer[np.ndarray, "proposals few"], Float[Array, "*batch proposals few"]]
 
-SMALLEST_PRECISION = 1e-6  # where layers keep theirs positive
-HALVINGS = 40
+HALVINGS = 40  # of an interval: more than float32 can resolve
 
 
 def places_in(blocks: Integer[np.ndarray, " members"]) -> Integer[np.ndarray, " members"]:
@@ -50,14 +52,6 @@ def parameter(value: Any, shape: Sequence[int], what: str, default: float = 0.0)
     return array
 
 
-def precisions(value: Any, shape: Sequence[int], what: str) -> Array:
-    """Return a parameter array of positive precisions, 1 by default."""
-    array = parameter(value, shape, what, default=1.0)
-    if not isinstance(array, Tracer) and bool((array <= 0).any()):
-        raise InputError(f"{what}: expected positive values; got {float(array.min())}.")
-    return array
-
-
 def weighted_mean(x: Array, weights: Array | None) -> tuple[Array, Array]:
     """Return the weighted mean of the rows of `x` and the effective number of rows.
 
@@ -69,19 +63,8 @@ def weighted_mean(x: Array, weights: Array | None) -> tuple[Array, Array]:
     return product(weights, x) / total, total**2 / (weights @ weights)
 
 
-def mean_and_precision(x: Array, weights: Array | None) -> tuple[Array, Array]:
-    """Return the mean of n rows, and the inverse variance of these and one of average spread.
-
-    The additional row gives a constant column a finite precision.
-    """
-    mean, n = weighted_mean(x, weights)
-    variance, _ = weighted_mean((x - mean) ** 2, weights)
-    typical = jnp.where(variance.mean() > 0, variance.mean(), 1.0)
-    return mean, (n + 1.0) / (n * variance + typical)
-
-
-def bisected(is_low: Callable[[Array], Array], low: Array, high: Array) -> Array:
-    """Return the largest numbers of an interval for which `is_low` holds, by halving it."""
+def bisected(is_low: Callable[[Array], Array], low: Array, high: Array) -> tuple[Array, Array]:
+    """Return both ends of an interval around the numbers up to which `is_low` holds, by halving."""
 
     def halved(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = ends
@@ -89,18 +72,23 @@ def bisected(is_low: Callable[[Array], Array], low: Array, high: Array) -> Array
         lower = is_low(middle)
         return jnp.where(lower, middle, low), jnp.where(lower, high, middle)
 
-    return jax.lax.fori_loop(0, HALVINGS, halved, (low, high))[0]
+    return jax.lax.fori_loop(0, HALVINGS, halved, (low, high))
 
 
 def digits(indices: Array, base: int, count: int, dtype: Any) -> Array:
     """Write indices in the given base: (...,) → (..., count), the lowest digit first."""
-    if base**count > 2**31:
-        raise InputError(
-            f"{base}^{count} = 2^{math.log2(base) * count:.0f} joint states cannot be indexed"
-            " (2^31 at most): enumerate a smaller layer."
-        )
+    check_indexable(base**count)
     powers = np.array([base**i for i in range(count)], np.uint32)
     return ((indices[..., None].astype(jnp.uint32) // powers) % base).astype(dtype)
+
+
+def check_indexable(n_states: int) -> None:
+    """Raise InputError if there are more joint states than 32 bits can index."""
+    if n_states > 2**31:
+        raise InputError(
+            "joint states: expected at most 2^31, which can be indexed; got"
+            f" 2^{math.log2(n_states):.0f}; enumerate a smaller layer."
+        )
 
 
 def derivatives_of_means(

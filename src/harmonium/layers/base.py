@@ -11,11 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from .._base.checks import as_array, positive_integer
 from .._base.numerics import from_numpy
 from .._base.parameters import data_in
 from ..errors import InputError
-from .arrays import Columns, Rows, RowWeights, Units, derivatives_of_means
-from .coding import AbstractCoding, validated
+from .arrays import Columns, Rows, RowWeights, Units, derivatives_of_means, parameter
+from .coding import AbstractCoding
 
 
 class AbstractLayer(eqx.Module):
@@ -178,7 +179,28 @@ class AbstractLayer(eqx.Module):
         Raises:
             InputError: a wrong shape, an entry that is not finite, or one outside the domain.
         """
-        return validated(self.coding, str(self), rows, name, first_row, missing)
+        array = as_array(rows, name)
+        if array.ndim != 2 or array.shape[1] != self.n_units or not array.shape[0]:
+            raise InputError(
+                f"{name}: expected at least one row of {self.n_units} columns, one for each unit of"
+                f" {self}; got shape {np.shape(rows)}."
+            )
+        if array.dtype.kind not in "buif":
+            raise InputError(f"{name}: expected numbers; got an array of {array.dtype}.")
+        coding = self.coding
+        is_missing = np.isnan(array) & missing
+        wrong = ~np.isfinite(array) & ~is_missing
+        is_infinite = wrong.any()
+        if not is_infinite:
+            wrong = coding.outside(array) & ~is_missing
+        if not wrong.any():
+            return array
+        row, column = np.argwhere(wrong)[0]
+        expected = "expected finite numbers" if is_infinite else coding.describe(int(column))
+        raise InputError(
+            f"{name}: {expected}; got {array[row, column]} in row {first_row + row},"
+            f" column {column} ({int(wrong.sum())} such entries)."
+        )
 
     def as_states(self, x: Any, name: str) -> Columns:
         """Return states: `x` itself, or its encoding if it has one column for each unit.
@@ -188,14 +210,15 @@ class AbstractLayer(eqx.Module):
         """
         width = jnp.shape(x)[-1:]
         if width == (self.size,):
-            is_floating = jnp.issubdtype(jnp.result_type(x), jnp.floating)
-            return x if is_floating else jnp.asarray(x, self.dtype)
+            if jnp.issubdtype(jnp.result_type(x), jnp.floating):
+                return x
+            return jnp.asarray(x, self.dtype)
         if width == (self.n_units,):
             return self.encode(x)
-        also = "" if self.n_units == self.size else f", or {self.n_units} for codes"
-        raise InputError(
-            f"Expected {name} with trailing size {self.size}{also}; got shape {jnp.shape(x)}."
-        )
+        sizes = f"{self.size}"
+        if self.n_units != self.size:
+            sizes += f", or {self.n_units} for codes"
+        raise InputError(f"{name}: expected trailing size {sizes}; got shape {jnp.shape(x)}.")
 
     def __str__(self) -> str:
         """Return the type and the number of units, for messages."""
@@ -222,3 +245,27 @@ class AbstractBiased(AbstractLayer):
     def base(self) -> "AbstractBiased":
         """Return the layer with a bias of 0, and its other parameters, such as a precision."""
         return eqx.tree_at(lambda layer: layer.bias, self, jnp.zeros_like(self.bias))
+
+
+class AbstractUnits(AbstractBiased):
+    """A layer of units with one column and one bias each: U(x) = −b·x, unless overridden.
+
+    A layer has an `__init__` of its own, if only to call this one: else type checkers make one of
+    its fields, in which the bias is an array that must be given.
+
+    Attributes:
+        size: number of units.
+        bias: b, shape (size,), in nats for each unit of x.
+    """
+
+    size: int = eqx.field(static=True)
+    bias: Float[Array, "*models size"]
+
+    def __init__(self, size: int, bias: Any = None):
+        name = type(self).__name__
+        self.size = positive_integer(size, f"{name} size")
+        self.bias = parameter(bias, (self.size,), f"{name} bias")
+
+    def unit_energies(self, x: Columns) -> Units:
+        """Return −b_i x_i."""
+        return -self.bias * x

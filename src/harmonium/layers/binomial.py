@@ -11,8 +11,8 @@ from jaxtyping import Array, Float
 
 from .._base.checks import positive_integer
 from .._base.numerics import softplus
-from .arrays import Columns, Rows, RowWeights, Units, parameter, weighted_mean
-from .base import AbstractBiased
+from .arrays import Columns, Rows, RowWeights, Units, weighted_mean
+from .base import AbstractUnits
 from .coding import AbstractCoding, Numbers
 from .discrete import AbstractDiscrete
 
@@ -21,7 +21,7 @@ from .discrete import AbstractDiscrete
 MOST_TRIALS = 2**16 - 1
 
 
-class Binomial(AbstractDiscrete, AbstractBiased):
+class Binomial(AbstractUnits, AbstractDiscrete):
     r"""Counts x ∈ {0, …, n}: U(x) = −log C(n, x) − b·x, Γ(I) = Σ n·log(1 + e^(I + b)).
 
     With t = I + b the mean is n·σ(t) and the variance n·σ(t)·σ(−t). A unit is the sum of n binary
@@ -42,14 +42,11 @@ class Binomial(AbstractDiscrete, AbstractBiased):
     Source: Teh & Hinton 2001 (rate-coded units).
     """
 
-    size: int = eqx.field(static=True)
     total: int = eqx.field(static=True)
-    bias: Float[Array, "*models size"]
 
     def __init__(self, size: int, total: int, bias: Any = None):
-        self.size = positive_integer(size, "Binomial size")
+        super().__init__(size, bias)
         self.total = positive_integer(total, "Binomial total", most=MOST_TRIALS)
-        self.bias = parameter(bias, (size,), "Binomial bias")
 
     def __str__(self) -> str:
         return f"Binomial({self.size}, total={self.total})"
@@ -62,14 +59,9 @@ class Binomial(AbstractDiscrete, AbstractBiased):
     @property
     def coding(self) -> AbstractCoding:
         """Whole numbers from 0 to n."""
-        return Numbers(
-            self.size,
-            f"a Binomial unit takes whole numbers from 0 to {self.total}",
-            0.0,
-            float(self.total),
-            is_whole=True,
-            stored=np.min_scalar_type(self.total),
-        )
+        words = f"a Binomial unit takes whole numbers from 0 to {self.total}"
+        stored = np.min_scalar_type(self.total)
+        return Numbers(self.size, words, 0.0, float(self.total), is_whole=True, stored=stored)
 
     def _logits(self, inputs: Array) -> Float[Array, "values *batch units"]:
         """Return log C(n, x) + x t at t = I + b for each count x."""
@@ -81,8 +73,7 @@ class Binomial(AbstractDiscrete, AbstractBiased):
     def unit_energies(self, x: Columns) -> Units:
         """Return −log C(n, x_i) − b_i x_i."""
         log_factorial = jax.scipy.special.gammaln
-        rest = self.total - x
-        arranged = log_factorial(x + 1.0) + log_factorial(rest + 1.0)
+        arranged = log_factorial(x + 1.0) + log_factorial(self.total - x + 1.0)
         return arranged - log_factorial(self.total + 1.0) - self.bias * x
 
     def unit_cgfs(self, inputs: Columns) -> Units:

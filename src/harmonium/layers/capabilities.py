@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from abc import abstractmethod
-from typing import Any
+from typing import Any, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -18,8 +18,11 @@ from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
 from .._base.numerics import from_numpy
 from ..errors import InputError
-from .arrays import Columns, Proposals, derivatives_of_means
+from .arrays import AllColumns, AllUnits, Columns, Proposals, derivatives_of_means
 from .base import AbstractLayer
+
+Known = Bool[Array, "*rows units"]  # which units are held, at values of their columns
+Values = Float[Array, "*rows columns"]
 
 # ---------------------------------------------------------------- states that can be listed
 
@@ -56,7 +59,9 @@ def joint_states(layer: AbstractLayer, indices: Integer[Array, "*batch"]) -> Flo
         InputError: a layer whose states cannot be listed.
     """
     if not isinstance(layer, AbstractEnumerable):
-        raise InputError(f"{layer}: its states are a continuum and cannot be enumerated.")
+        raise InputError(
+            f"{layer}: expected a layer whose states can be enumerated; got a continuum."
+        )
     return layer.states(indices)
 
 
@@ -98,12 +103,7 @@ class AbstractBlocked(AbstractLayer):
         """
 
     @abstractmethod
-    def unit_cgfs_given(
-        self,
-        inputs: Columns,
-        known: Bool[Array, "*rows units"],
-        values: Float[Array, "*rows columns"],
-    ) -> Float[Array, "*all units"]:
+    def unit_cgfs_given(self, inputs: Columns, known: Known, values: Values) -> AllUnits:
         """Return each unit's cgf if the `known` units are held at their `values`.
 
         A known unit has I·x − U(x) instead of the integral over x. The value of a block is at its
@@ -112,33 +112,18 @@ class AbstractBlocked(AbstractLayer):
 
     @abstractmethod
     def sample_given(
-        self,
-        inputs: Columns,
-        known: Bool[Array, "*rows units"],
-        values: Float[Array, "*rows columns"],
-        *,
-        key: PRNGKeyArray,
-    ) -> Float[Array, "*all columns"]:
+        self, inputs: Columns, known: Known, values: Values, *, key: PRNGKeyArray
+    ) -> AllColumns:
         """Draw the units that are not `known` given those that are; these keep their values."""
 
     def variance(self, inputs: Columns) -> Columns:
         return derivatives_of_means(self.mean, inputs, self.blocks, self.spread)
 
-    def mean_given(
-        self,
-        inputs: Columns,
-        known: Bool[Array, "*rows units"],
-        values: Float[Array, "*rows columns"],
-    ) -> Float[Array, "*all columns"]:
+    def mean_given(self, inputs: Columns, known: Known, values: Values) -> AllColumns:
         """Return ⟨x⟩ given the `known` units; these have their values."""
         return jax.grad(lambda i: self.unit_cgfs_given(i, known, values).sum())(inputs)
 
-    def variance_given(
-        self,
-        inputs: Columns,
-        known: Bool[Array, "*rows units"],
-        values: Float[Array, "*rows columns"],
-    ) -> Float[Array, "*all columns"]:
+    def variance_given(self, inputs: Columns, known: Known, values: Values) -> AllColumns:
         """Return each column's variance given the `known` units, whose own is 0."""
         mean = functools.partial(self.mean_given, known=known, values=values)
         return derivatives_of_means(mean, inputs, self.blocks, self.spread)
@@ -197,9 +182,9 @@ class AbstractAffine(AbstractLayer):
         return np.ones(self.n_units, bool)
 
     @property
-    @abstractmethod
     def is_shiftable(self) -> Bool[np.ndarray, " units"]:
         """Which units may be shifted. Rectified ones may not: their zero stays where it is."""
+        return np.ones(self.n_units, bool)
 
     @abstractmethod
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> AbstractAffine:
@@ -349,16 +334,6 @@ class AbstractDocuments(AbstractLayer):
         """Return the layer of states of these lengths: one length, or one for each row."""
 
 
-def takes_lengths(layer: AbstractLayer) -> bool:
+def takes_lengths(layer: Any) -> TypeGuard[AbstractDocuments]:
     """Return whether the model takes the length of a row as given."""
     return isinstance(layer, AbstractDocuments)
-
-
-def lengths_of(layer: Any, x: Columns) -> Float[Array, "*batch"]:
-    """Return the length of each state of a layer that takes lengths as given."""
-    return layer.lengths(x)
-
-
-def with_lengths(layer: Any, lengths: Float[Array, "*batch"]) -> Any:
-    """Return the layer of states of these lengths."""
-    return layer.with_lengths(lengths)

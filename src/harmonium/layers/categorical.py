@@ -1,6 +1,5 @@
 """Units that take one of several states, each with its own number of states."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,12 +11,21 @@ from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from .._base.numerics import from_numpy, product
 from ..errors import InputError
-from .arrays import Columns, Proposals, Rows, RowWeights, Units, parameter, weighted_mean
+from .arrays import (
+    Columns,
+    Proposals,
+    Rows,
+    RowWeights,
+    Units,
+    check_indexable,
+    parameter,
+    weighted_mean,
+)
 from .coding import Codes
 from .discrete import AbstractOneHot
 from .registry import register_layer
 
-TINIEST = float(np.finfo(np.float32).tiny)
+TINIEST = float(np.finfo(np.float32).tiny)  # for a waiting time of 0, by which odds are divided
 
 
 @register_layer("categorical", rows="codes")
@@ -64,11 +72,6 @@ class Categorical(AbstractOneHot):
 
     def __str__(self) -> str:
         return f"Categorical(states={self.counts})"
-
-    @property
-    def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The number of columns of a state, the sum of the numbers of states."""
-        return sum(self.counts)
 
     @property
     def coding(self) -> Codes:
@@ -119,18 +122,9 @@ class Categorical(AbstractOneHot):
         ranks = jnp.where(is_first, -self.coding.codes.astype(odds.dtype), -jnp.inf)
         return (ranks == self.spread(self._highest(ranks))).astype(odds.dtype)  # of ties the lowest
 
-    @property
-    def n_states(self) -> int:
-        """The number of joint states, the product of the numbers of states."""
-        return math.prod(self.counts)
-
     def states(self, indices: Integer[Array, "*batch"]) -> Columns:
         """Return the digits of the indices in the mixed radix q_0, q_1, …, one-hot."""
-        if self.n_states > 2**31:
-            raise InputError(
-                f"2^{math.log2(self.n_states):.0f} joint states cannot be indexed (2^31 at most):"
-                " enumerate a smaller layer."
-            )
+        check_indexable(self.n_states)
         steps = np.cumprod((1, *self.counts[:-1])).astype(np.uint32)
         counts = np.array(self.counts, np.uint32)
         return self.encode((indices[..., None].astype(jnp.uint32) // steps) % counts)

@@ -10,22 +10,10 @@ from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
 from .._base.parameters import data_field
 from ..errors import InputError
+from . import capabilities
 from .arrays import Columns, Units
 from .base import AbstractLayer
-from .capabilities import (
-    AbstractAffine,
-    AbstractBlocked,
-    blocks_of,
-    curvature,
-    is_rescalable,
-    is_shiftable,
-    mean_given,
-    projected,
-    rescaled,
-    sample_given,
-    unit_cgfs_given,
-    variance_given,
-)
+from .capabilities import AbstractAffine, AbstractBlocked
 from .coding import AbstractCoding
 
 
@@ -62,50 +50,58 @@ class AbstractPartial(AbstractBlocked, AbstractAffine):
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
-        return blocks_of(self.layer)
+        """The blocks of the wrapped layer's units."""
+        return capabilities.blocks_of(self.layer)
 
-    def unit_cgfs_given(
-        self, inputs: Array, known: Array, values: Array
-    ) -> Float[Array, "*all units"]:
+    def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> Units:
         """Return each unit's cgf if more units are held, of independent ones."""
         held = self.fold(inputs * values) - self.unit_energies(values)
         return jnp.where(known, held, self.unit_cgfs(inputs))
 
     def sample_given(
         self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
-    ) -> Float[Array, "*all columns"]:
+    ) -> Columns:
         """Draw the units if more units are held, of independent ones."""
         return jnp.where(self.spread(known), values, self.sample(inputs, key=key))
 
     def shift(self, delta: Columns) -> "AbstractPartial":
-        return eqx.tree_at(lambda partial: partial.layer, self, self.layer.shift(delta))
+        """Shift the wrapped layer."""
+        return self._around(self.layer.shift(delta))
 
     def fit_moments(self, x: Array, weights: Array | None = None) -> "AbstractPartial":
-        fitted = self.layer.fit_moments(x, weights)
-        return eqx.tree_at(lambda partial: partial.layer, self, fitted)
+        """Fit the wrapped layer."""
+        return self._around(self.layer.fit_moments(x, weights))
 
     @property
     def curvature(self) -> Float[Array, " columns"]:
-        return curvature(self.layer)
+        """The curvatures of the wrapped layer."""
+        return capabilities.curvature(self.layer)
 
     @property
     def is_rescalable(self) -> np.ndarray:
-        return is_rescalable(self.layer)
+        """Which units the wrapped layer can rescale."""
+        return capabilities.is_rescalable(self.layer)
 
     @property
     def is_shiftable(self) -> np.ndarray:
-        return is_shiftable(self.layer)
+        """Which units the wrapped layer can shift."""
+        return capabilities.is_shiftable(self.layer)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractPartial":
-        changed = rescaled(self.layer, scale, offset)
-        return eqx.tree_at(lambda partial: partial.layer, self, changed)
+        """Rescale the wrapped layer."""
+        return self._around(capabilities.rescaled(self.layer, scale, offset))
 
     def project(self) -> "AbstractPartial":
-        return eqx.tree_at(lambda partial: partial.layer, self, projected(self.layer))
+        """Project the wrapped layer."""
+        return self._around(capabilities.projected(self.layer))
 
     def base(self) -> "AbstractPartial":
         """Return the base of the wrapped layer, with the same units held or left out."""
-        return eqx.tree_at(lambda partial: partial.layer, self, self.layer.base())
+        return self._around(self.layer.base())
+
+    def _around(self, layer: AbstractLayer) -> "AbstractPartial":
+        """Return the same wrapper around another layer."""
+        return eqx.tree_at(lambda partial: partial.layer, self, layer)
 
 
 class Clamped(AbstractPartial):
@@ -137,34 +133,40 @@ class Clamped(AbstractPartial):
         _check_widths(clamped, clamped.known, clamped.values)
         return clamped
 
+    @property
+    def _held(self) -> tuple[Array, Array]:
+        """Which units are held, and the values of all columns: data, not parameters."""
+        return self.known, jax.lax.stop_gradient(self.values)
+
     def unit_energies(self, x: Columns) -> Units:
         """Return the energies of the layer without the clamp."""
         return self.layer.unit_energies(x)
 
     def unit_cgfs(self, inputs: Columns) -> Float[Array, "*rows units"]:
         """Return I·x − U(x) at a known unit's value, and Γ(I) for a free unit, for each row."""
-        values = jax.lax.stop_gradient(self.values)  # data, not parameters
-        return unit_cgfs_given(self.layer, inputs, self.known, values)
+        return capabilities.unit_cgfs_given(self.layer, inputs, *self._held)
 
     def mean(self, inputs: Columns) -> Float[Array, "*rows columns"]:
         """Return the means of the free units, and the values of the known ones."""
-        return mean_given(self.layer, inputs, self.known, jax.lax.stop_gradient(self.values))
+        return capabilities.mean_given(self.layer, inputs, *self._held)
 
     def variance(self, inputs: Columns) -> Float[Array, "*rows columns"]:
         """Return the variances of the free units, 0 for the known ones."""
-        return variance_given(self.layer, inputs, self.known, jax.lax.stop_gradient(self.values))
+        return capabilities.variance_given(self.layer, inputs, *self._held)
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw the free units; the known ones keep their values."""
-        return sample_given(self.layer, inputs, self.known, self.values, key=key)
+        return capabilities.sample_given(self.layer, inputs, *self._held, key=key)
 
     @property
     def curvature(self) -> Columns:
         """The curvatures of the free units; ∞ for the known ones, which are bounded."""
-        return jnp.where(self.spread(self.known), jnp.inf, curvature(self.layer))
+        return jnp.where(self.spread(self.known), jnp.inf, capabilities.curvature(self.layer))
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractPartial":
-        s, m = (self.spread(jnp.asarray(x, self.values.dtype)) for x in (scale, offset))
+        """Rescale the wrapped layer and the values."""
+        s = self.spread(jnp.asarray(scale, self.values.dtype))
+        m = self.spread(jnp.asarray(offset, self.values.dtype))
         changed = super().rescaled(scale, offset)
         return eqx.tree_at(lambda clamped: clamped.values, changed, s * self.values + m)
 
@@ -205,11 +207,13 @@ class Masked(AbstractPartial):
 
     def unit_cgfs(self, inputs: Columns) -> Float[Array, "*rows units"]:
         """Return Γ(I) of the units that are present, 0 for the others."""
-        return jnp.where(self.present, unit_cgfs_given(self.layer, inputs, *self._absent), 0.0)
+        return jnp.where(
+            self.present, capabilities.unit_cgfs_given(self.layer, inputs, *self._absent), 0.0
+        )
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw the units that are present; the columns of the others are 0."""
-        return sample_given(self.layer, inputs, *self._absent, key=key)
+        return capabilities.sample_given(self.layer, inputs, *self._absent, key=key)
 
 
 def _check_widths(partial: AbstractPartial, mask: Array, values: Array | None = None) -> None:
@@ -218,12 +222,11 @@ def _check_widths(partial: AbstractPartial, mask: Array, values: Array | None = 
     Raises:
         InputError: arrays of other types or shapes.
     """
-    units = mask.dtype == bool and mask.shape[-1:] == (partial.n_units,)
-    columns = values is None or values.shape == (*mask.shape[:-1], partial.size)
-    if not (units and columns):
-        kind = type(partial).__name__
-        expected = (
-            f"{partial.n_units} units, true or false, and {partial.size} columns for each row"
-        )
-        shape = "" if values is None else f" and {values.shape}"
-        raise InputError(f"{kind}: expected {expected}; got {mask.dtype} of {mask.shape}{shape}.")
+    is_mask = mask.dtype == bool and mask.shape[-1:] == (partial.n_units,)
+    if is_mask and (values is None or values.shape == (*mask.shape[:-1], partial.size)):
+        return
+    shapes = f"{mask.shape}" if values is None else f"{mask.shape} and {values.shape}"
+    raise InputError(
+        f"{type(partial).__name__}: expected {partial.n_units} units, true or false, and"
+        f" {partial.size} columns for each row; got {mask.dtype} of {shapes}."
+    )

@@ -9,10 +9,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Integer
+from jaxtyping import Array, Float, Integer
 
-from .._base.checks import as_array
-from ..errors import InputError
 from .arrays import Columns, Units, places_in
 
 LARGEST = float(2**53)  # float64 holds all whole numbers up to here
@@ -51,7 +49,7 @@ class AbstractCoding(ABC):
 
     @abstractmethod
     def encode(self, rows: Any, dtype: Any) -> Columns:
-        """Return the states of rows. Traceable; `validated` checks the rows."""
+        """Return the states of rows. Traceable; `AbstractLayer.validate` checks the rows."""
 
     @abstractmethod
     def decode(self, x: Any) -> np.ndarray:
@@ -101,7 +99,9 @@ class AbstractNumbers(AbstractCoding):
     def outside(self, rows: np.ndarray) -> np.ndarray:
         """Mark entries beyond the ends, and fractions where numbers are whole."""
         beyond = (rows < self.low) | (rows > self.high)
-        return beyond | (rows != np.floor(rows)) if self.is_whole else beyond
+        if self.is_whole:
+            beyond |= rows != np.floor(rows)
+        return beyond
 
     def describe(self, unit: int) -> str:
         return self.words
@@ -232,38 +232,3 @@ class EqualCodes(AbstractCodes):
     def encode(self, rows: Any, dtype: Any) -> Columns:
         one_hot = jax.nn.one_hot(jnp.asarray(rows, jnp.int32), self.counts[0], dtype=dtype)
         return one_hot.reshape(*one_hot.shape[:-2], -1)
-
-
-def validated(
-    coding: AbstractCoding, layer: str, rows: Any, name: str, first_row: int, missing: bool
-) -> np.ndarray:
-    """Return rows in the user's coding as an array: the work of `AbstractLayer.validate`."""
-    array = as_array(rows, name)
-    if array.ndim != 2 or array.shape[1] != coding.n_units or not array.shape[0]:
-        raise InputError(
-            f"{name}: expected at least one row of {coding.n_units} columns, one for each unit of"
-            f" {layer}; got shape {np.shape(rows)}."
-        )
-    if array.dtype.kind not in "buif":
-        raise InputError(f"{name}: expected numbers; got an array of {array.dtype}.")
-    has_gaps = missing and array.dtype.kind == "f"
-    is_allowed = np.isnan(array) if has_gaps else np.zeros(array.shape, bool)
-    is_finite = np.isfinite(array) | is_allowed
-    if not is_finite.all():
-        raise _refusal(name, "expected finite numbers", array, ~is_finite, first_row)
-    is_outside = coding.outside(array) & ~is_allowed
-    if is_outside.any():
-        column = int(np.argwhere(is_outside)[0, 1])
-        raise _refusal(name, coding.describe(column), array, is_outside, first_row)
-    return array
-
-
-def _refusal(
-    name: str, expected: str, rows: np.ndarray, wrong: Bool[np.ndarray, "rows units"], first: int
-) -> InputError:
-    """Return the error of the first entry that is wrong."""
-    row, column = np.argwhere(wrong)[0]
-    return InputError(
-        f"{name}: {expected}; found {rows[row, column]} in row {first + row},"
-        f" column {column} ({int(wrong.sum())} such entries)."
-    )

@@ -1,7 +1,9 @@
 """What units of a few states share: those of any numbers, of 0 and 1, and of one-hot states."""
 
 import itertools
-from typing import Any, ClassVar
+import math
+from abc import abstractmethod
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -9,13 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
-from .._base.checks import positive_integer
 from .._base.numerics import below_sigmoid, chosen_states, softplus
 from .._base.parameters import map_parameters
-from .arrays import Columns, Proposals, Units, digits, parameter
-from .base import AbstractBiased
+from .arrays import Columns, Proposals, Units, digits
+from .base import AbstractBiased, AbstractUnits
 from .capabilities import AbstractEnumerable
-from .coding import AbstractCoding, Numbers, Values
+from .coding import AbstractCodes, AbstractCoding, Numbers, Values
 
 
 class AbstractDiscrete(AbstractEnumerable):
@@ -114,26 +115,16 @@ class AbstractDiscrete(AbstractEnumerable):
         return map_parameters(jnp.zeros_like, self)
 
 
-class AbstractBernoulli(AbstractDiscrete, AbstractBiased):
+class AbstractBernoulli(AbstractUnits, AbstractDiscrete):
     """Base of 0/1 units: U(x) = −b·x, Γ(I) = Σ log(1 + e^(I + b)), ⟨x⟩ = σ(I + b)."""
 
     values: ClassVar[tuple[float, ...]] = (0.0, 1.0)
-    size: int = eqx.field(static=True)
-    bias: Float[Array, "*models size"]
-
-    def __init__(self, size: int, bias: Any = None):
-        self.size = positive_integer(size, "Bernoulli size")
-        self.bias = parameter(bias, (size,), "Bernoulli bias")
 
     @property
     def coding(self) -> AbstractCoding:
         """0 or 1; rows may hold fractions, which are used as they are."""
         words = "a Bernoulli unit takes values in [0, 1]"
         return Numbers(self.size, words, 0.0, 1.0, stored=np.uint8)
-
-    def unit_energies(self, x: Columns) -> Units:
-        """Return −b_i x_i."""
-        return -self.bias * x
 
     def unit_cgfs(self, inputs: Columns) -> Units:
         """Return log(1 + e^(I_i + b_i)), the softplus."""
@@ -163,6 +154,21 @@ class AbstractOneHot(AbstractBiased, AbstractEnumerable):
     Attributes:
         bias: b, one entry for each state of each unit, in nats.
     """
+
+    @property
+    @abstractmethod
+    def coding(self) -> AbstractCodes:
+        """A code for each state of a unit; one-hot in states."""
+
+    @property
+    def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The number of columns of a state: that of all units' states."""
+        return sum(self.coding.counts)
+
+    @property
+    def n_states(self) -> int:
+        """The number of joint states, the product of the units' numbers of states."""
+        return math.prod(self.coding.counts)
 
     def unit_energies(self, x: Columns) -> Units:
         """Return −b_i·x_i, the bias of each unit's state."""

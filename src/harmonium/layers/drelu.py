@@ -16,18 +16,10 @@ from .._base.numerics import (
     positive_normals,
     variance_half_line,
 )
-from .arrays import (
-    SMALLEST_PRECISION,
-    Columns,
-    Rows,
-    RowWeights,
-    Units,
-    mean_and_precision,
-    parameter,
-    precisions,
-)
+from .arrays import Columns, Rows, RowWeights, Units, parameter
 from .capabilities import AbstractAffine
 from .coding import AbstractCoding, Numbers
+from .real import mean_and_precision, positive, precisions
 from .registry import register_layer
 
 
@@ -86,7 +78,8 @@ class DReLU(AbstractAffine):
 
     def _sides(self, inputs: Array) -> tuple[Array, Array, Array, Array, Array]:
         """Return t and the width 1/√γ of either side, and the log odds of being above zero."""
-        above, below = (jax.lax.rsqrt(g) for g in (self.precision_above, self.precision_below))
+        above = jax.lax.rsqrt(self.precision_above)
+        below = jax.lax.rsqrt(self.precision_below)
         t_above = (inputs + self.bias_above) * above
         t_below = -(inputs + self.bias_below) * below
         odds = log_half_line(t_above) - log_half_line(t_below) + jnp.log(above / below)
@@ -130,7 +123,8 @@ class DReLU(AbstractAffine):
         return size * jnp.where(is_above, above, -below)
 
     def shift(self, delta: Columns) -> "DReLU":
-        moved = self.bias_above + delta, self.bias_below + delta
+        """Add `delta` to both biases."""
+        moved = (self.bias_above + delta, self.bias_below + delta)
         return eqx.tree_at(lambda layer: (layer.bias_above, layer.bias_below), self, moved)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "DReLU":
@@ -141,8 +135,9 @@ class DReLU(AbstractAffine):
 
     def base(self) -> "DReLU":
         """Return the layer with biases of 0 and the same precisions: no flat density exists."""
-        zeros = jnp.zeros_like(self.bias_above), jnp.zeros_like(self.bias_below)
-        return eqx.tree_at(lambda layer: (layer.bias_above, layer.bias_below), self, zeros)
+        return eqx.tree_at(
+            lambda layer: (layer.bias_above, layer.bias_below), self, replace_fn=jnp.zeros_like
+        )
 
     @property
     def curvature(self) -> Float[Array, " columns"]:
@@ -150,12 +145,9 @@ class DReLU(AbstractAffine):
         return jnp.minimum(self.precision_above, self.precision_below)
 
     def project(self) -> "DReLU":
-        bounded = [
-            jnp.maximum(precision, SMALLEST_PRECISION)
-            for precision in (self.precision_above, self.precision_below)
-        ]
+        """Keep the precisions positive."""
         return eqx.tree_at(
-            lambda layer: [layer.precision_above, layer.precision_below], self, bounded
+            lambda layer: (layer.precision_above, layer.precision_below), self, replace_fn=positive
         )
 
     @property

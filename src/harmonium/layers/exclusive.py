@@ -12,14 +12,12 @@ from jaxtyping import Array, Float, Integer, PRNGKeyArray, Shaped
 
 from .._base.numerics import log_expm1, product, softplus
 from ..errors import InputError
-from .arrays import Columns, Rows, RowWeights, Units, parameter, weighted_mean
+from .arrays import Columns, Rows, RowWeights, Units, bisected, parameter, weighted_mean
 from .capabilities import AbstractBlocked
 from .coding import AbstractCoding, AbstractNumbers
 from .discrete import AbstractBernoulli
 
-# the interval of log c, and how often it is halved
-LOWEST_LOG = -60.0
-HALVINGS = 40
+LOWEST_LOG = -60.0  # of c, where its interval begins
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,8 +83,10 @@ class Exclusive(AbstractBernoulli, AbstractBlocked):
         units = [unit for group in self.groups for unit in group]
         is_known = all(0 <= unit < size for unit in units) and len(set(units)) == len(units)
         if not (is_known and all(len(group) > 1 for group in self.groups)):
-            expected = f"groups of two or more of the units 0 to {size - 1}, each in one at most"
-            raise InputError(f"Exclusive: expected {expected}; got {self.groups}.")
+            raise InputError(
+                f"Exclusive: expected groups of two or more of the units 0 to {size - 1}, each in"
+                f" one at most; got {self.groups}."
+            )
         self.strict = bool(strict)
         self.cost = parameter(cost, (len(self.groups),), "Exclusive cost", default=0.0)
 
@@ -166,9 +166,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked):
         none = jnp.zeros_like(inputs + self.bias)
         return none.at[..., self._firsts()].set(self._block_cgfs(inputs))
 
-    def unit_cgfs_given(
-        self, inputs: Array, known: Array, values: Array
-    ) -> Float[Array, "*all units"]:
+    def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> Units:
         """Return the cgfs with the known units held; a group with one of them on is independent.
 
         With k known units on, the others of a group have log(1 + e^(κ (1 − k)) (e^S − 1)) for
@@ -215,7 +213,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked):
 
     def sample_given(
         self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
-    ) -> Float[Array, "*all columns"]:
+    ) -> Columns:
         """Draw the units that are not known; they are independent where a known one is on."""
         rates = jnp.where(known, 0.0, softplus(self._logits(inputs)))
         total = self._sums(rates)
@@ -239,10 +237,6 @@ class Exclusive(AbstractBernoulli, AbstractBlocked):
         drawn = (times - first[..., blocks] <= room[..., blocks]).astype(rates.dtype)
         return jnp.sqrt(drawn)  # see `below_sigmoid`
 
-    def base(self) -> "Exclusive":
-        """Return the layer without biases; the costs are kept, so that groups stay groups."""
-        return eqx.tree_at(lambda layer: layer.bias, self, jnp.zeros_like(self.bias))
-
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Exclusive":
         """Fit b and κ to the means of x and of (x_g − 1)₊, with one row more.
 
@@ -258,11 +252,12 @@ class Exclusive(AbstractBernoulli, AbstractBlocked):
         row_any = np.where(sizes > 1, 0.5 * sizes / (sizes + 1) + 0.5, 0.5)
         means = (n * means + row[blocks].astype(x.dtype)) / (n + 1)
         anys = (n * anys + row_any.astype(x.dtype)) / (n + 1)
-        shares = means / anys[blocks]
-        log_c = _log_any_alone(shares, self._sums(shares) - 1.0, blocks)
+        fractions = means / anys[blocks]
+        log_c = _log_any_alone(fractions, self._sums(fractions) - 1.0, blocks)
         c = jnp.exp(log_c)
         costs = jnp.log(anys) - jnp.log1p(-anys) + jnp.log1p(-c) - log_c
-        of_groups = jnp.log(c[blocks] * shares) - jnp.log1p(-c[blocks] * shares) + costs[blocks]
+        means_alone = c[blocks] * fractions
+        of_groups = jnp.log(means_alone) - jnp.log1p(-means_alone) + costs[blocks]
         of_singles = jnp.log(means) - jnp.log1p(-means)
         bias = jnp.where(sizes[blocks] > 1, of_groups, of_singles)
         return Exclusive(self.size, self.groups, bias, costs[: len(self.groups)], self.strict)
@@ -283,15 +278,12 @@ def _log_any_alone(
         series = z**2 * (1 / 2 + z / 3 + z**2 / 4 + z**3 / 5)
         return jnp.where(z < 0.02, series, -jnp.log1p(-z) - z)
 
-    def halved(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
-        low, high = ends
-        middle = 0.5 * (low + high)
-        c = jnp.exp(middle)
+    def is_low(log_c: Array) -> Array:
+        c = jnp.exp(log_c)
         sums = jax.ops.segment_sum(curved(c[blocks] * shares), blocks, len(c))
-        is_below = beyond + (sums - curved(c)) / c > 0
-        return jnp.where(is_below, middle, low), jnp.where(is_below, high, middle)
+        return beyond + (sums - curved(c)) / c > 0
 
     lowest = jnp.full_like(beyond, LOWEST_LOG)
-    ends = (lowest, jnp.full_like(beyond, -float(jnp.finfo(beyond.dtype).eps)))
-    low, high = jax.lax.fori_loop(0, HALVINGS, halved, ends)
+    highest = jnp.full_like(beyond, -float(jnp.finfo(beyond.dtype).eps))
+    low, high = bisected(is_low, lowest, highest)
     return 0.5 * (low + high)

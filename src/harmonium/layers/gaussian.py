@@ -2,32 +2,19 @@
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
 
-from .._base.checks import positive_integer
 from .._base.numerics import LOG_2PI, normals
-from .arrays import (
-    SMALLEST_PRECISION,
-    Columns,
-    Rows,
-    RowWeights,
-    Units,
-    mean_and_precision,
-    parameter,
-    precisions,
-)
-from .base import AbstractBiased
-from .capabilities import AbstractAffine
+from .arrays import Columns, Rows, RowWeights, Units
 from .coding import AbstractCoding, Numbers
+from .real import AbstractQuadratic, mean_and_precision
 from .registry import register_layer
 
 
 @register_layer("gaussian", rows="reals")
-class Gaussian(AbstractBiased, AbstractAffine):
+class Gaussian(AbstractQuadratic):
     """Real units: U(x) = Σ ½γx² − bx, Γ(I) = Σ (I + b)²/(2γ) + ½ log(2π/γ), ⟨x⟩ = (I + b)/γ.
 
     Both parameters are natural parameters: without inputs the mean is b/γ and the variance 1/γ. A
@@ -45,23 +32,13 @@ class Gaussian(AbstractBiased, AbstractAffine):
         ([1.0, 0.5], [1.0, 0.25])
     """
 
-    size: int = eqx.field(static=True)
-    bias: Float[Array, "*models size"]
-    precision: Float[Array, "*models size"]
-
     def __init__(self, size: int, bias: Any = None, precision: Any = None):
-        self.size = positive_integer(size, "Gaussian size")
-        self.bias = parameter(bias, (size,), "Gaussian bias")
-        self.precision = precisions(precision, (size,), "Gaussian precision")
+        super().__init__(size, bias, precision)
 
     @property
     def coding(self) -> AbstractCoding:
         """Any finite number."""
         return Numbers(self.size, "a Gaussian unit takes finite numbers")
-
-    def unit_energies(self, x: Columns) -> Units:
-        """Return ½ γ_i x_i² − b_i x_i."""
-        return 0.5 * self.precision * x**2 - self.bias * x
 
     def unit_cgfs(self, inputs: Columns) -> Units:
         """Return (I_i + b_i)²/(2γ_i) + ½ log(2π/γ_i)."""
@@ -88,29 +65,5 @@ class Gaussian(AbstractBiased, AbstractAffine):
         return Gaussian(self.size, mean * precision, precision)
 
     @property
-    def is_shiftable(self) -> np.ndarray:
-        return np.ones(self.size, bool)
-
-    def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Gaussian":
-        """Return the layer with γ′ = γ/s² and b′ = b/s + γm/s².
-
-        Its energy is ½γz² − bz at z = (x − m)/s, up to a constant.
-        """
-        s = jnp.asarray(scale, self.dtype)
-        m = jnp.asarray(offset, self.dtype)
-        precision = self.precision / s**2
-        new = self.bias / s + precision * m, precision
-        return eqx.tree_at(lambda layer: (layer.bias, layer.precision), self, new)
-
-    @property
-    def curvature(self) -> Float[Array, " columns"]:
-        """The precision γ."""
-        return self.precision
-
-    @property
     def gaussian_parameters(self) -> tuple[Array, Array]:
         return self.bias, self.precision
-
-    def project(self) -> "Gaussian":
-        bounded = jnp.maximum(self.precision, SMALLEST_PRECISION)
-        return eqx.tree_at(lambda layer: layer.precision, self, bounded)

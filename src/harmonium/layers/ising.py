@@ -2,23 +2,21 @@
 
 from typing import Any, ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
-from .._base.checks import positive_integer
 from .._base.numerics import below_sigmoid, log_2cosh
-from .arrays import Columns, Proposals, Rows, RowWeights, Units, parameter, weighted_mean
-from .base import AbstractBiased
+from .arrays import Columns, Proposals, Rows, RowWeights, Units, weighted_mean
+from .base import AbstractUnits
 from .coding import AbstractCoding, Values
 from .discrete import AbstractDiscrete
 from .registry import register_layer
 
 
 @register_layer("ising", rows="spins")
-class Ising(AbstractDiscrete, AbstractBiased):
+class Ising(AbstractUnits, AbstractDiscrete):
     """Spins x ∈ {−1, +1}: U(x) = −b·x, Γ(I) = Σ log 2cosh(I + b), ⟨x⟩ = tanh(I + b).
 
     Attributes:
@@ -32,21 +30,14 @@ class Ising(AbstractDiscrete, AbstractBiased):
     """
 
     values: ClassVar[tuple[float, ...]] = (-1.0, 1.0)
-    size: int = eqx.field(static=True)
-    bias: Float[Array, "*models size"]
 
     def __init__(self, size: int, bias: Any = None):
-        self.size = positive_integer(size, "Ising size")
-        self.bias = parameter(bias, (size,), "Ising bias")
+        super().__init__(size, bias)
 
     @property
     def coding(self) -> AbstractCoding:
         """−1 and +1."""
         return Values.of(self.size, "an Ising unit takes the values -1 and +1", self.values)
-
-    def unit_energies(self, x: Columns) -> Units:
-        """Return −b_i x_i."""
-        return -self.bias * x
 
     def unit_cgfs(self, inputs: Columns) -> Units:
         """Return log 2cosh(I_i + b_i)."""
@@ -66,8 +57,7 @@ class Ising(AbstractDiscrete, AbstractBiased):
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw +1 with probability σ(2(I + b)), else −1."""
-        field = inputs + self.bias
-        return 2.0 * below_sigmoid(2.0 * field, key=key) - 1.0
+        return 2.0 * below_sigmoid(2.0 * (inputs + self.bias), key=key) - 1.0
 
     def proposals(self, x: Columns) -> Proposals:
         """Return the proposals that flip one spin: x → −x."""
@@ -76,5 +66,6 @@ class Ising(AbstractDiscrete, AbstractBiased):
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Ising":
         """Set b = ½ logit p with p = (n (1 + m)/2 + 1/2) / (n + 1), m the mean of n rows."""
         mean, n = weighted_mean(x, weights)
-        up, down = (0.5 * n * (1.0 + sign * mean) + 0.5 for sign in (1.0, -1.0))
+        up = 0.5 * n * (1.0 + mean) + 0.5
+        down = 0.5 * n * (1.0 - mean) + 0.5
         return Ising(self.size, 0.5 * (jnp.log(up) - jnp.log(down)))

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
@@ -11,30 +11,16 @@ import numpy as np
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from ..errors import InputError
+from . import capabilities
 from .arrays import Columns, Proposals, Rows, RowWeights, Units
 from .base import AbstractLayer
-from .capabilities import (
-    AbstractAffine,
-    AbstractBlocked,
-    AbstractCorrelated,
-    AbstractEnumerable,
-    blocks_of,
-    correlated,
-    curvature,
-    gaussian_parameters,
-    is_rescalable,
-    is_shiftable,
-    joint_states,
-    mean_given,
-    projected,
-    proposals_from,
-    rescaled,
-    sample_given,
-    takes_lengths,
-    unit_cgfs_given,
-    variance_given,
-)
+from .capabilities import AbstractAffine, AbstractBlocked, AbstractCorrelated, AbstractEnumerable
 from .coding import AbstractCoding
+
+
+def _joined(function: Callable[..., Array], *pieces: Iterable[Any]) -> Array:
+    """Apply a function to each part and its pieces, and concatenate the results."""
+    return jnp.concatenate([function(*own) for own in zip(*pieces, strict=True)], axis=-1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,27 +50,25 @@ class _Joined(AbstractCoding):
         return np.concatenate(low), np.concatenate(high)
 
     def fold(self, x: Columns) -> Units:
-        return self._joined(lambda part, piece: part.fold(piece), self.columns(x))
+        """Sum the columns of each unit."""
+        return _joined(lambda part, own: part.fold(own), self.parts, self.columns(x))
 
     def spread(self, x: Any) -> Any:
-        return self._joined(lambda part, piece: part.spread(piece), self.units(x))
+        """Repeat each unit's entry over its columns."""
+        return _joined(lambda part, own: part.spread(own), self.parts, self.units(x))
 
     def encode(self, rows: Any, dtype: Any) -> Columns:
-        return self._joined(lambda part, piece: part.encode(piece, dtype), self.units(rows))
-
-    def _joined(self, function: Callable[[AbstractCoding, Any], Array], pieces: list) -> Array:
-        """Apply a function to each part and its piece, and concatenate the results."""
-        results = [function(part, piece) for part, piece in zip(self.parts, pieces, strict=True)]
-        return jnp.concatenate(results, axis=-1)
+        """Encode the columns of every part."""
+        return _joined(lambda part, own: part.encode(own, dtype), self.parts, self.units(rows))
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
         pairs = zip(self.parts, self.units(rows), strict=True)
-        return np.concatenate([part.outside(piece) for part, piece in pairs], axis=-1)
+        return np.concatenate([part.outside(own) for part, own in pairs], axis=-1)
 
     def decode(self, x: Any) -> np.ndarray:
         """Decode the columns of every part; NumPy promotes to a type that holds them all."""
         pairs = zip(self.parts, self.columns(x), strict=True)
-        return np.concatenate([part.decode(piece) for part, piece in pairs], axis=-1)
+        return np.concatenate([part.decode(own) for part, own in pairs], axis=-1)
 
     def describe(self, unit: int) -> str:
         for part in self.parts:
@@ -119,7 +103,7 @@ class Mixed(AbstractEnumerable, AbstractBlocked, AbstractAffine, AbstractCorrela
             raise InputError(f"Mixed: expected one or more layers; got {parts!r}.")
         # Chains of such a layer keep the lengths of their rows. Beside other columns, every product
         # and every sum over rows would have to know which of them the length belongs to.
-        documents = [part for part in parts if takes_lengths(part)]
+        documents = [part for part in parts if capabilities.takes_lengths(part)]
         if documents:
             raise InputError(
                 f"Mixed: {documents[0]} takes the length of a row as given, so it cannot stand"
@@ -144,69 +128,75 @@ class Mixed(AbstractEnumerable, AbstractBlocked, AbstractAffine, AbstractCorrela
         codings = tuple(part.coding for part in self.parts)
         return _Joined(codings, tuple(part.size for part in self.parts))
 
-    def _joined(self, function: Callable[[AbstractLayer, Array], Array], pieces: list) -> Array:
-        """Apply a function to each part and its piece, and concatenate the results."""
-        results = [function(part, piece) for part, piece in zip(self.parts, pieces, strict=True)]
-        return jnp.concatenate(results, axis=-1)
+    def _over_columns(self, function: Callable[..., Array], columns: Array) -> Array:
+        """Apply a function to each part and its columns, and concatenate the results."""
+        return _joined(function, self.parts, self.coding.columns(columns))
+
+    def _pieces(self, columns: Array) -> Iterable[tuple[AbstractLayer, Array]]:
+        """Return the parts, each with its columns."""
+        return zip(self.parts, self.coding.columns(columns), strict=True)
 
     def unit_energies(self, x: Columns) -> Units:
-        return self._joined(lambda part, piece: part.unit_energies(piece), self.coding.columns(x))
+        """Return the unit energies of all parts."""
+        return self._over_columns(lambda part, own: part.unit_energies(own), x)
 
     def unit_cgfs(self, inputs: Columns) -> Units:
-        return self._joined(lambda part, piece: part.unit_cgfs(piece), self.coding.columns(inputs))
+        """Return the unit cgfs of all parts."""
+        return self._over_columns(lambda part, own: part.unit_cgfs(own), inputs)
 
     def mean(self, inputs: Columns) -> Columns:
-        return self._joined(lambda part, piece: part.mean(piece), self.coding.columns(inputs))
+        """Return the means of all parts."""
+        return self._over_columns(lambda part, own: part.mean(own), inputs)
 
     def variance(self, inputs: Columns) -> Columns:
-        return self._joined(lambda part, piece: part.variance(piece), self.coding.columns(inputs))
+        """Return the variances of all parts."""
+        return self._over_columns(lambda part, own: part.variance(own), inputs)
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        keys = jax.random.split(key, len(self.parts))
-        pieces = zip(self.coding.columns(inputs), keys, strict=True)
-        return self._joined(lambda part, piece: part.sample(piece[0], key=piece[1]), list(pieces))
+        """Draw the units of every part, each part with a key of its own."""
+        draws = zip(self._pieces(inputs), jax.random.split(key, len(self.parts)), strict=True)
+        return jnp.concatenate([part.sample(own, key=key) for (part, own), key in draws], axis=-1)
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
         """The blocks of the parts' units, numbered one part after the other."""
-        ends = np.cumsum([0, *(part.n_units for part in self.parts)])
-        pairs = zip(self.parts, ends[:-1], strict=True)
-        return np.concatenate([blocks_of(part) + end for part, end in pairs])
+        blocks = [capabilities.blocks_of(part) for part in self.parts]
+        return _after_one_another(blocks, [part.n_units for part in self.parts])
 
-    def unit_cgfs_given(
-        self, inputs: Array, known: Array, values: Array
-    ) -> Float[Array, "*all units"]:
-        pieces = self._given(inputs, known, values)
-        return self._joined(lambda part, piece: unit_cgfs_given(part, *piece), pieces)
+    def _given(
+        self, function: Callable[..., Array], inputs: Array, known: Array, values: Array
+    ) -> Array:
+        """Apply a function to each part with its inputs, known units and their values."""
+        coding = self.coding
+        pieces = (coding.columns(inputs), coding.units(known), coding.columns(values))
+        return _joined(function, self.parts, *pieces)
 
-    def mean_given(
-        self, inputs: Array, known: Array, values: Array
-    ) -> Float[Array, "*all columns"]:
-        pieces = self._given(inputs, known, values)
-        return self._joined(lambda part, piece: mean_given(part, *piece), pieces)
+    def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> Units:
+        """Return the unit cgfs of all parts with their known units held."""
+        return self._given(capabilities.unit_cgfs_given, inputs, known, values)
 
-    def variance_given(
-        self, inputs: Array, known: Array, values: Array
-    ) -> Float[Array, "*all columns"]:
-        pieces = self._given(inputs, known, values)
-        return self._joined(lambda part, piece: variance_given(part, *piece), pieces)
+    def mean_given(self, inputs: Array, known: Array, values: Array) -> Columns:
+        """Return the means of all parts given their known units."""
+        return self._given(capabilities.mean_given, inputs, known, values)
 
-    def _given(self, inputs: Array, known: Array, values: Array) -> list[tuple]:
-        """Split inputs, known units and their values among the parts."""
-        pieces = self.coding.columns(inputs), self.coding.units(known), self.coding.columns(values)
-        return list(zip(*pieces, strict=True))
+    def variance_given(self, inputs: Array, known: Array, values: Array) -> Columns:
+        """Return the variances of all parts given their known units."""
+        return self._given(capabilities.variance_given, inputs, known, values)
 
     def sample_given(
         self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
-    ) -> Float[Array, "*all columns"]:
-        keys = jax.random.split(key, len(self.parts))
-        pieces = list(zip(self._given(inputs, known, values), keys, strict=True))
-        draw = lambda part, piece: sample_given(part, *piece[0], key=piece[1])  # noqa: E731
-        return self._joined(draw, pieces)
+    ) -> Columns:
+        """Draw the units of every part that are not known, each part with a key of its own."""
+        keys = iter(jax.random.split(key, len(self.parts)))
+
+        def draw(part: AbstractLayer, *given: Array) -> Array:
+            return capabilities.sample_given(part, *given, key=next(keys))
+
+        return self._given(draw, inputs, known, values)
 
     def shift(self, delta: Columns) -> "Mixed":
-        pieces = zip(self.parts, self.coding.columns(delta), strict=True)
-        return Mixed(*(part.shift(piece) for part, piece in pieces))
+        """Shift every part by its columns of `delta`."""
+        return Mixed(*(part.shift(own) for part, own in self._pieces(delta)))
 
     @property
     def n_states(self) -> int | None:
@@ -224,51 +214,54 @@ class Mixed(AbstractEnumerable, AbstractBlocked, AbstractAffine, AbstractCorrela
         for part in others:
             count = part.n_states
             if count is None:
-                raise InputError(f"{self}: {part} is a continuum and cannot be enumerated.")
-            pieces.append(joint_states(part, indices % count))
+                raise InputError(
+                    f"{self}: expected a layer whose states can be enumerated; got {part}."
+                )
+            pieces.append(capabilities.joint_states(part, indices % count))
             indices = indices // count
-        return jnp.concatenate([*pieces, joint_states(last, indices)], axis=-1)
+        return jnp.concatenate([*pieces, capabilities.joint_states(last, indices)], axis=-1)
 
     def proposals(self, x: Columns) -> Proposals:
         """Return the proposals of every part; narrower ones are padded with changes of 0."""
-        pieces = zip(self.parts, self.coding.columns(x), strict=True)
-        of_parts = [proposals_from(part, piece) for part, piece in pieces]
+        of_parts = [capabilities.proposals_from(part, own) for part, own in self._pieces(x)]
         width = max(columns.shape[1] for columns, _ in of_parts)
         places = []
         changes = []
-        first = 0
-        for part, (columns, change) in zip(self.parts, of_parts, strict=True):
+        for columns, change in of_parts:
             missing = width - columns.shape[1]
-            places.append(first + np.pad(columns, [(0, 0), (0, missing)]))
+            places.append(np.pad(columns, [(0, 0), (0, missing)]))
             changes.append(jnp.pad(change, [(0, 0)] * (change.ndim - 1) + [(0, missing)]))
-            first += part.size
-        return np.concatenate(places), jnp.concatenate(changes, axis=-2)
+        sizes = [part.size for part in self.parts]
+        return _after_one_another(places, sizes), jnp.concatenate(changes, axis=-2)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Mixed":
-        pieces = zip(self.parts, self.coding.columns(x), strict=True)
-        return Mixed(*(part.fit_moments(piece, weights) for part, piece in pieces))
+        """Fit every part to its columns."""
+        return Mixed(*(part.fit_moments(own, weights) for part, own in self._pieces(x)))
 
     @property
     def curvature(self) -> Float[Array, " columns"]:
-        return jnp.concatenate([curvature(part) for part in self.parts])
+        """The curvatures of all parts' columns."""
+        return jnp.concatenate([capabilities.curvature(part) for part in self.parts])
 
     @property
     def is_rescalable(self) -> np.ndarray:
-        return np.concatenate([is_rescalable(part) for part in self.parts])
+        """Which units may be rescaled in their parts."""
+        return np.concatenate([capabilities.is_rescalable(part) for part in self.parts])
 
     @property
     def is_shiftable(self) -> np.ndarray:
-        return np.concatenate([is_shiftable(part) for part in self.parts])
+        """Which units may be shifted in their parts."""
+        return np.concatenate([capabilities.is_shiftable(part) for part in self.parts])
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Mixed":
         pieces = zip(self.parts, self.coding.units(scale), self.coding.units(offset), strict=True)
-        return Mixed(*(rescaled(part, s, m) for part, s, m in pieces))
+        return Mixed(*(capabilities.rescaled(part, s, m) for part, s, m in pieces))
 
     @property
     def correlated(self) -> Integer[np.ndarray, " some"]:
-        ends = np.cumsum([0, *(part.size for part in self.parts)])
-        pairs = zip(self.parts, ends[:-1], strict=True)
-        return np.concatenate([correlated(part) + end for part, end in pairs])
+        """The correlated columns of all parts."""
+        columns = [capabilities.correlated(part) for part in self.parts]
+        return _after_one_another(columns, [part.size for part in self.parts])
 
     @property
     def whitening(self) -> Float[Array, "some some"]:
@@ -279,30 +272,33 @@ class Mixed(AbstractEnumerable, AbstractBlocked, AbstractAffine, AbstractCorrela
         moved = []
         first = 0
         for part in self.parts:
-            if isinstance(part, AbstractCorrelated):
-                last = first + len(part.correlated)
-                part = part.along(basis[first:last, first:last])
-                first = last
-            moved.append(part)
+            last = first + len(capabilities.correlated(part))
+            moved.append(capabilities.along(part, basis[first:last, first:last]))
+            first = last
         return Mixed(*moved)
 
     def confined(self, variance: float) -> "Mixed":
-        confined = [
-            part.confined(variance) if isinstance(part, AbstractCorrelated) else part
-            for part in self.parts
-        ]
-        return Mixed(*confined)
+        """Confine every part that has a covariance."""
+        return Mixed(*(capabilities.confined(part, variance) for part in self.parts))
 
     def project(self) -> "Mixed":
-        return Mixed(*(projected(part) for part in self.parts))
+        """Project every part."""
+        return Mixed(*map(capabilities.projected, self.parts))
 
     def base(self) -> "Mixed":
         return Mixed(*(part.base() for part in self.parts))
 
     @property
     def gaussian_parameters(self) -> tuple[Array, Array] | None:
-        of_parts = [gaussian_parameters(part) for part in self.parts]
+        """(b, γ) of all parts; None if one of them is not Gaussian."""
+        of_parts = [capabilities.gaussian_parameters(part) for part in self.parts]
         if None in of_parts:
             return None
         fields, precisions = zip(*of_parts, strict=True)  # pyright: ignore
         return jnp.concatenate(fields), jnp.concatenate(precisions)
+
+
+def _after_one_another(numbers: list[np.ndarray], counts: list[int]) -> np.ndarray:
+    """Return the numbers of parts as numbers in the whole: parts before count as `counts` says."""
+    firsts = np.cumsum([0, *counts[:-1]])
+    return np.concatenate([own + first for own, first in zip(numbers, firsts, strict=True)])

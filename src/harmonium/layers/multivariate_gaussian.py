@@ -10,23 +10,22 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
-from .._base.checks import positive_integer
 from .._base.linalg import eigh, inverse_factor
 from .._base.numerics import LOG_2PI, normals
 from ..errors import InputError
 from .arrays import Columns, Rows, RowWeights, Units, parameter, weighted_mean
-from .base import AbstractBiased
+from .base import AbstractUnits
 from .capabilities import AbstractAffine, AbstractBlocked, AbstractCorrelated
 from .coding import AbstractCoding, Numbers
 
 SMALLEST_EIGENVALUE = 1e-6  # of the largest one
-FRACTIONS = np.array(
-    [1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 1.0]
-)  # float32 resolves the least one
-FOLDS = 5
+# Of the covariance without correlations that may be mixed in; float32 resolves the least one.
+FRACTIONS = np.array([1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 1.0])
+USUAL_FRACTION = 0.1  # where rows are too few to choose by
+FOLDS = 5  # of the rows, each judged by the covariance of the others
 
 
-class MultivariateGaussian(AbstractBiased, AbstractBlocked, AbstractAffine, AbstractCorrelated):
+class MultivariateGaussian(AbstractUnits, AbstractBlocked, AbstractAffine, AbstractCorrelated):
     r"""Real units that depend on one another: U(x) = ½ xᵀΛx − b·x, with a full precision matrix Λ.
 
         Γ(I) = ½ (I + b)ᵀΛ⁻¹(I + b) + ½ log det(2πΛ⁻¹),      ⟨x⟩ = Λ⁻¹(I + b)
@@ -50,20 +49,19 @@ class MultivariateGaussian(AbstractBiased, AbstractBlocked, AbstractAffine, Abst
     Source: Lauritzen 1996, section 6.1, the homogeneous conditional Gaussian distribution.
     """
 
-    size: int = eqx.field(static=True)
-    bias: Float[Array, "*models size"]
     precision: Float[Array, "*models size size"]
 
     def __init__(self, size: int, bias: Any = None, precision: Any = None):
-        self.size = positive_integer(size, "MultivariateGaussian size")
-        self.bias = parameter(bias, (size,), "MultivariateGaussian bias")
+        super().__init__(size, bias)
         identity = np.eye(size) if precision is None else precision
         self.precision = parameter(identity, (size, size), "MultivariateGaussian precision")
         if not isinstance(self.precision, Tracer):
             given = np.asarray(self.precision, float)
             if not np.allclose(given, given.T, rtol=1e-4) or np.linalg.eigvalsh(given)[0] <= 0:
-                expected = "a symmetric, positive definite matrix"
-                raise InputError(f"MultivariateGaussian precision: expected {expected}.")
+                raise InputError(
+                    "MultivariateGaussian precision: expected a symmetric, positive definite"
+                    " matrix."
+                )
 
     @property
     def coding(self) -> AbstractCoding:
@@ -75,29 +73,29 @@ class MultivariateGaussian(AbstractBiased, AbstractBlocked, AbstractAffine, Abst
     def _symmetric(self) -> Float[Array, "*models size size"]:
         return 0.5 * (self.precision + jnp.swapaxes(self.precision, -1, -2))
 
+    def _inverse_factor(self) -> Float[Array, "*models size size"]:
+        return inverse_factor(self._symmetric())
+
     def unit_energies(self, x: Columns) -> Units:
         """Return ½ x_i (Λx)_i − b_i x_i; only their sum has a meaning."""
         return x * (0.5 * _times(x, self._symmetric()) - self.bias)
 
     def unit_cgfs(self, inputs: Columns) -> Units:
         """Return ½ y_i² + ½ log 2π − log L_ii with y = L⁻¹(I + b); only their sum has a meaning."""
-        factor = inverse_factor(self._symmetric())
-        return _cgfs(inputs + self.bias, factor)
+        return _cgfs(inputs + self.bias, self._inverse_factor())
 
     def mean(self, inputs: Columns) -> Columns:
         """Return Λ⁻¹(I + b)."""
-        factor = inverse_factor(self._symmetric())
-        return _solved(inputs + self.bias, factor)
+        return _solved(inputs + self.bias, self._inverse_factor())
 
     def variance(self, inputs: Columns) -> Columns:
         """Return the diagonal of Λ⁻¹, whatever the inputs."""
-        factor = inverse_factor(self._symmetric())
-        return _variances(inputs, factor)
+        return _variances(inputs, self._inverse_factor())
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw from the normal distribution with mean Λ⁻¹(I + b) and covariance Λ⁻¹."""
-        factor = inverse_factor(self._symmetric())
-        return _drawn(inputs + self.bias, factor, normals(inputs.shape, inputs.dtype, key=key))
+        noise = normals(inputs.shape, inputs.dtype, key=key)
+        return _drawn(inputs + self.bias, self._inverse_factor(), noise)
 
     # ------------------------------------------------------------------ given some units
 
@@ -151,29 +149,26 @@ class MultivariateGaussian(AbstractBiased, AbstractBlocked, AbstractAffine, Abst
         index = jnp.searchsorted(jnp.asarray(sizes), largest)
         return jax.lax.switch(index, [padded_to(size) for size in sizes])
 
-    def unit_cgfs_given(
-        self, inputs: Array, known: Array, values: Array
-    ) -> Float[Array, "*all units"]:
+    def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> Units:
         """Return the cgfs with the known units held; only their sum has a meaning."""
         values = jnp.where(known, values, 0.0)
         held = values * (inputs + self.bias - 0.5 * _times(values, self._symmetric()))
         return held + self._of_unknown(known, self._field_given(inputs, known, values), _cgfs)
 
-    def mean_given(
-        self, inputs: Array, known: Array, values: Array
-    ) -> Float[Array, "*all columns"]:
+    def mean_given(self, inputs: Array, known: Array, values: Array) -> Columns:
+        """Return the conditional means of the units that are not known."""
         field = self._field_given(inputs, known, values)
         return jnp.where(known, values, self._of_unknown(known, field, _solved))
 
-    def variance_given(
-        self, inputs: Array, known: Array, values: Array
-    ) -> Float[Array, "*all columns"]:
+    def variance_given(self, inputs: Array, known: Array, values: Array) -> Columns:
+        """Return the conditional variances of the units that are not known."""
         field = jnp.broadcast_to(inputs, jnp.broadcast_shapes(inputs.shape, known.shape))
         return self._of_unknown(known, field, _variances)
 
     def sample_given(
         self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
-    ) -> Float[Array, "*all columns"]:
+    ) -> Columns:
+        """Draw the units that are not known together, given those that are."""
         field = self._field_given(inputs, known, values)
         noise = normals(field.shape, field.dtype, key=key)
         return jnp.where(known, values, self._of_unknown(known, field, _drawn, noise))
@@ -188,9 +183,12 @@ class MultivariateGaussian(AbstractBiased, AbstractBlocked, AbstractAffine, Abst
         finite, and rows that are hardly more than the columns do not make up correlations.
         """
         mean, _ = weighted_mean(x, weights)
-        w = jnp.ones(len(x), x.dtype) if weights is None else weights
-        fraction = _likeliest_fraction(x, w) if len(x) >= 2 * FOLDS else jnp.asarray(0.1, x.dtype)
-        precision = _precision(_covariance(x, w, mean), fraction)
+        if weights is None:
+            weights = jnp.ones(len(x), x.dtype)
+        fraction = jnp.asarray(USUAL_FRACTION, x.dtype)
+        if len(x) >= 2 * FOLDS:
+            fraction = _likeliest_fraction(x, weights)
+        precision = _precision(_covariance(x, weights, mean), fraction)
         return MultivariateGaussian(self.size, _times(mean, precision), precision)
 
     def project(self) -> "MultivariateGaussian":
@@ -216,17 +214,13 @@ class MultivariateGaussian(AbstractBiased, AbstractBlocked, AbstractAffine, Abst
         return eqx.tree_at(lambda layer: (layer.bias, layer.precision), self, new)
 
     @property
-    def is_shiftable(self) -> np.ndarray:
-        return np.ones(self.size, bool)
-
-    @property
     def correlated(self) -> np.ndarray:
         return np.arange(self.size)
 
     @property
     def whitening(self) -> Float[Array, "*models size size"]:
         """S = L⁻ᵀ, where Λ = LLᵀ."""
-        return jnp.swapaxes(inverse_factor(self._symmetric()), -1, -2)
+        return jnp.swapaxes(self._inverse_factor(), -1, -2)
 
     def along(self, basis: Float[Array, "size size"]) -> "MultivariateGaussian":
         """Return the layer of y, where x = S y: Λ′ = SᵀΛS and b′ = Sᵀb."""
@@ -284,8 +278,8 @@ def _drawn(field: Array, factor: Array, noise: Array) -> Array:
 
 
 def _sizes(size: int) -> list[int]:
-    """Return the sizes of blocks for which programs are compiled: powers of four, and all units."""
-    return [few for few in (2, 8, 32) if few < size] + [size]
+    """Return the sizes of blocks for which programs are compiled: twice powers of 4, all units."""
+    return [power for power in (2, 8, 32) if power < size] + [size]
 
 
 def _covariance(x: Array, weights: Array, centre: Array) -> Float[Array, "size size"]:

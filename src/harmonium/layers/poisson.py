@@ -2,22 +2,20 @@
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
-from .._base.checks import positive_integer
 from .._base.numerics import poissons
-from .arrays import Columns, Rows, RowWeights, Units, parameter, weighted_mean
-from .base import AbstractBiased
+from .arrays import Columns, Rows, RowWeights, Units, weighted_mean
+from .base import AbstractUnits
 from .coding import AbstractCoding, Numbers
 from .registry import register_layer
 
 
 @register_layer("poisson", rows="reals")
-class Poisson(AbstractBiased):
+class Poisson(AbstractUnits):
     r"""Counts x ∈ {0, 1, 2, …}: U(x) = log x! − b·x, Γ(I) = Σ e^(I + b), ⟨x⟩ = e^(I + b).
 
     Without inputs a unit has the Poisson distribution of mean e^b. Z is finite with a bounded other
@@ -35,23 +33,14 @@ class Poisson(AbstractBiased):
     Source: Gehler, Holub & Welling 2006 (the rate adapting Poisson model).
     """
 
-    size: int = eqx.field(static=True)
-    bias: Float[Array, "*models size"]
-
     def __init__(self, size: int, bias: Any = None):
-        self.size = positive_integer(size, "Poisson size")
-        self.bias = parameter(bias, (size,), "Poisson bias")
+        super().__init__(size, bias)
 
     @property
     def coding(self) -> AbstractCoding:
         """Whole numbers of 0 or more."""
-        return Numbers(
-            self.size,
-            "a Poisson unit takes whole numbers of 0 or more",
-            low=0.0,
-            is_whole=True,
-            stored=np.int64,
-        )
+        words = "a Poisson unit takes whole numbers of 0 or more"
+        return Numbers(self.size, words, low=0.0, is_whole=True, stored=np.int64)
 
     def unit_energies(self, x: Columns) -> Units:
         """Return log x_i! − b_i x_i."""

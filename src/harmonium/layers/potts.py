@@ -59,11 +59,6 @@ class Potts(AbstractOneHot):
         return f"Potts({self.sites}, states={self.states_per_site})"
 
     @property
-    def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The number of columns of a state, sites · states."""
-        return self.sites * self.states_per_site
-
-    @property
     def coding(self) -> EqualCodes:
         """A code of 0 to q − 1 for each site; one-hot in states."""
         return EqualCodes((self.states_per_site,) * self.sites, "a Potts site")
@@ -90,11 +85,6 @@ class Potts(AbstractOneHot):
         chosen = chosen_states(by_state, key=key)
         one_hot = jax.nn.one_hot(chosen, self.states_per_site, dtype=logits.dtype)
         return one_hot.reshape(logits.shape)
-
-    @property
-    def n_states(self) -> int:
-        """The number of joint states, states^sites."""
-        return self.states_per_site**self.sites
 
     def states(self, indices: Integer[Array, "*batch"]) -> Columns:
         """Return the digits of the indices in base q, the lowest first, one-hot."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..errors import InputError
 from .base import AbstractLayer
 
+# How rows are read for a layer: see `Registered`.
 CODINGS = ("levels", "spins", "codes", "reals")
 Layer = TypeVar("Layer", bound=type[AbstractLayer])
 
@@ -54,7 +55,7 @@ def register_layer(name: str, *, rows: str) -> Callable[[Layer], Layer]:
         ... class MySpins(hm.Ising):
         ...     pass
         Traceback (most recent call last):
-        harmonium.errors.InputError: register_layer 'ising': Ising has this name.
+        harmonium.errors.InputError: register_layer: expected a new name; got 'ising', of Ising.
     """
     if rows not in CODINGS:
         raise InputError(f"register_layer {name!r}: expected rows among {CODINGS}; got {rows!r}.")
@@ -62,7 +63,10 @@ def register_layer(name: str, *, rows: str) -> Callable[[Layer], Layer]:
     def registering(kind: Layer) -> Layer:
         before = _BY_NAME.get(name)
         if before is not None and before.layer.__qualname__ != kind.__qualname__:
-            raise InputError(f"register_layer {name!r}: {before.layer.__qualname__} has this name.")
+            raise InputError(
+                f"register_layer: expected a new name; got {name!r}, of"
+                f" {before.layer.__qualname__}."
+            )
         _BY_NAME[name] = Registered(name, kind, rows)
         return kind
 

@@ -2,36 +2,24 @@
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
 
-from .._base.checks import positive_integer
 from .._base.numerics import log_half_line, mean_half_line, positive_normals, variance_half_line
-from .arrays import (
-    SMALLEST_PRECISION,
-    Columns,
-    Rows,
-    RowWeights,
-    Units,
-    bisected,
-    parameter,
-    precisions,
-    weighted_mean,
-)
-from .base import AbstractBiased
-from .capabilities import AbstractAffine
+from .arrays import Columns, Rows, RowWeights, Units, bisected, weighted_mean
 from .coding import AbstractCoding, Numbers
+from .real import AbstractQuadratic
 from .registry import register_layer
 
+# Of t, between which moments determine it: beyond, the density is exponential or normal.
 LOWEST = -30.0
 HIGHEST = 30.0
 
 
 @register_layer("relu", rows="reals")
-class ReLU(AbstractBiased, AbstractAffine):
+class ReLU(AbstractQuadratic):
     """Real units x ≥ 0: U(x) = Σ ½γx² − bx, a normal density truncated at zero.
 
     With t = (I + b)/√γ, Γ(I) = log ∫ exp(ty − ½y²) dy − ½ log γ over y > 0.
@@ -49,14 +37,8 @@ class ReLU(AbstractBiased, AbstractAffine):
     Source: Nair & Hinton 2010 (rectified units); Tubiana & Monasson 2017 (this density).
     """
 
-    size: int = eqx.field(static=True)
-    bias: Float[Array, "*models size"]
-    precision: Float[Array, "*models size"]
-
     def __init__(self, size: int, bias: Any = None, precision: Any = None):
-        self.size = positive_integer(size, "ReLU size")
-        self.bias = parameter(bias, (size,), "ReLU bias")
-        self.precision = precisions(precision, (size,), "ReLU precision")
+        super().__init__(size, bias, precision)
 
     @property
     def coding(self) -> AbstractCoding:
@@ -67,10 +49,6 @@ class ReLU(AbstractBiased, AbstractAffine):
         """Return t = (I + b)/√γ and the width 1/√γ."""
         width = jax.lax.rsqrt(self.precision)
         return (inputs + self.bias) * width, width
-
-    def unit_energies(self, x: Columns) -> Units:
-        """Return ½ γ_i x_i² − b_i x_i."""
-        return 0.5 * self.precision * x**2 - self.bias * x
 
     def unit_cgfs(self, inputs: Columns) -> Units:
         """Return log ∫ exp(t_i y − ½y²) dy − ½ log γ_i over y > 0."""
@@ -105,25 +83,10 @@ class ReLU(AbstractBiased, AbstractAffine):
             m = mean_half_line(t)
             return m**2 < ratio * (variance_half_line(t) + m**2)
 
-        t = bisected(is_low, jnp.full_like(mean, LOWEST), jnp.full_like(mean, HIGHEST))
+        t, _ = bisected(is_low, jnp.full_like(mean, LOWEST), jnp.full_like(mean, HIGHEST))
         width = mean / mean_half_line(t)
         return ReLU(self.size, t / width, width**-2.0)
 
     @property
-    def curvature(self) -> Float[Array, " columns"]:
-        """The precision γ."""
-        return self.precision
-
-    def project(self) -> "ReLU":
-        bounded = jnp.maximum(self.precision, SMALLEST_PRECISION)
-        return eqx.tree_at(lambda layer: layer.precision, self, bounded)
-
-    @property
     def is_shiftable(self) -> np.ndarray:
         return np.zeros(self.size, bool)
-
-    def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "ReLU":
-        """Return the layer of s · x, with b/s and γ/s²: the energy ½γz² − bz at z = x/s."""
-        s = jnp.asarray(scale, self.dtype)
-        new = self.bias / s, self.precision / s**2
-        return eqx.tree_at(lambda layer: (layer.bias, layer.precision), self, new)

@@ -10,12 +10,20 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
-from .._base.checks import positive_integer
 from .._base.numerics import chosen_counts
 from .._base.parameters import data_field
 from ..errors import InputError
-from .arrays import Columns, Rows, RowWeights, Units, parameter, weighted_mean
-from .base import AbstractBiased
+from .arrays import (
+    AllColumns,
+    AllUnits,
+    Columns,
+    Rows,
+    RowWeights,
+    Units,
+    parameter,
+    weighted_mean,
+)
+from .base import AbstractUnits
 from .capabilities import AbstractBlocked, AbstractDocuments
 from .coding import AbstractCoding, Numbers
 from .registry import register_layer
@@ -24,7 +32,7 @@ MOST_WORDS = 2**24  # float32 counts no further, and drawing takes a step for ea
 
 
 @register_layer("replicated_softmax", rows="reals")
-class ReplicatedSoftmax(AbstractBiased, AbstractBlocked, AbstractDocuments):
+class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
     r"""Counts x_k of K words in a document of D words: D draws from one softmax.
 
         U(x) = −log(D! / Π_k x_k!) − b·x,      Γ(I) = D log Σ_k e^(I_k + b_k),      Σ_k x_k = D
@@ -61,13 +69,10 @@ class ReplicatedSoftmax(AbstractBiased, AbstractBlocked, AbstractDocuments):
     Source: Salakhutdinov & Hinton 2009 (replicated softmax: an undirected topic model).
     """
 
-    size: int = eqx.field(static=True)
-    bias: Float[Array, "*models size"]
     length: Float[Array, "*rows"] = data_field()
 
     def __init__(self, size: int, length: Any = 100, bias: Any = None):
-        self.size = positive_integer(size, "ReplicatedSoftmax size")
-        self.bias = parameter(bias, (size,), "ReplicatedSoftmax bias")
+        super().__init__(size, bias)
         self.length = parameter(length, np.shape(length), "ReplicatedSoftmax length")
         if not isinstance(length, Tracer):
             lengths = np.asarray(length, float)
@@ -82,13 +87,8 @@ class ReplicatedSoftmax(AbstractBiased, AbstractBlocked, AbstractDocuments):
     @property
     def coding(self) -> AbstractCoding:
         """Whole numbers of 0 or more; no upper end is the same for all rows."""
-        return Numbers(
-            self.size,
-            "a ReplicatedSoftmax unit takes whole numbers of 0 or more",
-            low=0.0,
-            is_whole=True,
-            stored=np.int32,
-        )
+        words = "a ReplicatedSoftmax unit takes whole numbers of 0 or more"
+        return Numbers(self.size, words, low=0.0, is_whole=True, stored=np.int32)
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
@@ -139,13 +139,11 @@ class ReplicatedSoftmax(AbstractBiased, AbstractBlocked, AbstractDocuments):
         last = last - (1.0 - rest) * math.log(self.size)
         return whole * jax.nn.logsumexp(logits, axis=-1) + jnp.where(rest > 0, last, 0.0)
 
-    def unit_cgfs(self, inputs: Columns) -> Float[Array, "*all units"]:
+    def unit_cgfs(self, inputs: Columns) -> AllUnits:
         """Return Γ at the first unit, and 0 at the others."""
         return self._at_first(self.cgf(inputs))
 
-    def unit_cgfs_given(
-        self, inputs: Array, known: Array, values: Array
-    ) -> Float[Array, "*all units"]:
+    def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> AllUnits:
         """Return the cgfs with the known counts held: the others share what is left of D.
 
         With r = D − Σ of the known counts, the others have log(D!/r!) + r log Σ e^(I + b), at the
@@ -165,15 +163,14 @@ class ReplicatedSoftmax(AbstractBiased, AbstractBlocked, AbstractDocuments):
         held = jnp.where(known, logits * values - log_factorial(values + 1.0), 0.0)
         return held + jnp.where(at_first, of_rest[..., None], 0.0)
 
-    def mean(self, inputs: Columns) -> Float[Array, "*all columns"]:
+    def mean(self, inputs: Columns) -> AllColumns:
         """Return D p_k, with p the softmax of I + b, for a whole number D."""
         logits = inputs + self.bias
         whole, rest = (part[..., None] for part in self._parts)
-        return whole * jax.nn.softmax(logits, axis=-1) + rest * jax.nn.softmax(
-            rest * logits, axis=-1
-        )
+        last = jax.nn.softmax(rest * logits, axis=-1)
+        return whole * jax.nn.softmax(logits, axis=-1) + rest * last
 
-    def variance(self, inputs: Columns) -> Float[Array, "*all columns"]:
+    def variance(self, inputs: Columns) -> AllColumns:
         """Return D p_k (1 − p_k), for a whole number D."""
 
         def spread(logits: Array) -> Array:
@@ -186,7 +183,7 @@ class ReplicatedSoftmax(AbstractBiased, AbstractBlocked, AbstractDocuments):
         whole, rest = (part[..., None] for part in self._parts)
         return whole * spread(logits) + rest**2 * spread(rest * logits)
 
-    def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Float[Array, "*all columns"]:
+    def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> AllColumns:
         """Draw D words of each document, and count them."""
         key_whole, key_rest = jax.random.split(key)
         logits = inputs + self.bias
@@ -202,7 +199,7 @@ class ReplicatedSoftmax(AbstractBiased, AbstractBlocked, AbstractDocuments):
 
     def sample_given(
         self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
-    ) -> Float[Array, "*all columns"]:
+    ) -> AllColumns:
         """Draw the words that are left beside the known counts."""
         values = jnp.where(known, values, 0.0)
         logits = jnp.where(known, _NEVER, inputs + self.bias)
@@ -216,9 +213,8 @@ class ReplicatedSoftmax(AbstractBiased, AbstractBlocked, AbstractDocuments):
         """
         mean, n = weighted_mean(x, weights)
         frequencies = mean + 0.5 / n
-        bias = jnp.log(frequencies / frequencies.sum())
-        fitted = eqx.tree_at(lambda layer: layer.bias, self, bias)
-        return eqx.tree_at(lambda layer: layer.length, fitted, jnp.round(mean.sum()))
+        fitted = (jnp.log(frequencies / frequencies.sum()), jnp.round(mean.sum()))
+        return eqx.tree_at(lambda layer: (layer.bias, layer.length), self, fitted)
 
 
 _NEARLY = 1e-4  # words

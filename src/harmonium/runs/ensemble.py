@@ -9,10 +9,9 @@ from typing import Any
 import jax.numpy as jnp
 
 from ..training import Fit, Report, TrainState
-from ..training.ensemble import run_ensemble
-from ..training.loop import Callback
+from ..training.arguments import continued
+from ..training.loop import Callback, run_ensemble
 from ..training.recorder import Judge, Recorder
-from ..training.start import continued
 from .folder import RunFolder
 from .prepare import Prepared
 from .summaries import EnsembleSummary, MeanSummary, ScoreSummary

@@ -23,12 +23,11 @@ from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..tables import Columns
 from ..training import Huber, Recipe, TrainState, method_named
-from ..training.arguments import Plan, plan_run
+from ..training.arguments import Plan, first_state, plan_run
 from ..training.chunks import stacked, unstacked
 from ..training.cross_validation import unknown
 from ..training.optimizers import averaged_model
 from ..training.penalties import AbstractPenalty
-from ..training.start import first_state
 from ..training.tracking import Tracker
 from ..transforms.initialization import initialize
 from ..transforms.precision import SHORT

@@ -68,27 +68,31 @@ def anneal(
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
         >>> path, key = hm.path.Heating.from_neutral(rbm), jax.random.key(0)
-        >>> begun = hm.samplers.start_annealing(path, 1_000, key=key)
-        >>> chains = hm.samplers.anneal(path, 0.0, 1.0, 50, begun, key=key)
-        >>> found = path.log_z_of_base + jnp.log(jnp.exp(chains.log_weights).mean())
-        >>> bool(abs(found - hm.log_z(rbm).value) < 0.1)
+        >>> chains = hm.samplers.start_annealing(path, 1_000, key=key)
+        >>> chains = hm.samplers.anneal(path, 0.0, 1.0, 50, chains, key=key)
+        >>> log_z = path.log_z_of_base + jnp.log(jnp.exp(chains.log_weights).mean())
+        >>> bool(abs(log_z - hm.log_z(rbm).value) < 0.1)
         True
 
     Source: Neal 2001; Salakhutdinov & Murray 2008; Burda, Grosse & Salakhutdinov 2015 (reverse).
     """
 
-    def model(s: Array) -> RBM:
-        part = s / steps  # so that the last model is exactly the one at `end`
-        return path.at((1 - part) * begin + part * end)
-
     def step(s: Array, state: Annealing) -> Annealing:
-        here = model(s)
-        there = model(s + 1)
+        here = model_between(path, begin, end, s, steps)
+        there = model_between(path, begin, end, s + 1, steps)
         gain = here.free_energy(state.v) - there.free_energy(state.v)
         v = there.gibbs_sweep(state.v, key=jax.random.fold_in(key, s))
         return Annealing(v, state.log_weights + gain)
 
     return jax.lax.fori_loop(0, steps, step, state)
+
+
+def model_between(
+    path: AbstractPath, begin: Number, end: Number, step: Array, steps: Array | int
+) -> RBM:
+    """Return the model after a step of so many equal ones from `begin` to `end`."""
+    fraction = step / steps  # so that the last model is exactly the one at `end`
+    return path.at((1 - fraction) * begin + fraction * end)
 
 
 def start_annealing(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> Annealing:
@@ -102,9 +106,8 @@ def start_annealing(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> An
         ((3, 2), [0.0, 0.0, 0.0])
     """
     layer = path.at(0.0).visible
-    return Annealing(
-        layer.sample_without_inputs((chains,), key=key), jnp.zeros(chains, layer.dtype)
-    )
+    v = layer.sample_without_inputs((chains,), key=key)
+    return Annealing(v, jnp.zeros(chains, layer.dtype))
 
 
 def annealed_draws(
@@ -112,8 +115,8 @@ def annealed_draws(
 ) -> Annealing:
     """Draw chains from the model at t = 0 and anneal them to the model at t = 1."""
     key_start, key_anneal = jax.random.split(key)
-    begun = start_annealing(path, chains, key=key_start)
-    return anneal(path, 0.0, 1.0, steps, begun, key=key_anneal)
+    start = start_annealing(path, chains, key=key_start)
+    return anneal(path, 0.0, 1.0, steps, start, key=key_anneal)
 
 
 class ClusterState(NamedTuple):
@@ -196,12 +199,9 @@ class AnnealedClusters(AbstractSampler):
         log_weights = jnp.concatenate([own[:, None], others], axis=1)
         chosen = jax.random.categorical(key_choose, log_weights)
         cluster = jnp.concatenate([state.v[:, None], members], axis=1)
-        shares = jax.nn.softmax(log_weights, axis=1)
-        info = ClusterInfo((chosen > 0).mean(), effective_size(shares).mean())
+        weights = jax.nn.softmax(log_weights, axis=1)
+        info = ClusterInfo((chosen > 0).mean(), effective_size(weights).mean())
         return ClusterState(cluster[jnp.arange(n), chosen]), info
-
-    def positions(self, state: ClusterState) -> Float[Array, "n visible"]:
-        return state.v
 
     def _weight_of(self, path: AbstractPath, v: Array, *, key: PRNGKeyArray) -> Array:
         """Draw an annealing run that ends at each state, and return its log weight.
@@ -211,5 +211,5 @@ class AnnealedClusters(AbstractSampler):
         """
         key_sweep, key_back = jax.random.split(key)
         before = path.at(1.0).gibbs_sweep(v, key=key_sweep)
-        begun = Annealing(before, jnp.zeros(len(v), v.dtype))
-        return -anneal(path, 1.0, 0.0, self.steps, begun, key=key_back).log_weights
+        start = Annealing(before, jnp.zeros(len(v), v.dtype))
+        return -anneal(path, 1.0, 0.0, self.steps, start, key=key_back).log_weights

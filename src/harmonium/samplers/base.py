@@ -76,9 +76,9 @@ class AbstractSampler(eqx.Module):
     def step(self, rbm: RBM, state: Any, *, key: PRNGKeyArray) -> tuple[Any, Any]:
         """Move every chain; return the new state and an info."""
 
-    @abstractmethod
     def positions(self, state: Any) -> Float[Array, "n visible"]:
-        """Return the chains' visible states, a sample of the model."""
+        """Return the chains' visible states, a sample of the model: `v` of the state by default."""
+        return state.v
 
     # ------------------------------------------------- what is known of its steps, where it is
 

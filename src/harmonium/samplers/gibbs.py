@@ -60,7 +60,10 @@ class Gibbs(AbstractSampler):
 
     @property
     def unit(self) -> str:
-        return "sweeps" if self.sweeps == 1 else f"steps of {self.sweeps} sweeps"
+        """The unit in words: sweeps, or steps of several sweeps."""
+        if self.sweeps == 1:
+            return "sweeps"
+        return f"steps of {self.sweeps} sweeps"
 
     def init(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> GibbsState:
         return GibbsState(v, rbm.sample_h_from_v(v, key=key))
@@ -79,9 +82,6 @@ class Gibbs(AbstractSampler):
         last = jax.lax.fori_loop(0, self.sweeps - 1, sweep, state) if self.sweeps > 1 else state
         last = sweep(self.sweeps - 1, last)
         return last, GibbsInfo(abs(last.v - state.v).mean())
-
-    def positions(self, state: GibbsState) -> Float[Array, "n visible"]:
-        return state.v
 
 
 def after_sweeps(

@@ -71,12 +71,10 @@ class LadderReport(NamedTuple):
 
     def __str__(self) -> str:
         """Return a summary in words."""
-        low = self.acceptance.min()
-        high = self.acceptance.max()
+        accepted = f"{self.acceptance.min():.2f} to {self.acceptance.max():.2f}"
         return (
-            f"{self.models} models, swaps accepted from {low:.2f} to {high:.2f},"
-            f" barrier {self.barrier:.1f}, {self.round_trips:.2g} round trips of a replica in"
-            " 1,000 steps"
+            f"{self.models} models, swaps accepted from {accepted}, barrier {self.barrier:.1f},"
+            f" {self.round_trips:.2g} round trips of a replica in 1,000 steps"
         )
 
 
@@ -99,32 +97,28 @@ class LadderRun:
     ) -> LadderRun:
         """Start a run with replicas drawn from their models without the weights."""
         key_init, key_run = jax.random.split(key)
-        return cls(rbm, sampler, _begun(rbm, sampler, chains, key=key_init), key=key_run)
-
-    def go_on(self, steps: int) -> None:
-        """Run one stretch of at most this many steps."""
-        records = int(np.clip(steps // self.every, 1, max(1, ROOM // self.every)))
-        first, every, number = (
-            jnp.asarray(x, jnp.int32) for x in (self.steps, self.every, records)
-        )
-        chains = (self.rbm, self.sampler, self.state)
-        self.state, *seen = _watched(*chains, first, every, number, ROOM, key=self.key)
-        part = tuple(np.asarray(x)[:records] for x in seen)
-        if not (np.isfinite(part[0]).all() and np.isfinite(part[1]).all()):
-            raise NotFiniteError(
-                f"Replicas of {self.rbm}: free energies are not finite; the model diverged, or"
-                " its Z is not finite (see hm.likelihood.finite_z)."
-            )
-        self.parts.append(part)
-        self.steps += records * self.every
-        if sum(len(up) for up, *_ in self.parts) >= MOST_RECORDS:
-            self.parts = [tuple(x[1::2] for x in self._all())]
-            self.every = 2 * self.every
+        return cls(rbm, sampler, _independent(rbm, sampler, chains, key=key_init), key=key_run)
 
     def until(self, steps: int) -> None:
         """Run until there are this many steps, except for a remainder shorter than one record."""
         while self.steps + self.every <= steps:
-            self.go_on(steps - self.steps)
+            most = max(1, ROOM // self.every)
+            records = int(np.clip((steps - self.steps) // self.every, 1, most))
+            counts = (self.steps, self.every, records)
+            first, every, number = (jnp.asarray(count, jnp.int32) for count in counts)
+            chains = (self.rbm, self.sampler, self.state)
+            self.state, *seen = _watched(*chains, first, every, number, ROOM, key=self.key)
+            part = tuple(np.asarray(x)[:records] for x in seen)
+            if not (np.isfinite(part[0]).all() and np.isfinite(part[1]).all()):
+                raise NotFiniteError(
+                    f"Replicas of {self.rbm}: free energies are not finite; the model diverged, or"
+                    " its Z is not finite (see hm.likelihood.finite_z)."
+                )
+            self.parts.append(part)
+            self.steps += records * self.every
+            if sum(len(up) for up, *_ in self.parts) >= MOST_RECORDS:
+                self.parts = [tuple(x[1::2] for x in self._all())]
+                self.every = 2 * self.every
 
     def gains(self, first: float = 0.5, last: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
         """Return `up` and `down` for a part of the run, shape (records, pairs, chains) each."""
@@ -140,16 +134,16 @@ class LadderRun:
         models = up.shape[1] + 1
         begin = int(first * (len(trips) - 1))
         steps = (len(trips) - 1 - begin) * self.every
-        made = float(trips[-1] - trips[begin])
+        count = float(trips[-1] - trips[begin])
         acceptance = np.exp(np.minimum(up.astype(np.float64) + down, 0.0)).mean((0, 2))
-        return LadderReport(acceptance, 1_000 * made / (steps * chains * models), steps, chains)
+        return LadderReport(acceptance, 1_000 * count / (steps * chains * models), steps, chains)
 
     def _all(self) -> list[np.ndarray]:
         return [np.concatenate(parts) for parts in zip(*self.parts, strict=True)]
 
 
 @eqx.filter_jit
-def _begun(rbm: RBM, sampler: ReplicaExchange, chains: int, *, key: PRNGKeyArray) -> Any:
+def _independent(rbm: RBM, sampler: ReplicaExchange, chains: int, *, key: PRNGKeyArray) -> Any:
     return sampler.init_independent(rbm, chains, key=key)
 
 
@@ -180,11 +174,11 @@ def _watched(
 
         state, up, down = jax.lax.fori_loop(0, every, step, (carry[0], gain[0], gain[0]))
         seen = (up, down, state.trips.sum(dtype=jnp.int32))
-        kept = (x.at[i].set(one) for x, one in zip(carry[1:], seen, strict=True))
-        return (state, *kept)
+        pairs = zip(carry[1:], seen, strict=True)
+        return (state, *(table.at[i].set(entry) for table, entry in pairs))
 
-    begun = (state, gain, gain, jnp.zeros(room, jnp.int32))
-    return jax.lax.fori_loop(0, records, record, begun)
+    start = (state, gain, gain, jnp.zeros(room, jnp.int32))
+    return jax.lax.fori_loop(0, records, record, start)
 
 
 def ladder_report(
@@ -263,7 +257,7 @@ def adapted_ladder(
 
     Source: Kofke 2002; Syed, Bouchard-Côté, Deligiannidis & Doucet 2022.
     """
-    sampler = ReplicaExchange() if sampler is None else checked_ladder(sampler)
+    sampler = checked_ladder(ReplicaExchange() if sampler is None else sampler)
     if not 0 < acceptance < 1:
         raise InputError(f"acceptance: expected a number between 0 and 1; got {acceptance}.")
     chains = positive_integer(chains, "chains")

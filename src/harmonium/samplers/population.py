@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import jax
@@ -12,11 +13,12 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from .._base.statistics import Z_95, effective_size, resampled, student_95
 from ..path import AbstractPath, path_to
 from ..rbm import RBM
-from .annealing import start_annealing
+from .annealing import model_between, start_annealing
 from .gibbs import Gibbs, GibbsState
 
 RESAMPLED_BELOW = 0.5  # of the chains of a group: their effective size
 APART = 4  # sweeps between those that averages are taken over: neighbours are alike
+# Independent groups, which show that populations differ: few, as each resamples within itself.
 MOST_GROUPS = 8
 LEAST_OF_A_GROUP = 16
 ENOUGH_FAMILIES = 100  # as Wang, Machta & Katzgraber 2015 ask for
@@ -84,7 +86,7 @@ class Averages(NamedTuple):
 def whole_groups(chains: int) -> tuple[int, int]:
     """Return the number of groups of a row's chains, and how many chains they share equally."""
     groups = max(1, min(MOST_GROUPS, chains // LEAST_OF_A_GROUP))
-    return groups, -(-chains // groups) * groups
+    return groups, math.ceil(chains / groups) * groups
 
 
 def annealed_population(
@@ -120,14 +122,14 @@ def annealed_population(
     key_start, key_anneal, key_even, key_sweep = jax.random.split(key, 4)
     path = path_to(rbm)
     groups = whole_groups(chains)[0]
-    begun = begun_population(path, rows, groups, chains // groups, key=key_start)
-    annealed = moved_population(path, 0.0, 1.0, steps, begun, key=key_anneal)
+    start = first_population(path, rows, groups, chains // groups, key=key_start)
+    annealed = moved_population(path, 0.0, 1.0, steps, start, key=key_anneal)
     v, families = evened(annealed, key=key_even)
     first, second, within, v = _swept(rbm, v, rows, sweeps, key=key_sweep)
     return Swept(first, second, within, v.reshape(first.shape), families)
 
 
-def averages_of(found: Swept) -> Averages:
+def averages_of(swept: Swept) -> Averages:
     r"""Return averages over populations, their errors, and whether they have mixed.
 
     Chains of a common ancestor are not independent, but families are, so for n chains
@@ -141,29 +143,28 @@ def averages_of(found: Swept) -> Averages:
 
     Source: Wang, Machta & Katzgraber 2015 (families); Lee & Whiteley 2018 (their variance).
     """
-    first, second, families = (np.asarray(x) for x in (found.first, found.second, found.families))
+    first, second, within, _, families = map(np.asarray, swept)
     rows, chains, _ = first.shape
     groups, _ = whole_groups(chains)
-    each = (first.astype(float) + second) / 2.0
-    mean = each.mean(1)
-    spread = np.maximum(np.asarray(found.within, float) + each.var(1), 0.0)  # but for rounding
+    of_chains = (first.astype(float) + second) / 2.0
+    mean = of_chains.mean(1)
+    spread = np.maximum(within.astype(float) + of_chains.var(1), 0.0)  # but for rounding
     rounding = 1e-5 * (1.0 + abs(mean))
     effective = 1.0 / _error_squared(np.ones((rows, chains, 1)), families)
-    error = _error_squared(each - mean[:, None], families)
+    error = _error_squared(of_chains - mean[:, None], families)
     change = (second - first).astype(float)
     certain = np.sqrt(_error_squared(change, families)) + rounding
     drifts = (abs(change.mean(1)) > SURE * certain).any(-1)
     differ = np.zeros(rows, bool)
     if groups > 1:
-        between = _error_squared(each - mean[:, None], families // (chains // groups))
+        between = _error_squared(of_chains - mean[:, None], families // (chains // groups))
         between *= groups / (groups - 1)
         differ = (between > _most_by_chance(groups - 1) * error + rounding**2).any(-1)
         error = np.where(differ[:, None], np.maximum(error, between), error)
     factor = np.array([student_95(max(1, int(n) - 1)) for n in effective[:, 0]]) / Z_95
     stderr = factor[:, None] * np.sqrt(error + spread / effective**2)
     enough = min(max(ENOUGH_FAMILIES, SHARE_OF_MANY * chains), SHARE_OF_CHAINS * chains)
-    is_enough = effective[:, 0] >= enough
-    mixed = is_enough & ~drifts & ~differ
+    mixed = (effective[:, 0] >= enough) & ~drifts & ~differ
     return Averages(mean, spread, stderr, effective[:, 0], mixed)
 
 
@@ -183,14 +184,14 @@ def _error_squared(x: np.ndarray, kind: np.ndarray) -> np.ndarray:
     return np.add.reduceat(sums**2, np.searchsorted(row, np.arange(rows)))
 
 
-def begun_population(
+def first_population(
     path: AbstractPath, rows: int, groups: int, chains: int, *, key: PRNGKeyArray
 ) -> Population:
     """Draw a population from the model at t = 0, of so many chains in each group. Traceable."""
-    begun = start_annealing(path, rows * groups * chains, key=key)
+    start = start_annealing(path, rows * groups * chains, key=key)
     shape = (rows, groups, chains)
     families = jnp.broadcast_to(jnp.arange(groups * chains).reshape(shape[1:]), shape)
-    return Population(begun.v, begun.log_weights.reshape(shape), families)
+    return Population(start.v, start.log_weights.reshape(shape), families)
 
 
 def moved_population(
@@ -205,14 +206,10 @@ def moved_population(
     """Move a population from one t to another, as `annealed_population` says. Traceable."""
     shape = population.log_weights.shape
 
-    def model(s: Array) -> RBM:
-        part = s / steps  # so that the last model is exactly the one at `end`
-        return path.at((1 - part) * begin + part * end)
-
     def step(s: Array, here: Population) -> Population:
         key_sweep, key_choose = jax.random.split(jax.random.fold_in(key, s))
-        before = model(s)
-        after = model(s + 1)
+        before = model_between(path, begin, end, s, steps)
+        after = model_between(path, begin, end, s + 1, steps)
         gain = before.free_energy(here.v) - after.free_energy(here.v)
         # The chains are resampled after the sweep, so that it shares its product with F.
         v = after.gibbs_sweep(here.v, key=key_sweep)
@@ -242,13 +239,10 @@ def evened(population: Population, *, key: PRNGKeyArray) -> tuple[Array, Array]:
     Traceable.
     """
     rows = len(population.log_weights)
-    of_row = Population(
-        population.v,
-        population.log_weights.reshape(rows, 1, -1),
-        population.families.reshape(rows, 1, -1),
-    )
-    found = _resampled(of_row, jnp.ones((rows, 1), bool), key)
-    return found.v, found.families[:, 0]
+    v, *by_group = population
+    of_row = Population(v, *(x.reshape(rows, 1, -1) for x in by_group))
+    v, _, families = _resampled(of_row, jnp.ones((rows, 1), bool), key)
+    return v, families[:, 0]
 
 
 def _shares(log_weights: Array) -> Array:
@@ -260,8 +254,8 @@ def _chosen(log_weights: Array, *, key: PRNGKeyArray) -> Array:
     count = log_weights.shape[-1]
     offsets = jax.random.uniform(key, log_weights.shape[:-1], log_weights.dtype)
     flat = _shares(log_weights).reshape(-1, count)
-    found = jax.vmap(lambda w, u: resampled(w, count, u))(flat, offsets.reshape(-1))
-    return found.reshape(log_weights.shape)
+    places = jax.vmap(lambda w, u: resampled(w, count, u))(flat, offsets.reshape(-1))
+    return places.reshape(log_weights.shape)
 
 
 def _swept(
@@ -288,23 +282,21 @@ def _swept(
         def added(sums: tuple) -> tuple:
             inputs = rbm.inputs_to_v(chains.h)
             mean = rbm.visible.mean(inputs) - centre
-            terms = (mean * (1.0 - late), mean * late, mean**2 + rbm.visible.variance(inputs))
-            counts = (1.0 - late, late)
-            return (
-                *(s + x for s, x in zip(sums[:3], terms, strict=True)),
-                *(s + x for s, x in zip(sums[3:], counts, strict=True)),
-            )
+            square = mean**2 + rbm.visible.variance(inputs)
+            terms = (mean * (1.0 - late), mean * late, square, 1.0 - late, late)
+            return tuple(s + x for s, x in zip(sums, terms, strict=True))
 
         last = jnp.where(i < half, half, sweeps) - 1
         return chains, jax.lax.cond((last - i) % APART == 0, added, lambda sums: sums, sums)
 
     zero = jnp.zeros_like(v)
     none = jnp.zeros((), v.dtype)
-    begun = (chains, (zero, zero, zero, none, none))
-    chains, sums = jax.lax.fori_loop(0, sweeps, sweep, begun)
+    start = (chains, (zero, zero, zero, none, none))
+    chains, sums = jax.lax.fori_loop(0, sweeps, sweep, start)
     early, late, squares, n_early, n_late = sums
     by_row = (rows, len(v) // rows, v.shape[1])
-    first, second = ((x / n).reshape(by_row) for x, n in ((early, n_early), (late, n_late)))
+    first = (early / n_early).reshape(by_row)
+    second = (late / n_late).reshape(by_row)
     squares = (squares / (n_early + n_late)).reshape(by_row)
     within = (squares - ((first + second) / 2.0) ** 2).mean(1)
     return first + centre, second + centre, within, chains.v

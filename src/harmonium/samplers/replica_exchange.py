@@ -153,7 +153,7 @@ class ReplicaExchange(AbstractSampler):
         key_swap, key_h, key_v, key_sweeps = jax.random.split(key, 4)
         above = jnp.append(times[1:], times[-1])
         below = jnp.append(times[0], times[:-1])
-        own, over, under = (self._looked(path, t, v) for t in (times, above, below))
+        own, over, under = (self._free_energies(path, t, v) for t in (times, above, below))
         up = (own[0] - over[0])[:-1]
         down = (own[0] - under[0])[1:]
         log_alpha = up + down
@@ -179,7 +179,7 @@ class ReplicaExchange(AbstractSampler):
     def replicas(self, state: ExchangeState) -> Float[Array, "models n visible"]:
         return state.v
 
-    def _looked(self, path: AbstractPath, times: Array, v: Array) -> tuple[Array, Array]:
+    def _free_energies(self, path: AbstractPath, times: Array, v: Array) -> tuple[Array, Array]:
         """Return free energies of replicas under the models at these times, and the inputs to h.
 
         Wherever the models share their weights, XLA computes the product with them once.
@@ -240,17 +240,15 @@ def _arrived(heading: Array, trips: Array) -> tuple[Array, Array]:
 
 def _checked_times(times: Any) -> Array:
     """Return positions as an array; a number of models gives evenly spaced positions."""
-    if isinstance(times, int | np.integer) and not isinstance(times, bool):
-        if times < 2:
-            raise InputError(f"times: expected at least two models; got {times}.")
-        return from_numpy(np.linspace(0.0, 1.0, times))
     if isinstance(times, Tracer):
         return times
+    if isinstance(times, int | np.integer) and times > 1:
+        return from_numpy(np.linspace(0.0, 1.0, times))
     array = as_array(times, "times")
     good = array.ndim == 1 and len(array) > 1 and array.dtype.kind in "uif"
     if not good or array[0] < 0 or array[-1] != 1 or not (np.diff(array) > 0).all():
         raise InputError(
-            "times: expected a number of models, or two or more positions that rise from 0 (or"
-            f" more) to 1; got {times!r}."
+            "times: expected a number of models, at least 2, or two or more positions that rise"
+            f" from 0 (or more) to 1; got {times!r}."
         )
     return from_numpy(np.array(array, float))

@@ -16,7 +16,7 @@ from ..layers.arrays import places_in
 from ..layers.capabilities import blocks_of, proposals_from
 from ..rbm import RBM
 
-PROPOSALS_AT_ONCE = 4
+PROPOSALS_AT_ONCE = 4  # side by side: hidden inputs are held for so many of them
 
 
 class Neighbours(NamedTuple):

@@ -98,6 +98,3 @@ class Tempered(AbstractSampler):
         start = (state.v, excess(state.v), jnp.zeros((), state.v.dtype))
         v, _, accepted = jax.lax.fori_loop(0, self.sweeps, sweep, start)
         return TemperedState(v), TemperedInfo(accepted / self.sweeps)
-
-    def positions(self, state: TemperedState) -> Float[Array, "n visible"]:
-        return state.v

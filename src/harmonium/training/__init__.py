@@ -1,14 +1,13 @@
 """The training loop, optimisers, penalties, schedules and early stopping."""
 
+from .arguments import begin as begin
 from .autopilot import Autopilot as Autopilot
-from .centring import centred as centred
-from .centring import enhanced as enhanced
 from .chunks import DivergenceWarning as DivergenceWarning
-from .ensemble import fit_ensemble as fit_ensemble
 from .loop import fit as fit
+from .loop import fit_ensemble as fit_ensemble
+from .loop import partial_fit as partial_fit
 from .methods import METHOD_NAMES as METHOD_NAMES
 from .methods import method_named as method_named
-from .online import partial_fit as partial_fit
 from .optimizers import Recipe as Recipe
 from .optimizers import averaged as averaged
 from .optimizers import proximal as proximal
@@ -25,9 +24,10 @@ from .schedules import hold_then_fall as hold_then_fall
 from .schedules import ramped_momentum as ramped_momentum
 from .schedules import scheduled as scheduled
 from .selection import PoorModelWarning as PoorModelWarning
-from .sparsity import sparse_activity as sparse_activity
-from .start import begin as begin
 from .state import Fit as Fit
 from .state import Report as Report
 from .state import TrainState as TrainState
 from .stopping import EarlyStopping as EarlyStopping
+from .transformations import centred as centred
+from .transformations import enhanced as enhanced
+from .transformations import sparse_activity as sparse_activity

@@ -1,18 +1,23 @@
-"""The fixed parts of a run: its arguments, checked, with every default filled in."""
+"""What a run begins with: its checked arguments with every default filled in, and its state."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import optax
+from jaxtyping import PRNGKeyArray
 
-from .._base.checks import described, positive_integer
+from .._base.checks import checked_key, described, positive_integer
 from .._base.numerics import shapes_of
+from .._base.sharding import HIDDEN, ROWS, check_divisible, size_of_axis, with_weights_spread
 from ..data import Dataset, Stream
 from ..data.stored import padded_size
 from ..data.stream import rows_to_train_on
@@ -25,12 +30,16 @@ from ..likelihood.partition_function.by_length import check_lengths_known
 from ..rbm import RBM, checked_rbm
 from ..transforms.precision import SHORT, check_precision, is_worth_rounding
 from ..weights.base import is_plain
+from .base import same_shapes
 from .methods import method_named
 from .optimizers import Recipe
-from .penalties import Huber
-from .strength import has_strength, prior_strength
-from .update import Method
+from .penalties import Huber, has_strength, prior_strength, with_strength
+from .schedules import reschedule
+from .state import TrainState
+from .update import Method, batch_of, run_keys
 
+USUAL_BATCH = 200
+# The default number of epochs, see `usual_epochs`.
 FEWEST_UPDATES = 10_000
 MOST_UPDATES = 40_000
 FEWEST_EPOCHS = 20
@@ -73,30 +82,36 @@ def plan_run(
 ) -> Plan:
     """Check the arguments of `fit` and fill in the defaults; `endless` is for a stream of rows."""
     rbm = checked_rbm(rbm)
-    gradient = "pcd" if gradient is None else gradient
+    if gradient is None:
+        gradient = "pcd"
     if isinstance(gradient, str):
         gradient = method_named(gradient, argument="gradient")
     if not isinstance(gradient, AbstractGradient):
-        expected = 'a gradient method such as hm.Persistent(hm.Gibbs(1)), or a name such as "auto"'
-        raise InputError(f"gradient: expected {expected}; got {described(gradient)}.")
+        raise InputError(
+            "gradient: expected a gradient method such as hm.Persistent(hm.Gibbs(1)), or a name"
+            f' such as "auto"; got {described(gradient)}.'
+        )
     rows = Dataset.of(data, weights) if endless else rows_to_train_on(data, weights)
     dataset = rows.checked_for(rbm.visible)
     _check_lengths(gradient, rbm, dataset)
     if dataset.missing and not gradient.about.takes_missing:
         gradient = _summing_out(gradient, rbm, dataset)
-    batch = positive_integer(200 if batch_size is None else batch_size, "batch_size")
-    batch = min(batch, len(dataset))
+    if batch_size is None:
+        batch_size = USUAL_BATCH
+    batch = min(positive_integer(batch_size, "batch_size"), len(dataset))
     per_epoch = math.ceil(len(dataset) / batch)
     may_slow = optimizer is None
     may_stop = epochs is None and not endless
-    penalties = (Huber(),) if may_slow and may_stop else ()
     if epochs is None:
         epochs = usual_epochs(rbm, per_epoch)
     total = positive_integer(epochs, "epochs") * per_epoch
-    usual = Recipe(rate=gradient.about.rate(rbm), penalties=penalties)
+    usual = Recipe(rate=gradient.about.rate(rbm))
+    if may_slow and may_stop:
+        usual = dataclasses.replace(usual, penalties=(Huber(),))
     optimizer = checked_optimizer(optimizer, usual, math.inf if endless else total)
     rounds = _rounds(precision, rbm, gradient, dataset, batch)
-    dataset = dataset.kept_exact() if rounds else dataset
+    if rounds:
+        dataset = dataset.kept_exact()
     method = Method(gradient, optimizer.update, batch, len(dataset) % batch > 0, rounds)
     prior = 0.0
     if has_strength(shapes_of(optimizer.init, rbm)):
@@ -147,11 +162,14 @@ def checked_optimizer(optimizer: Any, usual: Recipe, total: int | float) -> Any:
     Raises:
         InputError: it is neither a transformation nor a function that returns one.
     """
-    optimizer = usual if optimizer is None else optimizer
-    optimizer = optimizer(total) if callable(optimizer) else optimizer
+    if optimizer is None:
+        optimizer = usual
+    if callable(optimizer):
+        optimizer = optimizer(total)
     if not (hasattr(optimizer, "init") and hasattr(optimizer, "update")):
-        expected = "an optax transformation or a Recipe"
-        raise InputError(f"optimizer: expected {expected}; got {described(optimizer)}.")
+        raise InputError(
+            f"optimizer: expected an optax transformation or a Recipe; got {described(optimizer)}."
+        )
     return _with_extra_args(*optimizer)
 
 
@@ -168,7 +186,7 @@ def _rounds(
     if precision == SHORT and obstacle:
         raise InputError(
             "precision: expected products of the weights with small whole numbers only for"
-            f" {SHORT}; found that {obstacle}; choose float32."
+            f" {SHORT}, but {obstacle}; choose float32."
         )
     if precision is None:  # measured only where the answer matters
         return not obstacle and is_worth_rounding(rbm, batch)
@@ -179,25 +197,26 @@ def _obstacle_to_rounding(rbm: RBM, gradient: AbstractGradient, dataset: Rows) -
     """Return why products in bfloat16 would not be those of rounded weights; empty if they are."""
     layers = [layer for layer in (rbm.visible, rbm.hidden) if not layer.is_exact_in_bfloat16]
     about = gradient.about
-    if not about.multiplies_states:
-        return f"{about.title} multiplies weights with other numbers too"
-    if layers:
-        return f"{' and '.join(map(str, layers))} may have other values"
-    if not dataset.is_exact_in_bfloat16:
-        return "the rows hold fractions, or numbers of more than a byte"
-    if not is_plain(rbm.weights):
-        return "the weights are not stored as a plain array"
-    if rbm.visible.dtype != jnp.float32:
-        return f"the parameters are of {rbm.visible.dtype}"
-    return ""
+    obstacles = [
+        (not about.multiplies_states, f"{about.title} multiplies weights with other numbers too"),
+        (bool(layers), f"{' and '.join(map(str, layers))} may have other values"),
+        (
+            not dataset.is_exact_in_bfloat16,
+            "the rows hold fractions, or numbers of more than a byte",
+        ),
+        (not is_plain(rbm.weights), "the weights are not stored as a plain array"),
+        (rbm.visible.dtype != jnp.float32, f"the parameters are of {rbm.visible.dtype}"),
+    ]
+    return next((obstacle for applies, obstacle in obstacles if applies), "")
 
 
 @functools.lru_cache(maxsize=64)
 def _with_extra_args(init: Callable, update: Callable) -> optax.GradientTransformationExtraArgs:
     """Let a transformation accept extra arguments; cached, as a new function would compile anew."""
-    pair: Any = optax.GradientTransformationExtraArgs(init, update)
     takes_all = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(update).parameters.values())
-    return pair if takes_all else optax.with_extra_args_support(optax.GradientTransformation(*pair))
+    if takes_all:
+        return optax.GradientTransformationExtraArgs(init, update)
+    return optax.with_extra_args_support(optax.GradientTransformation(init, update))
 
 
 def checked_callbacks(callbacks: Any) -> Sequence[Callable]:
@@ -205,3 +224,100 @@ def checked_callbacks(callbacks: Any) -> Sequence[Callable]:
     if not isinstance(callbacks, Sequence) or not all(map(callable, callbacks)):
         raise InputError(f"callbacks: expected a list of functions; got {described(callbacks)}.")
     return callbacks
+
+
+# ------------------------------------------------ the first state, and one to continue from
+
+
+def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainState:
+    """Return the state before the first update of `fit` with the same arguments.
+
+    It has the structure that is needed to load a stored state.
+
+    Args:
+        rbm: the model to begin from.
+        data: the rows, as for `fit`.
+        key: a JAX random key.
+        options: other arguments of `fit`.
+
+    Example:
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> state = hm.training.begin(rbm, rows, key=key, epochs=2)
+        >>> int(state.updates), hm.fit(rbm, rows, key=key, epochs=2, state=state).message
+        (0, 'finished after 2 updates (2 epochs)')
+    """
+    return first_state(rbm, plan_run(rbm, data, **options), key=key)
+
+
+def first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
+    """Return the initial state, with those of the method and the optimiser."""
+    rbm = with_weights_spread(rbm, rbm.weights.shape)  # so that moments of W are born spread
+    return spread(_whole_state(rbm, *_parts(plan), key=checked_key(key)), plan)
+
+
+def _parts(plan: Plan) -> tuple:
+    """Return what the first state of a run depends on: some rows, not all of them."""
+    return plan.method, plan.optimizer, plan.prior, plan.rows.head
+
+
+def _whole_state(
+    rbm: RBM, method: Method, optimizer: Any, prior: float, rows: Dataset, *, key: PRNGKeyArray
+) -> TrainState:
+    chains = _carried(method, rbm, rows, key=key)
+    optimizer = with_strength(optimizer.init(rbm), prior)
+    return TrainState(rbm, chains, optimizer, jnp.zeros((), jnp.int32))
+
+
+@eqx.filter_jit
+def _carried(method: Method, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> Any:
+    """Return a method's state before the first update, computed by one compiled program."""
+    key_rows, key_gradient = jax.random.split(run_keys(key)[0])
+    batch = batch_of(rbm.visible, dataset, jnp.arange(method.batch_size), key=key_rows)[0]
+    return method.init(rbm, batch, key=key_gradient)
+
+
+def continued(
+    state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray, name: str = "state"
+) -> TrainState:
+    """Return the state to continue from, with a schedule of this run's length; the first if None.
+
+    Raises:
+        InputError: it is not a state, or is that of another model, method or optimiser.
+    """
+    if state is None:
+        return first_state(rbm, plan, key=key)
+    state = resumable(state, rbm, plan, key=key, name=name)
+    return spread(state._replace(optimizer=reschedule(state.optimizer, plan.total)), plan)
+
+
+def spread(state: TrainState, plan: Plan) -> TrainState:
+    """Return the state with W spread over the devices of the mesh in use, if there is one.
+
+    Raises:
+        InputError: rows, chains or hidden units cannot be shared equally.
+    """
+    if size_of_axis(ROWS) == size_of_axis(HIDDEN) == 1:
+        return state
+    check_divisible("batch_size", plan.method.batch_size, ROWS)
+    chains = plan.method.gradient.status(state.rbm, state.gradient).chains
+    if chains is not None:
+        check_divisible("chains", len(chains.states), ROWS)
+    check_divisible("hidden units", state.rbm.hidden.n_units, HIDDEN)
+    return with_weights_spread(state, state.rbm.weights.shape)
+
+
+def resumable(
+    state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray, name: str = "state"
+) -> TrainState:
+    """Return the state, or raise InputError unless it is one of such a run."""
+    if not isinstance(state, TrainState):
+        raise InputError(f"{name}: expected the `state` of a Fit; got {described(state)}.")
+    like = shapes_of(_whole_state, rbm, *_parts(plan), key=checked_key(key))
+    # What is known of held-out rows restarts where it does not fit.
+    if not same_shapes(state._replace(held_out=None, folds=None), like):
+        raise InputError(
+            f"{name}: expected the state of a run with the same model, gradient method and"
+            " optimiser; got other arrays."
+        )
+    return state

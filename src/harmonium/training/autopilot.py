@@ -19,7 +19,7 @@ from ..samplers.gibbs import after_sweeps
 
 DIRECTIONS = 2  # leading directions of the weights, along which chains are monitored
 FORGOTTEN = math.exp(-2.0)  # the part of a correlation that is left after one relaxation time
-MOST_ACTS = 32
+MOST_ACTS = 32  # changes that are noted: shapes cannot grow in a compiled loop
 NO_CHANGE, SWEEPS, EXCHANGE, GIVEN_UP = range(4)  # kinds of changes
 LONGER = 16  # factor on most_sweeps with a ladder
 STUCK = 1e4  # relaxation time above which chains count as stuck, sweeps
@@ -106,7 +106,9 @@ class Autopilot(AbstractTempering):
         """Return the chains, the sampler that moves them at present, and the changes made."""
         if state is None:
             return Status()
-        sampler = self.sampler(rbm, state.ladder) if bool(state.engaged) else Gibbs(1)
+        sampler = Gibbs(1)
+        if bool(state.engaged):
+            sampler = self.sampler(rbm, state.ladder)
         notes = [_in_words(*act) for act in state.acts[: int(state.n_acts)].tolist()]
         return Status(chains_at_end(state.ladder), (sampler, int(state.sweeps)), notes)
 
@@ -139,20 +141,20 @@ class Autopilot(AbstractTempering):
         self, rbm: RBM, batch: Cloud, state: AutopilotState, *, key: PRNGKeyArray
     ) -> tuple[RBM, AutopilotState, PhaseInfo]:
         """Move the chains, return the gradient, and adapt k or the ladder to the correlation."""
-        before = self._seen(rbm, state)
+        before = self._observables(rbm, state)
         ladder = jax.lax.cond(
             state.engaged,
             lambda: self._exchanged(rbm, state, key=key),
             lambda: self._swept(rbm, state, key=key),
         )
         state = state._replace(ladder=ladder, updates=state.updates + 1, since=state.since + 1)
-        moments = self._moments(before, self._seen(rbm, state), state)
+        moments = self._moments(before, self._observables(rbm, state), state)
         state = state._replace(
             moments=state.moments + MEMORY * (moments - state.moments),
-            directions=_turned(rbm, state.directions),
+            directions=_power_iteration(rbm, state.directions),
         )
         grads, info = cloud_gradient(rbm, batch, chains_at_end(state.ladder))
-        return grads, self._acted(rbm, state), info
+        return grads, self._adapted(rbm, state), info
 
     def _swept(self, rbm: RBM, state: AutopilotState, *, key: PRNGKeyArray) -> Any:
         """Make k sweeps of all chains, none of which is on the ladder."""
@@ -169,7 +171,9 @@ class Autopilot(AbstractTempering):
 
         return self.changed(rbm, jax.lax.fori_loop(0, state.sweeps, step, state.ladder))
 
-    def _seen(self, rbm: RBM, state: AutopilotState) -> Float[Array, "observables models columns"]:
+    def _observables(
+        self, rbm: RBM, state: AutopilotState
+    ) -> Float[Array, "observables models columns"]:
         """Return observables of the chains: F(v), and v along the directions."""
         v = state.ladder.replicas.v
         overlaps = jnp.moveaxis(v @ state.directions, -1, 0)
@@ -189,7 +193,7 @@ class Autopilot(AbstractTempering):
         columns = _weighted(before.mean(1), after.mean(1), uniform)
         return jnp.concatenate([single, columns], axis=1)
 
-    def _acted(self, rbm: RBM, state: AutopilotState) -> AutopilotState:
+    def _adapted(self, rbm: RBM, state: AutopilotState) -> AutopilotState:
         """Double k, or put the chains on the ladder, if the correlation is too large."""
         correlation = _correlation(state)
         most = jnp.where(state.engaged, LONGER * self.most_sweeps, self.most_sweeps)
@@ -273,7 +277,9 @@ def _relaxation(correlation: Array, sweeps: Array) -> Array:
     return -2.0 * sweeps / jnp.minimum(jnp.log(correlation), -2e-6)
 
 
-def _turned(rbm: RBM, directions: Float[Array, "visible few"]) -> Float[Array, "visible few"]:
+def _power_iteration(
+    rbm: RBM, directions: Float[Array, "visible few"]
+) -> Float[Array, "visible few"]:
     """Turn directions towards the leading left singular vectors of W: one power iteration."""
     turned = ((directions.T @ rbm.weights) @ rbm.weights.T).T
     orthonormal = []

@@ -1,22 +1,17 @@
-"""Functions shared by the transformations of a gradient."""
+"""What code that handles states of optimisers and runs shares: trees of arrays and their nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
-import jax.numpy as jnp
-import optax
+import numpy as np
 from jaxtyping import Array
 
-from ..layers import AbstractLayer
-from ..weights.base import dense
+from .._base.numerics import from_numpy
 
-
-def transformation(init: Callable, update: Callable) -> optax.GradientTransformationExtraArgs:
-    """Make an optax transformation; optax's types do not know that a model is a tree of arrays."""
-    return optax.GradientTransformationExtraArgs(init, update)
+S = TypeVar("S", bound=Any)  # a NamedTuple of arrays
 
 
 def same_shapes(first: Any, second: Any) -> bool:
@@ -27,30 +22,29 @@ def same_shapes(first: Any, second: Any) -> bool:
     return all((a.shape, a.dtype) == (b.shape, b.dtype) for a, b in pairs)
 
 
-def running_fraction(rate: float, count: Array, mass: Any) -> Array:
-    """Return the weight of a new batch in a running mean: max(rate, 1/(t + 1)) times its mass.
-
-    So it starts as a plain mean and continues as an exponential moving average.
-    """
-    return jnp.minimum(jnp.maximum(rate, 1.0 / (count + 1)) * mass, 1.0)
+def nodes_in(state: Any, kind: type) -> list[Any]:
+    """Return the states of this kind in an optimiser's state, wherever it is nested."""
+    nodes = jax.tree.leaves(state, is_leaf=lambda node: isinstance(node, kind))
+    return [node for node in nodes if isinstance(node, kind)]
 
 
-def shift_gradient(layer: AbstractLayer, grads: AbstractLayer) -> Array:
-    """Return the derivative along a constant input: Jᵀ g, with J the derivative of `shift`."""
-    return jax.vjp(layer.shift, layer.zero_inputs)[1](grads)[0]
+def with_nodes(state: Any, kind: type, change: Callable[[Any], Any]) -> Any:
+    """Return an optimiser's state with a change made to its states of this kind."""
+
+    def changed(node: Any) -> Any:
+        return change(node) if isinstance(node, kind) else node
+
+    return jax.tree.map(changed, state, is_leaf=lambda node: isinstance(node, kind))
 
 
-def add_shift(layer: AbstractLayer, updates: AbstractLayer, delta: Array) -> AbstractLayer:
-    """Add to a layer's update the change made by shifting it by `delta`: J δ."""
-    tangent = jax.jvp(layer.shift, (layer.zero_inputs,), (delta,))[1]
-    return jax.tree.map(jnp.add, updates, tangent)
+def scalar(value: Any, dtype: Any) -> Array:
+    """Return a scalar of this type, without a compiled program."""
+    return from_numpy(np.full((), value, dtype))
 
 
-def add_gradient(weights: Any, grads: Any, of_dense: Array) -> Any:
-    """Return the gradient of the weights' parameters plus Jᵀ G, for a gradient G of the array W."""
-    return jax.tree.map(jnp.add, grads, jax.vjp(dense, weights)[1](of_dense)[0])
-
-
-def change_of(weights: Any, updates: Any) -> Array:
-    """Return the change of W, as an array, that an update of its parameters makes."""
-    return jax.jvp(dense, (weights,), (updates,))[1]
+def with_values(state: S, **values: Any) -> S:
+    """Return a state whose arrays of these names are filled with new values, of their types."""
+    for name, value in values.items():
+        array = getattr(state, name)
+        state = state._replace(**{name: from_numpy(np.full(array.shape, value, array.dtype))})
+    return state

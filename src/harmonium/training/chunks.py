@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -58,9 +59,10 @@ def advance(
     _, key_order, key_updates = run_keys(key)
     room = len(dataset)
     size = method.batch_size
-    most = -(-room // size)
-    per_epoch = -(-n // size)
+    most = math.ceil(room / size)
+    per_epoch = -(-n // size)  # rounded up, as the other traced numbers are
 
+    # Both loops have dynamic bounds: one compilation serves every chunk, however a run is cut.
     def epoch(e: Array, state: TrainState) -> TrainState:
         rows_of = batches_in_order(room, n, size, key=jax.random.fold_in(key_order, e))
         # All keys of an epoch at once: for a small model, one key takes a tenth of an update.
@@ -125,9 +127,11 @@ class Models:
     def __init__(self, plan: Plan, keys: Sequence[PRNGKeyArray], weights: np.ndarray | None = None):
         self.count = len(keys)
         self.method = plan.method
-        # For several an array of keys; for one no program is compiled to make such an array.
-        self.key = keys[0] if self.count == 1 else jnp.stack(list(keys))
-        rows = plan.rows if self.count == 1 else plan.dataset
+        self.key = keys[0]
+        rows = plan.rows
+        if self.count > 1:  # for one, no program is compiled to make an array of keys
+            self.key = jnp.stack(list(keys))
+            rows = plan.dataset
         self.windows = rows.windows(plan.method.batch_size, key=keys[0], end=plan.total)
         self.weights = None
         if weights is not None:
@@ -136,11 +140,15 @@ class Models:
 
     def join(self, states: list[TrainState]) -> TrainState:
         """Return the states of the models as one, with one count of updates: the largest."""
-        return states[0] if self.count == 1 else stacked(states)
+        if self.count == 1:
+            return states[0]
+        return stacked(states)
 
     def split(self, state: TrainState, updates: np.ndarray) -> list[TrainState]:
         """Return the states of the models, of which each has made its own number of updates."""
-        return [state] if self.count == 1 else unstacked(state, updates)
+        if self.count == 1:
+            return [state]
+        return unstacked(state, updates)
 
     def advance(
         self, state: TrainState, target: int, is_moving: np.ndarray | None = None
@@ -159,7 +167,7 @@ class Models:
         while updates < target:
             window = self.windows.at(updates)
             # Windows count as epochs of their rows, so that each has an order and keys of its own.
-            per_pass = -(-int(window.count) // self.method.batch_size)
+            per_pass = math.ceil(int(window.count) / self.method.batch_size)
             ahead = window.passes * per_pass - window.begin
             end = min(target, window.end)
             state = state._replace(updates=jnp.asarray(updates + ahead, jnp.int32))
@@ -176,7 +184,9 @@ class Models:
         if is_moving is not None and not is_moving.all():
             state = _frozen(old, state, from_numpy(is_moving))
             sizes = None
-        return state, self.largest(state) if sizes is None else np.asarray(sizes)
+        if sizes is None:
+            sizes = self.largest(state)
+        return state, np.asarray(sizes)
 
     def largest(self, state: TrainState) -> np.ndarray:
         """Return the largest absolute parameter of each model, or NaN if any is NaN."""

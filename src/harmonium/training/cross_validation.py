@@ -23,21 +23,19 @@ from ..evaluation import pseudo_log_likelihoods
 from ..gradients import Persistent
 from ..rbm import RBM
 from ..samplers import Gibbs
-from .arguments import Plan, plan_run
+from .arguments import Plan, first_state, plan_run
 from .chunks import Models, growth_limit
 from .monitors import Monitors, RowStatistics, adjusted_gap
 from .optimizers import Recipe, averaged_model
-from .penalties import Huber, size_of_weights
+from .penalties import Huber, next_strength, size_of_weights, with_strength
 from .schedules import rate_of
-from .start import first_state
 from .state import TrainState
-from .strength import next_strength, with_strength
 
 FOLDS = 4
-CHAINS = 200
+CHAINS = 200  # of each fold, fewer than a run has: four models share the time
 PART = 0.5  # of the run's updates; until then the default rate is constant
 FIRST_RECORD = 10  # the update of the first record; from there in equal ratios
-RECORDS = 24
+RECORDS = 24  # the same for runs of any length, so that states have one shape
 CROSS_VALIDATION = 4  # folded into a run's key, whose parts 0 to 3 are used otherwise
 
 
@@ -149,11 +147,15 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
         strength = next_strength(strength, plan.prior, *pooled_gap(statistics), size)
         strengths[i:] = strength
         state = state._replace(optimizer=with_strength(state.optimizer, strength))
-    table = np.array(scores) if scores else scores_of([rbm] * FOLDS)[None]
+    if not scores:
+        scores.append(scores_of([rbm] * FOLDS))
+    table = np.array(scores)
     means = np.full(len(records), table.mean(1).min())  # where no model was left
     means[: len(table)] = table.mean(1)
     place = int(table.mean(1).argmax())
-    best = -1 if place == len(records) - 1 else records[place]
+    best = records[place]
+    if place == len(records) - 1:
+        best = -1
     independent = scores_of([rbm.uncoupled] * FOLDS).mean()
     stderr = table[place].std() / np.sqrt(n)
     given: Any = (np.array(records), strengths, means, stderr, independent, np.array(best))

@@ -1,34 +1,46 @@
-"""The training loop: compiled chunks of many updates, with measurements and callbacks between."""
+"""Training: `fit`, `fit_ensemble` and `partial_fit`, and the loop that runs chunks of updates."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Key, PRNGKeyArray
 
 from .._base.checks import checked_key
 from .._base.sharding import clock, use_mesh
 from ..data import Dataset
-from ..errors import InputError, warn_user
+from ..errors import InputError, count_of, warn_user
 from ..gradients import AbstractGradient
-from ..rbm import RBM
-from .arguments import Plan, checked_callbacks, plan_run
+from ..rbm import RBM, checked_rbm
+from .arguments import (
+    Plan,
+    checked_callbacks,
+    checked_optimizer,
+    continued,
+    first_state,
+    plan_run,
+    resumable,
+)
 from .chunks import DivergenceWarning, Models, growth_limit, next_chunk
-from .optimizers import averaged_model
+from .monitors import Monitors
+from .optimizers import Recipe, averaged_model
 from .recorder import Judge, Recorder
 from .schedules import rate_of, reschedule
 from .selection import PoorModelWarning
-from .start import continued, first_state
 from .state import Fit, Report, TrainState
 
 Callback = Callable[[Report], Any]
 SLOWER = 4.0  # a run that diverges restarts at a quarter of its rate,
 SLOWEST = 1024.0  # down to this fraction of the first: five times
+NO_TIME = -1.0  # seconds of the run so far, of which pseudo-likelihoods may take a small part
 
 
 def fit(
@@ -122,8 +134,9 @@ def fit(
     """
     with use_mesh(mesh):
         plan = plan_run(rbm, data, weights, gradient, optimizer, epochs, batch_size, precision)
-        chooses = validation is not None and epochs is None and optimizer is None
-        keep = ("best" if chooses else "last") if keep is None else keep
+        if keep is None:
+            chooses = validation is not None and epochs is None and optimizer is None
+            keep = "best" if chooses else "last"
         return run_plan(
             rbm, plan, key=key, validation=validation, keep=keep, callbacks=callbacks, state=state
         )
@@ -151,23 +164,24 @@ def run_plan(
     _check_keep(keep, held_out)
     callbacks = checked_callbacks(callbacks)
     key = checked_key(key)
-    if state is None:
-        state = first_state(rbm, plan, key=key)
-    else:
-        state = continued(state, rbm, plan, key=key)
-    track = held_out is not None if track is None else track
+    state = continued(state, rbm, plan, key=key)
+    if track is None:
+        track = held_out is not None
     judge = Judge(rbm, plan.rows, held_out, plan.prior)
     recorder = Recorder(plan, judge, keep=keep, track=track, key=key)
     restart = None
     if plan.may_slow:
-        # Of a stream these rows are taken now: later it is read by another thread.
-        head = plan.rows if plan.rows.is_whole else plan.rows.head
+        head = plan.rows
+        if not head.is_whole:  # of a stream rows are taken now: later another thread reads it
+            head = head.head
         restart = functools.partial(first_state, rbm, plan._replace(rows=head), key=key)
-    run = Run(plan, Models(plan, [key]), [recorder], callbacks, restart=restart, view=_of_the_model)
+    run = Run(
+        plan, Models(plan, [key]), [recorder], callbacks, restart=restart, view=_report_of_one
+    )
     return run.fits([state])[0]
 
 
-def _of_the_model(report: Report) -> Report:
+def _report_of_one(report: Report) -> Report:
     """Return the report of a run of one model as its callbacks receive it."""
     return report._replace(rbm=report.rbm[0], state=report.state[0])
 
@@ -177,43 +191,254 @@ def _check_keep(keep: Any, held_out: Dataset | None) -> None:
         raise InputError(f"keep: expected 'best', 'last' or None; got {keep!r}.")
     if keep == "best" and held_out is None:
         raise InputError(
-            "keep: expected validation rows, to find the best model; got none. Pass validation=, or"
+            "keep: expected validation rows, to find the best model; got none; pass validation=, or"
             " keep='last'."
         )
 
 
+def fit_ensemble(
+    rbms: Sequence[RBM],
+    data: Any,
+    *,
+    keys: Key[Array, " models"],
+    weights: Any = None,
+    gradient: AbstractGradient | str | None = None,
+    optimizer: Any = None,
+    epochs: int | None = None,
+    batch_size: int | None = None,
+    precision: str | None = None,
+    callbacks: Sequence[Callback] = (),
+    states: Sequence[TrainState] | None = None,
+) -> list[Fit]:
+    """Train many models of the same shape on the same rows, all at once.
+
+    Model i is trained as by `fit(rbms[i], data, key=keys[i], ...)`: the same random numbers are
+    drawn, and results differ only by the order of sums. An update of a small model is a few dozen
+    small programs whose calls take longer than their computations; here each call serves all
+    models. So seeds, starts and learning rates can be compared in a fraction of the time.
+
+    `harmonium train --ensemble N` trains seeds in this way, and measures each model on the way.
+
+    Args:
+        rbms: the models to start from, with the same layers and sizes.
+        data: rows in the user's coding, as in `fit`.
+        keys: a JAX random key for each model, as `jax.random.split` returns them.
+        weights: sample weights, shape (n,).
+        gradient: as in `fit`, for all models.
+        optimizer: as in `fit`; or a list, one for each model, of recipes that differ only in their
+            rates.
+        epochs: as in `fit`.
+        batch_size: as in `fit`.
+        precision: as in `fit`.
+        callbacks: as in `fit`; `rbm` and `state` of the `Report` are lists with one entry for each
+            model, and its metrics are empty. A `ProgressBar` shows how far the run is.
+        states: the states to continue from, one for each model: those of a `Report`, or of the fits
+            of an earlier call. The result is that of one call, to the last bit. A state of fewer
+            updates than the others is that of a model that diverged, and stays as it is.
+
+    Returns:
+        A `Fit` for each model, in order. Its history has one record, made at the end, without a
+        pseudo-likelihood.
+
+    Raises:
+        InputError: an invalid argument, or data outside the visible layer's domain.
+
+    Example:
+        >>> rows, keys = hm.bars_and_stripes(2), jax.random.split(jax.random.key(0), 2)
+        >>> starts = [hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=k) for k in keys]
+        >>> rates = [hm.Recipe(rate=rate) for rate in (0.1, 0.3)]
+        >>> fits = hm.fit_ensemble(starts, rows, keys=keys, optimizer=rates, epochs=2)
+        >>> len(fits), fits[1].message
+        (2, 'finished after 2 updates (2 epochs), one of an ensemble')
+        >>> states = [fit.state for fit in fits]
+        >>> longer = hm.fit_ensemble(starts, rows, keys=keys, states=states, epochs=4)
+        >>> [int(fit.state.updates) for fit in longer]
+        [4, 4]
+    """
+    models = [checked_rbm(rbm, f"rbms, number {i}") for i, rbm in enumerate(rbms)]
+    if not models:
+        raise InputError("rbms: expected at least one model; got none.")
+    if jnp.shape(keys)[:1] != (len(models),):
+        raise InputError(
+            f"keys: expected one for each of {len(models)} models, as jax.random.split returns"
+            f" them; got shape {jnp.shape(keys)}."
+        )
+    keys = jnp.stack([checked_key(key) for key in keys])
+    recipes = list(optimizer) if isinstance(optimizer, list) else [optimizer] * len(models)
+    olds = [None] * len(models) if states is None else states
+    for name, values in (("optimizer", recipes), ("states", olds)):
+        if len(values) != len(models):
+            raise InputError(
+                f"{name}: expected {len(models)} of them, one for each model; got {len(values)}."
+            )
+    callbacks = checked_callbacks(callbacks)
+    dataset = Dataset.of(data, weights).checked_for(models[0].visible)
+    rest = (epochs, batch_size, precision)
+    plan = plan_run(models[0], dataset, None, gradient, recipes[0], *rest)
+    _check_alike(models)
+    optimizers = _optimizers(plan, recipes, models[0])
+    first = [
+        continued(state, rbm, plan._replace(optimizer=own), key=key, name=f"states, number {i}")
+        for i, (state, rbm, own, key) in enumerate(zip(olds, models, optimizers, keys, strict=True))
+    ]
+    fits = run_ensemble(plan, first, keys=keys, callbacks=callbacks)
+    monitors = Monitors(models[0], plan.dataset, None)
+    return [_with_record(fit, plan, monitors) for fit in fits]
+
+
+def _check_alike(models: list[RBM]) -> None:
+    """Raise InputError unless all models have the layers and sizes of the first, checked one."""
+    for i, rbm in enumerate(models):
+        if jax.tree.structure(rbm) != jax.tree.structure(models[0]):
+            raise InputError(f"rbms: expected models like {models[0]}; got {rbm} as number {i}.")
+
+
+def _optimizers(plan: Plan, recipes: list[Any], rbm: RBM) -> list[Any]:
+    """Return each model's optimiser; raise InputError unless one compiled loop serves all."""
+    usual = Recipe(rate=plan.method.gradient.about.rate(rbm))
+    known = {id(recipes[0]): plan.optimizer}  # a function would return a new one at each call
+    for recipe in recipes:
+        if id(recipe) not in known:
+            known[id(recipe)] = checked_optimizer(recipe, usual, plan.total)
+    optimizers = [known[id(recipe)] for recipe in recipes]
+    for i, optimizer in enumerate(optimizers):
+        if optimizer.update is not plan.method.update:
+            raise InputError(
+                "optimizer: expected recipes that differ in their rates alone; got one, number"
+                f" {i}, that differs from the first in more."
+            )
+    return optimizers
+
+
+def run_ensemble(
+    plan: Plan,
+    states: list[TrainState],
+    *,
+    keys: Array,
+    callbacks: Sequence[Callback] = (),
+    recorders: Sequence[Recorder] = (),
+) -> list[Fit]:
+    """Train models side by side, as `fit_ensemble` does, with arguments that are checked.
+
+    Args:
+        plan: the fixed parts of the run.
+        states: the states to begin from.
+        keys: a random key for each model.
+        callbacks: as in `fit_ensemble`.
+        recorders: what measures each model on the way, as in `fit`, and decides by it. The run then
+            ends where a model diverges, with the states before that.
+    """
+    recorders = recorders or [Recorder(plan)] * len(states)
+    return Run(plan, Models(plan, list(keys)), recorders, callbacks).fits(states)
+
+
+def _with_record(fit: Fit, plan: Plan, monitors: Monitors) -> Fit:
+    """Return a `Fit` with a record of its end; that of a model that diverged has no measurements.
+
+    There are no pseudo-likelihoods: for a hundred models they take as long as all the rest.
+    """
+    updates = int(fit.state.updates)
+    record = {"update": updates, "epoch": updates / plan.per_epoch}
+    if not fit.diverged:
+        record |= monitors.described(fit.rbm, monitors.measured(fit.rbm), NO_TIME, last=False)
+    return fit._replace(history=[record])
+
+
+def partial_fit(
+    rbm: RBM,
+    data: Any,
+    *,
+    key: PRNGKeyArray,
+    weights: Any = None,
+    gradient: AbstractGradient | str | None = None,
+    optimizer: Any = None,
+    batch_size: int | None = None,
+    precision: str | None = None,
+    state: TrainState | None = None,
+) -> Fit:
+    """Learn from one portion of a stream of rows: each of its rows is seen once.
+
+    Chains, momentum, centring and the averaged model continue from portion to portion, which may be
+    of any size. Since the length of a stream is unknown, the learning rate is constant.
+
+    Args:
+        rbm: the model to start from, or the model of the state.
+        data: rows in the user's coding, shape (n, visible units), or a `Dataset`.
+        key: a JAX random key, a new one for each portion.
+        weights: sample weights, shape (n,), relative to one another within the portion.
+        gradient: as in `fit`.
+        optimizer: as in `fit`; a function of the number of updates is called with ∞.
+        batch_size: rows in an update; all rows of the portion if there are fewer.
+        precision: as in `fit`.
+        state: the state after the previous portion.
+
+    Returns:
+        A `Fit` with the model and the state to continue from. If the model diverges, they are those
+        from before this portion, with a `DivergenceWarning`.
+
+    Raises:
+        InputError: an invalid argument, or data outside the visible layer's domain.
+
+    Example:
+        >>> rows, keys = hm.bars_and_stripes(2), jax.random.split(jax.random.key(0))
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=keys[0])
+        >>> fit = hm.partial_fit(rbm, rows, key=keys[0])
+        >>> fit = hm.partial_fit(fit.rbm, rows, key=keys[1], state=fit.state)
+        >>> fit.message, int(fit.state.updates)
+        ('learned from 8 rows in 1 update', 2)
+    """
+    plan = plan_run(rbm, data, weights, gradient, optimizer, 1, batch_size, precision, endless=True)
+    key = checked_key(key)
+    if plan.prior:
+        raise InputError(
+            "penalties: expected a number as the strength, since a stream has no number of rows to"
+            ' set it by; got "auto".'
+        )
+    if state is None:
+        state = first_state(rbm, plan, key=key)
+    else:
+        state = resumable(state, rbm, plan, key=key)
+    # A portion is an epoch of its own, whose updates are counted from 0.
+    first = state._replace(updates=jnp.zeros_like(state.updates))
+    model = Models(plan, [key])
+    last, sizes = model.advance(first, plan.total)
+    rows = count_of(len(plan.dataset), "row")
+    updates = count_of(plan.total, "update")
+    message = f"learned from {rows} in {updates}"
+    diverged = not (sizes < growth_limit(model.largest(state))).all()
+    if diverged:
+        message = "diverged: the model before this portion is kept; lower the learning rate"
+        warn_user(message, DivergenceWarning)
+    else:
+        state = last._replace(updates=state.updates + plan.total)
+    rbm = averaged_model(state.optimizer, state.rbm)
+    notes = plan.method.notes(state.rbm, state.gradient)
+    return Fit(rbm, [], state, message, diverged, notes)
+
+
+@dataclasses.dataclass
 class Run:
-    """A run of one model or of several: compiled chunks of updates, with records between them."""
+    """A run of one model or of several: compiled chunks of updates, with records between them.
 
-    def __init__(
-        self,
-        plan: Plan,
-        models: Models,
-        recorders: Sequence[Recorder],
-        callbacks: Sequence[Callback],
-        *,
-        restart: Callable[[], TrainState] | None = None,
-        view: Callable[[Report], Report] = lambda report: report,
-    ):
-        """Fix what does not change during the run.
+    Attributes:
+        plan: the fixed parts of the run, the same for all models.
+        models: how the models are advanced.
+        recorders: what measures each model, at the same updates.
+        callbacks: as in `fit`.
+        restart: returns the first state of the only model, for a run that diverges; None if the
+            learning rate was given, or models that share one pace are trained.
+        view: makes what callbacks receive of a report whose models and states are lists; None for
+            the report itself.
+        stopper: the callback that has stopped the run.
+    """
 
-        Args:
-            plan: the fixed parts of the run, the same for all models.
-            models: how the models are advanced.
-            recorders: what measures each model, at the same updates.
-            callbacks: as in `fit`.
-            restart: returns the first state of the only model, for a run that diverges; None if
-                the learning rate was given, or models that share one pace are trained.
-            view: makes what callbacks receive of a report whose models and states are lists.
-        """
-        self.plan = plan
-        self.models = models
-        self.recorders = recorders
-        self.callbacks = callbacks
-        self.restart = restart
-        self.view = view
-        self.histories: list[list[dict[str, float]]] = [[] for _ in recorders]
-        self.stopper: Callback | None = None
+    plan: Plan
+    models: Models
+    recorders: Sequence[Recorder]
+    callbacks: Sequence[Callback]
+    restart: Callable[[], TrainState] | None = None
+    view: Callable[[Report], Report] | None = None
+    stopper: Callback | None = None
 
     def fits(self, states: list[TrainState]) -> list[Fit]:
         """Make all updates that are left, and return the `Fit` of each model.
@@ -224,6 +449,7 @@ class Run:
         """
         pairs = zip(self.recorders, states, strict=True)
         states = [recorder.begin(state) for recorder, state in pairs]
+        self.histories: list[list[dict[str, float]]] = [[] for _ in self.recorders]
         self.began = clock()
         self.state = self.models.join(states)
         self.updates = int(self.state.updates)
@@ -250,9 +476,9 @@ class Run:
             self.updates = target
             self.updates_of[self.is_moving] = target
             self.is_over = target >= self.end
-            self._look(before, per_second)
+            self._record_and_report(before, per_second)
             chunk = next_chunk(chunk, per_second)
-        return self._ended(was_complete)
+        return self._all_fits(was_complete)
 
     @property
     def end(self) -> int:
@@ -292,7 +518,7 @@ class Run:
         # Means over some of the models would be no records of the run.
         self.is_over = self.recorders[0].judge is not None or not self.is_moving.any()
 
-    def _look(self, before: TrainState, per_second: float) -> None:
+    def _record_and_report(self, before: TrainState, per_second: float) -> None:
         """Measure the models if that is due, and call the callbacks."""
         is_due = self.recorders[0].is_due(self.updates)
         if not is_due and not self.callbacks:
@@ -326,7 +552,8 @@ class Run:
             rbm=[self._model(i, state) for i, state in enumerate(states)],
             state=[r.with_records(s) for r, s in zip(self.recorders, states, strict=True)],
         )
-        report = self.view(report)
+        if self.view is not None:
+            report = self.view(report)
         stoppers = [callback for callback in self.callbacks if callback(report) is True]
         if stoppers and not self.is_over:
             self.stopper = stoppers[0]
@@ -341,7 +568,7 @@ class Run:
             return averaged_model(state.optimizer, state.rbm)
         return self.recorders[i].choose(state).rbm
 
-    def _ended(self, was_complete: bool) -> list[Fit]:
+    def _all_fits(self, was_complete: bool) -> list[Fit]:
         """Return the fits, and warn of models that diverged."""
         states = self.models.split(self.state, self.updates_of)
         fits = [self._fit(i, state, was_complete) for i, state in enumerate(states)]
@@ -349,7 +576,9 @@ class Run:
         if diverged:
             warning = fits[0].message
             if len(fits) > 1:
-                which = ", ".join(diverged[:10]) + (", …" if len(diverged) > 10 else "")
+                which = ", ".join(diverged[:10])
+                if len(diverged) > 10:
+                    which += ", …"
                 warning = (
                     f"{len(diverged)} of {len(fits)} models diverged (number {which}); the last"
                     " finite state of each is kept. Lower the learning rate."
@@ -361,8 +590,9 @@ class Run:
         """Return the `Fit` of a model."""
         recorder = self.recorders[i]
         updates = int(self.updates_of[i])
-        together = ", one of an ensemble" if len(self.recorders) > 1 else ""
-        done = f"after {updates:,} updates ({self._epochs(updates):g} epochs){together}"
+        done = f"after {updates:,} updates ({self._epochs(updates):g} epochs)"
+        if len(self.recorders) > 1:
+            done += ", one of an ensemble"
         notes = recorder.notes(state) + self._notes(state)
         full = recorder.with_records(state)
         if not self.is_moving[i]:
@@ -373,16 +603,16 @@ class Run:
             rbm = averaged_model(state.optimizer, state.rbm)
             return Fit(rbm, self.histories[i], full, message, True, notes)
         choice = recorder.choose(state)
-        done += f"; {choice.why}" if choice.why else ""
+        if choice.why:
+            done += f"; {choice.why}"
         if was_complete:
             message = f"nothing to do: the run was complete {done}; choose more epochs"
         elif self.stopper is not None:
             reason = getattr(self.stopper, "reason", "")
-            message = f"stopped by a callback {done}" + (f": {reason}" if reason else "")
+            message = f"stopped by a callback {done}: {reason}".removesuffix(": ")
         else:
             message = f"finished {done}"
-        warning = "" if was_complete else recorder.reason_against(state, choice.rbm)
-        if warning:
+        if not was_complete and (warning := recorder.reason_against(state, choice.rbm)):
             warn_user(warning, PoorModelWarning)
             notes = (*notes, warning)
         return Fit(choice.rbm, self.histories[i], full, message, False, notes)

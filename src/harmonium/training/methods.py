@@ -27,15 +27,16 @@ PLACES = 10  # places on a ladder, among which the chains are divided
 
 Maker = Callable[[int, int], AbstractGradient]
 
+# Methods as options name them, each from k and a number of chains.
 _MAKERS: dict[str, Maker] = {
     "pcd": lambda k, chains: Persistent(Gibbs(k), chains),
     "cd": lambda k, chains: Contrastive(Gibbs(k)),
     "exact": lambda k, chains: Exact(),
-    "auto": lambda k, chains: Autopilot(PLACES, _each(chains), sweeps=k),
+    "auto": lambda k, chains: Autopilot(PLACES, _per_place(chains), sweeps=k),
     "unbiased": lambda k, chains: Coupled(k, chains),
     "fpcd": lambda k, chains: FastPersistent(Gibbs(k), chains),
-    "pt": lambda k, chains: Tempering(PLACES, _each(chains), sweeps=k),
-    "ptt": lambda k, chains: Trajectory(PLACES, _each(chains), sweeps=k),
+    "pt": lambda k, chains: Tempering(PLACES, _per_place(chains), sweeps=k),
+    "ptt": lambda k, chains: Trajectory(PLACES, _per_place(chains), sweeps=k),
     "jarzynski": lambda k, chains: Jarzynski(Gibbs(k), chains),
     "tap": lambda k, chains: MeanField(2, chains),
     "mean-field": lambda k, chains: MeanField(1, chains),
@@ -67,10 +68,9 @@ def method_named(
         ['PCD-1', 'CD-1', 'exact gradient', 'autopilot']
     """
     if name not in _MAKERS:
-        expected = ", ".join(METHOD_NAMES)
-        raise InputError(f"{argument}: expected one of {expected}; got {name!r}.")
+        raise InputError(f"{argument}: expected one of {', '.join(METHOD_NAMES)}; got {name!r}.")
     return _MAKERS[name](k, chains)
 
 
-def _each(chains: int) -> int:
+def _per_place(chains: int) -> int:
     return max(1, chains // PLACES)

@@ -20,6 +20,7 @@ from .._base.sharding import clock, whole
 from .._base.statistics import Z_95, effective_size, student_95
 from .._base.threefry import key_of
 from ..data import Dataset, Stream
+from ..data.dataset import count_of_rows
 from ..evaluation import pseudo_log_likelihoods
 from ..evaluation.reconstruction import errors_of_states
 from ..likelihood.missing.annealed import ROUGH, SeenEnergies, independent_energies, seen_energies
@@ -32,16 +33,17 @@ from ..likelihood.missing.marginal import (
 )
 from ..path import Line
 from ..rbm import RBM
-from .update import batch_of, padded
+from .update import batch_of
 
-MONITORED_ROWS = 2_000
+MONITORED_ROWS = 2_000  # at most; ⟨F⟩ of them errs by 2 % of its deviation over rows
 MANY_ROWS = 100  # for which Student's t and the normal distribution differ by 1 %
-FEWEST_ROWS = 100
+FEWEST_ROWS = 100  # monitored, however large the model
 WORK = 2**32  # rows × visible columns × hidden columns: about 0.1 s on two cores
 DRAWING = 512  # a draw of a column takes the time of so many multiplications
 PSEUDO_WORK = 2**23  # below 0.1 s
-FILLING_SWEEPS = 10
-CHAINS = 8  # of annealing for each row with missing values
+FILLING_SWEEPS = 10  # of missing values, with the seen units held
+# Of annealing for each row with missing values: rough, as records are many; see `ROUGH`.
+CHAINS = 8
 STEPS = 8
 MOST_ENTRIES = 2**23  # of an array of a sum over missing values, for all rows
 FRACTION_OF_TIME = 0.02  # of a run that pseudo-likelihoods may take
@@ -77,21 +79,25 @@ class RowStatistics(NamedTuple):
     @property
     def energy_to_choose_by(self) -> float:
         """⟨F⟩, or NaN where it is too rough to choose a model or a penalty by."""
-        return self.energy if math.isfinite(self.half_width) else math.nan
+        if math.isfinite(self.half_width):
+            return self.energy
+        return math.nan
 
 
 class Monitors:
     """A function that measures a model, on the same few rows each time."""
 
     def __init__(self, rbm: RBM, train: Dataset | Stream, held_out: Dataset | None):
-        sets: list[Dataset | Stream] = [train] if held_out is None else [train, held_out]
+        sets: list[Dataset | Stream] = [train]
+        if held_out is not None:
+            sets.append(held_out)
         work = rbm.visible.size * rbm.hidden.size
         if any(rows.missing for rows in sets):
             work = rbm.visible.size * (rbm.hidden.size + DRAWING) * CHAINS * STEPS
         affordable = max(FEWEST_ROWS, WORK // work)
         samples = [rows.some(min(MONITORED_ROWS, affordable)) for rows in sets]
         self.watching = sum(map(len, samples))
-        self.watched = [padded(rows) for rows in samples]
+        self.watched = [(rows.padded(), count_of_rows(rows)) for rows in samples]
         self.reference = rbm.uncoupled
         self.log_z_of_reference = float(Line(self.reference, self.reference).log_z_of_base)
         # Taken before the first update: later a stream is read by another thread.
@@ -125,20 +131,17 @@ class Monitors:
         statistics = self.measured(rbm)
         return statistics[-1].energy_to_choose_by, self.bounds(statistics)[0]
 
-    def __call__(self, rbm: RBM, seconds: float, *, last: bool) -> dict[str, float]:
+    def described(
+        self, rbm: RBM, statistics: list[RowStatistics], seconds: float, *, last: bool
+    ) -> dict[str, float]:
         """Return the metrics that are finite; `Fit` describes them.
 
         Args:
             rbm: the model.
+            statistics: what was `measured` of it.
             seconds: time since the run began.
             last: whether this is the last measurement, in which no metric is left out.
         """
-        return self.described(rbm, self.measured(rbm), seconds, last=last)
-
-    def described(
-        self, rbm: RBM, statistics: list[RowStatistics], seconds: float, *, last: bool
-    ) -> dict[str, float]:
-        """Return the metrics, for a model whose rows were `measured`."""
         train = statistics[0]
         held_out = statistics[-1]  # the training rows where none are held out
         metrics = {"free_energy": train.energy}
@@ -157,13 +160,13 @@ class Monitors:
         self.is_first = False
         started = clock()
         rows = self.few.rows(key=self.key)
-        weights = None if self.few.weights is None else np.asarray(self.few.weights)
         if self.few.missing:
             filled = _filled(rbm, with_missing(rbm.visible, from_numpy(rows)), key_of(1))
             rows = np.where(np.isnan(rows), rbm.visible.decode(whole(filled)), rows)
         values = pseudo_log_likelihoods(rbm, rows)
-        self.spent += 0.0 if is_first else clock() - started
-        return float(np.average(values, weights=weights))
+        if not is_first:
+            self.spent += clock() - started
+        return float(np.average(values, weights=self.few.weights))
 
 
 @eqx.filter_jit
@@ -201,7 +204,9 @@ def adjusted_gap(train: RowStatistics, held_out: RowStatistics) -> tuple[float, 
 def _few_rows(size: float) -> float:
     """Return by how much errors over so many rows are larger than the normal distribution's."""
     freedom = math.floor(size) - 1
-    return student_95(freedom) / Z_95 if 1 <= freedom < MANY_ROWS else 1.0
+    if 1 <= freedom < MANY_ROWS:
+        return student_95(freedom) / Z_95
+    return 1.0
 
 
 def _stderr(parts: list[tuple[float, float]]) -> float:

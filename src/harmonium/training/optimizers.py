@@ -21,13 +21,17 @@ from .._base.numerics import from_numpy
 from .._base.parameters import map_parameters
 from ..errors import InputError
 from ..rbm import RBM
-from .base import transformation
-from .centring import centred
-from .penalties import AbstractPenalty, checked_penalties
-from .schedules import Schedule, begun, ramped_momentum, reschedule, scheduled, step_size
-from .sparsity import sparse_activity
-from .strength import PenaltyState
-from .whitening import whitened
+from .base import nodes_in
+from .penalties import AbstractPenalty, PenaltyState, checked_penalties
+from .schedules import (
+    Schedule,
+    first_rate_state,
+    ramped_momentum,
+    reschedule,
+    scheduled,
+    step_size,
+)
+from .transformations import centred, sparse_activity, transformation, whitened
 
 
 class AveragedState(NamedTuple):
@@ -76,9 +80,11 @@ def averaged(
     ) -> tuple[RBM, AveragedState]:
         updates, inner_state = wrapped.update(grads, state.inner, rbm, **extra)
         fraction = 1.0 / (forgetting * state.count + 1.0)
-        average = map_parameters(
-            lambda mean, x, dx: mean + fraction * (x + dx - mean), state.average, rbm, updates
-        )
+
+        def averaged(mean: Array, x: Array, dx: Array) -> Array:
+            return mean + fraction * (x + dx - mean)
+
+        average = map_parameters(averaged, state.average, rbm, updates)
         return updates, AveragedState(inner_state, average, state.count + 1)
 
     return transformation(init, update)
@@ -90,14 +96,14 @@ def averaged_model(state: Any, otherwise: RBM) -> RBM:
     Weights that a penalty holds at exactly 0 in the raw model are set to 0 in the average, since
     the mean of a path that ends at 0 is not exactly 0.
     """
-    is_average = lambda node: isinstance(node, AveragedState)  # noqa: E731
-    nodes = jax.tree.leaves(state, is_leaf=is_average)
-    average = next((node.average for node in nodes if is_average(node)), None)
-    return otherwise if average is None else _kept(average, otherwise.weights)
+    averages = nodes_in(state, AveragedState)
+    if not averages:
+        return otherwise
+    return _with_zeros_of(averages[0].average, otherwise.weights)
 
 
 @eqx.filter_jit
-def _kept(average: RBM, raw: Any) -> RBM:
+def _with_zeros_of(average: RBM, raw: Any) -> RBM:
     average = average.project()
     weights = map_parameters(lambda w, r: jnp.where(r == 0, 0.0, w), average.weights, raw)
     return eqx.tree_at(lambda model: model.weights, average, weights)
@@ -146,13 +152,12 @@ def proximal(
         for penalty in penalties:
             penalty.check(rbm)
         none = from_numpy(np.zeros((), rbm.visible.dtype)) if follows_run else ()
-        return PenaltyState(begun(rbm, rate, total), none)
+        return PenaltyState(first_rate_state(rbm, rate, total), none)
 
     def update(
         updates: RBM, state: PenaltyState, rbm: RBM, **extra: Any
     ) -> tuple[RBM, PenaltyState]:
-        pace = state.rate
-        step = step_size(pace, hold, schedule)
+        step = step_size(state.rate, hold, schedule)
 
         def stepped(update: Array, weights: Array) -> Array:
             moved = weights + update
@@ -163,7 +168,7 @@ def proximal(
 
         weights = map_parameters(stepped, updates.weights, rbm.weights)
         updates = eqx.tree_at(lambda m: m.weights, updates, weights)
-        return updates, state._replace(rate=pace._replace(count=pace.count + 1))
+        return updates, state._replace(rate=state.rate._replace(count=state.rate.count + 1))
 
     return transformation(init, update)
 
@@ -231,24 +236,21 @@ class Recipe:
             InputError: a value outside its range.
         """
         momenta = self.momentum if isinstance(self.momentum, tuple) else (self.momentum,) * 2
-        inside = {
-            "rate": (0 < self.rate < float("inf"), "a positive number"),
-            "momentum": (
-                len(momenta) == 2 and all(0 <= m < 1 for m in momenta),
-                "a number from 0 to below 1, or a pair of them",
-            ),
-            "decay": (0 <= self.decay < float("inf"), "a number of at least 0"),
-            "centring": (self.centring is None or 0 < self.centring <= 1, "None, or 0 < rate <= 1"),
-            "averaging": (self.averaging is None or self.averaging >= 0, "None, or at least 0"),
-            "hold": (0 <= self.hold <= 1, "a number from 0 to 1"),
-            "sparsity": (
-                self.sparsity is None or len(self.sparsity) == 2,
-                "None, or a target and a strength",
-            ),
-            "model_share": (0 <= self.model_share <= 1, "a number from 0 to 1"),
-            "schedule": (self.schedule is None or callable(self.schedule), "a function, or None"),
-        }
-        for name, (is_right, expected) in inside.items():
+        are_momenta = len(momenta) == 2 and all(0 <= m < 1 for m in momenta)
+        is_rate = self.centring is None or 0 < self.centring <= 1
+        is_pair = self.sparsity is None or len(self.sparsity) == 2
+        is_factor = self.schedule is None or callable(self.schedule)
+        for name, is_right, expected in (
+            ("rate", 0 < self.rate < math.inf, "a positive number"),
+            ("momentum", are_momenta, "a number from 0 to below 1, or a pair of them"),
+            ("decay", 0 <= self.decay < math.inf, "a number of at least 0"),
+            ("centring", is_rate, "None, or 0 < rate <= 1"),
+            ("averaging", self.averaging is None or self.averaging >= 0, "None, or at least 0"),
+            ("hold", 0 <= self.hold <= 1, "a number from 0 to 1"),
+            ("sparsity", is_pair, "None, or a target and a strength"),
+            ("model_share", 0 <= self.model_share <= 1, "a number from 0 to 1"),
+            ("schedule", is_factor, "a function, or None"),
+        ):
             if not is_right:
                 raise InputError(f"{name}: expected {expected}; got {getattr(self, name)}.")
         checked_penalties(self.penalties)
@@ -256,7 +258,7 @@ class Recipe:
             sparse_activity(*self.sparsity)
         if self.centring is None and self.model_share:
             raise InputError(
-                f"model_share: expected 0 without centring; got {self.model_share}. Choose a rate"
+                f"model_share: expected 0 without centring; got {self.model_share}; choose a rate"
                 " for centring."
             )
 
@@ -265,7 +267,7 @@ class Recipe:
 
         If `total` is ∞, the rate never falls, and the momentum has its end value from the start.
         """
-        recipe = replace(self, rate=float(self.rate))  # as a key, where an array would be none
+        recipe = replace(self, rate=float(self.rate))  # an array cannot be hashed
         if math.isinf(total):
             return _of_a_run(replace(recipe, hold=1.0), 1)
         return _of_a_run(recipe, total)
@@ -291,18 +293,16 @@ def _transformation_of(recipe: Recipe) -> optax.GradientTransformationExtraArgs:
     elif recipe.momentum:
         parts.append(optax.trace(recipe.momentum))
     if recipe.decay:
-        mask: Any = weights_only
-        parts.append(optax.add_decayed_weights(recipe.decay, mask=mask))
+        parts.append(optax.add_decayed_weights(recipe.decay, mask=weights_only))  # pyright: ignore[reportArgumentType]
     pace: Any = {"rate": 1.0, "total": 1, "hold": recipe.hold, "schedule": recipe.schedule}
     parts.append(scheduled(**pace))
     if recipe.penalties:
         parts.append(proximal(*recipe.penalties, **pace))
-    result = optax.with_extra_args_support(optax.chain(*parts))
-    result = whitened(result)
+    result: Any = whitened(optax.chain(*parts))
     if recipe.centring is not None:
         result = centred(result, recipe.centring, recipe.model_share)
     if recipe.averaging is not None:
         result = averaged(result, recipe.averaging)
     if recipe.sparsity is not None:
         result = optax.chain(sparse_activity(*recipe.sparsity), result)
-    return optax.with_extra_args_support(result)
+    return result

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -25,6 +25,8 @@ from .._base.checks import positive_integer
 from ..errors import InputError
 from ..layers import AbstractLayer
 from ..rbm import RBM
+from .base import nodes_in, with_nodes, with_values
+from .schedules import RateState
 
 Members = str | tuple[int, ...]
 NEWTON_STEPS = 50  # each is exact on a piece of a piecewise linear function: a few suffice
@@ -112,6 +114,7 @@ class Huber(AbstractPenalty):
     Source: Huber 1964 (r); MacKay 1992 (the strength).
     """
 
+    # Not L1 by default: at W = 0 the likelihood has no slope, so L1 holds small weights at 0.
     strength: float | Literal["auto"] = "auto"
     width: float = 0.1
 
@@ -388,3 +391,98 @@ def _check_grouping(name: str, grouping: tuple[Members, Members]) -> None:
             raise InputError(
                 f'{name} {layer}: expected "each", "all" or a tuple of labels; got {members!r}.'
             )
+
+
+# ------------------------------------------------ strengths that the run sets
+
+LARGEST_FACTOR = 100.0  # of a strength set by the free-energy gap over that of the prior
+
+
+class PenaltyState(NamedTuple):
+    """The state of `proximal`: that of the rate, and the strength of penalties set by the run.
+
+    `strength` is empty if no penalty is set by the run.
+    """
+
+    rate: RateState
+    strength: Any
+
+
+def prior_strength(rbm: RBM, rows: float) -> float:
+    """Return the strength of a prior on the weights for this many rows: s_v s_h / n.
+
+    s is twice the standard deviation of a unit without bias, as a mean over the layer: 1 for 0/1
+    units, 2 for ±1 units, so that codings of the same units agree.
+    """
+    return float(_spreads(rbm)) / rows
+
+
+@eqx.filter_jit
+def _spreads(rbm: RBM) -> Float[Array, ""]:
+    """Return s_v s_h."""
+    free = [layer.base() for layer in (rbm.visible, rbm.hidden)]
+    spreads = [2.0 * jnp.sqrt(layer.variance(layer.zero_inputs)).mean() for layer in free]
+    return spreads[0] * spreads[1]
+
+
+def evidence_strength(gap: float, stderr: float, size: float) -> float:
+    """Return the strength that a free-energy gap calls for: (gap − stderr) / R(W).
+
+    For a model with γ well-determined parameters the gap between training and held-out rows is
+    about γ/n nats, and the scale b of a prior e^(−R(W)/b) that maximises the evidence is R(W)/γ.
+    So 1/(b n) = gap / R(W). A standard error is subtracted, so that chance does not call for it.
+
+    Args:
+        gap: mean free energy of held-out rows less that of training rows, nats.
+        stderr: its standard error.
+        size: R(W), the penalty at strength 1.
+
+    Source: MacKay 1992; Akaike 1973 (the gap).
+    """
+    if size <= 0:
+        return 0.0
+    return max(gap - stderr, 0.0) / size
+
+
+def next_strength(strength: float, prior: float, gap: float, stderr: float, size: float) -> float:
+    """Return the strength after a record: the geometric mean of the present one and its target.
+
+    The target is `evidence_strength`, but at least that of the prior and at most 100 times it.
+
+    Args:
+        strength: the present strength.
+        prior: `prior_strength` of the run's rows.
+        gap: as in `evidence_strength`.
+        stderr: as in `evidence_strength`.
+        size: as in `evidence_strength`.
+    """
+    target = evidence_strength(gap, stderr, size)
+    if not math.isfinite(target):
+        return strength
+    return math.sqrt(strength * min(max(target, prior), LARGEST_FACTOR * prior))
+
+
+def strength_of(state: Any) -> float | None:
+    """Return the strength in an optimiser's state; None if no penalty is set by the run."""
+    return next(map(float, _strengths(state)), None)
+
+
+def has_strength(state: Any) -> bool:
+    """Return whether an optimiser's state, or its shapes, hold a strength that the run sets."""
+    return bool(_strengths(state))
+
+
+def with_strength(state: Any, strength: float) -> Any:
+    """Return an optimiser's state with this strength of the penalties that are set by the run."""
+
+    def renewed(node: PenaltyState) -> PenaltyState:
+        if isinstance(node.strength, tuple):
+            return node
+        return with_values(node, strength=strength)
+
+    return with_nodes(state, PenaltyState, renewed)
+
+
+def _strengths(state: Any) -> list[Any]:
+    strengths = [node.strength for node in nodes_in(state, PenaltyState)]
+    return [strength for strength in strengths if not isinstance(strength, tuple)]

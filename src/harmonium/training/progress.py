@@ -49,7 +49,10 @@ class ProgressBar:
     def part(self, part: float) -> None:
         """Show the part of a computation that is done, from 0 to 1."""
         spent = time.perf_counter() - self.began
-        self._show(part, spent * (1 - part) / part if part else None, "")
+        left = None
+        if part:
+            left = spent * (1 - part) / part
+        self._show(part, left, "")
 
     def _show(self, part: float, left: float | None, words: str) -> None:
         now = time.perf_counter()
@@ -57,9 +60,10 @@ class ProgressBar:
         if now - self.drawn < SECONDS_BETWEEN and not is_done:
             return
         self.drawn = now
-        spent = clock(now - self.began)
-        when = f"{spent}" if is_done or left is None else f"{spent}, {clock(left)} left"
-        text = ", ".join(filter(None, [self.title, words, when]))
+        phrases = [self.title, words, clock(now - self.began)]
+        if left is not None and not is_done:
+            phrases.append(f"{clock(left)} left")
+        text = ", ".join(filter(None, phrases))
         if _in_notebook():
             self._in_cell(bar(part, text))
         elif sys.stderr is not None and sys.stderr.isatty():
@@ -85,4 +89,6 @@ def clock(seconds: float) -> str:
     """Return a duration as a clock shows it: 0:07, 12:30, 3:05:00."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    if hours:
+        return f"{hours}:{minutes:02}:{rest:02}"
+    return f"{minutes}:{rest:02}"

@@ -6,7 +6,6 @@ model is kept.
 
 from __future__ import annotations
 
-import bisect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +23,7 @@ from .base import same_shapes
 from .cross_validation import CrossValidated, cross_validate, is_for, unknown
 from .monitors import Monitors, RowStatistics, adjusted_gap
 from .optimizers import averaged_model
-from .penalties import size_of_weights
+from .penalties import next_strength, size_of_weights, strength_of, with_strength
 from .selection import (
     FEWEST_UPDATES,
     Choice,
@@ -35,9 +34,9 @@ from .selection import (
     reason_against,
 )
 from .state import TrainState
-from .strength import next_strength, strength_of, with_strength
 from .tracking import EXACT_WORK, HeldOut, Tracker, scored
 
+# Of a run, as `Fit` says; records that would take too much of the time are left out in between.
 MOST_RECORDS = 100
 FEWEST_RECORDS = 10
 FIRST_RECORD = 10  # updates; from there records are at first a quarter of the time apart
@@ -176,13 +175,13 @@ class Recorder:
 
     def with_records(self, state: TrainState) -> TrainState:
         """Return the state together with what the records know, to resume from."""
-        held_out = None if self.judge is None else self.judge.held_out
-        return state._replace(held_out=held_out, folds=self.folds)
+        if self.judge is not None:
+            state = state._replace(held_out=self.judge.held_out)
+        return state._replace(folds=self.folds)
 
     def next(self, updates: int) -> int:
         """Return the update of the next record, or of the end."""
-        place = bisect.bisect_right(self.updates, updates)
-        return self.updates[place] if place < len(self.updates) else self.end
+        return next((record for record in self.updates if record > updates), self.end)
 
     def is_due(self, updates: int) -> bool:
         """Return whether there is a record after this update."""
@@ -269,8 +268,10 @@ class Recorder:
         if held_out is not None and held_out.note:
             notes.append(held_out.note)
         if self.keep == "best" and (held_out is None or not held_out.has_candidates):
-            why = "the log-likelihood of the held-out rows could not be followed"
-            notes.append(f"the last model is kept, because {why}")
+            notes.append(
+                "the last model is kept, because the log-likelihood of the held-out rows could not"
+                " be followed"
+            )
         strength = strength_of(state.optimizer)
         if strength is None:
             return tuple(notes)

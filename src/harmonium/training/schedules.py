@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 from jaxtyping import Array
 
-from .._base.numerics import from_numpy
 from ..rbm import RBM
-from .base import transformation
+from .base import nodes_in, scalar, with_nodes, with_values
+from .transformations import transformation
 
 Schedule = Callable[[Array], Any]
 
@@ -55,7 +54,7 @@ def scheduled(
     """
 
     def init(rbm: RBM) -> RateState:
-        return begun(rbm, rate, total)
+        return first_rate_state(rbm, rate, total)
 
     def update(
         grads: RBM, state: RateState, rbm: RBM | None = None, **extra: Any
@@ -66,14 +65,10 @@ def scheduled(
     return transformation(init, update)
 
 
-def begun(rbm: RBM, rate: float, total: int) -> RateState:
+def first_rate_state(rbm: RBM, rate: float, total: int) -> RateState:
     """Return the state before the first update."""
-    like = rbm.visible.dtype
-    return RateState(_filled((), rate, like), _filled((), total, like), jnp.zeros((), jnp.int32))
-
-
-def _filled(shape: tuple[int, ...], value: float, dtype: Any) -> Array:
-    return from_numpy(np.full(shape, value, dtype))
+    dtype = rbm.visible.dtype
+    return RateState(scalar(rate, dtype), scalar(total, dtype), jnp.zeros((), jnp.int32))
 
 
 def step_size(state: RateState, hold: float, schedule: Schedule | None) -> Array:
@@ -124,8 +119,8 @@ def ramped_momentum(
     """
 
     def init(rbm: RBM) -> MomentumState:
-        length = _filled((), total, rbm.visible.dtype)
-        return MomentumState(jax.tree.map(jnp.zeros_like, rbm), length, jnp.zeros((), jnp.int32))
+        velocity = jax.tree.map(jnp.zeros_like, rbm)
+        return MomentumState(velocity, scalar(total, rbm.visible.dtype), jnp.zeros((), jnp.int32))
 
     def update(
         grads: RBM, state: MomentumState, rbm: RBM | None = None, **extra: Any
@@ -140,20 +135,13 @@ def ramped_momentum(
 
 def rate_of(state: Any) -> float | None:
     """Return the learning rate before the schedule in an optimiser's state; None if it has none."""
-    nodes = jax.tree.leaves(state, is_leaf=lambda node: isinstance(node, RateState))
-    return next((float(node.rate) for node in nodes if isinstance(node, RateState)), None)
+    return next((float(node.rate) for node in nodes_in(state, RateState)), None)
 
 
 def reschedule(state: Any, total: int | float, rate: float | None = None) -> Any:
     """Return an optimiser's state with the given run length, and the rate unless it is None."""
-    kinds = (RateState, MomentumState)
-
-    def renewed(node: Any) -> Any:
-        if not isinstance(node, kinds):
-            return node
-        node = node._replace(total=_filled(node.total.shape, total, node.total.dtype))
-        if rate is None or not isinstance(node, RateState):
-            return node
-        return node._replace(rate=_filled(node.rate.shape, rate, node.rate.dtype))
-
-    return jax.tree.map(renewed, state, is_leaf=lambda node: isinstance(node, kinds))
+    for kind in (RateState, MomentumState):
+        state = with_nodes(state, kind, lambda node: with_values(node, total=total))
+    if rate is None:
+        return state
+    return with_nodes(state, RateState, lambda node: with_values(node, rate=rate))

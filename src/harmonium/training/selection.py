@@ -84,7 +84,7 @@ class _Candidate(NamedTuple):
             advantage = self.low - last.high
         else:
             advantage = self.value - last.value - 2.0 * abs(last.variance - self.variance) ** 0.5
-        return -np.inf if np.isnan(advantage) else advantage
+        return float(np.nan_to_num(advantage, nan=-np.inf, posinf=np.inf, neginf=-np.inf))
 
     def is_tracked(self, last: _Candidate) -> bool:
         """Whether the tracked values of both models decide, which know differences better."""

@@ -155,16 +155,23 @@ class Fit(NamedTuple):
 
     def __repr__(self) -> str:
         """Return the model and how the run ended; the fields hold the rest."""
-        names = ", ".join(self.history[-1]) if self.history else ""
+        names = ", ".join(self._last)
         records = f"history: {count_of(len(self.history), 'record')} of {names}"
         return f"Fit({self.rbm}, {self.message!r}, {records})"
 
     def _repr_html_(self) -> str:
         """Return a table, and the learning curve that says most, as notebooks show it."""
-        last = self.history[-1] if self.history else {}
+        measured = [name for name in CURVES if name in self._last]
         rows = {"model": self.rbm, "ended": self.message, "updates": f"{int(self.state.updates):,}"}
-        rows |= {CURVES[name]: f"{last[name]:.4g}" for name in CURVES if name in last}
-        rows |= {"note" if i == 0 else " " * i: note for i, note in enumerate(self.notes)}
-        name = next((name for name in CURVES if name in last), None)
-        points = [(r["epoch"], r[name]) for r in self.history if name in r] if name else []
-        return table("fit", rows, curve(CURVES[name], points) if name else "")
+        rows |= {CURVES[name]: f"{self._last[name]:.4g}" for name in measured}
+        labels = ["note", *(" " * i for i in range(1, len(self.notes)))]  # keys have to differ
+        rows |= dict(zip(labels, self.notes, strict=False))
+        if not measured:
+            return table("fit", rows)
+        name = measured[0]
+        points = [(record["epoch"], record[name]) for record in self.history if name in record]
+        return table("fit", rows, curve(CURVES[name], points))
+
+    @property
+    def _last(self) -> dict[str, float]:
+        return self.history[-1] if self.history else {}

@@ -58,8 +58,10 @@ class EarlyStopping:
         """
         self.patience = positive_integer(patience, "EarlyStopping patience")
         if metric not in GROWS_WHEN_WORSE:
-            expected = ", ".join(GROWS_WHEN_WORSE)
-            raise InputError(f"EarlyStopping metric: expected one of {expected}; got {metric!r}.")
+            raise InputError(
+                f"EarlyStopping metric: expected one of {', '.join(GROWS_WHEN_WORSE)}; got"
+                f" {metric!r}."
+            )
         self.metric = metric
         self.rbm: RBM | None = None
         self.best: dict[str, float] = {}
@@ -77,7 +79,7 @@ class EarlyStopping:
         if value is None:
             if report.metrics and self.metric == "free_energy_gap" and not self.best:
                 raise InputError(
-                    "EarlyStopping: expected held-out rows to compare with; found none. Pass"
+                    "EarlyStopping: expected held-out rows to compare with; got none; pass"
                     " validation= to fit."
                 )
             return False

@@ -48,11 +48,11 @@ from ..rbm import RBM
 from ..samplers import Annealing, Cloud, anneal, start_annealing
 from ..samplers.finite import finite_z
 from ..samplers.gibbs import after_sweeps
-from .base import same_shapes
+from .base import same_shapes, scalar, with_values
 from .state import TrainState
 from .update import Method
 
-PARTICLES = 256
+PARTICLES = 256  # of each track; the error of log Z over n of them falls as 1/√n
 GOOD = 0.8  # effective fraction of the particles after a step, above which no more are needed
 TRUSTED = 0.02  # effective fraction below which log Z is lost
 SETTLING = 4  # sweeps of the run's chains under the averaged model
@@ -134,15 +134,11 @@ def extended(
         if bridge.fraction >= GOOD or not is_affordable or not track.is_known:
             break
         steps *= 2 if bridge.fraction > FAR else 4
-    track = track._replace(
-        v=bridge.v, steps=scalar(max(1, steps // 2), np.int32), sweeps=scalar(spent, np.int32)
-    )
+    track = with_values(track._replace(v=bridge.v), steps=max(1, steps // 2), sweeps=spent)
     if not bridge.fraction >= TRUSTED:
         return doubted(track, APART)
-    return track._replace(
-        log_z=scalar(float(track.log_z) + bridge.log_ratio, track.log_z.dtype),
-        variance=scalar(float(track.variance) + bridge.variance, track.variance.dtype),
-    )
+    log_z = float(track.log_z) + bridge.log_ratio
+    return with_values(track, log_z=log_z, variance=float(track.variance) + bridge.variance)
 
 
 class _Bridge(NamedTuple):
@@ -225,12 +221,7 @@ def settled(rbm: RBM, chains: Cloud, *, key: PRNGKeyArray) -> Array:
 
 def doubted(track: Track, doubt: int) -> Track:
     """Return a track whose log Z is not relied on, for the first reason that was given."""
-    return track if not track.is_known else track._replace(doubt=scalar(doubt, np.int32))
-
-
-def scalar(value: Any, dtype: Any) -> Array:
-    """Return a scalar of this type."""
-    return from_numpy(np.full((), value, dtype))
+    return with_values(track, doubt=doubt) if track.is_known else track
 
 
 def _effective_fraction(log_weights: np.ndarray) -> float:
@@ -378,20 +369,17 @@ def checked(track: Track, fresh: FreshLogZ, most: float) -> Track:
     is_too_large = value > fresh.log_z + margin and not may_miss
     if is_too_large or value < fresh.log_z - margin:
         return doubted(track, CONTRADICTED)
-    is_vague = track.half_width > max(WIDE, 2.0 * fresh.half_width)
-    return doubted(track, APART) if is_vague else track
+    if track.half_width > max(WIDE, 2.0 * fresh.half_width):
+        return doubted(track, APART)
+    return track
 
 
 def renewed(track: Track, fresh: FreshLogZ) -> Track:
     """Return a track that was lost with the fresh log Z, if that can be relied on."""
     if track.is_known or not fresh.is_known:
         return track
-    return track._replace(
-        v=fresh.v,
-        log_z=scalar(fresh.log_z, track.log_z.dtype),
-        variance=scalar(fresh.variance, track.variance.dtype),
-        doubt=scalar(NO_DOUBT, np.int32),
-    )
+    track = track._replace(v=fresh.v)
+    return with_values(track, log_z=fresh.log_z, variance=fresh.variance, doubt=NO_DOUBT)
 
 
 def _unknown(v: Array) -> FreshLogZ:
@@ -409,7 +397,7 @@ FEWEST_SWEEPS = 16  # of a fresh estimate
 # Each fresh estimate takes this fraction more sweeps than all before, and less where log Z is lost.
 GROWTH = 1 / 4
 GROWTH_IF_LOST = 1 / 8
-UNBOUNDED = (-np.inf, np.inf)
+UNBOUNDED = (-np.inf, np.inf)  # of log Z, where no rows bound it
 TRACKING = 3  # folded into a run's key, whose parts 0 to 2 are used otherwise
 
 
@@ -527,8 +515,11 @@ class Tracker:
             chains: the chains that are moved in an update; None if there are none.
             key: the run's random key.
         """
-        rows_an_update = batch_size + (0 if chains is None else len(chains.states))
-        self.fractions = FRACTIONS if chains is not None else (1.0,)
+        rows_an_update = batch_size
+        self.fractions = (1.0,)
+        if chains is not None:
+            rows_an_update += len(chains.states)
+            self.fractions = FRACTIONS
         self.is_exact = is_exact_cheap(start, EXACT_WORK)
         self.sweeps_an_update = FRACTION_OF_WORK * rows_an_update / PARTICLES
         self.key = jax.random.fold_in(key, TRACKING)
@@ -563,13 +554,10 @@ class Tracker:
             drawn = self.base.visible.sample_without_inputs((count,), key=self.key)
         zero = scalar(0.0, self.base.visible.dtype)
         none = scalar(0, np.int32)
-        no_update = scalar(-1, np.int32)
-        log_z = scalar(self.log_z_of_base, self.base.visible.dtype)
-        doubt = scalar(NO_DOUBT, np.int32)
-        steps = scalar(1, np.int32)
-        track = Track(drawn, log_z, variance=zero, doubt=doubt, steps=steps, sweeps=none)
-        return HeldOut(
-            ways=(track,) * (1 if self.is_exact else len(self.fractions)),
+        track = Track(drawn, zero, variance=zero, doubt=none, steps=none, sweeps=none)
+        track = with_values(track, log_z=self.log_z_of_base, doubt=NO_DOUBT, steps=1)
+        state = HeldOut(
+            ways=(track,) if self.is_exact else (track,) * len(self.fractions),
             model=self.base,
             records=none,
             anew=none,
@@ -577,11 +565,12 @@ class Tracker:
             best=self.base,
             value=zero,
             variance=zero,
-            update=no_update,
+            update=none,
             earlier=self.base,
             earlier_value=zero,
-            earlier_update=no_update,
+            earlier_update=none,
         )
+        return with_values(state, update=-1, earlier_update=-1)
 
     def continues(self, state: Any) -> bool:
         """Return whether a state is one of this tracker, to go on from."""
@@ -611,10 +600,8 @@ class Tracker:
             ways = tuple(doubted(track, INFINITE) for track in state.ways)
             return _counted(_set_aside(before, state._replace(ways=ways)))
         if self.is_exact:
-            track = state.ways[0]
-            log_z = scalar(Enumerated().estimate(rbm).value, track.log_z.dtype)
-            known = scalar(NO_DOUBT, np.int32)
-            return state._replace(ways=(track._replace(log_z=log_z, doubt=known),))
+            log_z = Enumerated().estimate(rbm).value
+            return state._replace(ways=(with_values(state.ways[0], log_z=log_z, doubt=NO_DOUBT),))
         least, most = bounds
         tracks, end_states = self._extended(before, state, updates, chains)
         state = state._replace(ways=tuple(_doubted_below(track, least) for track in tracks))
@@ -651,18 +638,21 @@ class Tracker:
             not track.is_known or float(track.log_z) - track.half_width > most
             for track in state.ways
         )
-        due = max(FEWEST_SWEEPS, (GROWTH_IF_LOST if is_lost else GROWTH) * spent)
+        growth = GROWTH_IF_LOST if is_lost else GROWTH
+        due = max(FEWEST_SWEEPS, growth * spent)
         # By counts of sweeps and not by time, so that a resumed run decides alike.
         left = int(FRACTION_AFRESH * self.allowed(state, updates)) - spent
         if left < due:
             return state, None
         key = jax.random.fold_in(jax.random.fold_in(self.key, int(state.records)), 1)
         fresh = fresh_log_z(state.model, self.base, left, end_states, key=key)
-        return state._replace(anew=scalar(spent + left, np.int32)), fresh
+        return with_values(state, anew=spent + left), fresh
 
     def chains_of(self, state: HeldOut) -> Array | None:
         """Return states of the run's chains at the last record; None if the run has none."""
-        return state.ways[0].v if len(self.fractions) > 1 else None
+        if len(self.fractions) == 1:
+            return None
+        return state.ways[0].v
 
     def allowed(self, state: HeldOut, updates: int) -> float:
         """Return the sweeps that a run may spend on tracking until so many updates."""
@@ -671,8 +661,9 @@ class Tracker:
 
 def _doubted_below(track: Track, least: float) -> Track:
     """Return a track, with a doubt if its log Z is below what it certainly exceeds."""
-    is_below = least > float(track.log_z) + track.half_width + TOLERANCE
-    return doubted(track, BELOW) if is_below else track
+    if least > float(track.log_z) + track.half_width + TOLERANCE:
+        return doubted(track, BELOW)
+    return track
 
 
 def _set_aside(before: HeldOut, state: HeldOut) -> HeldOut:
@@ -684,16 +675,19 @@ def _set_aside(before: HeldOut, state: HeldOut) -> HeldOut:
     doubt = int(state.ways[before.trusted].doubt)
     if doubt == NO_DOUBT or int(state.update) < 0:
         return state
-    was_known = doubt in (APART, INFINITE)
-    value = state.value if was_known else scalar(-np.inf, state.value.dtype)
-    if int(state.earlier_update) < 0 or float(value) > float(state.earlier_value):
-        state = state._replace(earlier=state.best, earlier_value=value, earlier_update=state.update)
-    return state._replace(best=state.model, update=scalar(-1, np.int32))
+    value = -np.inf
+    if doubt in (APART, INFINITE):  # until then it was right
+        value = float(state.value)
+    if int(state.earlier_update) < 0 or value > float(state.earlier_value):
+        state = state._replace(earlier=state.best, earlier_update=state.update)
+        state = with_values(state, earlier_value=value)
+    return with_values(state._replace(best=state.model), update=-1)
 
 
 def _counted(state: HeldOut, doubt: int | None = None) -> HeldOut:
     """Return the state with a count more if log Z of its model is not known, or for this doubt."""
-    doubt = int(state.ways[state.trusted].doubt) if doubt is None else doubt
+    if doubt is None:
+        doubt = int(state.ways[state.trusted].doubt)
     doubts = np.asarray(state.doubts).copy()
     doubts[doubt] += int(doubt != NO_DOUBT)
     return state._replace(doubts=from_numpy(doubts))
@@ -719,12 +713,9 @@ def scored(
     if log_z.doubt or not np.isfinite(value):
         return state, {}
     if int(state.update) < 0 or value >= float(state.value):
-        state = state._replace(
-            best=state.model,
-            value=scalar(value, state.value.dtype),
-            variance=scalar((log_z.half_width / 2.0) ** 2, state.variance.dtype),
-            update=scalar(updates, np.int32),
-        )
+        variance = (log_z.half_width / 2.0) ** 2
+        state = state._replace(best=state.model)
+        state = with_values(state, value=value, variance=variance, update=updates)
     metrics = {
         "log_likelihood": value,
         "log_likelihood_low": value - log_z.half_width - half_width,

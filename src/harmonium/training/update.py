@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,6 @@ from jaxtyping import Array, Key, PRNGKeyArray
 from .._base.parameters import map_parameters
 from .._base.sharding import with_weights_spread
 from ..data import Dataset
-from ..data.dataset import count_of_rows
 from ..gradients import AbstractGradient, PhaseInfo
 from ..layers import AbstractLayer
 from ..likelihood.missing.marginal import with_missing
@@ -35,7 +33,9 @@ class Method(eqx.Module):
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
         """Return the gradient method's state before the first update."""
-        return self.gradient.init(rounded(rbm) if self.rounds else rbm, batch, key=key)
+        if self.rounds:
+            rbm = rounded(rbm)
+        return self.gradient.init(rbm, batch, key=key)
 
     def estimate(
         self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray
@@ -87,18 +87,16 @@ def batch_of(
     A gradient times the mass is unbiased for the weighted likelihood, for any batch size. A mass of
     None stands for 1. The columns of missing units are NaN; such rows are known by their places.
     """
-    encode = functools.partial(with_missing, visible) if dataset.missing else visible.encode
-    rows = encode(dataset.take(indices, key=key))
+    rows = dataset.take(indices, key=key)
     weights, mass = dataset.weights_of(indices, present)
-    places = None
-    if dataset.missing:
-        places = indices if present is None else jnp.where(present, indices, len(dataset))
-    return Cloud(rows, weights.astype(rows.dtype), places), mass
-
-
-def padded(dataset: Dataset) -> tuple[Dataset, Array]:
-    """Return a dataset with padding rows added, and the number of its own rows."""
-    return dataset.padded(), count_of_rows(dataset)
+    if not dataset.missing:
+        states = visible.encode(rows)
+        return Cloud(states, weights.astype(states.dtype)), mass
+    states = with_missing(visible, rows)
+    places = indices
+    if present is not None:
+        places = jnp.where(present, indices, len(dataset))
+    return Cloud(states, weights.astype(states.dtype), places), mass
 
 
 def run_keys(key: PRNGKeyArray) -> Key[Array, " 3"]:

@@ -81,7 +81,9 @@ class AbstractWeights(eqx.Module):
         Raises:
             InputError: this kind cannot hold any entries.
         """
-        raise InputError(f"{type(self).__name__}: these weights cannot hold any entries.")
+        raise InputError(
+            f"weights: expected a kind that can hold any entries; got {type(self).__name__}."
+        )
 
     def project(self) -> AbstractWeights:
         """Move parameters that an optimiser's step took out of the domain back into it."""
@@ -104,19 +106,27 @@ def is_plain(weights: Any) -> bool:
 
 def dense(weights: Any) -> Array:
     """Return W as an array, whatever its form."""
-    return weights if is_plain(weights) else weights.dense
+    if is_plain(weights):
+        return weights
+    return weights.dense
 
 
 def projected(weights: Any) -> Any:
     """Return the weights projected back into their domain."""
-    return weights if is_plain(weights) else weights.project()
+    if is_plain(weights):
+        return weights
+    return weights.project()
 
 
 def over_rows(weights: Any, factors: Array) -> Any:
     """Return weights with each visible column's row multiplied by its factor."""
-    return factors[:, None] * weights if is_plain(weights) else weights.over_rows(factors)
+    if is_plain(weights):
+        return factors[:, None] * weights
+    return weights.over_rows(factors)
 
 
 def replaced(weights: Any, entries: Array) -> Any:
     """Return weights of the same kind with these entries."""
-    return entries if is_plain(weights) else weights.replaced(entries)
+    if is_plain(weights):
+        return entries
+    return weights.replaced(entries)

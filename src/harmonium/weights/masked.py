@@ -78,7 +78,8 @@ class MaskedWeights(AbstractWeights):
     pattern: Pattern = eqx.field(static=True)
 
     def __init__(self, weights: Any, pattern: Any):
-        pattern = pattern if isinstance(pattern, Pattern) else Pattern(pattern)
+        if not isinstance(pattern, Pattern):
+            pattern = Pattern(pattern)
         if isinstance(weights, list | np.ndarray):
             weights = from_numpy(np.array(weights, float))
         if jnp.shape(weights)[-2:] != pattern.entries.shape:

@@ -20,9 +20,9 @@ from .base import AbstractWeights
 
 SHORT = jnp.bfloat16
 AS_THEY_ARE = lax.Precision.DEFAULT  # for factors in bfloat16, which no device rounds further
-EXPONENT_BITS = 8
+EXPONENT_BITS = 8  # of bfloat16, which has the exponents of float32
 MANTISSA_BITS = 7
-MOST_IN_A_BLOCK = 16
+MOST_IN_A_BLOCK = 16  # rows of a gradient that are summed in one product, see `_outer`
 
 
 # Why a kind of weights, and not a preset of the product such as `BF16_BF16_F32`: XLA's CPU takes
@@ -54,6 +54,7 @@ class Rounded(AbstractWeights):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The shape of the weights, or of their transpose if `turned`."""
         return self.weights.shape[::-1] if self.turned else self.weights.shape
 
     @property
@@ -66,15 +67,17 @@ class Rounded(AbstractWeights):
 
     def over_rows(self, factors: Float[Array, " visible"]) -> Rounded:
         """Multiply the rows; products use the new weights rounded to bfloat16."""
-        along = factors[None, :] if self.turned else factors[:, None]
-        return Rounded(along * self.weights, self.turned)
+        by_row = factors[None, :] if self.turned else factors[:, None]
+        return Rounded(by_row * self.weights, self.turned)
 
     @property
     def dense(self) -> Float[Array, "visible hidden"]:
         """The rounded weights; the rounding is ignored in derivatives."""
         change = short(self.weights).astype(jnp.float32) - self.weights
         exact = self.weights + lax.stop_gradient(change)
-        return exact.T if self.turned else exact
+        if self.turned:
+            return exact.T
+        return exact
 
 
 def short(x: Array) -> Array:
@@ -120,8 +123,9 @@ def _backward(turned: bool, saved: tuple[Array, Array], grads: Array) -> tuple[A
     sums = jnp.matmul(ones, rows, precision=AS_THEY_ARE, preferred_element_type=jnp.float32)
     towards_weights = _outer(rows, coarse) + jnp.outer(sums, lost)
     exact = short(weights).astype(weights.dtype)
-    towards_states = product(grads, exact if turned else exact.T)
-    return towards_states, towards_weights.T if turned else towards_weights
+    if turned:
+        return product(grads, exact), towards_weights.T
+    return product(grads, exact.T), towards_weights
 
 
 _product.defvjp(_forward, _backward)
@@ -136,7 +140,9 @@ def _outer(x: Array, y: Array) -> Array:
     rows = x.shape[0]
     size = next(s for s in (MOST_IN_A_BLOCK, 8, 4, 2) if rows % s == 0 or s == 2)
     if rows % size:
-        x, y = (jnp.pad(factor, ((0, 1), (0, 0))) for factor in (x, y))
-    first, second = (factor.reshape(-1, size, factor.shape[-1]) for factor in (x, y))
+        x = jnp.pad(x, ((0, 1), (0, 0)))
+        y = jnp.pad(y, ((0, 1), (0, 0)))
+    first = x.reshape(-1, size, x.shape[-1])
+    second = y.reshape(-1, size, y.shape[-1])
     over = (((0, 1), (0, 1)), ((), ()))
     return lax.dot_general(first, second, over, AS_THEY_ARE, preferred_element_type=jnp.float32)

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...data.parts import in_parts
 from ...errors import InputError
-from ...layers.capabilities import lengths_of, takes_lengths
+from ...layers.capabilities import takes_lengths
 from ...rbm import RBM
 from .base import AbstractLogZ, LogZ
 
@@ -108,4 +108,5 @@ def lengths_of_rows(rbm: RBM, rows: np.ndarray) -> Float[np.ndarray, " n"]:
 
 @eqx.filter_jit
 def _lengths(rbm: RBM, rows: Array) -> Array:
-    return lengths_of(rbm.visible, rbm.visible.encode(rows))
+    layer: Any = rbm.visible
+    return layer.lengths(layer.encode(rows))

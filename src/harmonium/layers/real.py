@@ -1,0 +1,82 @@
+"""What layers of real units share: precisions, and a quadratic energy."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, Float
+
+from ..errors import InputError
+from .arrays import Columns, Units, parameter, weighted_mean
+from .base import AbstractUnits
+from .capabilities import AbstractAffine
+
+# An optimiser's step may make a precision negative, for which there is no density.
+SMALLEST_PRECISION = 1e-6
+
+
+class AbstractQuadratic(AbstractUnits, AbstractAffine):
+    """Real units with a bias and a precision each: U(x) = Σ ½γx² − bx.
+
+    Attributes:
+        size: number of units.
+        bias: b, shape (size,), in nats for each unit of x.
+        precision: γ > 0, shape (size,); 1 by default.
+    """
+
+    precision: Float[Array, "*models size"]
+
+    def __init__(self, size: int, bias: Any = None, precision: Any = None):
+        super().__init__(size, bias)
+        self.precision = precisions(precision, (size,), f"{type(self).__name__} precision")
+
+    def unit_energies(self, x: Columns) -> Units:
+        """Return ½ γ_i x_i² − b_i x_i."""
+        return 0.5 * self.precision * x**2 - self.bias * x
+
+    @property
+    def curvature(self) -> Float[Array, " columns"]:
+        """The precision γ."""
+        return self.precision
+
+    def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractQuadratic":
+        """Return the layer with γ′ = γ/s² and b′ = b/s + γm/s².
+
+        Its energy is ½γz² − bz at z = (x − m)/s, up to a constant.
+        """
+        s = jnp.asarray(scale, self.dtype)
+        m = jnp.asarray(offset, self.dtype)
+        precision = self.precision / s**2
+        changed = (self.bias / s + precision * m, precision)
+        return eqx.tree_at(lambda layer: (layer.bias, layer.precision), self, changed)
+
+    def project(self) -> "AbstractQuadratic":
+        """Keep the precision positive."""
+        return eqx.tree_at(lambda layer: layer.precision, self, positive(self.precision))
+
+
+def positive(precision: Array) -> Array:
+    """Return precisions of at least the smallest one that layers keep."""
+    return jnp.maximum(precision, SMALLEST_PRECISION)
+
+
+def precisions(value: Any, shape: Sequence[int], what: str) -> Array:
+    """Return a parameter array of positive precisions, 1 by default."""
+    array = parameter(value, shape, what, default=1.0)
+    if not isinstance(array, Tracer) and bool((array <= 0).any()):
+        raise InputError(f"{what}: expected positive values; got {float(array.min())}.")
+    return array
+
+
+def mean_and_precision(x: Array, weights: Array | None) -> tuple[Array, Array]:
+    """Return the mean of n rows, and the inverse variance of these and one of average spread.
+
+    The additional row gives a constant column a finite precision.
+    """
+    mean, n = weighted_mean(x, weights)
+    variance, _ = weighted_mean((x - mean) ** 2, weights)
+    typical = jnp.where(variance.mean() > 0, variance.mean(), 1.0)
+    return mean, (n + 1.0) / (n * variance + typical)

@@ -1,0 +1,322 @@
+"""Transformations that see the model: centred, whitened and sparse gradients.
+
+With g the gradient of a model, each gives another transformation the gradient of an equivalent
+model, or adds that of a penalty.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float
+
+from .._base.linalg import inverse
+from .._base.numerics import product
+from .._base.parameters import map_parameters
+from ..errors import InputError
+from ..gradients import PhaseInfo
+from ..layers import AbstractLayer
+from ..layers.capabilities import along, confined, correlated, whitening
+from ..rbm import RBM
+from ..weights.base import dense, is_plain
+
+MOST_VARIANCE = 10.0  # of a whitened direction, as a multiple of that at the start
+
+
+def transformation(init: Callable, update: Callable) -> optax.GradientTransformationExtraArgs:
+    """Make an optax transformation; optax's types do not know that a model is a tree of arrays."""
+    return optax.GradientTransformationExtraArgs(init, update)
+
+
+def running_fraction(rate: float, count: Array, mass: Any) -> Array:
+    """Return the weight of a new batch in a running mean: max(rate, 1/(t + 1)) times its mass.
+
+    So it starts as a plain mean and continues as an exponential moving average.
+    """
+    return jnp.minimum(jnp.maximum(rate, 1.0 / (count + 1)) * mass, 1.0)
+
+
+def shift_gradient(layer: AbstractLayer, grads: AbstractLayer) -> Array:
+    """Return the derivative along a constant input: Jᵀ g, with J the derivative of `shift`."""
+    return jax.vjp(layer.shift, layer.zero_inputs)[1](grads)[0]
+
+
+def add_shift(layer: AbstractLayer, updates: AbstractLayer, delta: Array) -> AbstractLayer:
+    """Add to a layer's update the change made by shifting it by `delta`: J δ."""
+    tangent = jax.jvp(layer.shift, (layer.zero_inputs,), (delta,))[1]
+    return jax.tree.map(jnp.add, updates, tangent)
+
+
+def add_gradient(weights: Any, grads: Any, of_dense: Array) -> Any:
+    """Return the gradient of the weights' parameters plus Jᵀ G, for a gradient G of the array W."""
+    return jax.tree.map(jnp.add, grads, jax.vjp(dense, weights)[1](of_dense)[0])
+
+
+def change_of(weights: Any, updates: Any) -> Array:
+    """Return the change of W, as an array, that an update of its parameters makes."""
+    return jax.jvp(dense, (weights,), (updates,))[1]
+
+
+# ---------------------------------------------------------------- centring
+
+
+class CentredState(NamedTuple):
+    """The inner state, the number of updates made, and the offsets of both layers."""
+
+    inner: Any
+    count: Array
+    visible_offset: Float[Array, " visible"]
+    hidden_offset: Float[Array, " hidden"]
+
+
+def centred(
+    inner: optax.GradientTransformation, rate: float = 0.01, model_share: float = 0.0
+) -> optax.GradientTransformationExtraArgs:
+    r"""Apply `inner` to the gradient of the centred model, whose states are v − μ and h − λ.
+
+    With g_b and g_c the gradients with respect to shifts of the visible and hidden inputs,
+
+        gW~ = gW − μ g_cᵀ − g_b λᵀ,   gb~ = g_b,   gc~ = g_c   →  inner  →
+        ΔW,  Δb = Δb~ − ΔW λ,  Δc = Δc~ − ΔWᵀ μ
+
+    so the transformation is exact for any `inner`: momentum, Adam, decay, proximal steps. The
+    offsets follow the means of both layers, μ ← (1 − r) μ + r ((1 − s) ⟨v⟩_data + s ⟨v⟩_model),
+    with r = max(rate, 1/(t + 1)) at update t, so that they start as a plain mean. Batches are
+    weighted by their `mass`, the mean weight of their rows. If zeros and ones are exchanged in the
+    data, the run is the same with the units exchanged.
+
+    The model's means need not be passed, since g_b = ⟨v⟩_model − ⟨v⟩_data. For objectives that do
+    not compare two clouds, such as `PseudoLikelihood`, g_b has only an analogue of them.
+
+    Args:
+        inner: the transformation applied to the gradient of the centred model.
+        rate: the smallest share of a batch in the offsets.
+        model_share: s, the share of the model's means in the offsets; ½ is `enhanced`.
+
+    Example:
+        >>> import optax
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> optimizer = hm.training.averaged(hm.training.centred(optax.sgd(0.1, momentum=0.5)))
+        >>> fit = hm.fit(rbm, rows, key=key, gradient="exact", optimizer=optimizer, epochs=2)
+        >>> fit.state.optimizer.inner.visible_offset.tolist()  # ⟨v⟩ of the data
+        [0.5, 0.5, 0.5, 0.5]
+
+    Source: Montavon & Müller 2012; Cho, Raiko & Ilin 2013; Melchior, Fischer & Wiskott 2016.
+    """
+    wrapped: Any = optax.with_extra_args_support(inner)
+
+    def init(rbm: RBM) -> CentredState:
+        count = jnp.zeros((), jnp.int32)
+        offsets = (rbm.visible.zero_inputs, rbm.hidden.zero_inputs)
+        return CentredState(wrapped.init(rbm), count, *offsets)
+
+    def update(
+        grads: RBM, state: CentredState, rbm: RBM, *, info: PhaseInfo, mass: Any = 1.0, **extra: Any
+    ) -> tuple[RBM, CentredState]:
+        g_b = shift_gradient(rbm.visible, grads.visible)
+        g_c = shift_gradient(rbm.hidden, grads.hidden)
+        fraction = running_fraction(rate, state.count, mass)
+        mu = state.visible_offset + fraction * (info.visible_mean - state.visible_offset)
+        lam = state.hidden_offset + fraction * (info.hidden_mean - state.hidden_offset)
+        if model_share:  # the gradients carry the mass of their batch
+            of_model = model_share * fraction / jnp.maximum(mass, jnp.finfo(mu.dtype).tiny)
+            mu = mu + of_model * g_b
+            lam = lam + of_model * g_c
+        weights = add_gradient(
+            rbm.weights, grads.weights, -jnp.outer(mu, g_c) - jnp.outer(g_b, lam)
+        )
+        grads = eqx.tree_at(lambda model: model.weights, grads, weights)
+        updates, inner_state = wrapped.update(
+            grads, state.inner, rbm, info=info, mass=mass, **extra
+        )
+        change = change_of(rbm.weights, updates.weights)
+        visible = add_shift(rbm.visible, updates.visible, -product(change, lam))
+        hidden = add_shift(rbm.hidden, updates.hidden, -product(mu, change))
+        updates = RBM(visible, hidden, updates.weights)
+        return updates, CentredState(inner_state, state.count + 1, mu, lam)
+
+    return transformation(init, update)
+
+
+def enhanced(
+    inner: optax.GradientTransformation, rate: float = 1.0
+) -> optax.GradientTransformationExtraArgs:
+    r"""Apply `inner` to the enhanced gradient: Cov_data(v, h) − Cov_model(v, h) for the weights.
+
+    It is `centred` with offsets half-way between data and model, since
+
+        ⟨vh⟩_d − ⟨vh⟩_m − μ(⟨h⟩_d − ⟨h⟩_m) − (⟨v⟩_d − ⟨v⟩_m)λ  =  ⟨vh⟩_d − ⟨v⟩_d⟨h⟩_d − (the same)_m
+
+    for μ = ½(⟨v⟩_d + ⟨v⟩_m) and λ = ½(⟨h⟩_d + ⟨h⟩_m). With a rate of 1 these are the means of the
+    present batch, as in the paper; a smaller rate averages out their noise.
+
+    Example:
+        >>> import optax
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> optimizer = hm.training.averaged(hm.training.enhanced(optax.sgd(0.1)))
+        >>> hm.fit(rbm, rows, key=key, gradient="exact", optimizer=optimizer, epochs=2).message
+        'finished after 2 updates (2 epochs)'
+
+    Source: Cho, Raiko & Ilin 2011 and 2013; as centring: Melchior, Fischer & Wiskott 2016.
+    """
+    return centred(inner, rate, model_share=0.5)
+
+
+# ---------------------------------------------------------------- whitening
+
+
+class WhitenedState(NamedTuple):
+    """The inner state, and S of the correlated columns with its inverse; None if there are none."""
+
+    inner: Any
+    basis: tuple[Array, Array] | None
+
+
+def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformationExtraArgs:
+    r"""Apply `inner` to the gradient of the model of whitened columns y, where x = S y.
+
+    x are the columns of the visible layer that depend on one another, and SSᵀ is their covariance
+    at the start of the run, without inputs. The model of y has
+
+        W′ = SᵀW,   b′ = Sᵀb,   Λ′ = SᵀΛS
+
+    and is given to `inner` with its gradient; the update is turned back. So neither strong
+    correlations nor units of measurement slow learning down, and a penalty compares weights with
+    the conditional spread of a column. Given the hidden units, no direction of y may get more than
+    ten times its variance at the start: where a model fits, hidden units only take variance from
+    the layer, and chains that noise let run away would not come back. A visible layer of
+    independent units, or weights that are not an array, make `whitened(inner)` the same as `inner`.
+
+    Source: Desjardins, Simonyan, Pascanu & Kavukcuoglu 2015, of whom this is the fixed basis.
+    """
+    wrapped: Any = optax.with_extra_args_support(inner)
+
+    def init(rbm: RBM) -> WhitenedState:
+        if not len(correlated(rbm.visible)) or not is_plain(rbm.weights):
+            return WhitenedState(wrapped.init(rbm), None)
+        model, basis, inverse = _begun(rbm)
+        return WhitenedState(wrapped.init(model), (basis, inverse))
+
+    def update(grads: RBM, state: WhitenedState, rbm: RBM, **extra: Any) -> tuple[RBM, Any]:
+        if state.basis is None:
+            updates, inner_state = wrapped.update(grads, state.inner, rbm, **extra)
+            return updates, state._replace(inner=inner_state)
+
+        basis, inverse = state.basis
+
+        def restored(model: RBM) -> RBM:
+            return _along(model, inverse)
+
+        model = _along(rbm, basis)
+        of_whitened = jax.linear_transpose(restored, model)(grads)[0]
+        updates, inner_state = wrapped.update(of_whitened, state.inner, model, **extra)
+        visible = map_parameters(jnp.add, model.visible, updates.visible)
+        moved = confined(visible, MOST_VARIANCE)
+        visible = map_parameters(jnp.subtract, moved, model.visible)
+        updates = eqx.tree_at(lambda model: model.visible, updates, visible)
+        return restored(updates), state._replace(inner=inner_state)
+
+    return transformation(init, update)
+
+
+@eqx.filter_jit
+def _begun(rbm: RBM) -> tuple[RBM, Array, Array]:
+    """Return the model of y, S and its inverse, by one compiled program."""
+    basis = whitening(rbm.visible)
+    return _along(rbm, basis), basis, inverse(basis)
+
+
+def _along(rbm: RBM, basis: Array) -> RBM:
+    """Return the model of y; linear in the parameters."""
+    columns = correlated(rbm.visible)
+    rows = product(basis.T, rbm.weights[columns])
+    weights = rbm.weights.at[columns].set(rows, unique_indices=True)
+    return RBM(along(rbm.visible, basis), rbm.hidden, weights)
+
+
+# ---------------------------------------------------------------- sparse activity
+
+
+class ActivityState(NamedTuple):
+    """The running mean q of the hidden units over the data, and the number of updates in it."""
+
+    activity: Float[Array, " hidden"]
+    count: Array
+
+
+def sparse_activity(
+    target: float = 0.1, strength: float = 0.01, memory: float = 0.95
+) -> optax.GradientTransformationExtraArgs:
+    r"""Penalise the distance of each hidden unit's mean over the data from a target p.
+
+    The penalty is the cross-entropy between a unit of mean p and one of mean q; for a Bernoulli
+    unit −p log q − (1 − p) log(1 − q). In any exponential family its derivative by a constant input
+    is q − p, so
+
+        g_c += strength · (q − p),     gW += strength · ⟨v⟩_data (q − p)ᵀ
+
+    with q the running mean of ⟨h⟩_data, q ← memory · q + (1 − memory) ⟨h⟩_data, a plain mean at
+    first. Two approximations are made, as in the source: q includes past batches, and in the term
+    for the weights ⟨Γ″ v⟩ is replaced by ⟨Γ″⟩⟨v⟩, as if a unit's variance Γ″ did not depend on its
+    inputs.
+
+    Apply this before `centred`, which nearly cancels the term in the weights: mean activities are
+    then controlled by the biases, as they should be.
+
+    Args:
+        target: p, a mean of the hidden layer's columns: 0.01 to 0.1 for Bernoulli units.
+        strength: factor λ on the penalty, in nats.
+        memory: weight of the past in q.
+
+    Raises:
+        InputError: a number out of its range.
+
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[0.0]], [0.0], [0.0])  # a hidden unit with ⟨h⟩ = 0.5
+        >>> data = hm.samplers.Cloud.uniform(jnp.array([[1.0]]))
+        >>> grads, info = hm.gradients.cloud_gradient(rbm, data, data)
+        >>> penalty = hm.training.sparse_activity(target=0.25, strength=2.0)
+        >>> pulled, _ = penalty.update(grads, penalty.init(rbm), rbm, info=info)
+        >>> float(pulled.hidden.bias[0])  # 2 · (0.5 − 0.25), which descent makes a lower bias
+        0.5
+
+    Source: Hinton 2010, section 11; Lee, Ekanadham & Ng 2008.
+    """
+    for name, value, is_right, expected in (
+        ("target", target, math.isfinite(target), "a finite number"),
+        ("strength", strength, 0 <= strength < math.inf, "a number of at least 0"),
+        ("memory", memory, 0 <= memory < 1, "a number from 0 to below 1"),
+    ):
+        if not is_right:
+            raise InputError(f"sparse_activity {name}: expected {expected}; got {value}.")
+
+    def init(rbm: RBM) -> ActivityState:
+        return ActivityState(rbm.hidden.zero_inputs, jnp.zeros((), jnp.int32))
+
+    def update(
+        grads: RBM,
+        state: ActivityState,
+        rbm: RBM,
+        *,
+        info: PhaseInfo,
+        mass: Any = 1.0,
+        **extra: Any,
+    ) -> tuple[RBM, ActivityState]:
+        fraction = running_fraction(1.0 - memory, state.count, mass)
+        activity = state.activity + fraction * (info.hidden_mean - state.activity)
+        pull = strength * (activity - target)
+        hidden = add_shift(rbm.hidden, grads.hidden, pull)
+        outer = jnp.outer(info.visible_mean, pull)
+        weights = add_gradient(rbm.weights, grads.weights, outer)
+        pulled = eqx.tree_at(lambda m: (m.hidden, m.weights), grads, (hidden, weights))
+        return pulled, ActivityState(activity, state.count + 1)
+
+    return transformation(init, update)
