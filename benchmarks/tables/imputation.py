@@ -339,7 +339,7 @@ def of_harmonium(seen: pd.DataFrame, seed: int, args: argparse.Namespace) -> Out
 
     import harmonium as hm
     from harmonium.sklearn import RBMImputer
-    from harmonium.tables.containers import frame_of, like
+    from harmonium.tables.containers import FrameLike, frame_of
 
     clock = Clock()
     imputer = RBMImputer(random_state=seed).fit(seen)
@@ -350,8 +350,9 @@ def of_harmonium(seen: pd.DataFrame, seed: int, args: argparse.Namespace) -> Out
     columns = imputer.columns_
     codes = columns.encode(frame, "rows")
     draws = hm.impute(imputer.rbm_, codes, key=jax.random.key(seed), draws=args.draws).draws
+    container = FrameLike.of(seen)
     frames = [
-        like(columns.completed(frame, np.asarray(rows), seed=i), seen)
+        container.rows(columns.completed(frame, np.asarray(rows), seed=i))
         for i, rows in enumerate(draws)
     ]
     seconds = clock.read()

@@ -17,7 +17,7 @@ from harmonium.tables.columns import AbstractColumn
 from harmonium.tables.discrete import Discrete
 from harmonium.tables.frames import RawColumn
 from harmonium.tables.inference import columns_of
-from harmonium.tables.text import read_text
+from harmonium.tables.text import open_text
 from sklearn import datasets
 
 MOST_MISSING = 0.5  # a column with a larger fraction of missing cells is dropped
@@ -43,7 +43,7 @@ class Split(NamedTuple):
 
 def file_of_reference(name: str) -> Frame:
     """Return a file of the reference data."""
-    return read_text(reference(f"tables/{name}"), name)
+    return open_text(reference(f"tables/{name}"), name).frame()
 
 
 def of_sklearn(loaded: datasets.Bunch) -> Frame:
@@ -58,7 +58,7 @@ def of_sklearn(loaded: datasets.Bunch) -> Frame:
             writer.writerow([*loaded.feature_names, "target"])
             pairs = zip(loaded.data.tolist(), target.tolist(), strict=True)
             writer.writerows([*features, last] for features, last in pairs)
-        return read_text(path, "rows.csv")
+        return open_text(path, "rows.csv").frame()
 
 
 TABLES: dict[str, Callable[[], Frame]] = {

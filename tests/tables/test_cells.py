@@ -11,13 +11,8 @@ import pytest
 from harmonium.tables import Frame, columns_of
 from harmonium.tables.dates import LONG_MONTHS, SHORT_MONTHS
 from harmonium.tables.numbers import NumberForm, dressed, number_in
-from harmonium.tables.text import open_text
 from harmonium.tables.writing import plain, text_of
-
-
-def read_text(path, label, known=None, text_format=None):
-    return open_text(path, label, text_format, known).frame(known)
-
+from text_files import read_text
 
 ROWS = 120
 DAYS = np.datetime64("2023-01-05") + np.arange(ROWS) * 6

@@ -11,11 +11,7 @@ from harmonium.tables import Columns, Frame, RawColumn, columns_of
 from harmonium.tables.base import decimals_of
 from harmonium.tables.text import open_text
 from harmonium.tables.writing import TextStyle, text_of, text_with
-
-
-def read_text(path, label, known=None, text_format=None):
-    return open_text(path, label, text_format, known).frame(known)
-
+from text_files import read_text
 
 RNG = np.random.default_rng(0)
 NUMBERS = RNG.normal(50, 20, 40).round(2)

@@ -11,13 +11,8 @@ import harmonium as hm
 from harmonium.errors import InputError
 from harmonium.tables import Frame
 from harmonium.tables.columnar import read_arrow, read_parquet
-from harmonium.tables.text import open_text
 from harmonium.tables.writing import text_of
-
-
-def read_text(path, label, known=None, text_format=None):
-    return open_text(path, label, text_format, known).frame(known)
-
+from text_files import read_text
 
 TABLE = "name,age,when\nAnna,30,2024-01-31\nBob,,2024-02-29\n"
 

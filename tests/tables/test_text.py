@@ -11,11 +11,7 @@ from harmonium.data.readers import cells_of, read_file
 from harmonium.errors import InputError
 from harmonium.tables.text import open_text
 from harmonium.tables.text_format import TextFormat
-
-
-def read_text(path, label, known=None, text_format=None):
-    return open_text(path, label, text_format, known).frame(known)
-
+from text_files import read_text
 
 RNG = np.random.default_rng(0)
 NUMBERS = [f"{x:.2f}" for x in RNG.normal(3.0, 2.0, 30)]

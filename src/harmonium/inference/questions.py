@@ -160,7 +160,9 @@ class _Distributions(NamedTuple):
         frame = columns.split(self.frame)
         cells = next(drawn.values for drawn in frame.columns if drawn.name == column.name)
         values = [f"{level:.0%}" for level in QUANTILES]
-        shares = half_widths = quantiles = None
+        shares = None
+        half_widths = None
+        quantiles = None
         has_words = cells.dtype.kind == "O"
         estimates = {
             part.name: (part, estimate)
