@@ -123,6 +123,8 @@ CASES = [
     # the command line itself
     Case("trian digits", "'trian'", "expected train, resume, tune, sample"),
     Case("train", "train: expected SOURCE; got nothing"),
+    Case("train bits.npy --distributed --watch", "--watch: expected a run of one process"),
+    Case("train bits.npy --distributed --k 0", "--k: expected a whole number of at least 1"),
     Case("train bits.npy bits.npy", "train: expected nothing more; got bits.npy"),
     Case("train bits.npy --hiden 3", "--hiden: expected an option", "--hidden"),
     Case("train bits.npy --hidden", "--hidden: expected a value after it"),

@@ -183,7 +183,7 @@ def test_rows_that_differ_between_processes_are_refused_before_anything_is_writt
     with Processes(2, "train", "rows.npy", *OPTIONS, "--out", "run", folders=folders) as two:
         assert two.statuses() == [2, 2]
         (line,) = two.said(0)
-        expected = "rows.npy: expected the same rows in all processes; f"
+        expected = "rows.npy: expected the same rows in all processes; g"
         assert line.startswith(f"harmonium: {expected}")
         (line,) = two.said(1)
         assert line.startswith(f"harmonium: process 1: {expected}")

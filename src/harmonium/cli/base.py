@@ -29,21 +29,28 @@ DEBUG = "HARMONIUM_DEBUG"
 MOST_PROGRAMS = 10_000  # files of compiled programs to keep: a few hundred MB
 
 
-def run_command(command: Callable[[], int | None], *, is_distributed: bool = False) -> int:
+def run_command(
+    command: Callable[..., int | None],
+    arguments: Callable[[], dict[str, Any]] = dict,
+    *,
+    is_distributed: bool = False,
+) -> int:
     """Run a command and return its exit status; any error is reported in one clear line.
 
     Args:
         command: returns the exit status, None for 0.
+        arguments: returns its arguments, after their checks.
         is_distributed: whether other processes run it too.
     """
     ended_by = list[int]()
     try:
         with _quiet(), signals_as_interrupts(ended_by, complain):
             configure_jax()
+            values = arguments()  # no process waits for one whose options are wrong
             with _together() if is_distributed else nullcontext():
                 status = DONE
                 try:
-                    status = command() or DONE
+                    status = command(**values) or DONE
                     check_output()
                 except OSError as error:
                     check_output(error)

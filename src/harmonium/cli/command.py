@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 import typer
 
 from ..runs.options import AbstractOption, Option, options_of
-from .base import configure_jax, run_command
+from .base import run_command
 
 AS_IT_IS = "\b\n"  # before a paragraph whose lines Click does not wrap
 LISTS = (list[str], list[str] | None)  # of options that can be given several times
@@ -48,18 +48,16 @@ def add_command(
         parameters.append(_Parameter("trust", TRUST, list[str], None))
 
     def command(**values: Any) -> None:
-        modules = values.pop("trust", None)
-
-        def run() -> int | None:
+        def arguments() -> dict[str, Any]:
+            modules = values.pop("trust", None)
             if modules:
                 from ..io.formats.base_types import import_trusted
 
                 import_trusted(modules, "--trust")
-            return function(**_arguments(function, values))
+            return _arguments(function, values)
 
-        if modules:
-            configure_jax()  # before a module of the user's imports JAX
-        raise typer.Exit(run_command(run, is_distributed=values.get("is_distributed", False)))
+        is_distributed = values.get("is_distributed", False)
+        raise typer.Exit(run_command(function, arguments, is_distributed=is_distributed))
 
     signature = [parameter.for_typer() for parameter in parameters]
     command.__dict__["__signature__"] = inspect.Signature(signature)
