@@ -7,12 +7,15 @@ come back is held by tests/test_code_habits.py.
 """
 
 import ast
+import io
+import tokenize
 from collections import Counter
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 PEERS = ("optax", "equinox")
+FOR_TOOLS = ("# noqa", "# pyright", "# type:", "# pylint", "# pytype")
 
 # Names that say nothing of what they hold. The field has a noun for each.
 VAGUE_NAMES = {
@@ -73,6 +76,17 @@ def vague_names(tree: ast.AST) -> Iterator[ast.Name | ast.arg]:
             yield node
 
 
+def comments_beside_code(text: str) -> int:
+    """Return the number of comments after code on the same line, those for tools excluded."""
+    readline = io.StringIO(text).readline
+    return sum(
+        token.type == tokenize.COMMENT
+        and token.line[: token.start[1]].strip() != ""
+        and not token.string.lower().startswith(FOR_TOOLS)
+        for token in tokenize.generate_tokens(readline)
+    )
+
+
 def counts_of(folder: Path) -> dict[str, float]:
     """Return the counts of the Python files below a folder, tests excluded."""
     totals: Counter[str] = Counter()
@@ -91,6 +105,7 @@ def counts_of(folder: Path) -> dict[str, float]:
             else:
                 totals["code"] += 1
         totals["files"] += 1
+        totals["beside"] += comments_beside_code(text)
         totals["functions"] += sum(isinstance(node, ast.FunctionDef) for node in ast.walk(tree))
         totals["conditional"] += sum(isinstance(node, ast.IfExp) for node in ast.walk(tree))
         totals["packed"] += len(list(packed_assignments(tree)))
@@ -103,6 +118,7 @@ def counts_of(folder: Path) -> dict[str, float]:
         "functions": totals["functions"],
         "modules outside packages": len(modules),
         "comments, % of code": 100 * totals["comments"] / totals["code"],
+        "comments beside code, %": 100 * totals["beside"] / totals["code"],
         "packed assignments / 1,000": totals["packed"] / thousands,
         "conditional expressions / 1,000": totals["conditional"] / thousands,
         "vague names / 1,000": totals["vague"] / thousands,
