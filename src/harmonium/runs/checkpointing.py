@@ -66,7 +66,8 @@ class Checkpointer:
         self.rbm = self.prepared.restored(report.rbm)
         self.state = report.state
         self.speed.count(report)
-        self.records += [report.metrics] if report.metrics else []
+        if report.metrics:
+            self.records.append(report.metrics)
         now = clock()  # all of several processes write, or none
         is_due = now - self.saved > SECONDS_BETWEEN_CHECKPOINTS
         self.saved = now if is_due else self.saved

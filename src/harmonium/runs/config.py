@@ -22,6 +22,7 @@ from .options import (
     Option,
     Whole,
     check_options,
+    options_of,
 )
 
 if TYPE_CHECKING:  # `harmonium train --help` need not wait for JAX
@@ -335,19 +336,18 @@ class RunConfig:
     def command(self) -> str:
         """The command of such a run: the options that are not the defaults."""
         words = ["harmonium", "train", self.source]
-        for option in fields(self):
-            value = getattr(self, option.name)
-            name = f"--{option.name.replace('_', '-')}"
-            if option.name == "kinds":
-                for column, kind in self.kinds.items():
-                    is_dropped = kind == "left out"
-                    words += ["--drop", column] if is_dropped else ["--as", f"{column}={kind}"]
-            elif option.name == "missing":
+        for name, option in options_of(RunConfig).items():
+            value = getattr(self, name)
+            if name == "missing":
                 for word in self.missing:
-                    words += [name, word]
-            elif option.name not in ("source", "groups", "folder"):
-                is_usual = value in (option.default, USUAL.get(option.name))
-                words += [] if is_usual else [name, str(value)]
+                    words += ["--missing", word]
+            elif name != "source" and value not in (getattr(RunConfig, name), USUAL.get(name)):
+                words += [option.name(name), str(value)]
+        for column, kind in self.kinds.items():
+            if kind == "left out":
+                words += ["--drop", column]
+            else:
+                words += ["--as", f"{column}={kind}"]
         return shlex.join(words)
 
     def to_json(self) -> str:

@@ -159,11 +159,11 @@ def distances_of(path: str, sites: Sites) -> np.ndarray:
     """
     table = _numbers_of(path)
     pairs = table[:, :2].astype(int)
-    if pairs.min() < 1 or pairs.max() > sites.width:
-        wrong = int(pairs.min() if pairs.min() < 1 else pairs.max())
+    outside = pairs[(pairs < 1) | (pairs > sites.width)]
+    if outside.size:
         raise InputError(
-            f"{path}: expected columns of the alignment, from 1 to {sites.width:,}; got {wrong};"
-            " number them as in the alignment."
+            f"{path}: expected columns of the alignment, from 1 to {sites.width:,}; got"
+            f" {outside[0]}; number them as in the alignment."
         )
     whole = np.full((sites.width, sites.width), np.nan)
     whole[pairs[:, 0] - 1, pairs[:, 1] - 1] = whole[pairs[:, 1] - 1, pairs[:, 0] - 1] = table[:, -1]

@@ -78,6 +78,9 @@ def scored_by_run(
         progress: is called with the part that is done.
     """
     log_z = known_log_z(folder, rbm)
-    settings: dict[str, Any] = {"seconds": seconds} if log_z is None else {"log_z": log_z}
-    settings |= {"key": key, "progress": progress}
+    settings: dict[str, Any] = {"key": key, "progress": progress}
+    if log_z is None:
+        settings["seconds"] = seconds
+    else:
+        settings["log_z"] = log_z
     return finite_score(rbm, lambda: log_likelihood(rbm, rows, **settings))

@@ -240,7 +240,8 @@ class RunFolder:
         """Read the metrics up to the first damaged line: a crash may cut the last line short."""
         file = self.file(METRICS)
         records = []
-        for line in file.read_bytes().splitlines() if file.is_file() else []:
+        content = file.read_bytes() if file.is_file() else b""
+        for line in content.splitlines():
             try:
                 record = parsed_json(line)
             except ValueError:

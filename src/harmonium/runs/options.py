@@ -174,7 +174,8 @@ def _number(text: Any, name: str, kind: type, expected: str, word: str | None) -
             raise ValueError
         return kind(text)
     except ValueError:
-        expected += "" if word is None else f', or "{word}"'
+        if word is not None:
+            expected += f', or "{word}"'
         advice = "round it" if _is_text_of_number(text) else "write it in digits"
         raise NotANumberError(
             f"{name}: expected {expected}; got {str(text)[:40]!r}; {advice}."

@@ -126,8 +126,10 @@ class Prepared(NamedTuple):
     def log_density(self) -> float:
         """The log-likelihood of the source's held-out rows minus that of the standardised ones."""
         held_out = self.rows.parts.get("validation")
-        density = None if held_out is None else held_out.log_density
-        return (0.0 if density is None else float(density.mean())) - self.change.log_volume
+        mean = 0.0
+        if held_out is not None and held_out.log_density is not None:
+            mean = float(held_out.log_density.mean())
+        return mean - self.change.log_volume
 
     @property
     def fingerprint(self) -> str:

@@ -221,7 +221,9 @@ def visible_layer(table: Table, name: str = "auto") -> AbstractLayer:
     """Return the layer of this kind; for "auto", the usual one for the table's kind of rows."""
     if table.columns is not None:
         return table.columns.layer
-    row = named_units("--visible", table.kind.layer if name == "auto" else name, "auto")
+    if name == "auto":
+        name = table.kind.layer
+    row = named_units("--visible", name, "auto")
     return row.make(table.train.shape[1], table.states)
 
 
@@ -259,8 +261,10 @@ def fingerprint(rows: Rows, *, standardised: bool, part: str = "train") -> str:
     arrays = [np.asarray(array) for array in jax.tree.leaves(train.stored)]
     kinds = " ".join(f"{array.dtype} {array.shape}" for array in arrays)
     kind = f"{kinds} {train.scale:g} {train.stochastic}"
-    kind += " standardised" if standardised else ""
-    kind += "" if rows.stream is None else f" of {len(rows.stream)}"
+    if standardised:
+        kind += " standardised"
+    if rows.stream is not None:
+        kind += f" of {len(rows.stream)}"
     digest = hashlib.sha256(kind.encode())
     for array in arrays:
         digest.update(np.ascontiguousarray(array).data)

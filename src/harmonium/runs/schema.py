@@ -138,7 +138,9 @@ def _first_that_fits(value: Any, kind: Any, place: tuple[str | int, ...]) -> Any
             misfits.append(misfit)
     deepest = max(misfits, key=lambda misfit: len(misfit.place))
     # A wrong field within an object says more than that the object is neither of two kinds.
-    raise deepest if len(deepest.place) > len(place) else Misfit(place, in_words(kind), value)
+    if len(deepest.place) > len(place):
+        raise deepest
+    raise Misfit(place, in_words(kind), value)
 
 
 def _object(value: Any, kind: Any, place: tuple[str | int, ...]) -> Any:

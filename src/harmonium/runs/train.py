@@ -193,7 +193,10 @@ def carry_out(
             watch.begin(contents(checkpointer, Shown(rows, rows[:0]), None))
         fits = learn(prepared, state, checkpointer, display, watch, callbacks)
         result = as_one(prepared, fits)
-        checkpointer.keep(result, [fit.rbm for fit in fits] if prepared.others else ())
+        models = []
+        if prepared.others:
+            models = [fit.rbm for fit in fits]
+        checkpointer.keep(result, models)
         stage = "trained, and interrupted while it was scored,"
         summary = finish(prepared, result, checkpointer, display, watch)
     except KeyboardInterrupt:  # several processes raise it together

@@ -72,7 +72,7 @@ class EvaluationProgress:
         task = self.bar.add_task(f"{stage}{limit}", total=None)
         if self.bar.disable:
             self.display.say(f"{stage}{limit}")
-            progress = self.display.timer(stage, math.inf if at_most is None else at_most)
+            progress = self.display.timer(stage, at_most or math.inf)
         else:
             progress = partial(self._advance, task)
         start = time.perf_counter()
