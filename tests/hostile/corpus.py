@@ -167,7 +167,7 @@ TWO_FLAGS = bytes.fromhex(
 )
 DAMAGED = ("got a truncated or damaged one", COPY)
 OBJECTS = filled(lambda file: np.save(file, np.array([Trap()], object), allow_pickle=True))
-RUN = ("found that they cannot be read", "restore the file, or train anew")
+RUN = ("got some that cannot be read", "restore the file, or train a new model")
 
 HOSTILE = [
     Hostile(
@@ -426,7 +426,7 @@ HOSTILE = [
         "columns.json",
         "very many decimals",
         lambda: columns(decimals=10**18),
-        ("restore the file, or train anew",),
+        ("restore the file, or train a new model",),
     ),
     Hostile(
         "sites.json",

@@ -20,6 +20,7 @@ from ..errors import InputError
 ADDRESS = "JAX_COORDINATOR_ADDRESS"
 COUNT = "JAX_NUM_PROCESSES"
 INDEX = "JAX_PROCESS_ID"
+MEANINGS = {COUNT: "the number of processes", INDEX: "the index of this process, from 0"}
 # An error of one process ends it after this time, and then the others; JAX would wait 5 minutes.
 SECONDS_TO_SHUT_DOWN = 20
 OPTION = "--distributed"
@@ -76,8 +77,7 @@ def _number_in(variable: str) -> int | None:
         return None
     if not (text.isascii() and text.isdecimal()):
         raise InputError(
-            f"{variable}: expected a whole number; got {text!r}; set it to"
-            f" {'the number' if variable == COUNT else 'the index'} of the process."
+            f"{variable}: expected a whole number; got {text!r}; set it to {MEANINGS[variable]}."
         )
     return int(text)
 

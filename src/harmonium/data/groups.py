@@ -117,16 +117,18 @@ def _exclusive(
             grown |= dict.fromkeys(taken, (0.0, []))
 
 
-def _equal(free: np.ndarray, both: np.ndarray, chance: _LogChance) -> tuple[tuple[int, ...], ...]:
+def _equal(
+    free: np.ndarray, joint_counts: np.ndarray, chance: _LogChance
+) -> tuple[tuple[int, ...], ...]:
     """Return the groups of free columns that are on in the same rows."""
     counts = chance.counts
     columns = np.flatnonzero(free)
-    by_chance = -chance.ways(chance.n, counts) < chance.needed(2)
+    is_significant = -chance.ways(chance.n, counts) < chance.needed(2)
     groups: list[tuple[int, ...]] = []
     taken: set[int] = set()
     for a in columns:
-        if a not in taken and by_chance[a]:
-            same = columns[(both[a, columns] == counts[a]) & (counts[columns] == counts[a])]
+        if a not in taken and is_significant[a]:
+            same = columns[(joint_counts[a, columns] == counts[a]) & (counts[columns] == counts[a])]
             if len(same) > 1:
                 groups.append(tuple(int(column) for column in same))
                 taken |= set(groups[-1])
@@ -197,7 +199,8 @@ def _grown(
 ) -> tuple[float, list[int]]:
     """Return the best group that grows from a column, and its score: below 0 if it is accepted.
 
-    The column that is least likely to keep clear by chance is added, again and again.
+    The column that is least likely never to be on together with the group by chance is added, again
+    and again.
     """
     group = [seed]
     covered = int(chance.counts[seed])

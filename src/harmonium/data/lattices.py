@@ -114,20 +114,23 @@ def _chains(
     sweeps: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Return the ends of chains, all of which are one graph of unconnected lattices."""
+    """Run Swendsen–Wang chains, and return their last states, shape (chains, sites).
+
+    The lattices of all chains are one graph of unconnected parts, so one search finds all clusters.
+    """
     from scipy.sparse import coo_array  # imported here: it takes a tenth of a second
     from scipy.sparse.csgraph import connected_components
 
     first = (np.arange(chains)[:, None] * sites + bonds[:, 0]).ravel()
     second = (np.arange(chains)[:, None] * sites + bonds[:, 1]).ravel()
-    now = rng.integers(0, states, chains * sites)
     size = chains * sites
+    spins = rng.integers(0, states, size)
     for _ in range(sweeps):
-        joined = (now[first] == now[second]) & (rng.random(len(first)) < bond_probability)
-        edges = (np.ones(joined.sum(), bool), (first[joined], second[joined]))
+        is_bonded = (spins[first] == spins[second]) & (rng.random(len(first)) < bond_probability)
+        edges = (np.ones(is_bonded.sum(), bool), (first[is_bonded], second[is_bonded]))
         count, cluster = connected_components(coo_array(edges, (size, size)), directed=False)
-        now = rng.integers(0, states, count)[cluster]
-    return now.reshape(chains, sites)
+        spins = rng.integers(0, states, count)[cluster]
+    return spins.reshape(chains, sites)
 
 
 class Thermodynamics(NamedTuple):

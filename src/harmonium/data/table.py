@@ -111,4 +111,6 @@ def describe(table: Table, count: int | None = None) -> str:
         line += f", {count_of(len(table.validation), 'validation row')}"
     if table.test is not None:
         line += f", {count_of(len(table.test), 'test row')}"
-    return line + ", the whole distribution" * table.exhaustive
+    if table.exhaustive:
+        line += ", the whole distribution"
+    return line

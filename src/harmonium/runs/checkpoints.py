@@ -146,13 +146,14 @@ class Checkpoints:
         if self.fingerprint_of_rows != fingerprint:
             raise InputError(
                 f"{source}: expected the rows that {self.run} began with; got other rows; restore"
-                " the source, or train anew."
+                " the source, or train a new model."
             )
         state = load_tree(path, like)
         floats = [x for x in jax.tree.leaves(state) if jnp.issubdtype(x.dtype, jnp.floating)]
         if not all(jnp.isfinite(x).all() for x in floats) or int(state.updates) < 0:
             raise ModelFileError(
-                f"{path}: expected the state of a run; got values that are not finite; train anew."
+                f"{path}: expected the state of a run; got values that are not finite; train a new"
+                " model."
             )
         return state
 

@@ -19,7 +19,7 @@ from .jsonable import read_json
 from .options import is_number
 
 T = TypeVar("T")
-RESTORE = "restore the file, or train anew"
+RESTORE = "restore the file, or train a new model"
 _WORDS = {
     bool: "true or false",
     int: "a whole number",

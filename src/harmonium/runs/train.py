@@ -122,8 +122,8 @@ def resume(
         config = replace(config, epochs=epochs)
     with folder:
         prepared = prepare(config, folder.columns())
-        like = prepared.start_with(folder.checkpoints.learned_of_rows)
-        state = folder.checkpoints.state(like, prepared.fingerprint, config.source)
+        template = prepared.start_with(folder.checkpoints.learned_of_rows)
+        state = folder.checkpoints.state(template, prepared.fingerprint, config.source)
         rows = prepared.rows
         if source is None:
             check_hashes(folder, config, hashes(rows), rows.columns is not None)
@@ -151,7 +151,7 @@ def _no_checkpoints(folder: RunFolder) -> InputError:
     advice = "name a folder that harmonium train made"
     if folder.checkpoints.are_of_orbax:
         content = "checkpoints in parts (Orbax), which versions before 0.1 wrote and read"
-        advice = "resume it with the version that made it, or train anew"
+        advice = "resume it with the version that made it, or train a new model"
     elif are_several():
         content = "none, as at least one of the processes sees it"
         advice += ", on a file system that all processes share"

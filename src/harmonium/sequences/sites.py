@@ -186,7 +186,7 @@ class Sites:
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
             raise InputError(
                 f"{label}: expected the sites of an alignment; got something else; restore the"
-                " file, or train anew."
+                " file, or train a new model."
             ) from None
         return cls(alphabet, columns, width)
 

@@ -386,8 +386,8 @@ class Columns:
             InputError: the record is damaged.
         """
         columns = cls(tuple(column_from(entry, label) for entry in entries_of(record, label)))
-        advice = "restore the file, or train anew"
-        # Fields that do not fit together show when a row is decoded and encoded.
+        advice = "restore the file, or train a new model"
+        # Fields of a damaged record that contradict each other raise here.
         with parser_errors(label, "the columns of a run on a table", advice):
             codes = np.zeros((1, len(columns.modelled)), np.float32)
             columns.encode(columns.decode(codes), label)
@@ -501,8 +501,8 @@ def column_from(entry: dict[str, Any], label: str) -> AbstractColumn:
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{label}: expected a kind among {', '.join(KINDS)} with its fields; got {error};"
-            " restore the file, or train anew; in a list of your own give the name and the kind"
-            " alone."
+            " restore the file, or train a new model; in a list of your own give the name and the"
+            " kind alone."
         ) from None
 
 

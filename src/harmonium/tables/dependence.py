@@ -14,7 +14,7 @@ class Information(NamedTuple):
 
     Attributes:
         nats: its estimate by counts.
-        freedom: degrees of freedom: 2 · rows · nats is χ² with so many for independent columns.
+        freedom: degrees of freedom. 2 · rows · nats is χ² with so many for independent columns.
         rows: rows in which both are known.
     """
 
@@ -22,8 +22,8 @@ class Information(NamedTuple):
     freedom: int
     rows: int
 
-    def is_sure(self, level: float) -> bool:
-        """Return whether independent columns have as much with less than this probability."""
+    def is_significant(self, level: float) -> bool:
+        """Return whether a χ² test rejects independence of the columns at this level."""
         from scipy.special import chdtrc  # imported here: it takes a fifth of a second
 
         return bool(self.freedom and chdtrc(self.freedom, 2.0 * self.rows * self.nats) < level)

@@ -378,8 +378,9 @@ def _identifier(name: str, values: np.ndarray, *, is_first: bool) -> str:
         return ""
     if counts_rows(name, values, is_first=is_first):
         return "it counts the rows"
-    is_whole = (values == np.rint(values)).all() and len(np.unique(values)) == len(values)
-    if is_whole and re.search(IDENTIFIER, name):
+    is_whole = (values == np.rint(values)).all()
+    is_unique = len(np.unique(values)) == len(values)
+    if is_whole and is_unique and re.search(IDENTIFIER, name):
         return "all different"
     return ""
 
@@ -502,7 +503,7 @@ def calendar_parts(raw: RawColumn, others: Sequence[np.ndarray]) -> tuple[str, .
             *(information(classes, other) for other in others),
         ]
         pieces = [piece._replace(rows=min(piece.rows, effective_rows)) for piece in pieces]
-        if not any(piece.is_sure(level) for piece in pieces):
+        if not any(piece.is_significant(level) for piece in pieces):
             return 0.0
         return sum(piece.corrected for piece in pieces)
 

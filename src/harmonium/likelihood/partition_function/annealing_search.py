@@ -126,8 +126,8 @@ class Search:
     def pilot(self, paths: Sequence[AbstractPath]) -> tuple[AnnealingSchedule, int]:
         """Space the models of each path by lost work; return the best and its steps per segment.
 
-        States of other origins are tried as well. Where no path comes to some of them, another
-        base is fitted to these.
+        States from other bases are tried as well. Where no path reaches some of them, another base
+        is fitted to these.
         """
         schedules = [self._spaced(path) for path in paths]
         if self.steps is None:
