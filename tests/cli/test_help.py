@@ -5,8 +5,9 @@ import re
 import pytest
 
 import harmonium
+from harmonium.cli.app import app
 
-COMMANDS = ("train", "resume", "sample", "evaluate", "export", "info", "tune")
+COMMANDS = [command.name for command in app.registered_commands if not command.hidden]
 
 
 @pytest.mark.parametrize("words", ["--help", *(f"{name} --help" for name in COMMANDS)])
@@ -21,8 +22,8 @@ def test_help_fits_eighty_columns_and_ends_with_0(cli, words):
 def test_every_command_shows_examples_of_itself(cli, name):
     _, out, _ = cli(f"{name} --help")
     examples = re.findall(r"^    harmonium (\w+)", out.partition("Examples:")[2], re.MULTILINE)
-    assert len(examples) >= 2
-    assert set(examples) == {name}
+    assert examples.count(name) >= 2
+    assert set(examples) <= {name, "train"}  # some begin with the run that they need
 
 
 def test_help_after_the_source_shows_every_option_with_its_default(cli):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from ..runs.config import Seed
-from ..runs.options import Option, Whole
+from ..runs.options import Argument, Whole
 from .base import display, print_json, status_of_chains
 from .options import Json, MustConverge, TableRun
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # which takes JAX along
 
 def ask(
     run: TableRun,
-    question: Annotated[str, Option("COLUMNS | CELLS.", "QUESTION", is_argument=True)],
+    question: Annotated[str, Argument("COLUMNS | CELLS.", "QUESTION")],
     chains: Annotated[int, Whole("Gibbs chains, where no sum is exact.", least=2)] = 1_000,
     sweeps: Annotated[int, Whole("Gibbs sweeps per chain at first.", least=2)] = 1_000,
     seed: Seed = 0,

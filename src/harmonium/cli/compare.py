@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ..errors import InputError
 from ..runs.evaluation.options import Source
-from ..runs.options import Option
+from ..runs.options import Argument, Option
 from .base import nats, print_json
 from .options import Json, Open, Overwrite
 from .report import open_page
@@ -17,9 +17,7 @@ if TYPE_CHECKING:  # which takes JAX along
 
 
 def compare(
-    runs: Annotated[
-        list[str], Option("Run folders, or one of harmonium tune.", "RUN...", is_argument=True)
-    ],
+    runs: Annotated[list[str], Argument("Run folders, or one of harmonium tune.", "RUN...")],
     out: Annotated[str | None, Option("A page to write, with learning curves.", "FILE")] = None,
     overwrite: Overwrite = False,
     source: Source = None,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from ..runs.options import Option
+from ..runs.options import Argument
 from .base import display, print_json
 from .options import Json, Model, Overwrite
 
 
 def export(
     run: Model,
-    out: Annotated[str, Option("File to write.", "OUT", is_argument=True)],
+    out: Annotated[str, Argument("File to write.", "OUT")],
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:

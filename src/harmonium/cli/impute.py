@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from ..runs.config import Seed, TextOptions
-from ..runs.options import Option, Whole
+from ..runs.options import Argument, Option, Whole
 from .base import display, print_json, status_of_chains
 from .options import Guard, Json, MustConverge, Overwrite, TableRun
 
@@ -16,7 +16,7 @@ SHOWN = 5  # columns that are not modelled, in the line about them
 
 
 def impute(
-    table: Annotated[str, Option("A text or Parquet file.", "TABLE", is_argument=True)],
+    table: Annotated[str, Argument("A text or Parquet file.", "TABLE")],
     run: TableRun,
     *,
     out: Annotated[str, Option("File to write: .csv or .tsv.", "FILE")],

@@ -6,15 +6,13 @@ from typing import Annotated, Any
 
 from ..errors import printable
 from ..runs.config import Scale, TextOptions
-from ..runs.options import Option
+from ..runs.options import Argument, Option
 from .base import print_json, typed
 from .options import Json
 
 
 def info(
-    path: Annotated[
-        str, Option("A run folder, a model, or a data source.", "PATH", is_argument=True)
-    ],
+    path: Annotated[str, Argument("A run folder, a model, or a data source.", "PATH")],
     *,
     visible: Annotated[
         str, Option("Kind of visible units to read the data for, as in train.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ..runs.options import Option
+from ..runs.options import Argument, Option
 
 Json = Annotated[bool, Option("Print one JSON object and nothing else.", names=("--json",))]
 Guard = Annotated[
@@ -17,5 +17,5 @@ Guard = Annotated[
 MustConverge = Annotated[bool, Option("Exit with 3 if chains did not converge.")]
 Open = Annotated[bool, Option("Open the page in a browser.", names=("--open",))]
 Overwrite = Annotated[bool, Option("Replace the file.")]
-Model = Annotated[str, Option("A run folder or a model.", "RUN", is_argument=True)]
-TableRun = Annotated[str, Option("The folder of a run on a table.", "RUN", is_argument=True)]
+Model = Annotated[str, Argument("A run folder or a model.", "RUN")]
+TableRun = Annotated[str, Argument("The folder of a run on a table.", "RUN")]

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Annotated
 
 from ..runs.evaluation.options import Source
-from ..runs.options import Option
+from ..runs.options import Argument, Option
 from .base import display
 from .options import Open, Overwrite
 from .terminal import print_data
 
 
 def report(
-    run: Annotated[str, Option("A run folder.", "RUN", is_argument=True)],
+    run: Annotated[str, Argument("A run folder.", "RUN")],
     out: Annotated[
         str | None, Option("File to write.  [default: report.html of the run]", "FILE")
     ] = None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ..errors import InputError
 from ..runs.config import Seed, TextOptions
-from ..runs.options import Number, Option
+from ..runs.options import Argument, Number, Option
 from .base import display, nats, print_json
 from .options import Guard, Json, Overwrite
 
@@ -15,10 +15,8 @@ if TYPE_CHECKING:  # which takes JAX along
 
 
 def score(
-    table: Annotated[
-        str, Option("A text or Parquet file, or aligned sequences.", "FILE", is_argument=True)
-    ],
-    run: Annotated[str, Option("The folder of a run on such a file.", "RUN", is_argument=True)],
+    table: Annotated[str, Argument("A text or Parquet file, or aligned sequences.", "FILE")],
+    run: Annotated[str, Argument("The folder of a run on such a file.", "RUN")],
     *,
     out: Annotated[
         str | None, Option("File for the scores of all rows: .csv or .tsv.", "FILE")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..runs.options import Number, Option, Whole
+from ..runs.options import Argument, Number, Option, Whole
 from .base import display, nats, print_json
 from .options import Json, Overwrite
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # which takes JAX along
     from ..runs.motifs import LetterWeight
     from ..runs.scan import Mutant
 
-Run = Annotated[str, Option("The folder of a run on an alignment.", "RUN", is_argument=True)]
+Run = Annotated[str, Argument("The folder of a run on an alignment.", "RUN")]
 Out = Annotated[str | None, Option("File: .csv, .tsv or .png.", "FILE")]
 
 
@@ -22,7 +22,7 @@ def scan(
     run: Run,
     sequence: Annotated[
         str | None,
-        Option("A file, or a name in the run's alignment.", "[SEQUENCE]", is_argument=True),
+        Argument("A file, or a name in the run's alignment.", "[SEQUENCE]"),
     ] = None,
     out: Out = None,
     overwrite: Overwrite = False,

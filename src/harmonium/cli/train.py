@@ -8,7 +8,7 @@ from typing import Annotated
 from ..errors import InputError
 from ..runs.config import RunConfig
 from ..runs.evaluation.options import Source
-from ..runs.options import Option, Whole
+from ..runs.options import Argument, Option, Whole
 from .base import display
 from .options import Json
 from .outcome import tell
@@ -66,7 +66,7 @@ def train(
 
 
 def resume(
-    run: Annotated[str, Option("A run folder.", "RUN", is_argument=True)],
+    run: Annotated[str, Argument("A run folder.", "RUN")],
     *,
     epochs: Annotated[
         int | None, Whole("Total number of epochs to reach.  [default: the run's]")

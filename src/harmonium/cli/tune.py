@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..runs.options import Option, Whole
+from ..runs.options import Argument, Option, Whole
 from .base import (
     DONE,
     INTERRUPTED,
@@ -26,7 +26,7 @@ SHOWN = 20
 
 
 def tune(
-    spec: Annotated[str, Option("A TOML file, as above.", "SPEC", is_argument=True)],
+    spec: Annotated[str, Argument("A TOML file, as above.", "SPEC")],
     processes: Annotated[
         int, Whole("Processes to start here; they share the cores and take trials.")
     ] = 1,

@@ -17,6 +17,7 @@ from .options import (
     METHODS,
     PRECISIONS,
     SEEDS,
+    Argument,
     Choice,
     Number,
     Option,
@@ -98,7 +99,7 @@ class RunConfig:
         folder: the folder where the command was typed, so that the source is found from others.
     """
 
-    source: Annotated[str, Option("A built-in data set or a file.", "SOURCE", is_argument=True)]
+    source: Annotated[str, Argument("A built-in data set or a file.", "SOURCE")]
     visible: Annotated[
         str,
         Option(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
 from ..errors import HarmoniumError, InputError
 
@@ -42,19 +42,17 @@ class AbstractOption:
     Attributes:
         help: what the command's help says of it.
         metavar: what the help writes for its value.
-        names: its names; those of the field, with dashes, if there are none.
+        names: its names; that of the field, with dashes, if there are none.
         is_argument: whether it is given by its place, without a name.
     """
 
+    is_argument: ClassVar[bool] = False
     help: str
     metavar: str = "NAME"
     names: tuple[str, ...] = ()
-    is_argument: bool = False
 
     def name(self, field: str) -> str:
         """Return the name by which messages call it."""
-        if self.is_argument:
-            return self.metavar
         return self.names[-1] if self.names else f"--{field.replace('_', '-')}"
 
     def read(self, text: str, name: str) -> Any:
@@ -76,6 +74,16 @@ class AbstractOption:
 @dataclass(frozen=True)
 class Option(AbstractOption):
     """An option that takes any text, or none if it is a flag."""
+
+
+@dataclass(frozen=True)
+class Argument(AbstractOption):
+    """Text that is given by its place, without a name; messages call it by its metavar."""
+
+    is_argument = True
+
+    def name(self, field: str) -> str:
+        return self.metavar
 
 
 @dataclass(frozen=True)

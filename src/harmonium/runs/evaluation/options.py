@@ -13,6 +13,7 @@ from ..options import (
     EVALUATION_SEED,
     PARTS,
     SCORES,
+    Argument,
     Choice,
     Number,
     Option,
@@ -35,10 +36,8 @@ class EvaluationConfig:
         text: how the text file of DATA is read.
     """
 
-    run: Annotated[str, Option("A run folder or a model.", "RUN", is_argument=True)]
-    data: Annotated[
-        str | None, Option("A built-in data set or a file.", "DATA", is_argument=True)
-    ] = None
+    run: Annotated[str, Argument("A run folder or a model.", "RUN")]
+    data: Annotated[str | None, Argument("A built-in data set or a file.", "DATA")] = None
     rows: Annotated[
         str, Choice("Rows to score: train, validation, test or auto.", allowed=PARTS)
     ] = "auto"
