@@ -57,10 +57,10 @@ def test_metrics_end_at_the_first_line_that_is_none(tmp_path):
 @pytest.mark.parametrize(
     ("score", "words"),
     [
-        (5, "expected an object or null as log_z; found 5"),
-        ({}, "expected a number as log_z.value; found nothing"),
-        ({"value": "1"}, "expected a number as log_z.value; found '1'"),
-        ([[]], "expected an object or null as log_z; found a list"),
+        (5, "expected an object or null as log_z; got 5"),
+        ({}, "expected a number as log_z.value; got nothing"),
+        ({"value": "1"}, "expected a number as log_z.value; got '1'"),
+        ([[]], "expected an object or null as log_z; got a list"),
     ],
 )
 def test_a_summary_with_other_scores_is_refused(score, words, tmp_path):

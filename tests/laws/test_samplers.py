@@ -145,8 +145,8 @@ def test_the_law_detects_a_kernel_of_another_model(sampler):
 class SwappingByOneEnergy(hm.ReplicaExchange):
     """A broken kernel, which swaps as if the model at t had the free energy t·F_1."""
 
-    def _looked(self, path, times, v):
-        _, inputs = super()._looked(path, times, v)
+    def _free_energies(self, path, times, v):
+        _, inputs = super()._free_energies(path, times, v)
         return times[:, None] * path.at(1.0).free_energy(v), inputs
 
 

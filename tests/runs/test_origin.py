@@ -38,7 +38,7 @@ def table(word, number, rows=60):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def source_run(tmp_path_factory):
     """Return a folder with a run on a table, and another file."""
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patch:

@@ -186,7 +186,7 @@ def _rounds(
     if precision == SHORT and obstacle:
         raise InputError(
             "precision: expected products of the weights with small whole numbers only for"
-            f" {SHORT}, but {obstacle}; choose float32."
+            f" {SHORT}; got others, since {obstacle}; choose float32."
         )
     if precision is None:  # measured only where the answer matters
         return not obstacle and is_worth_rounding(rbm, batch)
