@@ -9,7 +9,7 @@ from harmonium.data import splits
 from harmonium.errors import InputError, ModelFileError
 from harmonium.runs import options
 from harmonium.runs.config import RunConfig
-from harmonium.runs.options import check_count, check_seed
+from harmonium.runs.options import SEEDS, check_count
 from harmonium.transforms import precision
 
 
@@ -81,4 +81,4 @@ def test_counts_that_are_refused(value):
 @pytest.mark.parametrize("value", [-1, 2**32, 0.0, False, None])
 def test_seeds_that_are_refused(value):
     with pytest.raises(InputError, match="--seed: expected a whole number from 0"):
-        check_seed(value)
+        check_count("--seed", value, 0, SEEDS - 1)

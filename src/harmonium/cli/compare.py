@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from ..errors import InputError
-from ..runs.evaluation.options import Source
+from ..runs.config import Source
 from ..runs.options import Argument, Option
 from .base import nats, print_json
 from .options import Json, Open, Overwrite

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from ..runs.evaluation.options import Source
+from ..runs.config import Source
 from ..runs.options import Argument, Option
 from .base import display
 from .options import Open, Overwrite

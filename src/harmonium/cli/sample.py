@@ -64,10 +64,8 @@ def sample(
       harmonium sample runs/titanic --given sex=female,age=30..40 --out women.csv
       harmonium sample runs/family --given 12=A,45=G --beta 2 --out new.fasta
     """
-    from ..runs.sample import check_out, draw_rows
+    from ..runs.sample import draw_rows
 
-    if out is not None:
-        check_out(run, out, overwrite)
     draws = draw_rows(
         run,
         n,
@@ -77,6 +75,8 @@ def sample(
         beta=beta,
         text=text,
         with_missing=with_missing,
+        out=out,
+        overwrite=overwrite,
     )
     if out is not None:
         draws.write(out, run, guard)
@@ -93,5 +93,6 @@ def sample(
     elif out is not None:
         display(as_json).say(f"{len(draws.rows):,} {draws.noun} written to {out}")
     else:
-        print_data(draws.text(guard))
+        for part in draws.text(guard):
+            print_data(part)
     return status_of_chains(draws.converged, draws.message, must_converge)

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Annotated
 
 from ..errors import InputError
-from ..runs.config import RunConfig
-from ..runs.evaluation.options import Source
+from ..runs.config import RunConfig, Source
 from ..runs.options import Argument, Option, Whole
 from .base import display
 from .options import Json

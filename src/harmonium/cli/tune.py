@@ -126,6 +126,8 @@ def _lines_of(search: Search) -> list[str]:
 
 def _cells_of(trial: Trial, searched: list[str]) -> list[str]:
     """Return a line of the table."""
+    from ..runs.tune import short
+
     value = ""
     spread = ""
     score = trial.log_likelihood
@@ -136,13 +138,9 @@ def _cells_of(trial: Trial, searched: list[str]) -> list[str]:
     if _is_unsure(trial):
         value += " (?)"
     options = [trial.options.get(name, "") for name in searched]
-    return [trial.run, value, spread, *map(_option, options), trial.status]
+    return [trial.run, value, spread, *map(short, options), trial.status]
 
 
 def _is_unsure(trial: Trial) -> bool:
     """Return whether log Z of a trial has not converged."""
     return trial.log_likelihood is not None and trial.log_likelihood.converged is False
-
-
-def _option(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -42,6 +42,10 @@ Scale = Annotated[
         advice="give the grey level that means 1, such as 255",
     ),
 ]
+Source = Annotated[
+    str | None,
+    Option("The file with the run's rows, if it has moved or the run is from others.", "FILE"),
+]
 Header = Annotated[
     int | Literal["none"] | None,
     Whole(

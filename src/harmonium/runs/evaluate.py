@@ -19,12 +19,13 @@ from .evaluation.likelihood import annealing_picture, likelihood
 from .evaluation.options import EvaluationConfig
 from .evaluation.pictures import Pictures
 from .evaluation.progress import EvaluationProgress
-from .evaluation.result import BLOCKS, DONE, INTERRUPTED, Evaluation
+from .evaluation.result import BLOCKS, Evaluation
 from .evaluation.target import target_of
 from .failures import failure_of
 from .folder import RunFolder
 from .report import report_with
 from .rows import Rows
+from .summaries import DONE, INTERRUPTED
 
 QUICK = "left out by --quick"
 

@@ -212,11 +212,6 @@ def check_count(name: str, value: Any, least: int = 1, most: int = LARGEST_COUNT
     raise InputError(f"{name}: expected a whole number {expected}; got {shown(value)}.")
 
 
-def check_seed(value: Any, name: str = "--seed") -> None:
-    """Refuse a value that is not a whole number from 0 to 2^32 − 1."""
-    check_count(name, value, 0, SEEDS - 1)
-
-
 def is_number(value: Any) -> bool:
     """Return whether a value is a finite number, and not a bool."""
     is_real = isinstance(value, int | float) and not isinstance(value, bool)

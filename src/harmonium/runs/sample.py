@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -78,18 +78,19 @@ class Draws(NamedTuple):
             return {column.name: plain(column) for column in self.table.columns}
         return self.rows
 
-    def text(self, guard: bool = False) -> str:
-        """Return them as FASTA, or as CSV.
+    def text(self, guard: bool = False) -> Iterator[str]:
+        """Yield them as FASTA, or as CSV: plain rows one by one, since there may be millions.
 
         Args:
             guard: whether cells that a spreadsheet would run as formulas are guarded.
         """
         if self.words is not None:
-            return fasta_of(self.words)
-        if self.table is not None:
-            return text_of(self.table, "rows.csv", guard)
-        # Each number with the fewest digits that read back as the same.
-        return "".join(f"{','.join(map(str, row))}\n" for row in self.rows)
+            yield fasta_of(self.words)
+        elif self.table is not None:
+            yield text_of(self.table, "rows.csv", guard)
+        else:
+            for row in self.rows:  # numbers with the fewest digits that read back as the same
+                yield f"{','.join(map(str, row))}\n"
 
     def write(self, out: str, run: str, guard: bool = False) -> None:
         """Write them in the format that the suffix names, whole or not at all.
@@ -114,7 +115,7 @@ class Draws(NamedTuple):
         elif suffix == ".npz":
             np.savez_compressed(content, samples=self.rows)
         else:
-            content.write(self.text().encode())
+            content.write("".join(self.text()).encode())
         write_whole(path, content.getvalue())
 
 
@@ -128,16 +129,27 @@ def draw_rows(
     beta: int = 1,
     text: TextOptions = AS_DECIDED,
     with_missing: bool = False,
+    out: str | None = None,
+    overwrite: bool = False,
 ) -> Draws:
     """Draw rows from a model; the help of `harmonium sample` describes the arguments.
 
+    Nothing is written; `out` is checked before the draws, which may take long.
+
     Raises:
-        InputError: an option cannot be used with this run.
+        InputError: an option cannot be used with this run, or `out` cannot be written.
         NotFiniteError: the model's draws overflow.
     """
     folder = RunFolder(run)
     columns = folder.columns()
     sites = folder.sites()
+    if out is not None:
+        suffixes = SUFFIXES
+        if sites is not None:
+            suffixes = FASTA
+        elif columns is not None:
+            suffixes = TEXT
+        check_target(f"--out {out}", out, suffixes, overwrite)
     rbm = sharpened(load(run), beta)
     conditions = _Conditions()
     if given is not None:
@@ -177,21 +189,6 @@ def draw_rows(
     words = None if sites is None else sites.words(rows)
     converged, message = min(verdicts)  # the worst of several sets of draws
     return Draws(rows, frame, words, converged, message)
-
-
-def check_out(run: str, out: str, overwrite: bool) -> None:
-    """Refuse a file that drawn rows of a run cannot be written to.
-
-    Raises:
-        InputError: another ending, or a file that exists already.
-    """
-    folder = RunFolder(run)
-    suffixes = SUFFIXES
-    if folder.sites() is not None:
-        suffixes = FASTA
-    elif folder.columns() is not None:
-        suffixes = TEXT
-    check_target(f"--out {out}", out, suffixes, overwrite)
 
 
 class _Conditions(NamedTuple):

@@ -51,20 +51,6 @@ class RowScore:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableScores:
-    """The scores of the rows of a table; `out` has those of all rows."""
-
-    table: str
-    run: str
-    out: str | None
-    rows: int
-    log_likelihood: Interval
-    method: str
-    converged: bool
-    least_probable: list[RowScore]
-
-
-@dataclass(frozen=True, kw_only=True)
 class SequenceScore:
     """A sequence by its name."""
 
@@ -73,18 +59,41 @@ class SequenceScore:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlignmentScores:
-    """The scores of aligned sequences; `out` has those of all."""
+class AbstractScores:
+    """What a run says of the rows of a file.
 
-    source: str
+    Attributes:
+        run: the run.
+        out: the file with the scores of all rows; None for none.
+        log_likelihood: their mean log p.
+        method: how log Z was computed.
+        converged: whether log Z is trusted.
+    """
+
     run: str
     out: str | None
-    sequences: int
-    sites: int
-    notes: list[str]
     log_likelihood: Interval
     method: str
     converged: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableScores(AbstractScores):
+    """The scores of the rows of a table."""
+
+    table: str
+    rows: int
+    least_probable: list[RowScore]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignmentScores(AbstractScores):
+    """The scores of aligned sequences."""
+
+    source: str
+    sequences: int
+    sites: int
+    notes: list[str]
     least_probable: list[SequenceScore]
 
 
@@ -115,11 +124,12 @@ def score_table(
     frame = read_frame(table, columns, text_format_for(table, run, text))
     codes = columns.encode(frame, table)
     key = key_of(seed)
-    rows = Dataset(codes, log_density=columns.log_density(frame), name=table)
+    log_density = columns.log_density(frame)
+    rows = Dataset(codes, log_density=log_density, name=table)
     progress = display.timer("log Z")
     score = scored_by_run(folder, rbm, rows, seconds, key=key, progress=progress)
     energies = free_energies(rbm, codes, key=jax.random.fold_in(key, 1))
-    log_p = columns.log_density(frame) - energies - score.log_z.value
+    log_p = log_density - energies - score.log_z.value
     key = jax.random.fold_in(key, 2)
     progress = display.timer("cells given the others")
     cells = cell_scores(rbm, columns, codes, key=key, progress=progress)

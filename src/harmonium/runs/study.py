@@ -25,7 +25,7 @@ from .folder import RunFolder
 from .jsonable import jsonable
 from .leftovers import STUDY, STUDY_BEFORE_0_1
 from .schema import record_from
-from .summaries import MeanSummary, ScoreSummary
+from .summaries import DONE, MeanSummary, ScoreSummary
 from .tune_spec import SearchSpec
 
 OPTUNA = ("optuna", "tune", "tune")  # the package, what needs it, the extra
@@ -40,7 +40,6 @@ ROWS = "rows"
 RESULT = "result"
 PROBLEM = "problem"
 SURPLUS = "surplus"
-DONE = "done"  # the status of a run that has ended as it should
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +18,10 @@ from ..likelihood.scoring import LogLikelihood
 from .schema import RESTORE, fits, read_record
 
 T = TypeVar("T")
+# How a run or an evaluation has ended.
+DONE = "done"
+DIVERGED = "diverged"
+INTERRUPTED = "interrupted"
 NORMAL = 1.96  # standard deviations from the centre of a 95 % interval to its ends
 EVALUATE_AGAIN = "remove the file, and evaluate the run again"
 SCORE_AGAIN = "remove the file, and score the run again with harmonium resume"
@@ -173,10 +177,6 @@ class Summary:
             InputError: the file cannot be read, or is no JSON.
         """
         return read_record(cls, path, SCORE_AGAIN)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the summary as a value of JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,15 +35,12 @@ from .origin import check_hashes, config_of
 from .prepare import Prepared, prepare
 from .report import Shown, content_of_run, rows_of_data, rows_to_show, write_report
 from .rows import hashes, remember
-from .summaries import LogZSummary, ScoreSummary, Summary
+from .summaries import DIVERGED, DONE, INTERRUPTED, LogZSummary, ScoreSummary, Summary
 
 if TYPE_CHECKING:  # a server takes time to import, and few runs are watched
     from .watch import Watch
 
 SECONDS_TO_SCORE = (120.0, 600.0)
-DONE = "done"
-DIVERGED = "diverged"
-INTERRUPTED = "interrupted"
 
 
 class EndedEarly(Exception):  # noqa: N818  (it is no error)

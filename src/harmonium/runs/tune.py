@@ -42,8 +42,8 @@ from .study import (
     TrialScore,
     has_ended,
 )
-from .summaries import ScoreSummary, Summary
-from .train import DIVERGED, DONE, INTERRUPTED, EndedEarly, resume, train
+from .summaries import DIVERGED, DONE, INTERRUPTED, ScoreSummary, Summary
+from .train import EndedEarly, resume, train
 from .tune_spec import SearchSpec, read_spec
 from .writing import check_folder
 

@@ -31,13 +31,13 @@ from ..errors import InputError
 from ..rbm import RBM
 from ..report import model_content, page_of
 from ..training import Report
+from .failures import DEBUG
 from .jsonable import jsonable
 
 SECONDS_BETWEEN_MODELS = 2.0  # encoding 784 × 500 weights takes 30 ms
 SECONDS_OF_INTEREST = 10.0  # after a question, somebody looks
 SECONDS_TO_SAY_GOODBYE = 5.0
 SECONDS_OF_A_REQUEST = 10.0
-DEBUG = "HARMONIUM_DEBUG"
 LOOPBACK = "127.0.0.1"
 EVERY_COMPUTER = ("0.0.0.0", "::")
 NOT_YET = (

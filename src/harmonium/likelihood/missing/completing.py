@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from ..._base.numerics import from_numpy
 from ..._base.sharding import fetched
 from ...data.parts import ENTRIES_AT_ONCE, rows_at_once
+from ...data.stored import padded_size
 from ...rbm import RBM
 from ...samplers.population import Averages, Swept, annealed_population, averages_of, whole_groups
 from .marginal import TermSum, cheapest_sum, drawn_terms, given_seen, sums_for, with_missing
@@ -180,14 +181,8 @@ def _parts(rows: np.ndarray, size: int, key: PRNGKeyArray) -> Iterator[_Part]:
     """Yield at most so many rows at a time."""
     for number, first in enumerate(range(0, len(rows), size)):
         part = rows[first : first + size]
-        filled = np.resize(part, (min(size, padded_count(len(part))), rows.shape[1]))
+        filled = np.resize(part, (min(size, padded_size(len(part))), rows.shape[1]))
         yield _Part(from_numpy(filled), len(part), jax.random.fold_in(key, number))
-
-
-def padded_count(count: int) -> int:
-    """Return a number that is at most an eighth larger, so that few sizes are compiled."""
-    step = 1 << max(0, count.bit_length() - 4)
-    return math.ceil(count / step) * step
 
 
 @eqx.filter_jit

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ...errors import InputError
-from ..config import Scale, Seed, TextOptions
+from ..config import Scale, Seed, Source, TextOptions
 from ..options import (
     BINARIZE,
     EVALUATION_SEED,
@@ -21,11 +21,6 @@ from ..options import (
     check_count,
     check_options,
 )
-
-Source = Annotated[
-    str | None,
-    Option("The file with the run's rows, if it has moved or the run is from others.", "FILE"),
-]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ...errors import count_of
 from ..display import Display
-from ..summaries import EvaluationTable, LogZSummary, ScoreSummary
+from ..summaries import DONE, EvaluationTable, LogZSummary, ScoreSummary
 from .base import AbstractBlock, Line, NotKnown, row_noun
 from .chains import Equilibrium, Mixing
 from .likelihood import likelihood_lines, log_z_lines
@@ -29,8 +29,6 @@ GROUPS: tuple[tuple[type[AbstractBlock], ...], ...] = (
     (SampleQuality,),
 )
 BLOCKS = tuple(block for group in GROUPS for block in group)
-DONE = "done"
-INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True, kw_only=True)
