@@ -25,7 +25,8 @@ def follow(page: str, target: Path) -> list[str]:
     if not (target / "src").exists():
         shutil.copytree(Path(harmonium.__file__).parent, target / "src" / "harmonium")
         shutil.copytree(ROOT / "tests", target / "tests")
-        shutil.copy(ROOT / "pyproject.toml", target)
+        for file in ("pyproject.toml", "conftest.py"):
+            shutil.copy(ROOT / file, target)
     done = []
     for name, code in BLOCK.findall((ROOT / "docs" / page).read_text()):
         file = target / name
@@ -51,6 +52,7 @@ def test_the_pages_followed_literally(tmp_path):
         for folder, name in PAGES.values()
         for file in (f"{folder}/test_{name}", f"laws/test_{folder}")
     ]
+    tests += [f"src/harmonium/{folder}/{name}.py" for folder, name in PAGES.values()]  # examples
     command = [sys.executable, "-m", "pytest", "-qrp", "-p", "no:cacheprovider"]
     # The laws of the layer are those of layers alone; a gradient meets its share of all layers.
     meant = "restarted or rotor and not test_gradients or example or init_files"

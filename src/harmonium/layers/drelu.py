@@ -23,7 +23,7 @@ from .real import mean_and_precision, positive, precisions
 from .registry import register_layer
 
 
-@register_layer("drelu", rows="reals")
+@register_layer("drelu")
 class DReLU(AbstractAffine):
     r"""Double rectified units: U(x) = Σ ½γ⁺x² − b⁺x where x > 0, and ½γ⁻x² − b⁻x where x < 0.
 

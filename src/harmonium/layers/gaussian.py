@@ -13,7 +13,7 @@ from .real import AbstractQuadratic, mean_and_precision
 from .registry import register_layer
 
 
-@register_layer("gaussian", rows="reals")
+@register_layer("gaussian")
 class Gaussian(AbstractQuadratic):
     """Real units: U(x) = Σ ½γx² − bx, Γ(I) = Σ (I + b)²/(2γ) + ½ log(2π/γ), ⟨x⟩ = (I + b)/γ.
 

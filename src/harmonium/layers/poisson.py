@@ -14,7 +14,7 @@ from .coding import AbstractCoding, Numbers
 from .registry import register_layer
 
 
-@register_layer("poisson", rows="reals")
+@register_layer("poisson")
 class Poisson(AbstractUnits):
     r"""Counts x ∈ {0, 1, 2, …}: U(x) = log x! − b·x, Γ(I) = Σ e^(I + b), ⟨x⟩ = e^(I + b).
 

@@ -44,8 +44,15 @@ class Registered(NamedTuple):
 _BY_NAME: dict[str, Registered] = {}
 
 
-def register_layer(name: str, *, rows: str) -> Callable[[Layer], Layer]:
+def register_layer(name: str, *, rows: str = "reals") -> Callable[[Layer], Layer]:
     """Return a class decorator that registers a layer type under this name.
+
+    Options, scikit-learn's estimators and Keras models then know the type by its name, such as
+    `--visible NAME`.
+
+    Args:
+        name: the name.
+        rows: how rows are read for the layer, as in `Registered`.
 
     Raises:
         InputError: a name that another type has, or an unknown coding of rows.

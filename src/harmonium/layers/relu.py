@@ -18,7 +18,7 @@ LOWEST = -30.0
 HIGHEST = 30.0
 
 
-@register_layer("relu", rows="reals")
+@register_layer("relu")
 class ReLU(AbstractQuadratic):
     """Real units x ≥ 0: U(x) = Σ ½γx² − bx, a normal density truncated at zero.
 

@@ -31,7 +31,7 @@ from .registry import register_layer
 MOST_WORDS = 2**24  # float32 counts no further, and drawing takes a step for each few words
 
 
-@register_layer("replicated_softmax", rows="reals")
+@register_layer("replicated_softmax")
 class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
     r"""Counts x_k of K words in a document of D words: D draws from one softmax.
 

@@ -15,7 +15,7 @@ from .registry import register_layer
 STEEPEST = 1e4  # |b| at most: the mean is then 10⁻⁴ from an end
 
 
-@register_layer("unit_interval", rows="reals")
+@register_layer("unit_interval")
 class UnitInterval(AbstractUnits):
     """Real units 0 ≤ x ≤ 1: U(x) = −b·x, Γ(I) = Σ log [(e^t − 1)/t] with t = I + b.
 

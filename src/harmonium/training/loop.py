@@ -32,7 +32,7 @@ from .arguments import (
 from .chunks import DivergenceWarning, Models, growth_limit, next_chunk
 from .monitors import Monitors
 from .optimizers import Recipe, averaged_model
-from .recorder import Judge, Recorder
+from .recorder import Judge, Recorder, Timetable
 from .schedules import rate_of, reschedule
 from .selection import PoorModelWarning
 from .state import Fit, Report, TrainState
@@ -429,7 +429,16 @@ class Run:
             learning rate was given, or models that share one pace are trained.
         view: makes what callbacks receive of a report whose models and states are lists; None for
             the report itself.
+        timetable: when there are records, and the end; the same for all models.
+        state: the states of all models, as `models` joins them.
+        updates: the number of updates made so far.
+        updates_of: the number that each model has made; smaller for one that has diverged.
+        is_moving: whether each model is still trained: False for one that has diverged.
+        is_over: whether the run has come to its end, or was stopped.
         stopper: the callback that has stopped the run.
+        histories: the records of each model.
+        began: the time at which the run began, in seconds.
+        usual_rate: the learning rate of a run that has not been restarted; 0 if it never will be.
     """
 
     plan: Plan
@@ -438,7 +447,16 @@ class Run:
     callbacks: Sequence[Callback]
     restart: Callable[[], TrainState] | None = None
     view: Callable[[Report], Report] | None = None
+    timetable: Timetable = dataclasses.field(init=False)
+    state: TrainState = dataclasses.field(init=False)
+    updates: int = dataclasses.field(init=False)
+    updates_of: np.ndarray = dataclasses.field(init=False)
+    is_moving: np.ndarray = dataclasses.field(init=False)
+    is_over: bool = False
     stopper: Callback | None = None
+    histories: list[list[dict[str, float]]] = dataclasses.field(init=False)
+    began: float = dataclasses.field(init=False)
+    usual_rate: float = 0.0
 
     def fits(self, states: list[TrainState]) -> list[Fit]:
         """Make all updates that are left, and return the `Fit` of each model.
@@ -449,21 +467,22 @@ class Run:
         """
         pairs = zip(self.recorders, states, strict=True)
         states = [recorder.begin(state) for recorder, state in pairs]
-        self.histories: list[list[dict[str, float]]] = [[] for _ in self.recorders]
+        self.timetable = self.recorders[0].timetable
+        self.histories = [[] for _ in self.recorders]
         self.began = clock()
         self.state = self.models.join(states)
         self.updates = int(self.state.updates)
         self.updates_of = np.array([int(state.updates) for state in states])
         self.is_moving = self.updates_of == self.updates
-        self.usual_rate = 0.0
         if self.restart is not None:
             self.usual_rate = rate_of(self.plan.optimizer.init(states[0].rbm)) or 0.0
         limit = growth_limit(self.models.largest(self.state))
-        was_complete = self.updates >= self.end
+        end = self.timetable.end
+        was_complete = self.updates >= end
         self.is_over = was_complete
         chunk = 1
         while not self.is_over:
-            target = min(self.updates + chunk, self.recorders[0].next(self.updates), self.end)
+            target = min(self.updates + chunk, self.timetable.next(self.updates), end)
             started = clock()
             before, state, sizes = self._advanced(target)
             per_second = (target - self.updates) / max(clock() - started, 1e-9)
@@ -475,15 +494,10 @@ class Run:
             self.state = state
             self.updates = target
             self.updates_of[self.is_moving] = target
-            self.is_over = target >= self.end
+            self.is_over = target >= end
             self._record_and_report(before, per_second)
             chunk = next_chunk(chunk, per_second)
         return self._all_fits(was_complete)
-
-    @property
-    def end(self) -> int:
-        """The number of updates at the end of the run."""
-        return self.recorders[0].end
 
     def _advanced(self, target: int) -> tuple[TrainState, TrainState, np.ndarray]:
         """Return the states before the last update up to `target`, if that is measured, and after.
@@ -494,7 +508,7 @@ class Run:
         carry the parameters of the update before.
         """
         before = self.state
-        if self.recorders[0].is_due(target) and target - 1 > self.updates:
+        if self.timetable.is_due(target) and target - 1 > self.updates:
             before, _ = self.models.advance(before, target - 1, self.is_moving)
         return before, *self.models.advance(before, target, self.is_moving)
 
@@ -516,11 +530,11 @@ class Run:
                 return
         self.is_moving &= is_finite
         # Means over some of the models would be no records of the run.
-        self.is_over = self.recorders[0].judge is not None or not self.is_moving.any()
+        self.is_over = bool(self.timetable.records) or not self.is_moving.any()
 
     def _record_and_report(self, before: TrainState, per_second: float) -> None:
         """Measure the models if that is due, and call the callbacks."""
-        is_due = self.recorders[0].is_due(self.updates)
+        is_due = self.timetable.is_due(self.updates)
         if not is_due and not self.callbacks:
             return
         seconds = clock() - self.began
@@ -542,9 +556,9 @@ class Run:
             self.state = self.models.join(states)
         report = Report(
             updates=self.updates,
-            total=self.end,
+            total=self.timetable.end,
             epoch=self._epochs(self.updates),
-            epochs=self._epochs(self.end),
+            epochs=self._epochs(self.timetable.end),
             seconds=seconds,
             samples_per_second=samples,
             updates_per_second=per_second,
@@ -564,7 +578,7 @@ class Run:
 
     def _model(self, i: int, state: TrainState) -> RBM:
         """Return the model to use after the updates made so far."""
-        if self.updates < self.end:
+        if self.updates < self.timetable.end:
             return averaged_model(state.optimizer, state.rbm)
         return self.recorders[i].choose(state).rbm
 

@@ -6,6 +6,7 @@ model is kept.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any
@@ -108,13 +109,46 @@ class Judge:
         return chosen(self.tracker, self.held_out, last, updates, measured, named)
 
 
+@dataclasses.dataclass
+class Timetable:
+    """When a run has records and when it ends: the same for all models that are trained together.
+
+    Attributes:
+        records: the numbers of updates after which there is a record, ascending; the last record,
+            at the end, need not be among them.
+        end: the number of updates at the end of the run.
+    """
+
+    records: list[int]
+    end: int
+
+    @classmethod
+    def of(cls, plan: Plan, monitors: Monitors) -> Timetable:
+        """Return the times of a plan's records, so that measuring takes little of the run."""
+        epochs = plan.total // plan.per_epoch
+        first = math.ceil(FIRST_RECORD / plan.per_epoch)
+        interval = epochs_a_record(epochs, len(plan.rows), monitors.watching)
+        recorded = recorded_epochs(epochs, interval, first)
+        return cls([plan.per_epoch * epoch for epoch in recorded], plan.total)
+
+    def next(self, updates: int) -> int:
+        """Return the number of updates at the next record, or at the end."""
+        return next((record for record in self.records if record > updates), self.end)
+
+    def is_due(self, updates: int) -> bool:
+        """Return whether there is a record after this update."""
+        if not self.records:
+            return False
+        return updates == self.end or self.next(updates - 1) == updates
+
+
 class Recorder:
     """Measures a model at records, and decides by rows that it has not seen.
 
     Attributes:
         judge: what measures models and decides by held-out rows; None if there are no records.
         folds: what cross-validation says; None if there was none.
-        end: the number of updates at the end of the run.
+        timetable: when there are records, and the end of the run.
     """
 
     def __init__(
@@ -129,19 +163,15 @@ class Recorder:
         """Choose the updates of the records; `keep`, `track` and `key` are those of `run_plan`."""
         self.plan = plan
         self.method = plan.method
-        self.end = plan.total
         self.judge = judge
         self.keep = keep
         self.key = key
-        self.updates: list[int] = []
+        self.timetable = Timetable([], plan.total)
         if judge is not None:
-            epochs = plan.total // plan.per_epoch
-            first = math.ceil(FIRST_RECORD / plan.per_epoch)
-            interval = epochs_a_record(epochs, len(plan.rows), judge.monitors.watching)
-            recorded = recorded_epochs(epochs, interval, first)
-            self.updates = [plan.per_epoch * epoch for epoch in recorded]
+            self.timetable = Timetable.of(plan, judge.monitors)
+        has_several = len(self.timetable.records) > 1
         # Where log Z differs from row to row there is no single one to track.
-        self.tracks = track and len(self.updates) > 1 and not takes_lengths(plan.layer)
+        self.tracks = track and has_several and not takes_lengths(plan.layer)
         self.uses_folds = judge is not None and not judge.has_held_out and is_for(plan)
         self.folds: CrossValidated | None = None
         self.choices: dict[int, Choice] = {}  # by the number of updates at the end
@@ -160,7 +190,7 @@ class Recorder:
             strength = self.folds.strength_after(int(state.updates))
             state = state._replace(optimizer=with_strength(state.optimizer, strength))
             if self.plan.may_stop and int(self.folds.best) > 0:
-                self.end = int(self.folds.best)
+                self.timetable.end = int(self.folds.best)
         return state._replace(held_out=None, folds=None)
 
     def _folds(self, state: TrainState) -> CrossValidated | None:
@@ -179,16 +209,6 @@ class Recorder:
             state = state._replace(held_out=self.judge.held_out)
         return state._replace(folds=self.folds)
 
-    def next(self, updates: int) -> int:
-        """Return the update of the next record, or of the end."""
-        return next((record for record in self.updates if record > updates), self.end)
-
-    def is_due(self, updates: int) -> bool:
-        """Return whether there is a record after this update."""
-        if self.judge is None:
-            return False
-        return updates == self.end or self.next(updates - 1) == updates
-
     def record(self, state: TrainState, seconds: float) -> tuple[TrainState, dict[str, float]]:
         """Return the state after a record, and the metrics that `Fit` describes.
 
@@ -202,7 +222,7 @@ class Recorder:
         updates = int(state.updates)
         chains = self.method.gradient.status(state.rbm, state.gradient).chains
         statistics, likelihood = self.judge.measure(rbm, updates, chains)
-        is_last = updates == self.end
+        is_last = updates == self.timetable.end
         metrics = self.judge.monitors.described(rbm, statistics, seconds, last=is_last) | likelihood
         strength = strength_of(state.optimizer)
         if strength is not None:
@@ -250,7 +270,7 @@ class Recorder:
         log_z = None
         error = 0.0
         # A run that a callback stopped between records does not know log Z of its last model.
-        if self.judge.held_out is not None and self.is_due(updates):
+        if self.judge.held_out is not None and self.timetable.is_due(updates):
             estimate = self.judge.held_out.estimate
             if not estimate.doubt:
                 log_z = estimate.value
