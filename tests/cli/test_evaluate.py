@@ -12,7 +12,7 @@ from rich.console import Console
 
 import harmonium as hm
 from answers import check_estimate, strict
-from harmonium.cli.evaluate import tell
+from harmonium.cli.evaluate import print_evaluation
 from harmonium.runs.display import Display
 from harmonium.runs.evaluate import EvaluationConfig, evaluate
 from harmonium.runs.evaluation.pictures import Pictures
@@ -295,7 +295,7 @@ def test_an_estimate_that_nothing_could_contradict_is_unchecked(capsys, checked)
     rbm = hm.RBM(hm.Bernoulli(2), hm.Bernoulli(2), np.zeros((2, 2)))
     target = Target(rbm, EvaluationConfig(run="run"), None, None)
     evaluation = Evaluation(target=target, log_z=log_z, blocks={}, pictures=Pictures(), seconds={})
-    assert tell(evaluation, True, True) == 3
+    assert print_evaluation(evaluation, True, True) == 3
     said = capsys.readouterr().err
     assert ("did NOT converge" in said) == checked
     assert ("is unchecked: name rows as DATA" in said) == (not checked)

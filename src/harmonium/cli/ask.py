@@ -37,13 +37,13 @@ def ask(
       harmonium ask runs/survey 'answer | "In your opinion, which?"="yes, both"'
     """
     from .._base.threefry import key_of
-    from ..inference import ask
+    from ..inference import ask as ask_model
     from ..io.storage import load
     from ..runs.folder import RunFolder
 
     rbm = load(run)
     columns = RunFolder(run).columns_of_table()
-    answers = ask(rbm, columns, question, key=key_of(seed), chains=chains, sweeps=sweeps)
+    answers = ask_model(rbm, columns, question, key=key_of(seed), chains=chains, sweeps=sweeps)
     if as_json:
         records = [answer._asdict() for answer in answers]
         print_json({"run": run, "question": question, "answers": records})

@@ -36,7 +36,8 @@ def compare(
       harmonium compare runs/* --out compared.html --open
       harmonium compare tuned/digits
     """
-    from ..runs.compare import compare, runs_in
+    from ..runs.compare import compare as compare_runs
+    from ..runs.compare import runs_in
     from ..runs.writing import check_target
 
     if out is not None:
@@ -44,7 +45,7 @@ def compare(
     elif is_opened:
         raise InputError("--open: expected a page; got none; name one with --out compared.html.")
     named = runs_in(runs)
-    compared = compare(named, out, source)
+    compared = compare_runs(named, out, source)
     if as_json:
         print_json({"runs": [run._asdict() for run in compared], "page": out})
     else:

@@ -41,14 +41,14 @@ def evaluate(
       harmonium evaluate model.npz rows.npz:test --seconds 600
       harmonium evaluate model.safetensors rows.csv --pictures figures
     """
-    from ..runs.evaluate import evaluate
+    from ..runs.evaluate import evaluate as evaluate_model
 
     # Standard output holds only the table or the JSON.
-    evaluation = evaluate(config, display(as_json=True))
-    return tell(evaluation, as_json, must_converge)
+    evaluation = evaluate_model(config, display(as_json=True))
+    return print_evaluation(evaluation, as_json, must_converge)
 
 
-def tell(evaluation: Evaluation, as_json: bool, must_converge: bool) -> int:
+def print_evaluation(evaluation: Evaluation, as_json: bool, must_converge: bool) -> int:
     """Print an evaluation, as JSON or as a table, and return the exit status."""
     if as_json:
         print_json(evaluation.to_json())

@@ -29,9 +29,10 @@ def info(
       harmonium info rows.csv
       harmonium info codes.csv --visible potts
     """
-    from ..runs.info import UNFINISHED, info
+    from ..runs.info import UNFINISHED
+    from ..runs.info import info as describe
 
-    description = info(path, visible, scale, text.given)
+    description = describe(path, visible, scale, text.given)
     if as_json:
         print_json(description)
         return

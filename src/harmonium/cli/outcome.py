@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # which takes JAX along
 _STATUSES = {"interrupted": INTERRUPTED, "diverged": NOT_REACHED}
 
 
-def tell(summary: Summary, as_json: bool, show: Any, options: Sequence[str] = ()) -> int:
+def print_summary(summary: Summary, as_json: bool, show: Any, options: Sequence[str] = ()) -> int:
     """Print the summary of a run, as JSON or as text, and return the exit status.
 
     Args:

@@ -30,12 +30,12 @@ def report(
       harmonium report runs/digits --open
       harmonium report runs/digits --out digits.html
     """
-    from ..runs.report import report
+    from ..runs.report import report as write_report
     from ..runs.writing import check_target
 
     if out is not None:
         check_target(f"--out {out}", out, (".html",), overwrite)
-    path = report(run, out, display(as_json=True), source)  # on standard error
+    path = write_report(run, out, display(as_json=True), source)  # on standard error
     print_data(f"{path}\n")
     if is_opened:
         open_page(path)

@@ -41,9 +41,9 @@ def scan(
       harmonium scan runs/family wild_type.fasta --out scan.csv
       harmonium scan runs/family --out scan.png
     """
-    from ..runs.scan import scan
+    from ..runs.scan import scan as scan_mutants
 
-    scanned = scan(run, sequence, out, overwrite)
+    scanned = scan_mutants(run, sequence, out, overwrite)
     if as_json:
         print_json(scanned)
         return
@@ -89,10 +89,10 @@ def contacts(
       harmonium contacts runs/family --out contacts.csv
       harmonium contacts runs/family --structure distances.txt --out contacts.png
     """
-    from ..runs.contacts import contacts
+    from ..runs.contacts import contacts as rank_contacts
 
     show = display(as_json)
-    ranked = contacts(run, out, structure, near, apart, overwrite, show)
+    ranked = rank_contacts(run, out, structure, near, apart, overwrite, show)
     if as_json:
         print_json(ranked)
         return
@@ -125,9 +125,9 @@ def motifs(
       harmonium motifs runs/family
       harmonium motifs runs/family --units 5 --out motifs.png
     """
-    from ..runs.motifs import motifs
+    from ..runs.motifs import motifs as write_motifs
 
-    strongest = motifs(run, units, out, overwrite)
+    strongest = write_motifs(run, units, out, overwrite)
     if as_json:
         print_json(strongest)
         return

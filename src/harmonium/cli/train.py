@@ -10,7 +10,7 @@ from ..runs.config import RunConfig, Source
 from ..runs.options import Argument, Option, Whole
 from .base import display
 from .options import Json
-from .outcome import tell
+from .outcome import print_summary
 from .surroundings import Surroundings
 
 
@@ -55,13 +55,13 @@ def train(
       harmonium train rows.npy --hidden 20000 --chains 512 --mesh data=4,hidden=2
       srun harmonium train rows.npy --out runs/rows --distributed
     """
-    from ..runs.train import train
+    from ..runs.train import train as run_training
 
     show = display(as_json)
     with surroundings.devices(), surroundings.watching(show) as watch:
         config = replace(config, kinds=kinds_of_columns(kinds or [], drop or []))
-        summary = train(config, out, overwrite, show, watch)
-    return tell(summary, as_json, show, surroundings.again)
+        summary = run_training(config, out, overwrite, show, watch)
+    return print_summary(summary, as_json, show, surroundings.again)
 
 
 def resume(
@@ -83,12 +83,12 @@ def resume(
       harmonium resume runs/digits --epochs 3000
       srun harmonium resume runs/rows --distributed
     """
-    from ..runs.train import resume
+    from ..runs.train import resume as resume_training
 
     show = display(as_json)
     with surroundings.devices(), surroundings.watching(show) as watch:
-        summary = resume(run, epochs, show, watch, source=source)
-    return tell(summary, as_json, show, surroundings.again)
+        summary = resume_training(run, epochs, show, watch, source=source)
+    return print_summary(summary, as_json, show, surroundings.again)
 
 
 def kinds_of_columns(kinds: list[str], dropped: list[str]) -> dict[str, str]:

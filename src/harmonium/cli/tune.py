@@ -59,13 +59,13 @@ def tune(
       harmonium tune digits.toml --processes 4
       harmonium tune digits.toml --out tuned/again --json
     """
-    from ..runs.tune import tune
+    from ..runs.tune import tune as search_options
 
     again = ["tune", spec]
     if out is not None:
         again += ["--out", out]
     try:
-        search = tune(spec, out, processes, display(as_json))
+        search = search_options(spec, out, processes, display(as_json))
     except KeyboardInterrupt:
         complain(f"interrupted; trials under way are saved. Go on with: {typed(*again)}")
         return INTERRUPTED

@@ -207,7 +207,7 @@ class Stream(AbstractRows):
 
     @property
     def beginning(self) -> Dataset:
-        """As many rows as a window has, from all blocks."""
+        """Rows from all blocks, as many as a window has: a run is prepared by them."""
         if self.beginning_read is None:
             parts = self.source.sample(self.window)
             self.beginning_read = self.dataset(parts, self.window, self.most_missing)
@@ -227,7 +227,7 @@ class Stream(AbstractRows):
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Whether the rows at the beginning of a run are small whole numbers."""
+        """Whether the rows of `beginning`, and so presumably all, are small whole numbers."""
         return self.beginning.is_exact_in_bfloat16
 
     @property

@@ -158,20 +158,20 @@ class Marginal(AbstractGradient):
     def _filled(
         self, rbm: RBM, batch: Cloud, completions: Array | None, *, key: PRNGKeyArray
     ) -> tuple[Cloud, Array | None, Posterior | None]:
-        """Return completed rows: every completion with its probability, or one draw per row.
+        """Return completed rows, the completions to keep, and the terms of the sum if one is taken.
 
-        Also the completions to keep, and the terms of the sum if one is taken.
+        A row has all its completions, weighted by their probabilities, or a single one, drawn.
         """
         terms = jax.lax.stop_gradient(self._summed(rbm, batch.states))
-        if terms is None:
+        if terms is None:  # there are too many
             v, completions = self._drawn(rbm, batch, completions, key=key)
             return Cloud(v, batch.weights), completions, None
-        if terms.v is None:
+        if terms.v is None:  # they are hidden states: the missing units are drawn given one of them
             v = draw(rbm, terms, key=key, seen=batch.states)
             return Cloud(v, batch.weights), completions, terms
+        v = terms.v.reshape(-1, rbm.visible.size)
         weights = batch.weights[:, None] * jnp.exp(terms.log_share)
-        every = Cloud(terms.v.reshape(-1, rbm.visible.size), weights.reshape(-1))
-        return every, completions, terms
+        return Cloud(v, weights.reshape(-1)), completions, terms
 
     def _drawn(
         self, rbm: RBM, batch: Cloud, completions: Array | None, *, key: PRNGKeyArray

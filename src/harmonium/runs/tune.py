@@ -134,7 +134,7 @@ def work(news: News) -> None:
             return Problem(problem)
 
     while True:
-        news.tell()
+        news.print()
         states = {number: trial.state.name for number, trial in study.trials().items()}
         running = [number for number, state in states.items() if state == "RUNNING"]
         if "WAITING" in states.values() or len(states) < study.spec.trials:
@@ -285,7 +285,7 @@ class News:
         trials = self.study.trials().items()
         return {number: trial for number, trial in trials if has_ended(trial)}
 
-    def tell(self) -> None:
+    def print(self) -> None:
         """Print a line for each trial that has ended since the last look."""
         for number, trial in self.ended().items():
             if number not in self.known:
@@ -377,7 +377,7 @@ def work_together(news: News, path: str, processes: int) -> None:
         ]
         try:
             while any(child.poll() is None for child in children):
-                news.tell()
+                news.print()
                 Asked.act_on(Asked.number)
                 time.sleep(SECONDS_BETWEEN_LOOKS)
         finally:
@@ -385,7 +385,7 @@ def work_together(news: News, path: str, processes: int) -> None:
                 child.terminate()  # which does nothing to those that have ended
             for child in children:
                 child.wait()
-        news.tell()
+        news.print()
         lines = zip(children, map(last_line, logs), strict=True)
         failed = [(child, line) for child, line in lines if child.returncode not in ENDS_OF_WORK]
     for child, line in failed:

@@ -100,39 +100,47 @@ def log_odds(
     numbers = [cell for cell, kind in zip(cells, kinds, strict=True) if _is_numeric(kind)]
     if not any(cells) or (numbers and not rows):
         return -math.inf
-    as_names = _numbers_as_names(numbers)
-    if as_names <= UNLIKE_NAMES and TextKind.WORD not in kinds:
+    numbers_as_names = _numbers_as_names(numbers)
+    if numbers_as_names <= UNLIKE_NAMES and TextKind.WORD not in kinds:
         return -math.inf
     rows = rows[: max(20, MOST_CELLS // len(cells))]
     is_counted = _is_counted(numbers)
     if is_counted and _has_counted_rows(cells, rows):
-        as_names = UNLIKE_NAMES
+        numbers_as_names = UNLIKE_NAMES  # the rows below count too: so does this row of theirs
         is_counted = False
-    total = math.log10(as_names)
+    as_names = math.log10(numbers_as_names)
     if TextKind.WORD in kinds:
-        total += math.log10(WORDS_ARE_NAMES)
+        as_names += math.log10(WORDS_ARE_NAMES)
     if TextKind.DATE in kinds:
-        total += math.log10(DATES)
+        as_names += math.log10(DATES)
+    as_row = 0.0
     earlier: set[str] = set()
     for place, (cell, kind) in enumerate(zip(cells, kinds, strict=True)):
         column = _column_of([row[place] for row in rows if place < len(row)], blanks)
-        if kind == TextKind.WORD:
-            total += math.log10(_word_as_name(cell, column))
-            if cell in earlier:
-                total += math.log10(TWICE)
-            earlier.add(cell)
-        elif kind == TextKind.MISSING:
-            gap = EMPTY_FIRST
-            if cell:
-                gap = GAP
-            elif place:
-                gap = EMPTY
-            total += math.log10(gap)
-        as_row = _as_row(cell, kind, column)
+        as_names += math.log10(_cell_as_name(cell, kind, column, earlier))
+        earlier.add(cell)
+        probability = _as_row(cell, kind, column)
         if is_counted and kind == TextKind.WHOLE:
-            as_row = min(as_row, _value(cell, column))
-        total -= math.log10(as_row)
-    return total
+            probability = min(probability, _value(cell, column))
+        as_row += math.log10(probability)
+    return as_names - as_row
+
+
+def _cell_as_name(cell: str, kind: str, column: _Column, earlier: set[str]) -> float:
+    """Return how probable a word or an empty cell is in a line of names, after the earlier cells.
+
+    It is 1 for numbers and dates, which are judged together.
+    """
+    if kind == TextKind.WORD:
+        probability = _word_as_name(cell, column)
+        if cell in earlier:
+            probability *= TWICE
+        return probability
+    if kind != TextKind.MISSING:
+        return 1.0
+    if cell:
+        return GAP
+    return EMPTY if earlier else EMPTY_FIRST
 
 
 def is_further_line(

@@ -158,18 +158,19 @@ class _Reader:
         return array
 
     def _entry(self, parent: Any, name: str, kind: type, title: str) -> Any:
+        """Return an entry of this kind; refuse one that is missing, a link, or of another kind."""
         link = parent.get(name, getlink=True)
-        actual = ""
+        problem = ""
         if link is None:
-            actual = listed(parent)
+            problem = listed(parent)
         elif not isinstance(link, self.h5py.HardLink):
-            actual = f"a {type(link).__name__}, never followed"
+            problem = f"a {type(link).__name__}, never followed"
         elif not isinstance(parent[name], kind):
-            actual = f"a {type(parent[name]).__name__}"
-        if actual:
+            problem = f"a {type(parent[name]).__name__}"
+        if problem:
             place = f"{parent.name.rstrip('/')}/{name}"
             raise ModelFileError(
-                f"{self.path}: expected {title} {place} in the file itself; got {actual};"
+                f"{self.path}: expected {title} {place} in the file itself; got {problem};"
                 f" {COPY_AGAIN}."
             )
         return parent[name]

@@ -157,19 +157,23 @@ class HiddenSum(NamedTuple):
     def moments(
         self, rbm: RBM, v: Array, h: Array, weights: Float[Array, "n terms"]
     ) -> tuple[Float[Array, "n visible"], Float[Array, "n visible"]]:
-        """Return Σ w ⟨v⟩ and Σ w ⟨v²⟩ over some terms, for each row. Traceable."""
+        """Return Σ w ⟨v⟩ and Σ w ⟨v²⟩ over hidden states of weights w, for each row. Traceable."""
         inputs = rbm.inputs_to_v(h)
 
-        def weighted(visible: AbstractLayer, weights: Array) -> tuple[Array, Array]:
+        def averaged(visible: AbstractLayer, weights: Array) -> tuple[Array, Array]:
             mean = visible.mean(inputs)
-            return product(weights, mean), product(weights, visible.variance(inputs) + mean**2)
+            square = visible.variance(inputs) + mean**2
+            return product(weights, mean), product(weights, square)
 
         if has_independent_units(rbm.visible):
-            return weighted(rbm.visible, weights)
-        # Given h, units depend on the seen ones too.
-        return jax.lax.map(
-            lambda row: weighted(given_seen(rbm, row[0][None]).visible, row[1]), (v, weights)
-        )
+            return averaged(rbm.visible, weights)
+
+        # Given h, units depend on the row's seen ones too, so each row has a layer of its own.
+        def averaged_for_row(row: tuple[Array, Array]) -> tuple[Array, Array]:
+            seen, weights_of_row = row
+            return averaged(given_seen(rbm, seen[None]).visible, weights_of_row)
+
+        return jax.lax.map(averaged_for_row, (v, weights))
 
     def completed(
         self, rbm: RBM, v: Array, term: Integer[Array, " n"], *, key: PRNGKeyArray
