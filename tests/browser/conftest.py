@@ -14,9 +14,9 @@ from rich.console import Console
 
 import harmonium as hm
 from harmonium.report import Rows, page_of, report_content
-from harmonium.runs.config import RunConfig
 from harmonium.runs.display import Display
 from harmonium.runs.train import train
+from harmonium.runs.train_options import RunConfig
 from harmonium.runs.watch import Watch
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from harmonium.runs.config import RunConfig
 from harmonium.runs.display import Display
 from harmonium.runs.train import train
+from harmonium.runs.train_options import RunConfig
 from harmonium.runs.watch import Watch
 
 

@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from harmonium.cli import main
-from harmonium.runs.config import RunConfig
 from harmonium.runs.display import Display
 from harmonium.runs.train import FinalScore, train
+from harmonium.runs.train_options import RunConfig
 
 
 class Ending(NamedTuple):

@@ -51,8 +51,8 @@ def hostile(tmp_path_factory):
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
-    from harmonium.runs.config import RunConfig
     from harmonium.runs.train import train
+    from harmonium.runs.train_options import RunConfig
 
     folder = tmp_path_factory.mktemp("hostile")
     rng = np.random.default_rng(0)

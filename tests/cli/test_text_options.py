@@ -12,7 +12,7 @@ import pytest
 from answers import strict
 from harmonium.cli import main
 from harmonium.errors import InputError
-from harmonium.runs.config import RunConfig
+from harmonium.runs.train_options import RunConfig
 
 QUESTION = "In your opinion, which?"
 SMALL = "--epochs 1 --hidden 2 --chains 20 --batch 30 --out run"

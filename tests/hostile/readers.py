@@ -19,11 +19,11 @@ import harmonium as hm
 from harmonium.data.readers import read_file
 from harmonium.io.formats import Native, RbmsHistory, StateDict
 from harmonium.io.formats.native import load_tree
-from harmonium.runs.config import RunConfig
 from harmonium.runs.contacts import distances_of
 from harmonium.runs.folder import RunFolder
 from harmonium.runs.jsonable import to_json
-from harmonium.sequences.reading import read_sequences
+from harmonium.runs.train_options import RunConfig
+from harmonium.sequences.raw_alignment import read_sequences
 from harmonium.sequences.sites import RNA, Sites
 from harmonium.tables import Columns
 from harmonium.tables.inference import columns_of

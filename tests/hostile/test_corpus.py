@@ -16,8 +16,8 @@ import pytest
 import harmonium as hm
 from harmonium.data.readers import read_file
 from harmonium.io.formats.base import write_whole
-from harmonium.runs.config import RunConfig
 from harmonium.runs.folder import RunFolder
+from harmonium.runs.train_options import RunConfig
 from harmonium.tables import load_columns
 from harmonium.tables.inference import columns_of
 from harmonium.weights import Scaled

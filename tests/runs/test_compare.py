@@ -9,9 +9,9 @@ from rich.console import Console
 
 import harmonium as hm
 from harmonium.runs.compare import compare
-from harmonium.runs.config import RunConfig
 from harmonium.runs.display import Display
 from harmonium.runs.train import train
+from harmonium.runs.train_options import RunConfig
 
 
 def trained(folder, **options):

@@ -13,7 +13,6 @@ import pytest
 import harmonium as hm
 from harmonium.errors import InputError, ModelFileError
 from harmonium.runs.compare import compare
-from harmonium.runs.config import RunConfig
 from harmonium.runs.contacts import contacts
 from harmonium.runs.folder import RunFolder, check_target
 from harmonium.runs.info import info
@@ -22,6 +21,7 @@ from harmonium.runs.rows import own_rows
 from harmonium.runs.schema import fits, record_from
 from harmonium.runs.summaries import Summary
 from harmonium.runs.train import train
+from harmonium.runs.train_options import RunConfig
 from harmonium.runs.writing import check_target as check_file
 from harmonium.tables.columns import entries_of
 from runs.test_faults import Lines

@@ -11,10 +11,10 @@ from rich.console import Console
 import harmonium as hm
 from harmonium.errors import InputError
 from harmonium.runs import checkpointing
-from harmonium.runs.config import RunConfig
 from harmonium.runs.display import Display
 from harmonium.runs.folder import RunFolder
 from harmonium.runs.train import resume, train
+from harmonium.runs.train_options import RunConfig
 
 QUIET = Display(Console(quiet=True))
 CONFIG = RunConfig(source="bars", hidden=4, epochs=12, chains=20, batch=8, ensemble=3)

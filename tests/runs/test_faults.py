@@ -22,9 +22,9 @@ from cli.conftest import leave_out_report
 from harmonium.errors import InputError, ModelFileError
 from harmonium.io.formats.native import load_tree, save_tree
 from harmonium.runs import checkpointing
-from harmonium.runs.config import RunConfig
 from harmonium.runs.folder import RunFolder
 from harmonium.runs.train import FinalScore, resume, train
+from harmonium.runs.train_options import RunConfig
 
 CONFIG = RunConfig(source="bars", hidden=4, epochs=60, chains=20, batch=8)
 

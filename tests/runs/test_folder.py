@@ -13,9 +13,9 @@ import pytest
 from harmonium.errors import InputError
 from harmonium.io.formats.base import write_new, write_whole
 from harmonium.io.formats.native import save_tree
-from harmonium.runs.config import RunConfig
 from harmonium.runs.folder import RunFolder, check_target
 from harmonium.runs.jsonable import jsonable, to_json
+from harmonium.runs.train_options import RunConfig
 
 CONFIG = RunConfig(source="bars")
 

@@ -8,8 +8,8 @@ import pytest
 from harmonium.data import splits
 from harmonium.errors import InputError, ModelFileError
 from harmonium.runs import options
-from harmonium.runs.config import RunConfig
 from harmonium.runs.options import SEEDS, check_count
+from harmonium.runs.train_options import RunConfig
 from harmonium.transforms import precision
 
 

@@ -10,7 +10,6 @@ import pytest
 
 import harmonium as hm
 from harmonium.runs.compare import compare
-from harmonium.runs.config import RunConfig
 from harmonium.runs.display import Display, PatientConsole
 from harmonium.runs.evaluate import EvaluationConfig, evaluate
 from harmonium.runs.folder import RunFolder
@@ -18,6 +17,7 @@ from harmonium.runs.report import report
 from harmonium.runs.rows import own_rows
 from harmonium.runs.sample import picture_shape
 from harmonium.runs.train import resume, train
+from harmonium.runs.train_options import RunConfig
 
 QUIET = Display(PatientConsole(file=StringIO()))
 COMMANDS = {

@@ -9,9 +9,9 @@ import pytest
 
 import harmonium as hm
 from harmonium.errors import InputError
-from harmonium.runs.config import RunConfig
 from harmonium.runs.prepare import prepare
 from harmonium.runs.rows import rows_of_run
+from harmonium.runs.train_options import RunConfig
 from harmonium.transforms.precision import Timing
 
 

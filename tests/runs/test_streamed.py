@@ -6,10 +6,10 @@ import pytest
 import harmonium as hm
 from harmonium.errors import InputError
 from harmonium.runs import streamed
-from harmonium.runs.config import RunConfig
 from harmonium.runs.folder import RunFolder
 from harmonium.runs.rows import own_rows
 from harmonium.runs.train import resume, train
+from harmonium.runs.train_options import RunConfig
 from runs.test_faults import Lines, interrupt_after, quick  # noqa: F401  (a fixture)
 
 GREYS = np.random.default_rng(0).integers(0, 256, (600, 5), np.uint8)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from ..runs.config import Seed
-from ..runs.options import Argument, Whole
+from ..runs.options import Argument, Seed, Whole
 from .base import display, print_json, status_of_chains
 from .options import Json, MustConverge, TableRun
 

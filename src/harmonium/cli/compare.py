@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from ..errors import InputError
-from ..runs.config import Source
-from ..runs.options import Argument, Option
+from ..runs.options import Argument, Option, Source
 from .base import nats, print_json
 from .options import Json, Open, Overwrite
 from .report import open_page

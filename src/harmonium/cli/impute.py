@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from ..runs.config import Seed, TextOptions
-from ..runs.options import Argument, Option, Whole
+from ..runs.options import Argument, Option, Seed, TextOptions, Whole
 from .base import display, print_json, status_of_chains
 from .options import Guard, Json, MustConverge, Overwrite, TableRun
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from ..errors import printable
-from ..runs.config import Scale, TextOptions
-from ..runs.options import Argument, Option
+from ..runs.options import Argument, Option, Scale, TextOptions
 from .base import print_json, typed
 from .options import Json
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from ..runs.config import Source
-from ..runs.options import Argument, Option
+from ..runs.options import Argument, Option, Source
 from .base import display
 from .options import Open, Overwrite
 from .terminal import print_data

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ..runs.config import Seed, TextOptions
-from ..runs.options import Option, Whole
+from ..runs.options import Option, Seed, TextOptions, Whole
 from .base import display, print_json, status_of_chains
 from .options import Guard, Json, Model, MustConverge, Overwrite
 from .terminal import print_data

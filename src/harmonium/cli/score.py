@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from ..errors import InputError
-from ..runs.config import Seed, TextOptions
-from ..runs.options import Argument, Number, Option
+from ..runs.options import Argument, Number, Option, Seed, TextOptions
 from .base import display, nats, print_json
 from .options import Guard, Json, Overwrite
 

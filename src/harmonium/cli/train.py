@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Annotated
 
 from ..errors import InputError
-from ..runs.config import RunConfig, Source
-from ..runs.options import Argument, Option, Whole
+from ..runs.options import Argument, Option, Source, Whole
+from ..runs.train_options import RunConfig
 from .base import display
 from .options import Json
 from .outcome import print_summary

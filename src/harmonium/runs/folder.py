@@ -24,7 +24,6 @@ from ..tables import Columns
 from ..training import TrainState
 from .agreement import check_units
 from .checkpoints import Checkpoints
-from .config import RunConfig
 from .jsonable import read_json, to_json
 from .leftovers import (
     COLUMNS,
@@ -42,6 +41,7 @@ from .leftovers import (
 )
 from .schema import read_record
 from .summaries import EvaluationTable, RowsSummary, Summary, is_record
+from .train_options import RunConfig
 from .writing import OTHER_NAME, check_folder
 
 T = TypeVar("T", Columns, Sites)

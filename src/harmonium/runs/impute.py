@@ -12,8 +12,8 @@ from ..inference import impute
 from ..io.storage import load
 from ..tables import Columns, Frame, RawColumn
 from ..tables.writing import SUFFIXES
-from .config import AS_DECIDED, TextOptions
 from .folder import RunFolder
+from .options import AS_DECIDED, TextOptions
 from .rows import text_format_for
 from .writing import check_target, write_filled
 

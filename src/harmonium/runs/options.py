@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from ..errors import HarmoniumError, InputError
 
@@ -225,3 +225,60 @@ def shown(value: Any) -> str:
     except ValueError:  # a whole number of thousands of digits
         return "a number of thousands of digits"
     return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+# Options that several commands have.
+Seed = Annotated[int, Whole("Random seed.", least=0, most=SEEDS - 1)]
+Scale = Annotated[
+    float | None,
+    Number(
+        "The grey level that means 1, if not 255.",
+        advice="give the grey level that means 1, such as 255",
+    ),
+]
+Source = Annotated[
+    str | None,
+    Option("The file with the run's rows, if it has moved or the run is from others.", "FILE"),
+]
+Header = Annotated[
+    int | Literal["none"] | None,
+    Whole(
+        "The number of the line of a text file that names the columns, or none.  [default: decided,"
+        " and said where there is doubt]",
+        "INT|none",
+        word="none",
+    ),
+]
+Separator = Annotated[
+    str | None,
+    Option(
+        "What stands between the cells of a text file: one character, or tab, space (any number of"
+        " blanks), comma or semicolon.  [default: decided]",
+        "SIGN",
+    ),
+]
+Missing = Annotated[
+    list[str],
+    Option("A word that means a missing cell of a text file, such as unknown; repeatable.", "WORD"),
+]
+SKIP = Whole("Lines of a text file to drop at its beginning.  [default: decided]", least=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions:
+    """How a text file is read, as far as a command says it; `TextFormat` checks the values."""
+
+    header: Header = None
+    separator: Separator = None
+    missing: Missing = field(default_factory=list)
+    skip: Annotated[int | None, SKIP] = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that are given, by their names in `TextFormat`."""
+        values = {option.name: getattr(self, option.name) for option in fields(self)}
+        return {name: value for name, value in values.items() if value not in (None, [])}
+
+
+AS_DECIDED = TextOptions()  # by the file
+TEXT_OPTIONS = tuple(option.name for option in fields(TextOptions))

@@ -15,9 +15,9 @@ from pathlib import Path
 from ..data.block_files import is_in_blocks
 from ..data.builtin import BUILTIN
 from ..errors import InputError
-from .config import RunConfig
 from .folder import RunFolder
 from .leftovers import COLUMNS
+from .train_options import RunConfig
 
 
 def config_of(folder: RunFolder, source: str | None = None) -> RunConfig:

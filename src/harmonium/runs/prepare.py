@@ -33,9 +33,9 @@ from ..transforms.initialization import initialize
 from ..transforms.precision import SHORT
 from ..transforms.standardize import Standardization, standardization
 from .checks import refuse_many_states
-from .config import USUAL, RunConfig
 from .options import LARGEST_COUNT, ROWS_TO_START_FROM
 from .rows import Rows, fingerprint, hashes, rows_of_run
+from .train_options import USUAL, RunConfig
 
 # What an update holds at once, in arrays of the size of W and of the states (measured).
 COPIES_OF_WEIGHTS = 8

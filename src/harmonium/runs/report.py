@@ -20,7 +20,6 @@ from ..rbm import RBM
 from ..report import Rows as Shown
 from ..report import page_of, report_content
 from ..report.content import baseline
-from .config import RunConfig
 from .display import Display
 from .folder import MODEL, REPORT, RunFolder
 from .jsonable import jsonable
@@ -28,6 +27,7 @@ from .leftovers import is_run
 from .options import EVALUATION_SEED
 from .rows import Rows, own_rows
 from .summaries import ScoreSummary, Summary
+from .train_options import RunConfig
 
 MOST_ROWS = 2_000
 UNFINISHED = Summary(status="training", message="the run has not ended")

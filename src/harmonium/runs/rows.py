@@ -28,13 +28,14 @@ from ..tables.columns import entries_of
 from ..tables.text_format import TextFormat
 from .agreement import check_hidden, check_units
 from .checks import refuse_misfit
-from .config import RunConfig, TextOptions
 from .folder import CONFIG, MODEL, RunFolder
 from .jsonable import read_json
 from .leftovers import is_run
+from .options import TextOptions
 from .origin import check_hashes, config_of
 from .streamed import is_streamed, opened, parts_of_stream
 from .summaries import RowsSummary
+from .train_options import RunConfig
 
 
 class Rows(NamedTuple):

@@ -23,7 +23,7 @@ from ..plot import image_grid
 from ..plot.base import save_figure
 from ..rbm import RBM
 from ..sequences import Sites
-from ..sequences.reading import FASTA
+from ..sequences.raw_alignment import FASTA
 from ..tables import Columns, Frame
 from ..tables.conditions import Conditions
 from ..tables.text_format import TextFormat
@@ -31,9 +31,9 @@ from ..tables.writing import SUFFIXES as TEXT
 from ..tables.writing import plain, text_of
 from ..transforms.sharpen import sharpened
 from .checks import refuse_misfit
-from .config import AS_DECIDED, TextOptions
 from .folder import RunFolder
 from .leftovers import is_run
+from .options import AS_DECIDED, TextOptions
 from .rows import own_rows, text_format_for
 from .sequences import fasta_of, given_rows
 from .writing import check_target, write_table

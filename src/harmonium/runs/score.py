@@ -17,10 +17,10 @@ from ..likelihood.scoring import LogLikelihood, free_energies
 from ..sequences import read_sequences
 from ..tables import Columns, Frame
 from ..tables.writing import SUFFIXES
-from .config import AS_DECIDED, TextOptions
 from .display import Display, nats
 from .final_score import scored_by_run
 from .folder import RunFolder
+from .options import AS_DECIDED, TextOptions
 from .rows import text_format_for
 from .writing import check_target, frame_of, write_table
 

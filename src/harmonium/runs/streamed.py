@@ -18,7 +18,7 @@ from ..data.sources import coding_of
 from ..data.splits import USUAL_FRACTION, note_on_levels
 from ..errors import InputError, count_of
 from ..tables.text_format import TextFormat
-from .config import RunConfig
+from .train_options import RunConfig
 
 SHARE_OF_MEMORY = 0.5  # files of more bytes are streamed, since numbers may stay as large as here
 ROWS_TO_LOOK_AT = 10_000  # by which it is decided what the numbers mean

@@ -24,7 +24,6 @@ from ..training.cross_validation import will_cross_validate
 from ..training.loop import Callback, run_plan
 from .checkpointing import Checkpointer
 from .checkpoints import CHECKPOINTS
-from .config import RunConfig
 from .display import Display
 from .ensemble import as_one, learn_together, summary_of_ensemble
 from .failures import failure_of
@@ -36,6 +35,7 @@ from .prepare import Prepared, prepare
 from .report import Shown, content_of_run, rows_of_data, rows_to_show, write_report
 from .rows import hashes, remember
 from .summaries import DIVERGED, DONE, INTERRUPTED, LogZSummary, ScoreSummary, Summary
+from .train_options import RunConfig
 
 if TYPE_CHECKING:  # a server takes time to import, and few runs are watched
     from .watch import Watch

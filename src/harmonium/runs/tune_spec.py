@@ -14,8 +14,8 @@ import numpy as np
 from ..data.sources import named_units
 from ..data.splits import USUAL_FRACTION
 from ..errors import InputError, count_of
-from .config import RunConfig
 from .options import Number, Whole, check_count, options_of
+from .train_options import RunConfig
 
 KEYS = ("source", "folder", "trials", "sampler", "prune", "options", "search")
 SAMPLERS = ("grid", "random", "tpe")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import InputError, count_of
-from .reading import RawAlignment, file_and_family, read_sequences
+from .raw_alignment import RawAlignment, file_and_family, read_sequences
 from .similarity import Neighbours, neighbours
 from .sites import Alphabet, Sites, alphabet_named, codes_of, notes_on_letters
 

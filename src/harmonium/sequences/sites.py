@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InputError, count_of
 from ..layers import AbstractLayer, Potts
-from .reading import RawAlignment
+from .raw_alignment import RawAlignment
 
 GAP = "-"
 # Fractions of the letters of a nucleotide file that are A, C, G, T, U or N: of any file, and of one

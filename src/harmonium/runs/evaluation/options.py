@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 from ...errors import InputError
-from ..config import Scale, Seed, Source, TextOptions
 from ..options import (
     BINARIZE,
     EVALUATION_SEED,
@@ -17,6 +16,10 @@ from ..options import (
     Choice,
     Number,
     Option,
+    Scale,
+    Seed,
+    Source,
+    TextOptions,
     Whole,
     check_count,
     check_options,

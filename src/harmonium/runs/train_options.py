@@ -1,4 +1,4 @@
-"""The options of a run, as its folder stores them."""
+"""The options of `harmonium train`, as the folder of a run stores them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,17 @@ from .options import (
     METHODS,
     PRECISIONS,
     SEEDS,
+    SKIP,
+    TEXT_OPTIONS,
     Argument,
     Choice,
+    Header,
+    Missing,
     Number,
     Option,
+    Scale,
+    Seed,
+    Separator,
     Whole,
     check_options,
     options_of,
@@ -33,61 +40,6 @@ CORRECT = "correct the run's config.json"
 USUAL = {"chains": 500, "batch": 200}  # where nothing is asked for, and one device computes
 # What runs did whose folders do not say.
 BEFORE: dict[str, Any] = {"penalty": 0.0, "keep": "last", "groups": False, "window": 0}
-
-Seed = Annotated[int, Whole("Random seed.", least=0, most=SEEDS - 1)]
-Scale = Annotated[
-    float | None,
-    Number(
-        "The grey level that means 1, if not 255.",
-        advice="give the grey level that means 1, such as 255",
-    ),
-]
-Source = Annotated[
-    str | None,
-    Option("The file with the run's rows, if it has moved or the run is from others.", "FILE"),
-]
-Header = Annotated[
-    int | Literal["none"] | None,
-    Whole(
-        "The number of the line of a text file that names the columns, or none.  [default: decided,"
-        " and said where there is doubt]",
-        "INT|none",
-        word="none",
-    ),
-]
-Separator = Annotated[
-    str | None,
-    Option(
-        "What stands between the cells of a text file: one character, or tab, space (any number of"
-        " blanks), comma or semicolon.  [default: decided]",
-        "SIGN",
-    ),
-]
-Missing = Annotated[
-    list[str],
-    Option("A word that means a missing cell of a text file, such as unknown; repeatable.", "WORD"),
-]
-SKIP = Whole("Lines of a text file to drop at its beginning.  [default: decided]", least=0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextOptions:
-    """How a text file is read, as far as a command says it; `TextFormat` checks the values."""
-
-    header: Header = None
-    separator: Separator = None
-    missing: Missing = field(default_factory=list)
-    skip: Annotated[int | None, SKIP] = None
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """The options that are given, by their names in `TextFormat`."""
-        values = {option.name: getattr(self, option.name) for option in fields(self)}
-        return {name: value for name, value in values.items() if value not in (None, [])}
-
-
-AS_DECIDED = TextOptions()  # by the file
-TEXT_OPTIONS = tuple(option.name for option in fields(TextOptions))
 
 
 @dataclass(frozen=True, kw_only=True)
