@@ -81,7 +81,7 @@ def test_gaussian_hidden_units_need_no_rows():
         np.testing.assert_allclose(term, exact_term(table, units), atol=1e-5)
 
 
-def test_a_spin_model_gets_its_termsback():
+def test_a_spin_model_gets_its_terms_back():
     """Gaussian hidden units with W are the couplings J = WWᵀ of a Hopfield model."""
     w = np.random.default_rng(0).normal(size=(6, 2)).astype(np.float32) / 3
     rbm = hm.RBM(hm.Ising(6), hm.Gaussian(2), w)
