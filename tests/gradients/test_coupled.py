@@ -21,23 +21,23 @@ def log_density(layer, inputs, x):
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=identify)
-def test_both_follow_their_own_distribution_and_meet_as_often_as_possible(layer):
+def test_coupled_draws_follow_their_distributions_and_meet_as_often_as_possible(layer):
     keys = jax.random.split(KEY, 3)
-    one, other = (jax.random.normal(key, (layer.size,)) for key in keys[:2])
-    fields = [jnp.broadcast_to(field, (DRAWS, layer.size)) for field in (one, other)]
+    field_x, field_y = (jax.random.normal(key, (layer.size,)) for key in keys[:2])
+    fields = [jnp.broadcast_to(field, (DRAWS, layer.size)) for field in (field_x, field_y)]
     x, y = eqx.filter_jit(drawn_together)(layer, *fields, key=keys[2])
     p_values = []
-    for field, drawn in ((one, x), (other, y)):
+    for field, drawn in ((field_x, x), (field_y, y)):
         plain = layer.sample(jnp.broadcast_to(field, (DRAWS, layer.size)), key=keys[2])
         for column in range(layer.size):
-            pair = np.asarray(drawn)[:, column], np.asarray(plain)[::-1, column]
-            p_values.append(stats.ks_2samp(*pair).pvalue)
+            samples = np.asarray(drawn)[:, column], np.asarray(plain)[::-1, column]
+            p_values.append(stats.ks_2samp(*samples).pvalue)
         error = np.asarray(drawn).mean(0) - np.asarray(layer.mean(field))
-        spread = np.sqrt(np.asarray(layer.variance(field)) / DRAWS)
-        p_values += list(2 * stats.norm.sf(abs(error) / spread))
+        stderr = np.sqrt(np.asarray(layer.variance(field)) / DRAWS)
+        p_values += list(2 * stats.norm.sf(abs(error) / stderr))
     # E over x of min(1, q/p) is the overlap of the two distributions.
-    ratio = log_density(layer, other, x) - log_density(layer, one, x)
-    overlap = np.asarray(jnp.exp(jnp.minimum(ratio, 0.0)), float)
+    log_ratio = log_density(layer, field_y, x) - log_density(layer, field_x, x)
+    overlap = np.asarray(jnp.exp(jnp.minimum(log_ratio, 0.0)), float)
     met = np.asarray((x == y).all(-1), float)
     error = (met - overlap).mean() / ((met - overlap).std(ddof=1) / np.sqrt(DRAWS))
     p_values.append(2 * stats.norm.sf(abs(error)))

@@ -43,16 +43,16 @@ class ExactDraws(dimod.Sampler):
         n = bqm.num_variables
         spins = (2 * (np.arange(2**n)[:, None] >> np.arange(n) & 1) - 1).astype(np.int8)
         energies = bqm.energies((spins, bqm.variables))
-        shares = np.exp(-self.beta * (energies - energies.min()))
-        counts = np.random.default_rng(seed).multinomial(num_reads, shares / shares.sum())
-        some = counts > 0
-        found = dimod.SampleSet.from_samples(
-            (spins[some], bqm.variables),
-            energy=energies[some],
-            num_occurrences=counts[some],
+        weights = np.exp(-self.beta * (energies - energies.min()))
+        counts = np.random.default_rng(seed).multinomial(num_reads, weights / weights.sum())
+        is_drawn = counts > 0
+        samples = dimod.SampleSet.from_samples(
+            (spins[is_drawn], bqm.variables),
+            energy=energies[is_drawn],
+            num_occurrences=counts[is_drawn],
             vartype="SPIN",
         )
-        return found.change_vartype(self.vartype, inplace=False)
+        return samples.change_vartype(self.vartype, inplace=False)
 
 
 class Faulty:
@@ -135,14 +135,14 @@ def test_the_estimate_of_a_temperature_has_no_bias(beta):
     """The mean of many estimates, each from one call: its t statistic, at a level of 1e-4."""
     rbm = model(1)
     method = hm.External(ExactDraws(beta), reads=2_000)
-    found = [float(estimated(method, rbm, seed=seed)[1].beta) for seed in range(40)]
+    betas = [float(estimated(method, rbm, seed=seed)[1].beta) for seed in range(40)]
     # β₀ = 1 counts as one observation of variance 1, which pulls by less than 1e-3 of β
-    t = (np.mean(found) - beta) / (np.std(found, ddof=1) / np.sqrt(40) + 1e-3 * beta)
+    t = (np.mean(betas) - beta) / (np.std(betas, ddof=1) / np.sqrt(40) + 1e-3 * beta)
     assert abs(t) < stats.t.isf(LEVEL / 2, 39)
 
 
-def test_the_fit_of_a_temperature_is_the_maximum():
-    """Against a grid, also from a start that is far away."""
+def test_the_fitted_temperature_is_the_most_probable_one():
+    """It is that on a grid, also where the earlier estimate is far away."""
     random = np.random.default_rng(0)
     model = Quadratic(*(random.normal(size=shape) for shape in ((3, 2), 3, 2)), 0.0)
     drawn = (random.random((50, n)) < 0.5 for n in (3, 2))
@@ -153,10 +153,10 @@ def test_the_fit_of_a_temperature_is_the_maximum():
     z = 2 * np.hstack([z_v, h * (model.hidden_bias + v @ model.weights)])
     for before, information in ((1.0, 1.0), (0.5, 200.0), (3.0, 0.0)):
         grid = np.geomspace(before / 8, before * 8, 20_001)
-        fits = [-(states.counts @ np.logaddexp(0, -b * z).sum(1)) for b in grid]
-        best = grid[np.argmax(np.array(fits) - information / 2 * (grid - before) ** 2)]
-        found, _ = inverse_temperature(states, model, before, information)
-        assert found == pytest.approx(best, rel=1e-3)
+        log_likelihoods = [-(states.counts @ np.logaddexp(0, -beta * z).sum(1)) for beta in grid]
+        best = grid[np.argmax(np.array(log_likelihoods) - information / 2 * (grid - before) ** 2)]
+        beta, _ = inverse_temperature(states, model, before, information)
+        assert beta == pytest.approx(best, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -170,14 +170,13 @@ def test_the_gradient_is_unbiased_at_an_unknown_temperature(n, vartype):
     batch = batch_of(rbm)
     step = eqx.filter_jit(method.estimate)
     state = method.init(rbm, batch, key=KEY)
-    found = []
+    gradients = []
     for key in jax.random.split(jax.random.key(5), 110):
         grads, state, _ = step(rbm, batch, state, key=key)
-        found.append(np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(grads)]))
-    kept = np.array(found[10:])
+        gradients.append(np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(grads)]))
     expected = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(exact(rbm))])
     # An error of β is shared by ten updates, so means of ten consecutive ones are compared.
-    means = kept.reshape(10, 10, -1).mean(1)
+    means = np.array(gradients[10:]).reshape(10, 10, -1).mean(1)
     t = abs(means.mean(0) - expected) / (means.std(0, ddof=1) / np.sqrt(10))
     assert t.max() < stats.t.isf(LEVEL / (2 * 8 * len(expected)), 9)
 
@@ -210,8 +209,8 @@ def test_training_reaches_the_likelihood_of_the_exact_gradient():
     for seed in range(5):
         value, fit = reached(method, seed)
         differences.append(value - reached("exact", seed)[0])
-    half = stats.t.isf(0.0005, 4) * np.std(differences, ddof=1) / np.sqrt(5)
-    assert abs(np.mean(differences)) + half < 0.1, differences
+    half_width = stats.t.isf(0.0005, 4) * np.std(differences, ddof=1) / np.sqrt(5)
+    assert abs(np.mean(differences)) + half_width < 0.1, differences
     assert value > -1.8  # −2.77 before, −1.73 at best
     assert fit.history[-1]["beta"] == pytest.approx(3.0, rel=0.02)
     assert fit.history[-1]["effective_reads"] > 0.99
@@ -247,14 +246,15 @@ def dimod_of(rbm):
 def test_a_problem_is_clipped_if_the_temperature_is_given():
     rbm = scaled(model(1), 2.0)
     properties = {"h_range": [-9, 9], "j_range": [-0.5, 0.5]}
-    found = np.abs(list(dimod_of(rbm).quadratic.values()))
-    for told in (properties, {"child_properties": properties}):  # as embeddings tell it
-        method = hm.External(ExactDraws(properties=told), beta=1.0)
+    couplings = np.abs(list(dimod_of(rbm).quadratic.values()))
+    for declared in (properties, {"child_properties": properties}):  # as embeddings declare them
+        method = hm.External(ExactDraws(properties=declared), beta=1.0)
         _, state = estimated(method, rbm, updates=2)
-        clipped = int((found > 0.5).sum())
+        clipped = int((couplings > 0.5).sum())
         assert int(state.clipped) == clipped > 0
         sent = method.other.sampler.sent[-1]
-        np.testing.assert_allclose(np.abs(list(sent.quadratic.values())), np.minimum(found, 0.5))
+        sent_couplings = np.abs(list(sent.quadratic.values()))
+        np.testing.assert_allclose(sent_couplings, np.minimum(couplings, 0.5))
         (note,) = method.status(rbm, state).notes
         assert note.startswith(f"up to {clipped} of 19 fields and couplings in an update were")
 
@@ -278,7 +278,7 @@ class Rescaling(ExactDraws):
 
 
 @pytest.mark.parametrize(
-    "sampler", [dimod.RandomSampler(), Rescaling()], ids=lambda one: type(one).__name__
+    "sampler", [dimod.RandomSampler(), Rescaling()], ids=lambda sampler: type(sampler).__name__
 )
 def test_a_sampler_without_a_temperature_is_noted(sampler):
     method = hm.External(sampler, reads=100)
@@ -315,19 +315,20 @@ def test_models_are_trained_side_by_side_and_in_portions():
     assert int(portion.state.updates) == 1
 
 
-def raising(bqm, found):
+def raising(bqm, samples):
     """Fail as hardware does."""
     raise RuntimeError("the solver is offline")
 
 
-def renamed(bqm, found):
-    """Return samples of other variables."""
-    return found.relabel_variables({("h", 0): "x"}, inplace=False)
+def renamed(bqm, samples):
+    """Return the samples with one variable renamed."""
+    return samples.relabel_variables({("h", 0): "x"}, inplace=False)
 
 
-def without_energies(bqm, found):
-    """Return samples whose energies are no numbers."""
-    return dimod.SampleSet.from_samples(found, energy=np.nan * found.record.energy, vartype="SPIN")
+def without_energies(bqm, samples):
+    """Return the samples with energies that are not a number."""
+    energies = np.nan * samples.record.energy
+    return dimod.SampleSet.from_samples(samples, energy=energies, vartype="SPIN")
 
 
 FAULTS = [
@@ -335,17 +336,18 @@ FAULTS = [
         raising,
         r"a dimod SampleSet; got RuntimeError \(test_external\.py, line \d+\): the",
     ),
-    (lambda bqm, found: found.truncate(0), "at least one row of states; got none; ask it for"),
+    (lambda bqm, samples: samples.truncate(0), "at least one row of states; got none; ask it for"),
     (renamed, r"the 7 variables of the model, .* got 7, and \('h', 0\) is in only one of the two"),
     (without_energies, "samples with finite energies; got 128 of 128 rows without"),
-    (lambda bqm, found: [], "expected a dimod SampleSet; got AttributeError"),
-    (lambda bqm, found: found, 'every state of the model once.*pass weighting="boltzmann"'),
+    (lambda bqm, samples: [], "expected a dimod SampleSet; got AttributeError"),
+    (lambda bqm, samples: samples, 'every state of the model once.*pass weighting="boltzmann"'),
 ]
 
 
-@pytest.mark.parametrize(("n", "spoil", "message"), [(n, *each) for n, each in enumerate(FAULTS)])
-def test_faults_reach_the_user_as_one_line(n, spoil, message, caplog):
-    """The first by all ways to a user, the others by one way each."""
+@pytest.mark.parametrize(("n", "fault"), list(enumerate(FAULTS)))
+def test_faults_reach_the_user_as_one_line(n, fault, caplog):
+    """The first fault is tried with all four calls, the others with one call each."""
+    spoil, message = fault
     rows = hm.bars_and_stripes(2)
     method = hm.External(Faulty(spoil))
     rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=KEY)
@@ -369,7 +371,7 @@ def test_faults_reach_the_user_as_one_line(n, spoil, message, caplog):
 
 
 def test_a_keyboard_interrupt_stays_one():
-    def interrupted(bqm, found):
+    def interrupted(bqm, samples):
         raise KeyboardInterrupt
 
     method = hm.External(Faulty(interrupted))
@@ -437,18 +439,18 @@ def test_it_needs_dimod(monkeypatch):
 
 
 def test_parameters_reach_the_sampler():
-    class Told:
+    class Recording:
         def sample(self, bqm, *, seed, sweeps):
-            self.found = seed, sweeps
+            self.received = seed, sweeps
             return ExactDraws().sample(bqm, 100, seed)
 
-    told = Told()
-    estimated(hm.External(told, parameters={"sweeps": [1, 2]}), model(0))
-    assert 0 <= told.found[0] < 2**31
-    assert told.found[1] == [1, 2]
+    sampler = Recording()
+    estimated(hm.External(sampler, parameters={"sweeps": [1, 2]}), model(0))
+    assert 0 <= sampler.received[0] < 2**31
+    assert sampler.received[1] == [1, 2]
 
 
-def test_what_it_says_of_itself():
+def test_its_title_names_the_sampler():
     about = EXAMPLES[0].about
     assert (about.title, about.sweeps) == ("external, by ExactDraws", None)
     assert not about.follows_likelihood

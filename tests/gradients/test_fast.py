@@ -18,21 +18,21 @@ def test_without_fast_parameters_it_is_pcd():
     fast = hm.FastPersistent(hm.Gibbs(2), 16, rate=0.0)
 
     @eqx.filter_jit
-    def estimated(method):
+    def gradient_of(method):
         return method.estimate(rbm, batch, method.init(rbm, batch, key=KEY), key=KEY)[0]
 
-    found = [estimated(method) for method in (plain, fast)]
-    for a, b in zip(*map(jax.tree.leaves, found), strict=True):
+    gradients = [gradient_of(method) for method in (plain, fast)]
+    for a, b in zip(*map(jax.tree.leaves, gradients), strict=True):
         np.testing.assert_array_equal(a, b)
     assert fast.about.follows_likelihood
     assert not hm.FastPersistent(hm.Gibbs(1)).about.follows_likelihood
 
 
-def test_chains_leave_a_mode_that_plain_chains_never_do():
-    """States are all on or all off: a batch of one kind drives chains out of the other kind."""
+def test_chains_leave_a_mode_that_plain_chains_never_leave():
+    """Units are all on or all off: fast weights drive the chains to the mode of the batch."""
     rbm = hm.RBM.from_arrays(3 * np.ones((16, 4)), -6 * np.ones(16), -24 * np.ones(4))
     on = hm.samplers.Cloud.uniform(jnp.ones((8, 16)))
-    shares = []
+    fractions_on = []
     for method in (hm.Persistent(hm.Gibbs(1), 32), hm.FastPersistent(hm.Gibbs(1), 32, rate=0.3)):
         state = method.init(rbm, on, key=KEY)
 
@@ -40,8 +40,8 @@ def test_chains_leave_a_mode_that_plain_chains_never_do():
             return method.estimate(rbm, on, state, key=jax.random.fold_in(KEY, i))[1]
 
         state = jax.lax.fori_loop(0, 100, update, state)
-        shares.append(float(method.status(rbm, state).chains.states.mean()))
-    assert shares[0] < 0.05 < 0.3 < shares[1]
+        fractions_on.append(float(method.status(rbm, state).chains.states.mean()))
+    assert fractions_on[0] < 0.05 < 0.3 < fractions_on[1]
 
 
 def test_arguments_are_checked():

@@ -23,16 +23,16 @@ def test_log_z_is_known_at_every_update():
     assert 0.5 <= fit.history[-1]["effective_chains"] <= 1
     # the weights are those of the model before the last update
     few = hm.samplers.Cloud.uniform(state.v[:4])
-    again = eqx.filter_jit(method.estimate)(last, few, state, key=KEY)[1]
-    found = float(method.metrics(again)["log_z"])
-    assert abs(found - hm.log_z(last).value) < 0.15
+    updated = eqx.filter_jit(method.estimate)(last, few, state, key=KEY)[1]
+    log_z = float(method.metrics(updated)["log_z"])
+    assert abs(log_z - hm.log_z(last).value) < 0.15
     states = rbm.visible.states(jnp.arange(64))
     exact = jax.nn.softmax(-last.free_energy(states)) @ states
-    cloud = method.status(last, again).chains
+    cloud = method.status(last, updated).chains
     np.testing.assert_allclose(cloud.mean_of(cloud.states), exact, atol=0.05)
 
 
-def test_chains_resampled_keep_their_average():
+def test_resampled_chains_keep_their_average():
     v = jnp.arange(1_000.0)[:, None]
     log_weights = -((jnp.arange(1_000) / 300.0) ** 2)
     state = JarzynskiState(v, v[:, 0], log_weights, jnp.zeros(()), jnp.zeros((), jnp.int32))

@@ -14,9 +14,9 @@ KEY = jax.random.key(0)
 
 def conditional(rbm, rows, unit, states):
     """Return log p(v_i | rest) of rows from the free energies of all states of unit i."""
-    others = np.repeat(rows[:, None], states, axis=1)
-    others[:, :, unit] = np.arange(states)
-    energies = rbm.free_energy(rbm.visible.encode(jnp.asarray(others)))
+    alternatives = np.repeat(rows[:, None], states, axis=1)
+    alternatives[:, :, unit] = np.arange(states)
+    energies = rbm.free_energy(rbm.visible.encode(jnp.asarray(alternatives)))
     log_p = jax.nn.log_softmax(-energies, axis=1)
     return log_p[np.arange(len(rows)), rows[:, unit].astype(int)]
 
@@ -38,22 +38,23 @@ def test_it_is_the_gradient_of_the_conditional_probability(visible, target):
         [rng.integers(0, 2, (6, visible.parts[0].size)), rng.integers(0, 3, (6, labels.n_units))]
     ).astype(float)
     weights = jnp.asarray(rng.random(6), jnp.float32)
-    targets = [t % visible.n_units for t in (target if isinstance(target, tuple) else (target,))]
+    units = target if isinstance(target, tuple) else (target,)
+    targets = [unit % visible.n_units for unit in units]
 
     @eqx.filter_jit
     @eqx.filter_value_and_grad
     def loss(rbm):
-        each = [conditional(rbm, rows, unit, labels.states_per_site) for unit in targets]
-        return -weights @ sum(each)
+        log_p = [conditional(rbm, rows, unit, labels.states_per_site) for unit in targets]
+        return -weights @ sum(log_p)
 
     value, expected = loss(rbm)
     batch = hm.samplers.Cloud(visible.encode(jnp.asarray(rows)), weights)
     method = hm.Discriminative(target)
     state = method.init(rbm, batch, key=KEY)
-    found, _, info = eqx.filter_jit(method.estimate)(rbm, batch, state, key=KEY)
+    grads, _, info = eqx.filter_jit(method.estimate)(rbm, batch, state, key=KEY)
     np.testing.assert_allclose(info.gap, value, rtol=1e-5)
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+    for a, b in zip(jax.tree.leaves(grads), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
 
 
 def test_a_blend_is_the_weighted_sum():
@@ -63,13 +64,15 @@ def test_a_blend_is_the_weighted_sum():
     blend = hm.WeightedSum(*parts, shares=(1.0, 0.01))
 
     @eqx.filter_jit
-    def found(rbm):
-        each = [part.estimate(rbm, batch, (), key=KEY) for part in parts]
-        return each, blend.estimate(rbm, batch, ((), ()), key=KEY)
+    def estimates(rbm):
+        of_parts = [part.estimate(rbm, batch, (), key=KEY) for part in parts]
+        return of_parts, blend.estimate(rbm, batch, ((), ()), key=KEY)
 
-    (one, other), both = found(rbm)
-    np.testing.assert_allclose(both[2].gap, one[2].gap + 0.01 * other[2].gap, rtol=1e-5)
-    for a, b, c in zip(*(jax.tree.leaves(g[0]) for g in (one, other, both)), strict=True):
+    (discriminative, exact), blended = estimates(rbm)
+    gap = discriminative[2].gap + 0.01 * exact[2].gap
+    np.testing.assert_allclose(blended[2].gap, gap, rtol=1e-5)
+    grads = [jax.tree.leaves(estimate[0]) for estimate in (discriminative, exact, blended)]
+    for a, b, c in zip(*grads, strict=True):
         np.testing.assert_allclose(c, a + 0.01 * b, rtol=1e-4, atol=1e-6)
 
 
@@ -98,9 +101,9 @@ def test_rows_without_a_label_are_learned_from():
     learning = {"gradient": blend, "optimizer": hm.Recipe(rate=0.3), "epochs": 80}
     fit = hm.fit(rbm, table, key=KEY, batch_size=50, **learning)
     table[:, -1] = np.nan
-    found = hm.impute(fit.rbm, table, key=KEY)
-    assert (found.rows[:, -1] == label).mean() > 0.9
-    assert found.method == "exact, 2 terms"
+    imputed = hm.impute(fit.rbm, table, key=KEY)
+    assert (imputed.rows[:, -1] == label).mean() > 0.9
+    assert imputed.method == "exact, 2 terms"
 
 
 def test_arguments_are_checked():

@@ -51,20 +51,20 @@ def test_it_is_the_gradient_of_the_objective_as_written(method, visible):
     loss = eqx.filter_value_and_grad(lambda m: from_all_states(method, m, batch))
     value, expected = eqx.filter_jit(loss)(rbm)
     state = method.init(rbm, batch, key=jax.random.key(0))
-    found, _, info = eqx.filter_jit(method.estimate)(rbm, batch, state, key=jax.random.key(0))
+    grads, _, info = eqx.filter_jit(method.estimate)(rbm, batch, state, key=jax.random.key(0))
     np.testing.assert_allclose(info.gap, value, rtol=1e-5)
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+    for a, b in zip(jax.tree.leaves(grads), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("method", EXAMPLES, ids=lambda method: method.about.title)
-def test_it_finds_the_model_that_made_the_rows(method):
-    """Every objective has its minimum at the true model, where its expected gradient is zero."""
+def test_the_expected_gradient_is_zero_at_the_true_model(method):
+    """The rows are all states with their probabilities: every objective has its minimum there."""
     rbm = random_rbm(hm.Potts(2, states=3), hm.Ising(2), 0)
     states = rbm.visible.states(jnp.arange(9))
     truth = hm.samplers.Cloud(states, jax.nn.softmax(-rbm.free_energy(states)))
-    found, _, _ = eqx.filter_jit(method.estimate)(rbm, truth, (), key=jax.random.key(0))
-    for leaf in jax.tree.leaves(found):
+    grads, _, _ = eqx.filter_jit(method.estimate)(rbm, truth, (), key=jax.random.key(0))
+    for leaf in jax.tree.leaves(grads):
         np.testing.assert_allclose(leaf, 0.0, atol=1e-5)
 
 

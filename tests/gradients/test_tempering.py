@@ -74,14 +74,14 @@ def test_dropping_a_place_keeps_all_other_replicas():
     np.testing.assert_allclose(state.acceptance[jnp.array([0, 2, 3])], [0.3, 0.4, 1.0])
 
 
-def test_a_run_on_a_ladder_goes_on_as_if_it_had_not_stopped():
+def test_a_resumed_run_on_a_ladder_equals_an_uninterrupted_one():
     rbm = hm.initialize(hm.Bernoulli(12), hm.Bernoulli(4), key=KEY)
     options = {"key": KEY, "gradient": hm.Trajectory(4, chains=8), "optimizer": hm.Recipe(hold=1.0)}
     whole = hm.fit(rbm, TWO_MODES, epochs=30, **options)
     half = hm.fit(rbm, TWO_MODES, epochs=15, **options)
     rest = hm.fit(rbm, TWO_MODES, epochs=30, state=half.state, **options)
-    for one, other in zip(jax.tree.leaves(whole.state), jax.tree.leaves(rest.state), strict=True):
-        np.testing.assert_array_equal(one, other)
+    for a, b in zip(jax.tree.leaves(whole.state), jax.tree.leaves(rest.state), strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_arguments_are_checked():

@@ -21,15 +21,15 @@ def test_rows_are_codes_and_states_are_one_hot():
 def test_with_equal_numbers_of_states_it_is_a_potts_layer():
     key = jax.random.key(0)
     bias, inputs = jax.random.normal(key, (2, 12))
-    many = hm.Categorical(3, 4, bias)
-    one = hm.Potts(3, 4, bias)
-    states = many.states(jnp.arange(64))
-    np.testing.assert_array_equal(states, one.states(jnp.arange(64)))
-    np.testing.assert_allclose(many.unit_cgfs(inputs), one.unit_cgfs(inputs), rtol=1e-6)
-    np.testing.assert_allclose(many.mean(inputs), one.mean(inputs), rtol=1e-6)
-    np.testing.assert_allclose(many.variance(inputs), one.variance(inputs), rtol=1e-5)
+    categorical = hm.Categorical(3, 4, bias)
+    potts = hm.Potts(3, 4, bias)
+    states = categorical.states(jnp.arange(64))
+    np.testing.assert_array_equal(states, potts.states(jnp.arange(64)))
+    np.testing.assert_allclose(categorical.unit_cgfs(inputs), potts.unit_cgfs(inputs), rtol=1e-6)
+    np.testing.assert_allclose(categorical.mean(inputs), potts.mean(inputs), rtol=1e-6)
+    np.testing.assert_allclose(categorical.variance(inputs), potts.variance(inputs), rtol=1e-5)
     np.testing.assert_allclose(
-        many.fit_moments(states).bias, one.fit_moments(states).bias, atol=1e-6
+        categorical.fit_moments(states).bias, potts.fit_moments(states).bias, atol=1e-6
     )
 
 

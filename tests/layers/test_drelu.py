@@ -18,8 +18,8 @@ def test_equal_sides_make_a_gaussian_unit():
     layer = hm.DReLU(2, bias, bias, precision, precision)
     gaussian = hm.Gaussian(2, bias, precision)
     for name in ("cgf", "mean", "variance"):
-        found, expected = (getattr(each, name)(inputs) for each in (layer, gaussian))
-        np.testing.assert_allclose(found, expected, rtol=2e-6)
+        expected = getattr(gaussian, name)(inputs)
+        np.testing.assert_allclose(getattr(layer, name)(inputs), expected, rtol=2e-6)
 
 
 def test_a_side_that_costs_much_leaves_a_relu_unit():
@@ -51,13 +51,13 @@ def test_draws_follow_the_distribution(inputs):
     sides = [
         stats.truncnorm(*e, loc=m, scale=w) for e, m, w in zip(ends, means, widths, strict=True)
     ]
-    logs = [
+    log_masses = [
         0.5 * (m / w) ** 2 + np.log(w) + stats.norm.logcdf(sign * m / w)
         for sign, m, w in zip((1, -1), means, widths, strict=True)
     ]
-    share = expit(logs[0] - logs[1])
+    p_above = expit(log_masses[0] - log_masses[1])
 
     def cdf(at):
-        return share * sides[0].cdf(at) + (1.0 - share) * sides[1].cdf(at)
+        return p_above * sides[0].cdf(at) + (1.0 - p_above) * sides[1].cdf(at)
 
     assert stats.kstest(np.asarray(x, float), cdf).pvalue > 1e-4 / 5

@@ -95,17 +95,18 @@ def test_the_clamped_model_sums_over_the_other_columns(row, seed):
     rbm = model_with(seed)
     row = np.array(row)
     free = np.flatnonzero(np.isnan(row))
-    every = np.tile(np.nan_to_num(row), (2 ** len(free), 1))
-    every[:, free] = list(itertools.product((0, 1), repeat=len(free)))
-    minus_f = -rbm.free_energy(jnp.asarray(every, jnp.float32))
+    states = np.tile(np.nan_to_num(row), (2 ** len(free), 1))
+    states[:, free] = list(itertools.product((0, 1), repeat=len(free)))
+    minus_f = -rbm.free_energy(jnp.asarray(states, jnp.float32))
     clamped = hm.condition(rbm, row[None])
     np.testing.assert_allclose(log_z(clamped), jax.nn.logsumexp(minus_f), rtol=1e-5)
     chains = {"sampler": hm.Gibbs(100), "steps": 1}
     drawn = hm.sample(rbm, 2_000, key=jax.random.key(seed), given=row, **chains)
-    found = drawn[:, free].mean(0)
-    p = jax.nn.softmax(minus_f) @ every[:, free]
+    mean = drawn[:, free].mean(0)
+    expected = jax.nn.softmax(minus_f) @ states[:, free]
     bound = stats.norm.isf(LEVEL / (2 * 4 * len(free)))
-    assert (abs(found - p) < bound * np.sqrt(p * (1 - p) / 2_000) + 1e-4).all()
+    stderr = np.sqrt(expected * (1 - expected) / 2_000)
+    assert (abs(mean - expected) < bound * stderr + 1e-4).all()
 
 
 def test_missing_values_are_summed_out_exactly():

@@ -32,8 +32,8 @@ def test_it_is_a_multivariate_normal_distribution(seed):
     layer = layer_with(seed)
     inputs = jax.random.normal(jax.random.key(seed), (3,))
     x = jax.random.normal(jax.random.key(100 + seed), (50, 3))
-    found = x @ inputs - layer.energy(x) - layer.cgf(inputs)
-    np.testing.assert_allclose(found, normal_of(layer, inputs).logpdf(x), rtol=1e-4, atol=1e-4)
+    log_p = x @ inputs - layer.energy(x) - layer.cgf(inputs)
+    np.testing.assert_allclose(log_p, normal_of(layer, inputs).logpdf(x), rtol=1e-4, atol=1e-4)
     covariance = normal_of(layer).cov
     np.testing.assert_allclose(layer.variance(inputs), np.diag(covariance), rtol=1e-4)
     np.testing.assert_allclose(layer.whitening @ layer.whitening.T, covariance, atol=1e-5)
@@ -85,12 +85,12 @@ def test_moments_are_those_of_the_rows_in_any_units_of_measurement():
     for scale in (np.ones(3), np.array([0.01, 1.0, 100.0])):
         layer = hm.MultivariateGaussian(3)
         fitted = layer.fit_moments(jnp.asarray(rows * scale), jnp.asarray(weights))
-        found = normal_of(fitted)
+        normal = normal_of(fitted)
         mean = np.average(rows, axis=0, weights=weights) * scale
         covariance = np.cov((rows * scale).T, aweights=weights, ddof=0)
-        np.testing.assert_allclose(found.mean / scale, mean / scale, atol=0.03)
-        share = np.outer(np.diag(covariance), np.diag(covariance)) ** 0.5
-        np.testing.assert_allclose(found.cov / share, covariance / share, atol=0.01)
+        np.testing.assert_allclose(normal.mean / scale, mean / scale, atol=0.03)
+        sd_products = np.outer(np.diag(covariance), np.diag(covariance)) ** 0.5
+        np.testing.assert_allclose(normal.cov / sd_products, covariance / sd_products, atol=0.01)
 
 
 def test_a_constant_and_a_repeated_column_have_a_finite_precision():
@@ -146,10 +146,10 @@ def test_annealed_free_energies_of_incomplete_rows_are_those_of_the_sum():
     rows = visible.decode(rbm.visible.sample_without_inputs((32,), key=key_rows)).astype(float)
     rows[np.random.default_rng(seed).random(rows.shape) < 0.4] = np.nan
     rows = rows[np.isnan(rows).any(1)]
-    found = energies_of_rows(rbm, rows, key=key)
-    errors = found.value - hm.free_energies(rbm, rows)
-    assert found.converged.mean() > 0.95
-    assert np.mean((errors / np.maximum(found.half_width, 1e-4)) ** 2) < 0.45
+    annealed = energies_of_rows(rbm, rows, key=key)
+    errors = annealed.value - hm.free_energies(rbm, rows)
+    assert annealed.converged.mean() > 0.95
+    assert np.mean((errors / np.maximum(annealed.half_width, 1e-4)) ** 2) < 0.45
 
 
 @pytest.mark.parametrize(
@@ -175,15 +175,15 @@ def test_chains_and_sums_impute_the_same(visible, monkeypatch):
     rows[:, :2] = np.nan
     exact = hm.impute(rbm, rows, key=KEY, draws=1)
     monkeypatch.setattr("harmonium.likelihood.missing.completing.sums_for", lambda *_: Limits(0, 0))
-    found = hm.impute(rbm, rows, key=KEY, draws=200, sweeps=60)
-    assert found.method == "200 chains of 60 sweeps"
+    by_chains = hm.impute(rbm, rows, key=KEY, draws=200, sweeps=60)
+    assert by_chains.method == "200 chains of 60 sweeps"
     scale = exact.spread.max()
-    np.testing.assert_allclose(found.mean, exact.mean, atol=0.05 * scale)
-    np.testing.assert_allclose(found.spread, exact.spread, atol=0.05 * scale)
+    np.testing.assert_allclose(by_chains.mean, exact.mean, atol=0.05 * scale)
+    np.testing.assert_allclose(by_chains.spread, exact.spread, atol=0.05 * scale)
 
 
-def test_correlations_are_kept_as_far_as_other_rows_bear_them_out():
-    """Of few rows of independent columns hardly any are, of strong dependences nearly all."""
+def test_correlations_are_shrunk_where_few_rows_support_them():
+    """Chance correlations of independent columns are at least halved; strong ones are kept."""
     rng = np.random.default_rng(0)
 
     def correlation(rows):
@@ -192,8 +192,9 @@ def test_correlations_are_kept_as_far_as_other_rows_bear_them_out():
         return covariance / np.outer(spread, spread)
 
     independent = jnp.asarray(rng.normal(size=(60, 20)), jnp.float32)
-    found = correlation(independent)
-    assert abs(found - np.eye(20)).max() < 0.5 * abs(np.corrcoef(independent.T) - np.eye(20)).max()
+    fitted = correlation(independent) - np.eye(20)
+    chance = np.corrcoef(independent.T) - np.eye(20)
+    assert abs(fitted).max() < 0.5 * abs(chance).max()
     x = rng.normal(size=(60, 1))
     same = jnp.asarray(x + 0.01 * rng.normal(size=(60, 20)), jnp.float32)
     assert correlation(same).min() > 0.995

@@ -14,14 +14,14 @@ def test_draws_have_the_poisson_distribution(bias):
     n = 20_000
     layer = hm.Poisson(1, bias=[bias])
     x = layer.decode(layer.sample_without_inputs((n,), key=jax.random.key(3)))[:, 0]
-    expected = stats.poisson(np.exp(bias))
-    edges = np.unique(expected.ppf([0.0005, *np.linspace(0.05, 0.95, 19), 0.9995]).clip(0))
-    shares = np.diff([0.0, *expected.cdf(edges), 1.0])
+    distribution = stats.poisson(np.exp(bias))
+    edges = np.unique(distribution.ppf([0.0005, *np.linspace(0.05, 0.95, 19), 0.9995]).clip(0))
+    p = np.diff([0.0, *distribution.cdf(edges), 1.0])
     counts = np.bincount(np.searchsorted(edges, x), minlength=len(edges) + 1)
-    keep = shares * n > 1.0
-    found = counts[keep]
-    wanted = shares[keep] * counts[keep].sum() / shares[keep].sum()
-    assert stats.chisquare(found, wanted).pvalue > 1e-4 / 4
+    is_frequent = p * n > 1.0
+    observed = counts[is_frequent]
+    expected = p[is_frequent] * counts[is_frequent].sum() / p[is_frequent].sum()
+    assert stats.chisquare(observed, expected).pvalue > 1e-4 / 4
 
 
 def test_large_rates_are_drawn_too():

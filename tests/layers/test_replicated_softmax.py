@@ -15,8 +15,8 @@ EXAMPLES = [hm.ReplicatedSoftmax(3, length=4)]
 
 def documents(words, length):
     """Return all count vectors of this many words and this length."""
-    some = itertools.product(range(length + 1), repeat=words)
-    return jnp.array([x for x in some if sum(x) == length], float)
+    counts = itertools.product(range(length + 1), repeat=words)
+    return jnp.array([x for x in counts if sum(x) == length], float)
 
 
 def test_probabilities_of_all_documents_of_a_length_add_up_to_one():
@@ -33,11 +33,11 @@ def test_draws_have_the_multinomial_distribution():
     layer = hm.ReplicatedSoftmax(3, length=4, bias=[0.0, 0.5, -1.0])
     x = np.asarray(layer.sample_without_inputs((n,), key=jax.random.key(1)))
     assert (x.sum(1) == 4).all()
-    every = np.asarray(documents(3, 4))
+    states = np.asarray(documents(3, 4))
     p = np.exp(np.asarray(layer.bias, float))
-    expected = stats.multinomial(4, p / p.sum()).pmf(every) * n
-    found = [(x == one).all(1).sum() for one in every]
-    assert stats.chisquare(found, expected).pvalue > LEVEL
+    expected = stats.multinomial(4, p / p.sum()).pmf(states) * n
+    counts = [(x == state).all(1).sum() for state in states]
+    assert stats.chisquare(counts, expected).pvalue > LEVEL
 
 
 def test_words_of_probability_zero_are_never_drawn_and_many_words_are_all_drawn():
@@ -50,8 +50,8 @@ def test_words_of_probability_zero_are_never_drawn_and_many_words_are_all_drawn(
 def test_held_counts_leave_the_rest_of_the_length_to_the_other_words():
     layer = hm.ReplicatedSoftmax(3, length=4, bias=[0.2, -0.4, 0.1])
     inputs = jnp.array([0.5, 0.3, -0.2])
-    every = documents(3, 4)
-    logs = every @ inputs - layer.energy(every)
+    states = documents(3, 4)
+    log_weights = states @ inputs - layer.energy(states)
     for known, values in (
         ([True, False, False], [1.0, 0.0, 0.0]),
         ([False, True, True], [0.0, 2.0, 2.0]),
@@ -60,18 +60,18 @@ def test_held_counts_leave_the_rest_of_the_length_to_the_other_words():
     ):
         mask = jnp.array(known)
         held = jnp.array(values)
-        agrees = ((every == held) | ~mask).all(1)
-        expected = jax.nn.logsumexp(jnp.where(agrees, logs, -jnp.inf))
-        found = layer.unit_cgfs_given(inputs, mask, held).sum()
-        np.testing.assert_allclose(found, expected, rtol=1e-5)
+        agrees = ((states == held) | ~mask).all(1)
+        expected = jax.nn.logsumexp(jnp.where(agrees, log_weights, -jnp.inf))
+        cgf = layer.unit_cgfs_given(inputs, mask, held).sum()
+        np.testing.assert_allclose(cgf, expected, rtol=1e-5)
         many = jnp.broadcast_to(inputs, (2_000, 3))
         x = layer.sample_given(many, mask, held, key=jax.random.key(0))
         assert bool((x.sum(1) == 4).all() & ((x == held) | ~mask).all())
-        share = jax.nn.softmax(jnp.where(agrees, logs, -jnp.inf))
+        p = jax.nn.softmax(jnp.where(agrees, log_weights, -jnp.inf))
         mean = layer.mean_given(inputs, mask, held)
-        np.testing.assert_allclose(mean, share @ every, atol=2e-5)
-        spread = np.sqrt(np.asarray(share @ (every - mean) ** 2) / 2_000) + 1e-6
-        assert (abs(np.asarray(x.mean(0) - mean)) < stats.norm.isf(LEVEL / 24) * spread).all()
+        np.testing.assert_allclose(mean, p @ states, atol=2e-5)
+        stderr = np.sqrt(np.asarray(p @ (states - mean) ** 2) / 2_000) + 1e-6
+        assert (abs(np.asarray(x.mean(0) - mean)) < stats.norm.isf(LEVEL / 24) * stderr).all()
     # More known words than the document has are impossible.
     too_many = layer.unit_cgfs_given(inputs, jnp.array([True, False, False]), 5.0 * jnp.eye(3)[0])
     assert too_many.sum() == -np.inf
@@ -80,21 +80,21 @@ def test_held_counts_leave_the_rest_of_the_length_to_the_other_words():
 def test_the_log_likelihood_takes_each_rows_own_length():
     rbm = random_rbm(hm.ReplicatedSoftmax(3, length=2), hm.Bernoulli(2), 3)
     rows = jnp.concatenate([documents(3, 1), documents(3, 3)])
-    each = [-rbm.free_energy(x) - hm.log_z(rbm.with_lengths_of(x)).value for x in rows]
-    found = hm.log_likelihood(rbm, rows)
-    np.testing.assert_allclose(found.value, np.mean(each), rtol=1e-5)
-    np.testing.assert_allclose(found.stderr_rows, np.std(each) / np.sqrt(len(each) - 1), rtol=1e-4)
-    assert "2 lengths" in found.method
+    log_p = [-rbm.free_energy(row) - hm.log_z(rbm.with_lengths_of(row)).value for row in rows]
+    exact = hm.log_likelihood(rbm, rows)
+    np.testing.assert_allclose(exact.value, np.mean(log_p), rtol=1e-5)
+    np.testing.assert_allclose(exact.stderr_rows, stats.sem(log_p), rtol=1e-4)
+    assert "2 lengths" in exact.method
     weights = np.arange(1.0, len(rows) + 1)
     weighted = hm.log_likelihood(rbm, hm.Dataset.of(rows, weights))
-    np.testing.assert_allclose(weighted.value, np.average(each, weights=weights), rtol=1e-5)
-    seen = []
+    np.testing.assert_allclose(weighted.value, np.average(log_p, weights=weights), rtol=1e-5)
+    reported = []
     annealed = hm.log_likelihood(
-        rbm, rows, key=jax.random.key(0), method="annealed", progress=seen.append
+        rbm, rows, key=jax.random.key(0), method="annealed", progress=reported.append
     )
-    assert annealed.low <= found.value <= annealed.high
-    assert seen == sorted(seen)
-    assert seen[-1] == 1.0
+    assert annealed.low <= exact.value <= annealed.high
+    assert reported == sorted(reported)
+    assert reported[-1] == 1.0
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -106,11 +106,11 @@ def test_log_z_of_all_lengths_comes_from_one_annealing_run(seed):
     rbm = random_rbm(hm.ReplicatedSoftmax(30), hm.Bernoulli(8), seed)
     lengths = np.array([0.0, 1.0, 2.0, 3.0, 7.0, 20.0, 41.0, 60.0])
     exact = log_z_by_length(rbm, lengths, hm.Enumerated())
-    found = log_z_by_length(rbm, lengths, hm.Annealed(steps=1_000), key=jax.random.key(seed))
-    assert exact[0].value == pytest.approx(found[0].value, abs=1e-5)
-    for one, truth in zip(found[1:], exact[1:], strict=True):
-        assert one.method.startswith("annealed along the length")
-        assert abs(one.value - truth.value) < one.high - one.low < 1.0
+    annealed = log_z_by_length(rbm, lengths, hm.Annealed(steps=1_000), key=jax.random.key(seed))
+    assert exact[0].value == pytest.approx(annealed[0].value, abs=1e-5)
+    for estimate, truth in zip(annealed[1:], exact[1:], strict=True):
+        assert estimate.method.startswith("annealed along the length")
+        assert abs(estimate.value - truth.value) < estimate.high - estimate.low < 1.0
 
 
 def test_an_unfinished_run_along_the_length_says_so():
@@ -119,14 +119,14 @@ def test_an_unfinished_run_along_the_length_says_so():
     lengths = np.array([5.0, 50.0])
     exact = log_z_by_length(rbm, lengths, hm.Enumerated())
     method = hm.Annealed(chains=64, steps=128)
-    found = log_z_by_length(rbm, lengths, method, key=jax.random.key(0))
-    assert not found[-1].converged
-    assert "Not converged" in found[-1].message
-    for one, truth in zip(found, exact, strict=True):
-        assert one.low <= truth.value <= one.high
+    annealed = log_z_by_length(rbm, lengths, method, key=jax.random.key(0))
+    assert not annealed[-1].converged
+    assert "Not converged" in annealed[-1].message
+    for estimate, truth in zip(annealed, exact, strict=True):
+        assert estimate.low <= truth.value <= estimate.high
 
 
-def test_between_whole_lengths_models_change_steadily():
+def test_models_change_continuously_between_whole_lengths():
     """Γ is continuous in D; mean, variance and draws are those of m words and a part of one."""
     layer = hm.ReplicatedSoftmax(3, bias=[0.3, -0.5, 0.1])
     inputs = jnp.array([0.4, 1.0, -2.0])
@@ -165,32 +165,32 @@ def test_documents_of_several_lengths_are_learned(gradient):
     rng = np.random.default_rng(0)
     topics = np.array([[0.4, 0.4, 0.1, 0.1], [0.05, 0.05, 0.5, 0.4]])
     lengths = rng.integers(5, 21, size=2_000)
-    kinds = rng.integers(0, 2, size=2_000)
-    rows = np.array([rng.multinomial(n, topics[k]) for n, k in zip(lengths, kinds, strict=True)])
+    labels = rng.integers(0, 2, size=2_000)
+    rows = np.array([rng.multinomial(n, topics[k]) for n, k in zip(lengths, labels, strict=True)])
     train = rows[:1_500]
     test = rows[1_500:]
     visible = hm.ReplicatedSoftmax(4)
     rbm = hm.initialize(visible, hm.Bernoulli(2), train, key=jax.random.key(0))
     assert rbm.visible.length == round(train.sum(1).mean())
     fit = hm.fit(rbm, train, key=jax.random.key(1), gradient=gradient, epochs=100)
-    both = [stats.multinomial(test.sum(1), topic).logpmf(test) for topic in topics]
-    truth = (np.logaddexp(*both) - np.log(2)).mean()
+    log_p_of_topics = [stats.multinomial(test.sum(1), topic).logpmf(test) for topic in topics]
+    truth = (np.logaddexp(*log_p_of_topics) - np.log(2)).mean()
     independent = hm.log_likelihood(rbm.uncoupled, test).value
-    found = hm.log_likelihood(fit.rbm, test)
+    learned = hm.log_likelihood(fit.rbm, test)
     assert truth - independent > 1.0
-    assert found.value > truth - 0.1 * (truth - independent)
+    assert learned.value > truth - 0.1 * (truth - independent)
 
 
-def test_chains_count_so_that_their_mean_length_is_that_of_the_batch():
+def test_chains_are_weighted_so_that_their_mean_length_is_that_of_the_batch():
     from harmonium.gradients.persistent import with_mean_length
     from harmonium.samplers import Cloud
 
     layer = hm.ReplicatedSoftmax(2)
     chains = Cloud.uniform(jnp.array([[1.0, 2.0], [4.0, 0.0], [3.0, 6.0], [0.0, 1.0]]))
     data = Cloud(jnp.array([[2.0, 1.0], [5.0, 4.0]]), jnp.array([0.7, 0.3]))
-    found = with_mean_length(layer, chains, data)
-    np.testing.assert_allclose(found.weights.sum(), 1.0, rtol=1e-5)
-    mean = found.mean_of(layer.lengths(found.states))
+    weighted = with_mean_length(layer, chains, data)
+    np.testing.assert_allclose(weighted.weights.sum(), 1.0, rtol=1e-5)
+    mean = weighted.mean_of(layer.lengths(weighted.states))
     np.testing.assert_allclose(mean, data.mean_of(layer.lengths(data.states)), rtol=1e-4)
     same = Cloud.uniform(jnp.array([[1.0, 2.0], [3.0, 0.0]]))  # one length: nothing to weight by
     weights = with_mean_length(layer, same, Cloud.uniform(same.states)).weights

@@ -30,8 +30,8 @@ def test_draws_follow_the_tilted_distribution(bias):
 def test_moments_are_continuous_where_the_series_end():
     t = jnp.array([1.0 - 1e-6, 1.0, -1.0 + 1e-6, -1.0])
     layer = hm.UnitInterval(4)
-    for found in (layer.unit_cgfs(t), layer.mean(t), layer.variance(t)):
-        np.testing.assert_allclose(found[::2], found[1::2], rtol=3e-6)
+    for values in (layer.unit_cgfs(t), layer.mean(t), layer.variance(t)):
+        np.testing.assert_allclose(values[::2], values[1::2], rtol=3e-6)
 
 
 def test_a_constant_column_gets_a_finite_bias():

@@ -57,14 +57,14 @@ def test_it_changes_nothing_where_chains_mix():
     assert fit.history[-1]["ladder"] == 1
 
 
-def test_a_run_goes_on_as_if_it_had_not_stopped():
+def test_a_resumed_run_equals_an_uninterrupted_one():
     whole = trained(TWO_MODES, 400)
-    half = trained(TWO_MODES, 250)
-    rest = trained(TWO_MODES, 400, state=half.state)
+    part = trained(TWO_MODES, 250)
+    rest = trained(TWO_MODES, 400, state=part.state)
     assert whole.notes
     assert rest.notes == whole.notes
-    for one, other in zip(jax.tree.leaves(whole.state), jax.tree.leaves(rest.state), strict=True):
-        np.testing.assert_array_equal(one, other)
+    for a, b in zip(jax.tree.leaves(whole.state), jax.tree.leaves(rest.state), strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_its_name_is_known_and_others_are_not():

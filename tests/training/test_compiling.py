@@ -34,8 +34,8 @@ def drawn(jaxpr) -> int:
     for equation in jaxpr.eqns:
         count += equation.primitive.name in DRAWS
         for value in equation.params.values():
-            for each in value if isinstance(value, tuple | list) else [value]:
-                inner = getattr(each, "jaxpr", each)
+            for item in value if isinstance(value, tuple | list) else [value]:
+                inner = getattr(item, "jaxpr", item)
                 count += drawn(inner) if hasattr(inner, "eqns") else 0
     return count
 
@@ -71,9 +71,9 @@ def test_a_program_grows_no_faster_than_its_parts():
         lowered = jax.jit(update).lower(*given)
         texts = lowered.as_text(), lowered.compile().as_text()
         sizes[times] = [text.count("\n") for text in texts]
-    for one, two, four in zip(*sizes.values(), strict=True):
-        assert one < two <= 2 * one
-        assert two < four <= 2 * two
+    for single, double, quadruple in zip(*sizes.values(), strict=True):
+        assert single < double <= 2 * single
+        assert double < quadruple <= 2 * double
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.2] if ALL else [0.2])

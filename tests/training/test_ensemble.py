@@ -21,14 +21,14 @@ def models(visible=None, x=X, keys=KEYS):
 def test_each_model_equals_that_of_fit(method):
     given = {"epochs": 3, "batch_size": 10, "gradient": method}
     together = hm.fit_ensemble(models(), X, keys=KEYS, **given)
-    for rbm, key, found in zip(models(), KEYS, together, strict=True):
+    for rbm, key, fit in zip(models(), KEYS, together, strict=True):
         alone = hm.fit(rbm, X, key=key, **given)
-        for a, b in zip(jax.tree.leaves(alone.rbm), jax.tree.leaves(found.rbm), strict=True):
+        for a, b in zip(jax.tree.leaves(alone.rbm), jax.tree.leaves(fit.rbm), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-5)
-        assert int(found.state.updates) == int(alone.state.updates) == 18
+        assert int(fit.state.updates) == int(alone.state.updates) == 18
         for name in ("free_energy", "reconstruction", "update", "epoch"):
-            assert found.history[0][name] == pytest.approx(alone.history[-1][name], rel=1e-3)
-    assert len({float(found.rbm.weights[0, 0]) for found in together}) == 3
+            assert fit.history[0][name] == pytest.approx(alone.history[-1][name], rel=1e-3)
+    assert len({float(fit.rbm.weights[0, 0]) for fit in together}) == 3
 
 
 def test_other_layers_weights_of_rows_and_a_state_to_go_on_from():
@@ -47,10 +47,11 @@ def test_other_layers_weights_of_rows_and_a_state_to_go_on_from():
 def test_rates_may_differ_and_nothing_else():
     rates = [hm.Recipe(rate=rate) for rate in (0.01, 0.1, 0.5)]
     together = hm.fit_ensemble(models(), X, keys=KEYS, optimizer=rates, **GIVEN)
-    for rbm, key, recipe, found in zip(models(), KEYS, rates, together, strict=True):
+    moved = []
+    for rbm, key, recipe, fit in zip(models(), KEYS, rates, together, strict=True):
         alone = hm.fit(rbm, X, key=key, optimizer=recipe, **GIVEN)
-        np.testing.assert_allclose(found.rbm.weights, alone.rbm.weights, atol=1e-5)
-    moved = [abs(f.rbm.weights - r.weights).max() for f, r in zip(together, models(), strict=True)]
+        np.testing.assert_allclose(fit.rbm.weights, alone.rbm.weights, atol=1e-5)
+        moved.append(abs(fit.rbm.weights - rbm.weights).max())
     assert moved[0] < moved[1] < moved[2]
 
 
@@ -68,14 +69,14 @@ def test_products_in_bfloat16_are_reported():
     assert any("bfloat16" in note for note in rounded[0].notes)
 
 
-def test_one_that_diverges_is_kept_and_the_others_go_on():
+def test_a_model_that_diverges_keeps_its_last_state_and_the_others_go_on():
     recipes = [hm.Recipe(rate=rate, centring=None) for rate in (0.1, 1e30, 0.1)]
     with pytest.warns(hm.DivergenceWarning, match=r"1 of 3 models diverged \(number 1"):
         together = hm.fit_ensemble(models(), X, keys=KEYS, optimizer=recipes, **GIVEN)
-    assert [found.diverged for found in together] == [False, True, False]
+    assert [fit.diverged for fit in together] == [False, True, False]
     assert int(together[1].state.updates) == 0  # its first update diverged
     assert together[1].message.startswith("diverged: after 0 updates (0 epochs)")
-    assert all(jnp.isfinite(found.rbm.weights).all() for found in together)
+    assert all(jnp.isfinite(fit.rbm.weights).all() for fit in together)
     alone = hm.fit(models()[2], X, key=KEYS[2], optimizer=recipes[2], **GIVEN)
     np.testing.assert_allclose(together[2].rbm.weights, alone.rbm.weights, atol=1e-5)
 
@@ -85,8 +86,8 @@ def leaves(fits):
     return [np.asarray(leaf) for fit in fits for leaf in jax.tree.leaves((fit.rbm, fit.state))]
 
 
-def same(some, others):
-    return all(np.array_equal(a, b) for a, b in zip(leaves(some), leaves(others), strict=True))
+def same(fits, others):
+    return all(np.array_equal(a, b) for a, b in zip(leaves(fits), leaves(others), strict=True))
 
 
 def stop_after(updates):
@@ -143,21 +144,21 @@ def test_an_ensemble_may_go_on_for_more_epochs_at_the_rates_it_has():
 
 
 def test_callbacks_receive_the_progress_and_all_models_and_states():
-    seen = []
+    reports = []
     fits = hm.fit_ensemble(
-        models(), X, keys=KEYS, callbacks=[seen.append, hm.ProgressBar()], **GIVEN
+        models(), X, keys=KEYS, callbacks=[reports.append, hm.ProgressBar()], **GIVEN
     )
-    assert [report.updates for report in seen] == sorted({report.updates for report in seen})
-    last = seen[-1]
+    assert [report.updates for report in reports] == sorted({report.updates for report in reports})
+    last = reports[-1]
     assert (last.updates, last.total, last.epoch, last.epochs) == (24, 24, 4, 4)
     assert last.metrics == {}
     assert (len(last.rbm), len(last.state)) == (3, 3)
-    found = [
+    reported = [
         fit._replace(rbm=rbm, state=state)
         for fit, rbm, state in zip(fits, last.rbm, last.state, strict=True)
     ]
-    assert same(found, fits)
-    going_on = hm.fit_ensemble(models(), X, keys=KEYS, states=seen[0].state, **GIVEN)
+    assert same(reported, fits)
+    going_on = hm.fit_ensemble(models(), X, keys=KEYS, states=reports[0].state, **GIVEN)
     assert same(going_on, fits)
 
 

@@ -57,8 +57,8 @@ def test_the_model_with_the_highest_log_likelihood_is_kept():
     best = max(values, key=values.get)
     assert best < 200 < 800 == fit.history[-1]["update"]
     assert values[best] > values[800] + 0.5
-    kept = hm.log_likelihood(fit.rbm, OTHERS).value
-    assert kept == pytest.approx(values[best], abs=1e-4)
+    value = hm.log_likelihood(fit.rbm, OTHERS).value
+    assert value == pytest.approx(values[best], abs=1e-4)
     assert f"the model is that after update {best:,}, where held-out rows had" in fit.message
     stopped = overfitted(keep="last", callbacks=[lambda report: report.updates == best])
     assert eqx.tree_equal(fit.rbm, stopped.rbm)
@@ -68,8 +68,8 @@ def test_the_last_model_is_kept_where_that_is_asked_for():
     last = overfitted(keep="last")
     assert eqx.tree_equal(last.rbm, averaged_model(last.state.optimizer, last.state.rbm))
     assert "held-out" not in last.message
-    for told in ({"epochs": 2}, {"optimizer": STRONG, "epochs": 2}):
-        fit = hm.fit(start(), NOISE, validation=OTHERS, **SHORT, **told)
+    for options in ({"epochs": 2}, {"optimizer": STRONG, "epochs": 2}):
+        fit = hm.fit(start(), NOISE, validation=OTHERS, **SHORT, **options)
         assert eqx.tree_equal(fit.rbm, averaged_model(fit.state.optimizer, fit.state.rbm))
 
 
@@ -115,10 +115,10 @@ def tracked(visible, hidden, seed, records=12, coupling=1.5):
     for i in range(1, records + 1):
         rbm = hm.RBM(end.visible, end.hidden, end.weights * (i / records))
         state = tracker.track(state, rbm, 100 * i)
-    found = state.estimate
+    estimate = state.estimate
     exact = hm.log_z(end).value
-    assert not found.doubt
-    return (found.value - exact) / math.sqrt((found.half_width / 2.0) ** 2 + 1e-8)
+    assert not estimate.doubt
+    return (estimate.value - exact) / math.sqrt((estimate.half_width / 2.0) ** 2 + 1e-8)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_log_z_is_followed_along_the_models(layers):
     assert np.square(errors).sum() < 35.6 * 2.0  # twice χ²₁₀: variances are estimated, too
 
 
-def test_a_leap_between_models_is_not_known_and_found_again_later():
+def test_log_z_is_lost_at_a_leap_between_models_and_found_again():
     rbm = random_rbm(hm.Bernoulli(60), hm.Bernoulli(12), 3, coupling=6.0)
     tracker = Tracker(rbm, 10, None, key=KEY)
     tracker.is_exact = False
@@ -156,9 +156,9 @@ def test_rows_with_missing_values_choose_a_model_too():
     x = OTHERS.astype(float)
     x[3, 2] = np.nan
     fit = hm.fit(start(), NOISE, **SHORT, validation=x, keep="best", epochs=20)
-    found = hm.log_likelihood(fit.rbm, x, key=jax.random.key(0)).value
-    followed = [record["log_likelihood"] for record in fit.history if "log_likelihood" in record]
-    assert found == pytest.approx(max(followed), abs=0.05)
+    value = hm.log_likelihood(fit.rbm, x, key=jax.random.key(0)).value
+    recorded = [record["log_likelihood"] for record in fit.history if "log_likelihood" in record]
+    assert value == pytest.approx(max(recorded), abs=0.05)
     assert "held-out" in fit.message
 
 
@@ -175,14 +175,14 @@ def test_mistakes_are_named(given, message):
         hm.fit(start(), NOISE, **SHORT, epochs=1, **given)
 
 
-def test_a_run_that_is_told_its_length_or_recipe_does_just_that(monkeypatch):
+def test_a_run_of_given_length_or_recipe_has_no_automatic_penalty(monkeypatch):
     monkeypatch.setattr("harmonium.training.arguments.FEWEST_UPDATES", 200)
     monkeypatch.setattr("harmonium.training.arguments.MANY_EPOCHS", 20)
     default = hm.fit(start(), NOISE, **SHORT)
     assert default.history[-1]["penalty"] == pytest.approx(1 / 40)
     per_epoch = default.history[-1]["update"] // default.history[-1]["epoch"]
-    for told in ({"epochs": 3}, {"optimizer": hm.Recipe(), "epochs": 3}):
-        fit = hm.fit(start(), NOISE, **SHORT, **told)
+    for options in ({"epochs": 3}, {"optimizer": hm.Recipe(), "epochs": 3}):
+        fit = hm.fit(start(), NOISE, **SHORT, **options)
         assert "penalty" not in fit.history[-1]
         assert fit.history[-1]["update"] == 3 * per_epoch
 
@@ -218,9 +218,9 @@ def test_the_adjusted_gap_is_unbiased_and_varies_less():
     drawn = rbm.visible.decode(exact_states(rbm, count * 120, jax.random.key(0)))
     for x in drawn.reshape(count, 120, 8):
         monitors = Monitors(rbm, hm.Dataset(x[:90]), hm.Dataset(x[90:]))
-        found = monitors.measured(rbm)
-        gap, stderr = adjusted_gap(*found)
-        raw.append(found[1].energy - found[0].energy)
+        statistics = monitors.measured(rbm)
+        gap, stderr = adjusted_gap(*statistics)
+        raw.append(statistics[1].energy - statistics[0].energy)
         adjusted.append(gap)
         errors.append(stderr)
     spread = np.std(adjusted, ddof=1)
@@ -230,8 +230,8 @@ def test_the_adjusted_gap_is_unbiased_and_varies_less():
 
 
 def test_one_held_out_row_has_no_error():
-    one = RowStatistics(1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0)
-    gap, stderr = adjusted_gap(one._replace(effective_size=9.0), one)
+    statistics = RowStatistics(1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0)
+    gap, stderr = adjusted_gap(statistics._replace(effective_size=9.0), statistics)
     assert math.isnan(stderr)
     assert gap == 0.0
     fit = hm.fit(start(), NOISE, **SHORT, validation=OTHERS[:1], epochs=20, optimizer=FOLLOWING)
@@ -246,8 +246,8 @@ def test_a_few_rows_do_not_call_for_a_penalty_by_chance(seed):
     beyond = {"two rows": 0, "copies of one row": 0}
     for x in drawn.reshape(60, 45, 8):
         for name, held_out in zip(beyond, (x[40:42], x[[40] * 5]), strict=True):
-            found = Monitors(rbm, hm.Dataset(x[:40]), hm.Dataset(held_out)).measured(rbm)
-            gap, stderr = adjusted_gap(*found)
+            statistics = Monitors(rbm, hm.Dataset(x[:40]), hm.Dataset(held_out)).measured(rbm)
+            gap, stderr = adjusted_gap(*statistics)
             beyond[name] += gap > stderr
     assert beyond["two rows"] < 15  # 60 trials; a sixth of them, if errors were known
     assert beyond["copies of one row"] < 30
@@ -265,16 +265,17 @@ def test_the_penalty_grows_where_a_run_overfits(monkeypatch):
     x = noisy_copies(150)
     others = noisy_copies(150)
     given = SHORT | {"validation": others, "epochs": 150, "keep": "last"}
-    plain, held = (hm.fit(start(x, 12), x, **given, optimizer=each) for each in (STRONG, FOLLOWING))
+    plain = hm.fit(start(x, 12), x, **given, optimizer=STRONG)
+    following = hm.fit(start(x, 12), x, **given, optimizer=FOLLOWING)
     with monkeypatch.context() as patch:  # the strength stays at 1/150
         patch.setattr("harmonium.training.recorder.next_strength", lambda strength, *_: strength)
         fixed = hm.fit(start(x, 12), x, **given, optimizer=FOLLOWING)
     assert fixed.history[-1]["penalty"] == pytest.approx(1 / 150)
-    assert held.history[0]["penalty"] == pytest.approx(1 / 150)
-    assert held.history[-1]["penalty"] > 1.5 / 150
-    free, prior, followed = (run.history[-1]["log_likelihood"] for run in (plain, fixed, held))
-    assert followed > prior + 1.0 > free + 2.0
-    assert any("by the free-energy gap" in note for note in held.notes)
+    assert following.history[0]["penalty"] == pytest.approx(1 / 150)
+    assert following.history[-1]["penalty"] > 1.5 / 150
+    worst, middle, best = (run.history[-1]["log_likelihood"] for run in (plain, fixed, following))
+    assert best > middle + 1.0 > worst + 2.0
+    assert any("by the free-energy gap" in note for note in following.notes)
     weighted = hm.Dataset(NOISE, np.ones(40))  # such rows are not cross-validated
     alone = hm.fit(start(), weighted, **SHORT, epochs=20, optimizer=FOLLOWING)
     assert alone.history[-1]["penalty"] == pytest.approx(1 / 40)
@@ -322,20 +323,20 @@ def test_weights_can_grow_from_zero_against_the_penalty():
     assert sizes[0] < 0.05 < 1.0 < sizes[1]
 
 
-def test_a_stream_has_no_strength_of_its_own():
-    found = hm.partial_fit(start(), NOISE, key=KEY)
-    assert not any("penalty" in note for note in found.notes)
+def test_a_stream_has_no_automatic_penalty():
+    fit = hm.partial_fit(start(), NOISE, key=KEY)
+    assert not any("penalty" in note for note in fit.notes)
     with pytest.raises(hm.InputError, match="penalties: expected a number as the strength"):
         hm.partial_fit(start(), NOISE, key=KEY, optimizer=hm.Recipe(penalties=(hm.Huber(),)))
 
 
-@pytest.mark.parametrize("share", [0.05, 0.5])  # missing: summed out, or annealed
-def test_the_record_of_rows_with_gaps_holds_their_log_likelihood(share):
+@pytest.mark.parametrize("missing", [0.05, 0.5])  # summed out, or annealed
+def test_the_recorded_interval_of_rows_with_gaps_holds_their_log_likelihood(missing):
     """The final model's exact score lies in the last record's interval, over three seeds."""
     for seed in range(3):
         rng = np.random.default_rng(seed)
         rows = (rng.random((60, 12)) < rng.random(12)).astype(float)
-        rows[rng.random(rows.shape) < share] = np.nan
+        rows[rng.random(rows.shape) < missing] = np.nan
         rows[:, 0] = rng.integers(0, 2, 60)  # something is seen in each row
         given = SHORT | {"validation": rows[30:], "epochs": 20, "keep": "last"}
         fit = hm.fit(
@@ -348,25 +349,25 @@ def test_the_record_of_rows_with_gaps_holds_their_log_likelihood(share):
         low = last["log_likelihood_low"]
         high = last["log_likelihood_high"]
         assert low - 1e-4 <= exact.value <= high + 1e-4, seed
-        assert (high - low > 1e-4) is (share > 0.1)
+        assert (high - low > 1e-4) is (missing > 0.1)
 
 
-def test_annealing_anew_gives_an_interval_of_log_z():
+def test_the_interval_of_a_fresh_estimate_holds_log_z():
     """The interval holds enumerated log Z, also if the particles know nothing of the model."""
     for seed in range(6):
         rbm = random_rbm(hm.Bernoulli(9), hm.Bernoulli(7), seed, coupling=2.0)
-        found = fresh_log_z(rbm, rbm.uncoupled, 1_000, key=KEY)
+        fresh = fresh_log_z(rbm, rbm.uncoupled, 1_000, key=KEY)
         exact = hm.log_z(rbm).value
-        assert found.low <= exact <= found.high
-        assert found.high - found.low < 5.0
-        assert abs(found.log_z - exact) < 3.0 * found.half_width + 0.02
+        assert fresh.low <= exact <= fresh.high
+        assert fresh.high - fresh.low < 5.0
+        assert abs(fresh.log_z - exact) < 3.0 * fresh.half_width + 0.02
 
 
 def test_a_best_model_that_is_not_confirmed_is_not_kept(monkeypatch):
     """A log-likelihood that was followed wrongly: the record that seemed best is found out."""
 
-    def mistaken(state, energy, updates, reach):
-        state, metrics = scored(state, energy, updates, reach)
+    def mistaken(state, free_energy, updates, half_width):
+        state, metrics = scored(state, free_energy, updates, half_width)
         if metrics and updates == 10:
             state = state._replace(value=state.value + 1e3)
         return state, metrics

@@ -115,7 +115,7 @@ def test_a_keyed_order_visits_every_row_once():
 
 
 @pytest.mark.parametrize("n", [1_000, 1_024, 1_025])
-def test_a_keyed_order_puts_rows_and_pairs_of_rows_anywhere(n):
+def test_a_keyed_order_puts_rows_and_pairs_of_rows_at_all_places(n):
     """χ² of the rows at two places of the order, in 8 × 8 boxes, over keys; family-wise 1e−3.
 
     The places are neighbours, half the range apart, or a power of two apart. Each test has 63
@@ -125,8 +125,8 @@ def test_a_keyed_order_puts_rows_and_pairs_of_rows_anywhere(n):
     pairs = np.array([[0, 1], [5, 6], [0, n // 2], [3, 3 + 256], [n - 2, n - 1], [7, 7 + 512]])
     pairs = np.concatenate([pairs, pairs[:2, ::-1]])
     keys = jax.random.split(jax.random.key(n), 20_000)
-    found = jax.vmap(lambda key: keyed_order(jnp.asarray(pairs), n, n, key=key))(keys)
-    boxes = np.asarray(found) * 8 // n
+    row_pairs = jax.vmap(lambda key: keyed_order(jnp.asarray(pairs), n, n, key=key))(keys)
+    boxes = np.asarray(row_pairs) * 8 // n
     sizes = np.bincount(np.arange(n) * 8 // n, minlength=8).astype(float)
     chances = (np.outer(sizes, sizes) - np.diag(sizes)) / (n * (n - 1))
     for of_pair in np.moveaxis(boxes, 1, 0):
@@ -149,12 +149,12 @@ def test_the_default_recipe_has_the_rate_that_is_usual_for_the_model():
     x = rows(40, columns=256)
     rbm = start(x)
     given = {"key": KEY, "epochs": 2, "batch_size": 20}
-    found = hm.fit(rbm, x, **given).rbm
+    default = hm.fit(rbm, x, **given).rbm
     (together,) = hm.fit_ensemble([rbm], x, keys=KEY[None], epochs=2, batch_size=20)
-    for recipe, is_it in ((hm.Recipe(rate=0.4), True), (hm.Recipe(), False)):
+    for recipe, is_default in ((hm.Recipe(rate=0.4), True), (hm.Recipe(), False)):
         with_recipe = hm.fit(rbm, x, **given, optimizer=recipe).rbm
-        assert eqx.tree_equal(found, with_recipe) == is_it
-        assert np.allclose(together.rbm.weights, with_recipe.weights, atol=1e-5) == is_it
+        assert eqx.tree_equal(default, with_recipe) == is_default
+        assert np.allclose(together.rbm.weights, with_recipe.weights, atol=1e-5) == is_default
 
 
 def test_records_are_as_rare_as_their_cost_demands_but_ten_or_one_an_epoch():
@@ -163,10 +163,10 @@ def test_records_are_as_rare_as_their_cost_demands_but_ten_or_one_an_epoch():
     rbm = start(x)
     for epochs, every in ((7, 1), (40, 4), (160, 16), (400, 16)):
         history = hm.fit(rbm, x, key=KEY, epochs=epochs, batch_size=40).history
-        made = [record["epoch"] for record in history]
-        assert made == recorded_epochs(epochs, every, 10)
-        assert made[-1] == epochs
-        assert max(np.diff(made), default=0) == (every if epochs > 7 else 1)
+        recorded = [record["epoch"] for record in history]
+        assert recorded == recorded_epochs(epochs, every, 10)
+        assert recorded[-1] == epochs
+        assert max(np.diff(recorded), default=0) == (every if epochs > 7 else 1)
 
 
 def test_records_are_about_a_hundred_at_most():
@@ -178,10 +178,10 @@ def test_records_are_about_a_hundred_at_most():
 
 def test_records_are_closer_at_the_beginning():
     """A small table is learnt by heart within a few hundred updates of ten thousand."""
-    found = recorded_epochs(10_000, 100, 10)
-    assert found[:8] == [10, 12, 15, 18, 22, 27, 33, 41]
-    assert set(np.diff(found)[-50:]) == {100} or found[-1] == 10_000
-    assert max(np.diff(found)) == 100
+    epochs = recorded_epochs(10_000, 100, 10)
+    assert epochs[:8] == [10, 12, 15, 18, 22, 27, 33, 41]
+    assert set(np.diff(epochs)[-50:]) == {100} or epochs[-1] == 10_000
+    assert max(np.diff(epochs)) == 100
 
 
 def test_padding_rows_are_never_used():
@@ -231,34 +231,34 @@ def test_monitors_and_callbacks():
     np.testing.assert_allclose(fit.history[-1]["free_energy_gap"], gap, rtol=1e-3, atol=1e-4)
 
 
-def test_what_is_measured_is_that_of_the_rows():
+def test_a_record_holds_the_statistics_of_the_rows():
     """Weighted rows count as 1 / Σw² rows; the last two measurements are of held-out rows."""
     x = rows()
     held_out = rows(10, seed=1)
     weights = np.tile([1.0, 2.0, 3.0], 10)
     fit = hm.fit(start(x), x, key=KEY, weights=weights, validation=held_out, **QUICK)
-    found = fit.history[-1]
-    share = weights / weights.sum()
+    record = fit.history[-1]
+    p = weights / weights.sum()
     energies = hm.free_energies(fit.rbm, x)
-    mean = share @ energies
-    squared = share @ (energies - mean) ** 2 / (1 / (share @ share) - 1)
-    squared += hm.free_energies(fit.rbm, held_out).var(ddof=1) / len(held_out)
+    mean = p @ energies
+    variance = p @ (energies - mean) ** 2 / (1 / (p @ p) - 1)
+    variance += hm.free_energies(fit.rbm, held_out).var(ddof=1) / len(held_out)
     expected = {
         "free_energy": mean,
         "free_energy_gap": hm.free_energies(fit.rbm, held_out).mean() - mean,
-        "free_energy_gap_stderr": np.sqrt(squared),
+        "free_energy_gap_stderr": np.sqrt(variance),
         "reconstruction": hm.reconstruction_errors(fit.rbm, held_out).mean(),
         "pseudo_log_likelihood": hm.pseudo_log_likelihoods(fit.rbm, held_out).mean(),
     }
-    assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-3, abs=1e-4)
+    assert {name: record[name] for name in expected} == pytest.approx(expected, rel=1e-3, abs=1e-4)
 
 
 def test_continuous_rows_have_no_pseudo_likelihood_and_one_row_no_spread():
     x = np.random.default_rng(0).normal(size=(30, 3))
     rbm = hm.initialize(hm.Gaussian(3), hm.Bernoulli(2), x, key=KEY)
-    found = hm.fit(rbm, x, key=KEY, validation=x[:1], **QUICK).history[-1]
-    assert {"free_energy_gap", "reconstruction"} <= found.keys()
-    assert not {"free_energy_gap_stderr", "pseudo_log_likelihood"} & found.keys()
+    record = hm.fit(rbm, x, key=KEY, validation=x[:1], **QUICK).history[-1]
+    assert {"free_energy_gap", "reconstruction"} <= record.keys()
+    assert not {"free_energy_gap_stderr", "pseudo_log_likelihood"} & record.keys()
 
 
 def test_pseudo_likelihoods_take_few_rows_and_a_small_share_of_the_time(monkeypatch):
@@ -350,8 +350,8 @@ def test_the_defaults_learn_any_kind_of_rows(visible, seed, monkeypatch):
 
 
 def test_a_transformation_without_extra_arguments_compiles_once():
-    one = optax.scale(-0.1)
-    first, second = (plan_run(start(rows()), rows(), optimizer=one) for _ in "ab")
+    transformation = optax.scale(-0.1)
+    first, second = (plan_run(start(rows()), rows(), optimizer=transformation) for _ in "ab")
     assert first.method.update is second.method.update
 
 
@@ -362,18 +362,18 @@ class TooFast(hm.Persistent):
         return 16.0
 
 
-def test_a_run_that_diverges_at_its_own_rate_begins_anew_at_a_lower_one():
+def test_a_run_that_diverges_at_its_usual_rate_starts_again_at_a_lower_one():
     x = np.random.default_rng(0).normal(size=(60, 8)) @ np.random.default_rng(1).normal(size=(8, 8))
     rbm = hm.initialize(hm.Gaussian(8), hm.Bernoulli(4), x / x.std(0), key=KEY)
     given = {"key": KEY, "gradient": TooFast(hm.Gibbs(1), 20), "epochs": 30, "batch_size": 20}
-    seen = []
-    fit = hm.fit(rbm, x / x.std(0), **given, callbacks=[seen.append])
+    reports = []
+    fit = hm.fit(rbm, x / x.std(0), **given, callbacks=[reports.append])
     assert not fit.diverged
     assert "the run diverged at higher ones, from 16" in fit.notes[-1]
     rate = float(fit.notes[-1].split()[3].rstrip(":"))
     assert rate in (4.0, 1.0, 0.25, 0.062, 0.016)
     assert [record["update"] for record in fit.history] == sorted(
-        {report.updates for report in seen if report.metrics}
+        {report.updates for report in reports if report.metrics}
     )
     slow = type(
         "Slow",
@@ -385,8 +385,8 @@ def test_a_run_that_diverges_at_its_own_rate_begins_anew_at_a_lower_one():
     again = hm.fit(rbm, x / x.std(0), **given | {"epochs": 60}, state=fit.state)
     assert "the run diverged at higher ones" in again.notes[-1]
     with pytest.warns(hm.DivergenceWarning):
-        told = hm.fit(rbm, x / x.std(0), **given, optimizer=hm.Recipe(rate=16.0))
-    assert told.diverged
+        at_given_rate = hm.fit(rbm, x / x.std(0), **given, optimizer=hm.Recipe(rate=16.0))
+    assert at_given_rate.diverged
 
 
 def test_a_warning_of_divergence_points_to_the_users_call():

@@ -13,10 +13,10 @@ RBM = hm.initialize(hm.Bernoulli(6), hm.Bernoulli(3), X, key=KEY)
 
 def test_a_portion_is_an_epoch_at_a_rate_that_stays():
     recipe = hm.Recipe(hold=1.0)
-    found = hm.partial_fit(RBM, X, key=KEY, optimizer=recipe, batch_size=10)
+    portion = hm.partial_fit(RBM, X, key=KEY, optimizer=recipe, batch_size=10)
     whole = hm.fit(RBM, X, key=KEY, optimizer=recipe, batch_size=10, epochs=1)
-    np.testing.assert_array_equal(found.state.rbm.weights, whole.state.rbm.weights)
-    more = hm.partial_fit(RBM, X[:7], key=jax.random.key(1), optimizer=recipe, state=found.state)
+    np.testing.assert_array_equal(portion.state.rbm.weights, whole.state.rbm.weights)
+    more = hm.partial_fit(RBM, X[:7], key=jax.random.key(1), optimizer=recipe, state=portion.state)
     assert int(more.state.updates) == 6
     assert not more.diverged
 
@@ -24,11 +24,11 @@ def test_a_portion_is_an_epoch_at_a_rate_that_stays():
 def test_a_portion_on_which_it_diverges_leaves_the_model_as_it_was():
     recipe = hm.Recipe(rate=1e30, centring=None)
     with pytest.warns(hm.DivergenceWarning, match="the model before this portion is kept"):
-        found = hm.partial_fit(RBM, X, key=KEY, optimizer=recipe, batch_size=10)
-    assert found.diverged
-    assert int(found.state.updates) == 0
-    for kept, was in zip(jax.tree.leaves(found.rbm), jax.tree.leaves(RBM), strict=True):
-        np.testing.assert_array_equal(kept, was)
+        fit = hm.partial_fit(RBM, X, key=KEY, optimizer=recipe, batch_size=10)
+    assert fit.diverged
+    assert int(fit.state.updates) == 0
+    for leaf, leaf_before in zip(jax.tree.leaves(fit.rbm), jax.tree.leaves(RBM), strict=True):
+        np.testing.assert_array_equal(leaf, leaf_before)
 
 
 def test_a_state_of_another_model_is_refused():

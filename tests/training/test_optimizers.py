@@ -37,9 +37,9 @@ def test_training_on_flipped_data_gives_the_flipped_run(inner):
     options = {"key": KEY, "gradient": hm.Exact(), "epochs": 60, "batch_size": 12}
     loose = inner()  # once, and centred once: other functions would be compiled anew
     centred = hm.training.centred(loose)
-    one = hm.fit(rbm, X, optimizer=centred, **options).rbm
-    other = hm.fit(flipped(rbm), 1 - X, optimizer=centred, **options).rbm
-    for a, b in zip(jax.tree.leaves(flipped(one)), jax.tree.leaves(other), strict=True):
+    expected = flipped(hm.fit(rbm, X, optimizer=centred, **options).rbm)
+    trained = hm.fit(flipped(rbm), 1 - X, optimizer=centred, **options).rbm
+    for a, b in zip(jax.tree.leaves(expected), jax.tree.leaves(trained), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=2e-4)
     plain = [
         hm.fit(m, x, optimizer=loose, **options).rbm for m, x in ((rbm, X), (flipped(rbm), 1 - X))
@@ -78,8 +78,8 @@ def test_centring_is_gradient_descent_in_centred_coordinates():
     g = jax.jit(jax.grad(loss, argnums=(0, 1, 2)))(w, b, c)
     expected = plain(*(p - 0.1 * d for p, d in zip((w, b, c), g, strict=True)))
     moved = jax.tree.map(jnp.add, rbm, updates)
-    for found, e in zip(jax.tree.leaves(moved), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(found, e, rtol=1e-5, atol=1e-6)
+    for a, b in zip(jax.tree.leaves(moved), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
 def test_centring_shifts_layers_of_any_kind():
@@ -97,7 +97,7 @@ def test_centring_shifts_layers_of_any_kind():
     np.testing.assert_allclose(fits[0].weights, fits[1].weights, rtol=1e-4, atol=1e-5)
 
 
-def test_the_average_is_that_of_the_formula():
+def test_the_averaged_model_follows_its_recursion():
     rbm = random_rbm(hm.Bernoulli(2), hm.Bernoulli(1), 0)
     optimizer = hm.training.averaged(optax.identity(), forgetting=0.5)
     state = optimizer.init(rbm)
@@ -107,8 +107,8 @@ def test_the_average_is_that_of_the_formula():
         step = jax.tree.map(lambda leaf: jnp.full_like(leaf, 0.1), rbm)
         updates, state = optimizer.update(step, state, path)
         path = jax.tree.map(jnp.add, path, updates)
-        share = 1.0 / (0.5 * t + 1.0)
-        expected = jax.tree.map(lambda mean, x, s=share: mean + s * (x - mean), expected, path)
+        weight = 1.0 / (0.5 * t + 1.0)
+        expected = jax.tree.map(lambda mean, x, w=weight: mean + w * (x - mean), expected, path)
     for a, b in zip(
         jax.tree.leaves(averaged_model(state, rbm)), jax.tree.leaves(expected), strict=True
     ):

@@ -53,13 +53,14 @@ def test_a_proximal_step_minimises_its_objective(penalty, rbm):
 
     with jax.enable_x64(True):
         w = jnp.asarray(np.asarray(w), jnp.float64)
-        found = penalty.proximal(w, step, rbm)
-        lowest = float(objective(found))
+        minimum = penalty.proximal(w, step, rbm)
+        lowest = float(objective(minimum))
         assert lowest < float(objective(w)) or np.isinf(objective(w))
         rng = np.random.default_rng(1)
-        axes = np.eye(found.size).reshape(-1, *found.shape)
-        directions = [*axes, *-axes, *rng.normal(size=(100, *found.shape)), w - found, -found]
-        nearby = jnp.stack([found + e * d for d in directions for e in (1e-3, 1e-1)])
+        axes = np.eye(minimum.size).reshape(-1, *minimum.shape)
+        random = rng.normal(size=(100, *w.shape))
+        directions = [*axes, *-axes, *random, w - minimum, -minimum]
+        nearby = jnp.stack([minimum + e * d for d in directions for e in (1e-3, 1e-1)])
         assert (jax.vmap(objective)(nearby) >= lowest - 1e-9).all()
 
 

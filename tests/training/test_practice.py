@@ -99,9 +99,9 @@ def test_the_enhanced_gradient_does_not_depend_on_which_value_is_called_one(rbm)
 
     recipe = hm.Recipe(model_share=0.5, momentum=(0.5, 0.9), penalties=(hm.L1(0.01),))
     options = {"key": KEY, "gradient": hm.Exact(), "epochs": 60, "optimizer": recipe}
-    one = hm.fit(rbm, X, **options).rbm
-    other = hm.fit(flipped(rbm), 1 - X, **options).rbm
-    for a, b in zip(jax.tree.leaves(flipped(one)), jax.tree.leaves(other), strict=True):
+    expected = flipped(hm.fit(rbm, X, **options).rbm)
+    trained = hm.fit(flipped(rbm), 1 - X, **options).rbm
+    for a, b in zip(jax.tree.leaves(expected), jax.tree.leaves(trained), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=5e-4)
 
 
@@ -121,12 +121,12 @@ def test_momentum_grows_from_start_to_end(rbm):
     ones = jax.tree.map(jnp.ones_like, rbm)
     state = optimizer.init(rbm)
     velocity = 0.0
-    found = []
+    errors = []
     for momentum in (0.5, 0.6, 0.7, 0.8, 0.9, 0.9):
         updates, state = optimizer.update(ones, state)
         velocity = 1.0 + momentum * velocity
-        found.append(float(updates.weights[0, 0]) - velocity)
-    np.testing.assert_allclose(found, 0.0, atol=1e-5)
+        errors.append(float(updates.weights[0, 0]) - velocity)
+    np.testing.assert_allclose(errors, 0.0, atol=1e-5)
 
 
 def test_a_recipe_s_momentum_depends_on_the_length_of_the_run(rbm):
@@ -168,14 +168,14 @@ def test_the_sparsity_gradient_is_that_of_the_cross_entropy(rbm):
     loose = hm.RBM(rbm.visible, rbm.hidden, jnp.zeros_like(rbm.weights))
     grads, info = estimate(loose)
     optimizer = hm.training.sparse_activity(target=0.1, strength=0.3)
-    found, _ = optimizer.update(grads, optimizer.init(loose), loose, info=info)
+    updates, _ = optimizer.update(grads, optimizer.init(loose), loose, info=info)
 
     def penalty(rbm):
         q = rbm.mean_h_from_v(jnp.asarray(X, jnp.float32)).mean(0)
         return -0.3 * (0.1 * jnp.log(q) + 0.9 * jnp.log(1 - q)).sum()
 
     expected = jax.tree.map(jnp.add, grads, jax.grad(penalty)(loose))
-    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+    for a, b in zip(jax.tree.leaves(updates), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-6)
 
 

@@ -47,14 +47,14 @@ def test_runs_that_are_narrow_but_far_apart_are_not_believed():
 @pytest.mark.parametrize("scale", [0.5, 2.0, 6.0])
 def test_both_estimates_of_the_variance_agree_for_gaussian_work(scale):
     """Work of variance s², lost s²/2 forward and in reverse, as in runs close to reversible."""
-    draws = np.random.default_rng(1).normal(0.0, np.sqrt(scale), (400, 2, 256)) - scale / 2.0
-    found = np.array(
-        [bennett_ratio(AnnealingRuns(*each), 16)[:2] for each in draws[: 400 if scale < 4 else 50]]
-    )
-    actual = found[:, 0].var()
-    assert 0.7 * actual < found[:, 1].mean()
+    work = np.random.default_rng(1).normal(0.0, np.sqrt(scale), (400, 2, 256)) - scale / 2.0
+    trials = work[: 400 if scale < 4 else 50]
+    ratios = [bennett_ratio(AnnealingRuns(*runs), 16)[:2] for runs in trials]
+    log_ratios, variances = np.array(ratios).T
+    actual = log_ratios.var()
+    assert 0.7 * actual < variances.mean()
     if scale < 1.0:
-        assert found[:, 1].mean() < 1.6 * actual
+        assert variances.mean() < 1.6 * actual
 
 
 @pytest.mark.parametrize(
@@ -75,53 +75,52 @@ def test_log_z_is_above_what_a_state_says(visible):
         assert -energy - most == pytest.approx(without, abs=1e-3)
 
 
-def two_modes(share):
+def two_modes(scale):
     """Return a model of all units off or all on, of which "on" gains mass with its weights."""
-    weights = jnp.full((16, 3), 1.2) * share
+    weights = jnp.full((16, 3), 1.2) * scale
     return hm.RBM(hm.Bernoulli(16, jnp.full(16, -1.5)), hm.Bernoulli(3), weights)
 
 
 def followed(chains, records=30):
-    """Return log Z at records along such models less the exact one; None where it is not known."""
+    """Return the last state and the errors of log Z along such models, None where in doubt."""
     tracker = Tracker(two_modes(0.0), 100, chains, key=KEY)
-    # no particles, which would know
     tracker.is_exact = False
-    tracker.fractions = (1.0,)
+    tracker.fractions = (1.0,)  # no particles, which would know both modes
     state = tracker.begin()
-    found = []
+    errors = []
     for i in range(1, records + 1):
         rbm = two_modes(min(1.0, i / 10))
         state = tracker.track(state, rbm, 100 * i, chains)
-        now = state.estimate
-        found.append(None if now.doubt else now.value - hm.log_z(rbm).value)
-    return state, found
+        estimate = state.estimate
+        errors.append(None if estimate.doubt else estimate.value - hm.log_z(rbm).value)
+    return state, errors
 
 
-def test_what_chains_miss_is_found_anew(monkeypatch):
+def test_a_mode_that_chains_miss_is_found_by_fresh_estimates(monkeypatch):
     """Chains that never leave a mode that has lost its mass, and no particles beside them."""
 
     def stuck(rbm, chains, key):
         return jnp.zeros((256, 16)) if chains is CHAINS else settled(rbm, chains, key=key)
 
     monkeypatch.setattr("harmonium.training.tracking.settled", stuck)
-    state, found = followed(CHAINS)
+    state, errors = followed(CHAINS)
     assert int(state.anew) > 0
-    assert max(abs(each) for each in found[15:] if each is not None) < 0.5
-    assert sum(each is not None for each in found[15:]) > 10
+    assert max(abs(error) for error in errors[15:] if error is not None) < 0.5
+    assert sum(error is not None for error in errors[15:]) > 10
     monkeypatch.setattr("harmonium.training.tracking.FRACTION_AFRESH", 0.0)
-    blind = followed(CHAINS)[1]
-    assert max(abs(each) for each in blind[15:] if each is not None) > 5.0
+    errors = followed(CHAINS)[1]
+    assert max(abs(error) for error in errors[15:] if error is not None) > 5.0
 
 
-def test_a_log_z_that_is_too_large_is_contradicted_where_annealing_came_to_the_chains():
-    """Chains with wrong shares say too much; annealing that may have missed a mode, too little."""
-    way = Tracker(two_modes(0.0), 100, CHAINS, key=KEY).begin().ways[0]
-    way = way._replace(log_z=scalar(13.0, np.float32), variance=scalar(0.01, np.float32))
-    anew = FreshLogZ(way.v, log_z=10.0, variance=0.01, fraction=0.5, low=9.5, high=10.5)
+def test_a_fresh_estimate_contradicts_a_larger_log_z_if_it_was_checked_from_the_chains():
+    """Chains with wrong fractions of modes give too large a log Z; annealing may give too small."""
+    track = Tracker(two_modes(0.0), 100, CHAINS, key=KEY).begin().ways[0]
+    track = track._replace(log_z=scalar(13.0, np.float32), variance=scalar(0.01, np.float32))
+    fresh = FreshLogZ(track.v, log_z=10.0, variance=0.01, fraction=0.5, low=9.5, high=10.5)
     for is_checked in (False, True):
-        judged_way = checked(way, anew._replace(is_checked=is_checked), np.inf)
-        assert judged_way.is_known != is_checked
-    assert checked(way, anew._replace(is_checked=True, variance=4.0), np.inf).is_known
+        judged = checked(track, fresh._replace(is_checked=is_checked), np.inf)
+        assert judged.is_known != is_checked
+    assert checked(track, fresh._replace(is_checked=True, variance=4.0), np.inf).is_known
 
 
 def test_chains_where_annealing_hardly_comes_widen_its_error():
@@ -139,28 +138,28 @@ def test_chains_where_annealing_hardly_comes_widen_its_error():
     assert beside.half_width > alone.half_width + 0.5
 
 
-def test_an_interval_holds_what_both_ways_say():
+def test_the_interval_of_log_z_holds_those_of_both_tracks():
     rbm = random_rbm(hm.Bernoulli(60), hm.Bernoulli(12), 3)
     tracker = Tracker(rbm, 10, CHAINS, key=KEY)
     tracker.is_exact = False
     state = tracker.begin()
-    for apart, low in ((0.05, 9.75), (3.0, 6.8)):
-        log_z = [scalar(10.0 - each, np.float32) for each in (0.0, apart)]
-        ways = [
-            way._replace(log_z=one, variance=scalar(0.01, np.float32))
-            for way, one in zip(tracker.begin().ways * 2, log_z, strict=False)
-        ]
-        found = state._replace(ways=tuple(ways[:2])).estimate
-        assert found.value == 10.0
-        assert found.low == pytest.approx(low, abs=1e-5)
+    for difference, low in ((0.05, 9.75), (3.0, 6.8)):
+        log_zs = [scalar(10.0 - shift, np.float32) for shift in (0.0, difference)]
+        tracks = tuple(
+            track._replace(log_z=log_z, variance=scalar(0.01, np.float32))
+            for track, log_z in zip(state.ways, log_zs, strict=True)
+        )
+        estimate = state._replace(ways=tracks).estimate
+        assert estimate.value == 10.0
+        assert estimate.low == pytest.approx(low, abs=1e-5)
 
 
 def with_last(tracker, best, earlier, *, doubt):
     """Return a state with an earlier model, after log Z was lost."""
     state = tracker.begin()
-    way = state.ways[0]._replace(doubt=scalar(doubt, np.int32))
+    track = state.ways[0]._replace(doubt=scalar(doubt, np.int32))
     return state._replace(
-        ways=(way,), best=best, earlier=earlier, earlier_update=scalar(7, np.int32)
+        ways=(track,), best=best, earlier=earlier, earlier_update=scalar(7, np.int32)
     )
 
 
@@ -224,12 +223,12 @@ def test_energies_of_incomplete_rows_that_are_too_rough_decide_nothing():
     for coupling, is_rough in ((0.3, False), (6.0, True)):
         rbm = random_rbm(hm.Bernoulli(60), hm.Bernoulli(30), 3, coupling=coupling)
         monitors = Monitors(rbm, hm.Dataset(rows[:100]), hm.Dataset(rows[100:]))
-        found = monitors.measured(rbm)
-        assert np.isinf(found[-1].half_width) == is_rough
-        after, shown = scored(state, found[-1].energy, 5, found[-1].half_width)
+        statistics = monitors.measured(rbm)
+        assert np.isinf(statistics[-1].half_width) == is_rough
+        after, shown = scored(state, statistics[-1].energy, 5, statistics[-1].half_width)
         assert (shown == {}) == is_rough
         assert ("missing values" in after.note) == is_rough
-        gap, _ = adjusted_gap(*found)
+        gap, _ = adjusted_gap(*statistics)
         assert (next_strength(0.3, 0.1, gap, 0.0, 1.0) == 0.3) == is_rough
-        metrics = monitors.described(rbm, found, 0.0, last=False)
+        metrics = monitors.described(rbm, statistics, 0.0, last=False)
         assert ("free_energy_gap" in metrics) != is_rough

@@ -30,14 +30,14 @@ def test_an_update_is_that_of_the_model_of_whitened_columns():
     grads = jax.tree.map(lambda x: jax.random.normal(KEY, x.shape), rbm)
     transform = whitened(optax.sgd(0.1))
     updates, _ = transform.update(grads, transform.init(rbm), rbm, info=NO_INFO)
-    inverse = np.asarray(rbm.visible.parts[1].precision, float)  # M⁻¹
+    precision = np.asarray(rbm.visible.parts[1].precision, float)  # M⁻¹
     np.testing.assert_allclose(updates.weights[:2], -0.1 * grads.weights[:2], rtol=1e-5)
-    expected = -0.1 * inverse @ np.asarray(grads.weights[2:], float)
+    expected = -0.1 * precision @ np.asarray(grads.weights[2:], float)
     np.testing.assert_allclose(updates.weights[2:], expected, rtol=2e-2, atol=2e-2)
-    symmetric = np.asarray(grads.visible.parts[1].precision, float)
-    expected = -0.1 * inverse @ symmetric @ inverse
-    found = updates.visible.parts[1].precision
-    np.testing.assert_allclose(found, expected, atol=2e-2 * abs(expected).max())
+    precision_grads = np.asarray(grads.visible.parts[1].precision, float)
+    expected = -0.1 * precision @ precision_grads @ precision
+    precision_update = updates.visible.parts[1].precision
+    np.testing.assert_allclose(precision_update, expected, atol=2e-2 * abs(expected).max())
 
 
 def test_independent_units_and_masked_weights_are_left_alone():
@@ -47,11 +47,11 @@ def test_independent_units_and_masked_weights_are_left_alone():
     masked = hm.initialize(layer, hm.Bernoulli(2), rows, key=KEY, pattern=np.eye(5, 2))
     for rbm in (plain, masked):
         grads = jax.tree.map(jnp.ones_like, rbm)
-        one = whitened(optax.sgd(0.1))
-        other = optax.with_extra_args_support(optax.sgd(0.1))
-        found, _ = one.update(grads, one.init(rbm), rbm, info=NO_INFO)
-        expected, _ = other.update(grads, other.init(rbm), rbm)
-        assert all(map(np.array_equal, jax.tree.leaves(found), jax.tree.leaves(expected)))
+        whitening = whitened(optax.sgd(0.1))
+        sgd = optax.with_extra_args_support(optax.sgd(0.1))
+        updates, _ = whitening.update(grads, whitening.init(rbm), rbm, info=NO_INFO)
+        expected, _ = sgd.update(grads, sgd.init(rbm), rbm)
+        assert all(map(np.array_equal, jax.tree.leaves(updates), jax.tree.leaves(expected)))
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
@@ -59,10 +59,10 @@ def test_learning_does_not_depend_on_units_of_measurement(scale):
     rows = correlated()
     scales = np.array([1.0, 1.0, scale, 1.0, 1.0 / scale])
     fit = hm.fit(model(rows * scales, 8), rows * scales, key=KEY, epochs=200)
-    found = hm.log_likelihood(fit.rbm, rows * scales, key=KEY).value  # scales multiply to 1
+    value = hm.log_likelihood(fit.rbm, rows * scales, key=KEY).value  # scales multiply to 1
     x = rows[:, 2:]
     normal = -0.5 * np.linalg.slogdet(2 * np.pi * np.e * np.cov(x.T, ddof=0))[1]
-    assert found == pytest.approx(normal - 2 * np.log(2), abs=0.15)
+    assert value == pytest.approx(normal - 2 * np.log(2), abs=0.15)
 
 
 def test_hidden_units_begin_with_half_of_the_covariance():
@@ -70,15 +70,15 @@ def test_hidden_units_begin_with_half_of_the_covariance():
     rbm = model(rows, hidden=6)
     covariance = np.cov(rows[:, 2:].T)
     layer = rbm.visible.parts[1]
-    kept = np.linalg.inv(np.asarray(layer.precision, float))
-    np.testing.assert_allclose(kept, covariance / 2, atol=0.03)
+    within = np.linalg.inv(np.asarray(layer.precision, float))
+    np.testing.assert_allclose(within, covariance / 2, atol=0.03)
     states = rbm.hidden.states(jnp.arange(64))
-    share = np.asarray(jax.nn.softmax(-rbm.T.free_energy(states)), float)
+    p = np.asarray(jax.nn.softmax(-rbm.T.free_energy(states)), float)
     means = np.asarray(rbm.mean_v_from_h(states), float)[:, 2:]
-    mean = share @ means
-    between = (share[:, None] * (means - mean)).T @ (means - mean)
+    mean = p @ means
+    between = (p[:, None] * (means - mean)).T @ (means - mean)
     np.testing.assert_allclose(mean, rows[:, 2:].mean(0), atol=0.1)
-    np.testing.assert_allclose(kept + between, covariance, atol=0.25)
+    np.testing.assert_allclose(within + between, covariance, atol=0.25)
 
 
 def test_classes_are_found_although_their_mixture_has_the_covariance_of_a_normal():
