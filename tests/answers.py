@@ -21,10 +21,10 @@ def strict(text: str) -> dict:
     return json.loads(text, parse_constant=refuse)
 
 
-def check_estimate(found: dict) -> None:
-    assert found["low"] <= found["value"] <= found["high"]
-    assert isinstance(found["method"], str)
-    assert found["converged"] is True
+def check_estimate(estimate: dict) -> None:
+    assert estimate["low"] <= estimate["value"] <= estimate["high"]
+    assert isinstance(estimate["method"], str)
+    assert estimate["converged"] is True
 
 
 def run_page(page: str) -> int:

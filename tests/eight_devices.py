@@ -1,4 +1,4 @@
-"""Runs on one and on eight virtual devices; prints what was found as JSON (see test_sharding).
+"""Runs on one and on eight virtual devices; prints the results as JSON (see test_sharding).
 
 python eight_devices.py CASES, which are pairs of a mesh and parts to compute, as JSON
 """
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import harmonium as hm
-from spread import METHODS, ROWS, described, found, start, trained
+from spread import METHODS, ROWS, described, results, start, trained
 
 
 def moving():
@@ -74,8 +74,8 @@ def refused():
 if __name__ == "__main__":
     cases = json.loads(sys.argv[1])
     answer = {
-        "alone": found(None, [*METHODS, "scores"]),
-        "spread": [found(mesh, parts) for mesh, parts in cases],
+        "alone": results(None, [*METHODS, "scores"]),
+        "spread": [results(mesh, parts) for mesh, parts in cases],
         "moving": moving(),
         "states": spread_of_states(),
         "sent": sent(),

@@ -27,14 +27,14 @@ OTHERS = [  # models that they cannot hold
 ]
 
 
-def assert_same(one: hm.RBM, other: hm.RBM) -> None:
+def assert_same(rbm: hm.RBM, other: hm.RBM) -> None:
     """Fail unless two models have the same layers, parameters and free energies."""
-    assert jax.tree.structure(one) == jax.tree.structure(other)
-    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+    assert jax.tree.structure(rbm) == jax.tree.structure(other)
+    for a, b in zip(jax.tree.leaves(rbm), jax.tree.leaves(other), strict=True):
         assert a.dtype == b.dtype
         np.testing.assert_array_equal(a, b)
-    v = one.visible.states(jnp.arange(20))
-    np.testing.assert_allclose(one.free_energy(v), other.free_energy(v), atol=1e-5, rtol=0)
+    v = rbm.visible.states(jnp.arange(20))
+    np.testing.assert_allclose(rbm.free_energy(v), other.free_energy(v), atol=1e-5, rtol=0)
 
 
 def energy(rbm: hm.RBM, v: np.ndarray, h: np.ndarray) -> np.ndarray:

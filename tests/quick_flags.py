@@ -23,7 +23,7 @@ else:
 
 def known(flags: list[str]) -> list[str]:
     """Return the flags with which a process starts; they are tried at the same time."""
-    started = [
+    processes = [
         subprocess.Popen(
             [sys.executable, "-c", TRIED],
             env=os.environ | {"XLA_FLAGS": flag},
@@ -32,7 +32,7 @@ def known(flags: list[str]) -> list[str]:
         )
         for flag in flags
     ]
-    return [flag for flag, one in zip(flags, started, strict=True) if one.wait() == 0]
+    return [flag for flag, process in zip(flags, processes, strict=True) if process.wait() == 0]
 
 
 if __name__ == "__main__":

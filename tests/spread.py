@@ -39,7 +39,7 @@ def trained(method, mesh, state=None, stop=1_000):
 def described(method, fit):
     """Return parameters and chains of a run, and when it recorded."""
     chains = METHODS[method].status(fit.rbm, fit.state.gradient).chains
-    parameters = [fetched(each).ravel() for each in jax.tree.leaves(fit.rbm)]
+    parameters = [fetched(array).ravel() for array in jax.tree.leaves(fit.rbm)]
     return {
         "parameters": np.concatenate(parameters).tolist(),
         "chains": fetched(chains.states).tolist(),
@@ -62,7 +62,7 @@ def scores(mesh):
         ]
 
 
-def found(mesh, parts, folder=None):
+def results(mesh, parts, folder=None):
     """Train by each method, or score; save the models where there is a folder for them."""
     answer = {"scores": scores(mesh)} if "scores" in parts else {}
     for method in (part for part in parts if part in METHODS):

@@ -33,10 +33,10 @@ EXACT = {"JAX_ENABLE_X64": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
 @pytest.fixture(scope="module")
-def found():
-    """What a process with eight virtual devices finds."""
+def results():
+    """Return the results of a process with eight virtual devices."""
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(HERE / "eight_devices.py"), json.dumps(DEVICES)],
         env=os.environ | EXACT | {"XLA_FLAGS": flags},
         capture_output=True,
@@ -44,12 +44,12 @@ def found():
         check=False,
         timeout=LIMIT * len(DEVICES),
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout)
+    assert process.returncode == 0, process.stderr[-3000:]
+    return json.loads(process.stdout)
 
 
 def check_same(spread, alone):
-    """Check that what several devices found is what one found."""
+    """Check that several devices give the results of one."""
     for part, array in spread.items():
         if part == "scores":
             np.testing.assert_allclose(array, alone[part], rtol=1e-9)
@@ -60,26 +60,26 @@ def check_same(spread, alone):
 
 
 @pytest.mark.parametrize("number", range(len(DEVICES)), ids=lambda number: str(DEVICES[number][0]))
-def test_same_seed_same_chains_after_a_thousand_updates(found, number):
-    assert found["spread"][number].keys() == set(DEVICES[number][1])
-    check_same(found["spread"][number], found["alone"])
+def test_same_seed_same_chains_after_a_thousand_updates(results, number):
+    assert results["spread"][number].keys() == set(DEVICES[number][1])
+    check_same(results["spread"][number], results["alone"])
 
 
-def test_a_run_moves_between_numbers_of_devices(found):
-    check_same({"Gibbs": found["moving"]}, found["alone"])
+def test_a_run_moves_between_numbers_of_devices(results):
+    check_same({"Gibbs": results["moving"]}, results["alone"])
 
 
-def test_rows_are_spread_where_they_meet_the_weights(found):
-    assert "'data'" in found["states"]
+def test_rows_are_spread_where_they_meet_the_weights(results):
+    assert "'data'" in results["states"]
 
 
-def test_an_update_sends_what_the_formula_counts(found):
+def test_an_update_sends_what_the_formula_counts(results):
     """One gradient, and the inputs of each sweep: nothing is sent twice, and W never."""
-    for counted, formula in found["sent"]:
+    for counted, formula in results["sent"]:
         assert counted == formula
 
 
-def test_what_cannot_be_spread_is_refused(found):
+def test_meshes_that_cannot_be_used_are_refused(results):
     wanted = [
         "mesh: expected at most 8 devices, which JAX has here; got 16",
         "mesh: expected the axes 'data', 'hidden' or both; got 'rows'",
@@ -89,36 +89,36 @@ def test_what_cannot_be_spread_is_refused(found):
         "hidden units: expected a multiple of 3, the size of the mesh's axis 'hidden'; got 8",
         "chains: expected a multiple of 8, the size of the mesh's axis 'data'; got 500; choose 504",
     ]
-    for words, message in zip(wanted, found["refused"], strict=True):
+    for words, message in zip(wanted, results["refused"], strict=True):
         assert message.startswith(words), message
 
 
 @pytest.mark.parametrize(("mesh", "parts"), PROCESSES, ids=str)
-def test_processes_share_a_run(mesh, parts, found, tmp_path):
+def test_processes_share_a_run(mesh, parts, results, tmp_path):
     """Whatever time each of them takes: what depends on it is decided by the first one's clock."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     count = math.prod(mesh.values())
-    started = []
+    processes = []
     for number in range(count):
         command = [sys.executable, str(HERE / "one_of_several.py"), str(number), str(count)]
         command += [str(port), str(tmp_path), json.dumps(mesh), *parts]
         with (tmp_path / f"{number}.err").open("w") as errors:
             streams = {"stdout": subprocess.PIPE, "stderr": errors}
-            started.append(subprocess.Popen(command, env=os.environ | EXACT, **streams))
+            processes.append(subprocess.Popen(command, env=os.environ | EXACT, **streams))
     try:
-        answers = [process.communicate(timeout=LIMIT)[0] for process in started]
+        answers = [process.communicate(timeout=LIMIT)[0] for process in processes]
     finally:
-        for process in started:
+        for process in processes:
             process.kill()
             process.wait()
     errors = [(tmp_path / f"{number}.err").read_text()[-2000:] for number in range(count)]
-    assert [process.returncode for process in started] == [0] * count, errors
+    assert [process.returncode for process in processes] == [0] * count, errors
     first, *others = (json.loads(answer.splitlines()[-1]) for answer in answers)
     assert all(other == first for other in others)
     assert first.keys() == set(parts)
-    check_same(first, found["alone"])
+    check_same(first, results["alone"])
     for method in first.keys() - {"scores"}:
         stored = jax.tree.leaves(hm.load(tmp_path / f"{method}.safetensors"))
         parameters = np.concatenate([np.asarray(array).ravel() for array in stored])

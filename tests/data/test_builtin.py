@@ -77,13 +77,13 @@ def test_bars_count_blank_and_full_twice():
 
 
 @pytest.mark.parametrize(
-    ("side", "distinct", "rows", "bound"),
+    ("width", "distinct", "rows", "bound"),
     [(4, True, 30, -102.036), (3, False, 16, -41.589), (3, True, 14, -36.947)],
 )
-def test_bars_of_other_sizes(side, distinct, rows, bound):
-    pictures = bars_and_stripes(side, distinct=distinct)
-    assert pictures.shape == (rows, side * side)
-    grid = pictures.reshape(rows, side, side)
+def test_bars_of_other_sizes(width, distinct, rows, bound):
+    pictures = bars_and_stripes(width, distinct=distinct)
+    assert pictures.shape == (rows, width * width)
+    grid = pictures.reshape(rows, width, width)
     whole_rows = (grid == grid[:, :, :1]).all(axis=(1, 2))
     whole_columns = (grid == grid[:, :1, :]).all(axis=(1, 2))
     assert (whole_rows | whole_columns).all()
@@ -118,9 +118,9 @@ def test_sizes_out_of_range_are_refused():
 # --- Ising ------------------------------------------------------------------------------
 
 
-def bonds(spins: np.ndarray, side: int) -> np.ndarray:
+def bonds(spins: np.ndarray, length: int) -> np.ndarray:
     """Return Σ s_i s_j over the bonds of each configuration of the periodic lattice."""
-    grid = spins.reshape(len(spins), side, side).astype(np.int64)
+    grid = spins.reshape(len(spins), length, length).astype(np.int64)
     return sum((grid * np.roll(grid, 1, axis=axis)).sum(axis=(1, 2)) for axis in (1, 2))
 
 

@@ -8,8 +8,8 @@ from harmonium.data.groups import column_groups
 def categories(rows, sizes, seed=0, dropped=0):
     """Return the 0/1 columns of independent categories; the first states have no column."""
     rng = np.random.default_rng(seed)
-    each = [np.eye(q, dtype=np.uint8)[rng.integers(0, q, rows)][:, dropped:] for q in sizes]
-    return np.concatenate(each, axis=1)
+    one_hot = [np.eye(q, dtype=np.uint8)[rng.integers(0, q, rows)][:, dropped:] for q in sizes]
+    return np.concatenate(one_hot, axis=1)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -19,8 +19,8 @@ def test_categories_are_found_whatever_their_order(seed):
     x = np.concatenate([x, rng.integers(0, 2, (300, 4))], axis=1)
     order = rng.permutation(x.shape[1])
     places = np.argsort(order)
-    wanted = [places[:3], places[3:8], places[8:10]]
-    expected = sorted(tuple(sorted(int(p) for p in each)) for each in wanted)
+    groups = [places[:3], places[3:8], places[8:10]]
+    expected = sorted(tuple(sorted(group.tolist())) for group in groups)
     assert list(hm.data.exclusive_groups(x[:, order])) == expected
 
 
@@ -53,13 +53,13 @@ def test_pixels_that_are_never_on_together_are_no_category():
     assert hm.data.exclusive_groups(np.stack([common, rare], axis=1)) == ()
 
 
-def test_columns_given_twice_are_found():
+def test_equal_and_complementary_columns_are_found():
     x = np.random.default_rng(0).integers(0, 2, (100, 3))
     x = np.concatenate([x, x[:, :1], 1 - x[:, 1:2], np.zeros((100, 2), int)], axis=1)
-    found = column_groups(x)
-    assert found.equal == ((0, 3),)
-    assert found.exclusive == ((1, 4),)
-    assert found.notes[0] == (
+    groups = column_groups(x)
+    assert groups.equal == ((0, 3),)
+    assert groups.exclusive == ((1, 4),)
+    assert groups.notes[0] == (
         "2 columns are in 1 group of which at most one is on in any row (such as 1 and 4): each is"
         " read as one category."
     )

@@ -27,8 +27,8 @@ def enumerated(shape, beta, states):
     ("shape", "states"), [((7,), 2), ((6,), 3), ((5,), 4), ((3, 3), 2), ((3, 4), 2), ((4, 4), 2)]
 )
 def test_exact_values_against_all_configurations(shape, states, beta):
-    found = hm.data.lattice_exact(shape, beta, states=states)
-    np.testing.assert_allclose(found, enumerated(shape, beta, states), rtol=1e-6, atol=1e-6)
+    exact = hm.data.lattice_exact(shape, beta, states=states)
+    np.testing.assert_allclose(exact, enumerated(shape, beta, states), rtol=1e-6, atol=1e-6)
 
 
 def test_a_large_lattice_is_onsagers():

@@ -26,8 +26,8 @@ class Trap:
 
 def read_array(*given):
     """Return the rows of a file, and all that it holds."""
-    found = read_file(*given)
-    return found.train, found
+    contents = read_file(*given)
+    return contents.train, contents
 
 
 def refusal(path, key=None) -> str:
@@ -81,10 +81,10 @@ def test_the_name_tells_the_format(name, readable):
     assert is_readable(name) == readable
 
 
-@pytest.mark.parametrize(("name", "found"), [("a.xlsx", "'.xlsx'"), ("a", "without a suffix")])
-def test_an_unknown_suffix_is_answered_with_the_known_ones(tmp_path, name, found):
+@pytest.mark.parametrize(("name", "reason"), [("a.xlsx", "'.xlsx'"), ("a", "without a suffix")])
+def test_an_unknown_suffix_is_answered_with_the_known_ones(tmp_path, name, reason):
     message = refusal(written(tmp_path / name, "0,1"))
-    assert found in message
+    assert reason in message
     for known in (".npy", ".npz", ".csv", ".tsv", ".txt", ".parquet", ".idx", "-idx3-ubyte", ".gz"):
         assert known in message
     assert "convert it" in message
@@ -356,7 +356,7 @@ def test_whole_numbers_become_integers(tmp_path, content, dtype):
 
 
 @pytest.mark.parametrize(
-    ("content", "expected", "found"),
+    ("content", "expected", "width_and_line"),
     [
         ("0,1\n\n1\n", "2 columns", "got 1 in line 3"),
         ("0,1\n1,0,1\n", "2 columns", "got 3 in line 2"),
@@ -365,10 +365,10 @@ def test_whole_numbers_become_integers(tmp_path, content, dtype):
         ("0 1\n1 0 1\n", "2 columns", "got 3 in line 2"),
     ],
 )
-def test_ragged_lines(tmp_path, content, expected, found):
+def test_ragged_lines(tmp_path, content, expected, width_and_line):
     message = refusal(written(tmp_path / "a.csv", content))
     assert expected in message
-    assert found in message
+    assert width_and_line in message
 
 
 def test_text_without_rows(tmp_path):
@@ -461,11 +461,11 @@ def test_parquet(tmp_path, query, rows):
 def test_words_and_missing_cells_make_a_table(tmp_path):
     write_parquet(tmp_path / "a.parquet", "values (0, 'x'), (null, 'y')")
     path = written(tmp_path / "a.csv", "n,w\n0,x\n,y\n")
-    for found in (read_file(tmp_path / "a.parquet"), read_file(path)):
-        assert found.train is None
-        assert [column.values.dtype.kind for column in found.frame.columns] == ["f", "O"]
-    one = written(tmp_path / "one.csv", "0,1\n0,\n")
-    assert read_frame(one).columns[1].is_missing.tolist() == [False, True]
+    for contents in (read_file(tmp_path / "a.parquet"), read_file(path)):
+        assert contents.train is None
+        assert [column.values.dtype.kind for column in contents.frame.columns] == ["f", "O"]
+    frame = read_frame(written(tmp_path / "gap.csv", "0,1\n0,\n"))
+    assert frame.columns[1].is_missing.tolist() == [False, True]
 
 
 def test_cells_that_python_cannot_split_are_none(tmp_path):

@@ -27,26 +27,26 @@ KINDS = {
 @pytest.mark.parametrize(("rows", "form"), KINDS.values(), ids=KINDS)
 def test_rows_come_back(rows, form):
     dense = rows.toarray() if scipy.sparse.issparse(rows) else rows
-    kept = stored(rows)
-    assert isinstance(kept, form)
-    assert (len(kept), kept.columns) == dense.shape
-    some = np.array([3, 0, 19, 3])
-    np.testing.assert_array_equal(kept.take(jnp.asarray(some)), dense[some])
-    np.testing.assert_array_equal(kept.chosen(some).take(jnp.arange(4)), dense[some])
-    more = kept.filled_to(len(kept) + 5)
-    assert len(more) == len(kept) + 5
-    np.testing.assert_array_equal(jax.jit(type(more).take)(more, jnp.asarray(some)), dense[some])
+    matrix = stored(rows)
+    assert isinstance(matrix, form)
+    assert (len(matrix), matrix.columns) == dense.shape
+    which = np.array([3, 0, 19, 3])
+    np.testing.assert_array_equal(matrix.take(jnp.asarray(which)), dense[which])
+    np.testing.assert_array_equal(matrix.chosen(which).take(jnp.arange(4)), dense[which])
+    more = matrix.filled_to(len(matrix) + 5)
+    assert len(more) == len(matrix) + 5
+    np.testing.assert_array_equal(jax.jit(type(more).take)(more, jnp.asarray(which)), dense[which])
 
 
 @pytest.mark.parametrize(("rows", "form"), KINDS.values(), ids=KINDS)
-def test_some_rows_alone_are_stored(monkeypatch, rows, form):
+def test_only_the_chosen_rows_are_stored(monkeypatch, rows, form):
     monkeypatch.setattr("harmonium.data.parts.rows_at_once", lambda width: 3)
     dense = rows.toarray() if scipy.sparse.issparse(rows) else rows
-    some = np.array([7, 0, 19, 3, 4, 5, 11])
-    data = hm.Dataset(rows, np.arange(7), which=some)
+    which = np.array([7, 0, 19, 3, 4, 5, 11])
+    data = hm.Dataset(rows, np.arange(7), which=which)
     assert len(data) == 7
     assert isinstance(data.stored, form)
-    np.testing.assert_array_equal(data.rows(), dense[some])
+    np.testing.assert_array_equal(data.rows(), dense[which])
 
 
 @pytest.mark.parametrize(("rows", "form"), KINDS.values(), ids=KINDS)
@@ -84,8 +84,8 @@ def test_a_large_sparse_matrix_stays_small():
         (50_000, 20_000), density=1e-4, random_state=np.random.default_rng(1)
     )
     rows.data[:] = 1.0
-    kept = stored(rows)
-    assert sum(leaf.nbytes for leaf in jax.tree.leaves(kept)) < 2e6  # 125 MB as bits
+    matrix = stored(rows)
+    assert sum(leaf.nbytes for leaf in jax.tree.leaves(matrix)) < 2e6  # 125 MB as bits
 
 
 def test_training_on_sparse_rows_is_training_on_the_rows():
@@ -95,8 +95,8 @@ def test_training_on_sparse_rows_is_training_on_the_rows():
         hm.fit(rbm, rows, key=key, epochs=2, batch_size=64).rbm
         for rows in (SPARSE, scipy.sparse.csr_array(SPARSE))
     ]
-    for one, other in zip(*map(jax.tree.leaves, fits), strict=True):
-        np.testing.assert_array_equal(one, other)
+    for from_dense, from_sparse in zip(*map(jax.tree.leaves, fits), strict=True):
+        np.testing.assert_array_equal(from_sparse, from_dense)
 
 
 def test_sparse_rows_outside_the_domain_are_named():

@@ -35,11 +35,9 @@ def fitted(data, rows=ROWS, **options):
     return hm.fit(rbm, data, key=KEY, **options)
 
 
-def same(one, other):
+def check_same_state(fit, other):
     """Compare the last states of two fits, bit by bit."""
-    one = one.state
-    other = other.state
-    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+    for a, b in zip(jax.tree.leaves(fit.state), jax.tree.leaves(other.state), strict=True):
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
 
 
@@ -66,7 +64,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_where_one_window_holds_all_rows_the_run_is_that_of_rows_in_memory(name):
-    same(fitted(hm.Stream(SOURCES[name](), window=1000)), fitted(ROWS))
+    check_same_state(fitted(hm.Stream(SOURCES[name](), window=1000)), fitted(ROWS))
 
 
 def numbered(n):
@@ -78,18 +76,18 @@ def visits(stream, batch, epochs):
     """Return the numbers of the rows in each window of so many epochs."""
     windows = stream.windows(batch, key=KEY)
     updates = 0
-    found = []
+    visited = []
     for epoch in range(epochs):
-        seen = []
+        numbers = []
         while updates < (epoch + 1) * -(-len(stream) // batch):
             window = windows.at(updates)
             rows = window.dataset.rows()[: int(window.count)].astype(int)
-            seen.append(rows @ (1 << np.arange(12)))
+            numbers.append(rows @ (1 << np.arange(12)))
             assert window.begin == updates
             assert window.end - window.begin == -(-int(window.count) // batch)
             updates = window.end
-        found.append(seen)
-    return found
+        visited.append(numbers)
+    return visited
 
 
 @pytest.mark.parametrize(
@@ -145,7 +143,7 @@ def test_a_run_goes_on_from_any_update(stream, at):
     options = {"key": KEY, "epochs": 3, "batch_size": 20}
     hm.fit(rbm, stream(), callbacks=[stop], **options)
     state = next(s for s in states if int(s.updates) >= min(at, int(states[-1].updates)))
-    same(hm.fit(rbm, stream(), state=state, **options), whole)
+    check_same_state(hm.fit(rbm, stream(), state=state, **options), whole)
 
 
 def test_a_stream_learns_what_rows_in_memory_teach():
@@ -210,7 +208,7 @@ def test_files_hold_the_rows(write, tmp_path):
         stream = hm.Stream(source, window=60)
         assert len(stream) == N
         np.testing.assert_array_equal(stream.some(N).rows(), ROWS)
-    same(fitted(hm.Stream(tmp_path, window=1000)), fitted(ROWS))
+    check_same_state(fitted(hm.Stream(tmp_path, window=1000)), fitted(ROWS))
     fit = fitted(hm.Stream(tmp_path, window=60))
     assert fit.message == "finished after 36 updates (3 epochs)"
 
@@ -230,10 +228,10 @@ def test_there_may_be_more_files_than_a_process_can_open(write, tmp_path):
     resource.setrlimit(resource.RLIMIT_NOFILE, (opened + 40, most))
     try:
         stream = hm.Stream(tmp_path)
-        found = stream.some(61 * len(rows)).rows()
+        all_rows = stream.some(61 * len(rows)).rows()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (usual, most))
-    np.testing.assert_array_equal(found, np.tile(rows, (61, 1)))
+    np.testing.assert_array_equal(all_rows, np.tile(rows, (61, 1)))
 
 
 def test_a_file_that_cannot_be_opened_is_not_called_damaged(tmp_path, monkeypatch):
@@ -299,11 +297,11 @@ def test_groups_and_batches_may_be_empty(tmp_path):
 def check_all_rows(stream):
     """Read an epoch of rows, in any order."""
     windows = stream.windows(20, key=KEY)
-    found = []
+    rows = []
     for updates in range(0, 12, 3):
         window = windows.at(updates)
-        found.append(window.dataset.rows()[: int(window.count)])
-    assert sorted(map(tuple, np.concatenate(found))) == sorted(map(tuple, ROWS))
+        rows.append(window.dataset.rows()[: int(window.count)])
+    assert sorted(map(tuple, np.concatenate(rows))) == sorted(map(tuple, ROWS))
 
 
 def test_one_block_is_kept_and_threads_do_not_mix_blocks():
@@ -349,9 +347,9 @@ def test_rows_with_missing_values():
     gradient = hm.Contrastive(hm.Gibbs(1))
     fit = fitted(hm.Stream(rows, window=60), gradient=gradient)
     assert not fit.diverged
-    one = hm.Stream([ROWS[:100], rows[100:]], window=60)
+    stream = hm.Stream([ROWS[:100], rows[100:]], window=60)
     with pytest.raises(hm.InputError, match=r"at most 0 missing values .* got 1. Pass missing=1"):
-        fitted(one)
+        fitted(stream)
     fitted(hm.Stream([ROWS[:100], rows[100:]], window=60, missing=1), gradient=gradient)
 
 
@@ -361,14 +359,14 @@ def test_weights_belong_to_rows_of_the_source():
     windows = stream.windows(20, key=KEY)
     window = windows.at(0)
     rows = window.dataset.rows()[: int(window.count)].astype(int) @ (1 << np.arange(12))
-    found = np.asarray(window.dataset.weights)[: len(rows)]
-    np.testing.assert_allclose(found, (rows + 1) / weights.mean(), rtol=1e-6)
+    window_weights = np.asarray(window.dataset.weights)[: len(rows)]
+    np.testing.assert_allclose(window_weights, (rows + 1) / weights.mean(), rtol=1e-6)
     np.testing.assert_allclose(stream.effective_rows, effective_size(weights.astype(float)))
     rest, held = stream.split_off(30)
     assert len(rest.weights) == len(rest) == N - 30
     others = np.setdiff1d(weights, np.rint(np.asarray(rest.weights) * weights.mean()))
     np.testing.assert_allclose(np.sort(held.weights), others / weights.mean(), rtol=1e-6)
-    same(
+    check_same_state(
         fitted(hm.Stream(ROWS, window=1000, weights=weights)),
         fitted(hm.Dataset(ROWS, weights)),
     )
@@ -377,7 +375,7 @@ def test_weights_belong_to_rows_of_the_source():
 def test_grey_levels_are_drawn():
     greys = (255 * np.random.default_rng(1).random((N, COLUMNS))).astype(np.uint8)
     options = {"scale": 255, "stochastic": True}
-    same(
+    check_same_state(
         fitted(hm.Stream(greys, window=1000, **options)),
         fitted(hm.Dataset(greys, **options)),
     )
@@ -397,8 +395,8 @@ def test_rows_are_held_out_once():
 
 def test_changes_follow_one_another_as_in_memory():
     greys = np.arange(12, dtype=np.uint8).reshape(4, 3)
-    found = hm.Stream(greys, scale=2.0).changed(lambda x: x + 1).changed(lambda x: 3 * x)
-    np.testing.assert_array_equal(found.some(4).rows(), 3 * (greys / 2 + 1))
+    stream = hm.Stream(greys, scale=2.0).changed(lambda x: x + 1).changed(lambda x: 3 * x)
+    np.testing.assert_array_equal(stream.some(4).rows(), 3 * (greys / 2 + 1))
 
 
 def test_windows_of_sparse_rows_share_a_compiled_loop():
@@ -444,8 +442,8 @@ def test_no_more_than_a_block_is_read_at_once():
         shape = (5_000, 784)
         largest = 0
 
-        def __getitem__(self, some):
-            rows = range(*some.indices(self.shape[0]))
+        def __getitem__(self, index):
+            rows = range(*index.indices(self.shape[0]))
             self.largest = max(self.largest, len(rows))
             return np.zeros((len(rows), self.shape[1]), np.float32)
 
@@ -569,21 +567,21 @@ def test_a_damaged_file_is_named(tmp_path):
 
 
 def test_reading_ahead_does_not_change_the_rows():
-    """Windows may be asked for in any order, as a run that begins anew does."""
+    """Windows may be called for in any order, as by a run that starts again."""
     stream = in_blocks(numbered(N), 7)
     windows = stream.windows(20, key=KEY)
-    asked = [0, 3, 6, 0, 9, 23, 5, 0]
-    found = [windows.at(updates).dataset.rows() for updates in asked]
-    for (i, a), (j, b) in itertools.combinations(list(zip(asked, found, strict=True)), 2):
+    updates = [0, 3, 6, 0, 9, 23, 5, 0]
+    rows = [windows.at(update).dataset.rows() for update in updates]
+    for (i, a), (j, b) in itertools.combinations(list(zip(updates, rows, strict=True)), 2):
         if i == j:
             np.testing.assert_array_equal(a, b)
 
 
 def test_an_iterator_may_be_bound_to_its_thread():
     def bound():
-        begun = threading.get_ident()
+        thread = threading.get_ident()
         for part in batches(10):
-            assert threading.get_ident() == begun
+            assert threading.get_ident() == thread
             yield part
 
     stream = hm.Stream(bound, rows=N, window=60)

@@ -227,7 +227,7 @@ def test_other_dimensions_are_refused_with_a_way_to_reshape():
 
 
 @pytest.mark.parametrize(
-    ("array", "found"),
+    ("array", "kind"),
     [
         (np.array([[None, 1]], dtype=object), "Python objects"),
         (np.array([[1j, 2]]), "complex numbers"),
@@ -236,9 +236,9 @@ def test_other_dimensions_are_refused_with_a_way_to_reshape():
         (np.array([["2020-01-01"]], dtype="datetime64[D]"), "datetime64"),
     ],
 )
-def test_values_that_are_no_numbers_are_refused(array, found):
+def test_values_that_are_no_numbers_are_refused(array, kind):
     message = refusal(array)
-    assert found in message
+    assert kind in message
     assert "convert them to integers or floats first" in message
 
 

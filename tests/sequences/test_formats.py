@@ -428,7 +428,7 @@ def test_comments_and_descriptions():
 
 
 @pytest.mark.parametrize(
-    ("content", "found"),
+    ("content", "description"),
     [
         ("#NEXUS\nbegin data;\n", "NEXUS"),
         ("PileUp\n\n MSF: 20\n", "MSF"),
@@ -440,9 +440,9 @@ def test_comments_and_descriptions():
         ("one, two\n", "a file that begins with 'one, two'"),
     ],
 )
-def test_other_formats_are_named(content, found):
+def test_other_formats_are_named(content, description):
     message = refusal(content, "x.aln")
-    assert f"got {found}" in message
+    assert f"got {description}" in message
     assert message.endswith("write sequences as FASTA, each after a line of '>' and its name.")
 
 

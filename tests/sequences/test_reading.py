@@ -125,8 +125,8 @@ def test_what_is_no_family_is_named(tmp_path):
     ],
 )
 def test_the_alphabet_is_found(tmp_path, rows, name, letters):
-    found = read_alignment(written(tmp_path, fasta(rows))).sites.alphabet
-    assert (found.name, found.letters) == (name, letters)
+    alphabet = read_alignment(written(tmp_path, fasta(rows))).sites.alphabet
+    assert (alphabet.name, alphabet.letters) == (name, letters)
 
 
 def test_codes_and_back(tmp_path):

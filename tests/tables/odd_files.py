@@ -405,8 +405,8 @@ V = (RNG.random(ROWS) * 99 + 0.5).round(2)  # positive, two decimals, all of two
 def beside(name, cell, kind, *cells, missing=None, remark="", refusal="", more=()):
     """Add a table whose column `v` has unusual cells, beside a word and a number."""
     text = lines("v,drink,y", lambda i: f"{quoted(cell(i))},{DRINK[i]},{x(i, 1)}")
-    found = [(i, "v", value) for i, value in cells]
-    reading = reads(f"v {kind} | drink category | y number", ROWS, *found, (59, "y", X[59, 1]), missing=missing and {"v": missing}, remark=remark)
+    triples = [(i, "v", value) for i, value in cells]
+    reading = reads(f"v {kind} | drink category | y number", ROWS, *triples, (59, "y", X[59, 1]), missing=missing and {"v": missing}, remark=remark)
     case(name, text, reading, *more, refusal=refusal)
 
 
@@ -425,8 +425,8 @@ WORDS = {
     "ranges that Excel takes for dates": ("1-5", "6-10", "11-15"), "versions": ("1.2.3", "1.2.10", "2.0.0"), "emoji": ("😀", "😐", "😡"), "one is called other": ("other", "tea", "milk"), "equal signs": ("a=1", "a=2", "b=1"), "formulas of a spreadsheet": ("=A1", "=B1", "@x"), "hours of opening": ("9-17", "9-12", "13-17"),
     "fractions of inches": ('1/2"', '3/4"', '7/8"'), "letter T and others": ("T", "A", "C", "G"), "minus signs of strength": ("-", "--", "+", "++"), "words in brackets": ("[none]", "[some]", "[all]"), "country codes": ("DE", "NO", "FR", "IT"), "ternary: low, mid, high": ("low", "mid", "high"), "IP addresses": ("10.0.0.1", "10.0.0.2", "192.168.1.1"),
 }
-for label, some in WORDS.items():
-    beside(f"words: {label}", lambda i, some=some: some[(i * 7 + FEW[i]) % len(some)], "category/yes-no", (0, some[FEW[0] % len(some)]), missing=0)
+for label, words in WORDS.items():
+    beside(f"words: {label}", lambda i, words=words: words[(i * 7 + FEW[i]) % len(words)], "category/yes-no", (0, words[FEW[0] % len(words)]), missing=0)
 beside("words: namespace codes with NA for Namibia", lambda i: ("DE", "NA", "FR", "ZA")[i % 4], "category")
 beside("words: None, Mild, Severe", lambda i: ("None", "Mild", "Severe")[i % 3], "category/yes-no")
 KEYS = {
@@ -601,8 +601,8 @@ case("bits as savetxt writes them", lines(None, lambda i: " ".join(f"{b:.18e}" f
 case("spins with plus signs", lines(None, lambda i: " ".join(f"{2 * b - 1:+d}" for b in BITS[i])), reads(12, ROWS, (0, 3, 2 * BITS[0, 3] - 1), kind="spins"), suffix="txt")
 case("bits with names", lines(joined(f"q{j}" for j in range(12)), lambda i: joined(BITS[i])), reads(12, ROWS, (0, 3, BITS[0, 3]), kind="bits"), reads(" | ".join(f"q{j} number/yes-no" for j in range(12)), ROWS))
 case("bits with a footer", lines(None, lambda i: joined(BITS[i], " ")) + "# done\n", reads(12, ROWS, (0, 3, BITS[0, 3]), kind="bits"), suffix="txt")
-for label, (one, zero) in {"True and False": ("True", "False"), "plus and minus": ("+", "-"), "up and down": ("up", "down"), "X and Z": ("X", "Z"), "T and F": ("T", "F")}.items():
-    case(f"words with spaces: {label}", lines(None, lambda i, one=one, zero=zero: " ".join(one if b else zero for b in BITS[i, :6])), reads(6, ROWS, kind="bits"), reads(6, ROWS, kind="spins"), reads(" | ".join(["* yes-no/category"] * 6), ROWS), suffix="txt")
+for label, (yes, no) in {"True and False": ("True", "False"), "plus and minus": ("+", "-"), "up and down": ("up", "down"), "X and Z": ("X", "Z"), "T and F": ("T", "F")}.items():
+    case(f"words with spaces: {label}", lines(None, lambda i, yes=yes, no=no: " ".join(yes if b else no for b in BITS[i, :6])), reads(6, ROWS, kind="bits"), reads(6, ROWS, kind="spins"), reads(" | ".join(["* yes-no/category"] * 6), ROWS), suffix="txt")
 case("bits with gaps", lines(joined(f"q{j}" for j in range(6)), lambda i: joined("" if i in HOLES and j == 2 else BITS[i, j] for j in range(6))), reads(" | ".join(f"q{j} number/yes-no" for j in range(6)), ROWS, missing={"q2": 7}))
 STRINGS = ["".join(map(str, row[:8])) for row in BITS]
 case("strings of bits", lines(None, lambda i: STRINGS[i]), reads(8, ROWS, (0, 3, BITS[0, 3]), kind="bits"), suffix="txt", refusal="bit")
@@ -643,12 +643,12 @@ PROTEIN = ["".join(RNG.choice(list("ACDEFGHIKLMNPQRSTVWY"), 24)) for _ in range(
 PROTEIN = [s[:5] + "-" + s[6:] if i % 3 else s for i, s in enumerate(PROTEIN)]
 DNA = ["".join(RNG.choice(list("ACGT"), 24)) for _ in range(40)]
 RNA = [s.replace("T", "U") for s in DNA]
-FASTA = lambda some, prefix="s": "".join(f">{prefix}{i}\n{s}\n" for i, s in enumerate(some))
+FASTA = lambda sequences, prefix="s": "".join(f">{prefix}{i}\n{s}\n" for i, s in enumerate(sequences))
 
 
-def family(name, text, some=PROTEIN, rows=40, sites=24, note="", suffix="fasta", refusal="", first=None):
+def family(name, text, sequences=PROTEIN, rows=40, sites=24, note="", suffix="fasta", refusal="", first=None):
     """Add an alignment of `rows` sequences, whose first is `first`."""
-    case(name, text, reads(sites, rows, (0, None, first or some[0].upper()), kind="codes", note=note), suffix=suffix, refusal=refusal)
+    case(name, text, reads(sites, rows, (0, None, first or sequences[0].upper()), kind="codes", note=note), suffix=suffix, refusal=refusal)
 
 
 family("FASTA of proteins", FASTA(PROTEIN))

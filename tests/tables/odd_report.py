@@ -65,7 +65,7 @@ def is_missing(value):
 def agrees(value, wanted, kind):
     """Return whether a decoded cell is the expected value, up to what codes can hold."""
     if isinstance(wanted, tuple):
-        return any(agrees(value, one, kind) for one in wanted)
+        return any(agrees(value, alternative, kind) for alternative in wanted)
     if wanted is None or is_missing(value):
         return wanted is None and is_missing(value)
     if kind in {"date", "calendar"}:
@@ -87,13 +87,13 @@ def agrees(value, wanted, kind):
 def of_columns(table, reading):
     """Return what differs from a reading as a table: pairs of a verdict and words."""
     columns = table.columns.columns
-    decoded = [c.values for c in table.columns.decode(table.train).columns]
+    decoded = [column.values for column in table.columns.decode(table.train).columns]
     wanted = list(reading.columns)
     if len(wanted) > len(columns):
         surplus = len(wanted) - len(columns)
         optional = [pair for pair in wanted if pair[1].startswith("?")][:surplus]
         wanted = [pair for pair in wanted if pair not in optional]
-    names = ", ".join(repr(c.name) for c in columns)
+    names = ", ".join(repr(column.name) for column in columns)
     if len(wanted) != len(columns):
         return [(WRONG, f"{len(columns)} columns instead of {len(wanted)}: {names[:120]}")]
     faults = []
@@ -108,9 +108,9 @@ def of_columns(table, reading):
         faults += of_kind(column, values, kinds.lstrip("?"), printed[column.name])
     if any(verdict == WRONG for verdict, _ in faults):
         return faults
-    found = {c.name: j for j, c in enumerate(columns)}
+    positions = {column.name: j for j, column in enumerate(columns)}
     for row, place, value in reading.cells:
-        j = found.get(place, place)
+        j = positions.get(place, place)
         if isinstance(j, int) and reading.columns[0][1].startswith("?") and isinstance(place, int):
             j -= len(reading.columns) - len(wanted)
         if not isinstance(j, int) or columns[j].kind in OUT:
@@ -121,8 +121,8 @@ def of_columns(table, reading):
                 (kind, f"{columns[j].name!r}, row {row}: {decoded[j][row]} instead of {value!r}")
             )
     for name, count in reading.missing.items():
-        column = columns[found[name]]
-        there = sum(map(is_missing, decoded[found[name]]))
+        column = columns[positions[name]]
+        there = sum(map(is_missing, decoded[positions[name]]))
         if column.kind not in OUT and there != count:
             faults.append(
                 (
@@ -161,13 +161,13 @@ def of_rows(table, reading):
     if shape != (reading.rows, reading.columns):
         return [(WRONG, f"{shape} instead of {(reading.rows, reading.columns)}")]
     for row, site, value in reading.cells:
-        found = (
+        decoded = (
             table.sites.words(table.train[row : row + 1])[0]
             if site is None
             else table.train[row, site]
         )
-        if not (found in value if isinstance(value, tuple) else found == value):
-            return [(WRONG, f"row {row}, column {site}: {found} instead of {value}")]
+        if not (decoded in value if isinstance(value, tuple) else decoded == value):
+            return [(WRONG, f"row {row}, column {site}: {decoded} instead of {value}")]
     return []
 
 
@@ -257,9 +257,8 @@ def judged(case, folder):
 def main(arguments):
     """Print the verdicts and their counts; return the exit status."""
     warnings.simplefilter("ignore")
-    words = [a for a in arguments if not a.startswith("--")]
-    cases = [c for c in CASES if not words or any(w in c.name for w in words)]
-    results = []
+    words = [argument for argument in arguments if not argument.startswith("--")]
+    cases = [case for case in CASES if not words or any(word in case.name for word in words)]
     with tempfile.TemporaryDirectory() as folder:
         results = [(case, *judged(case, folder)) for case in cases]
     for verdict in VERDICTS:

@@ -126,13 +126,13 @@ def test_probabilities_of_the_dates_with_the_same_parts_sum_to_one(habit):
     start = np.datetime64("2021-02-01" if habit != "ends of years" else "2000-01-01")
     raw = every(calendar, start, start + np.timedelta64(days, "D"))
     split = calendar.split(raw, "t")
-    own = sum(part.log_density(c) for part, c in zip(calendar.parts, split, strict=True))
+    own = sum(part.log_density(column) for part, column in zip(calendar.parts, split, strict=True))
     seconds = 60.0 if habit == "hour" else 1.0  # all seconds of a minute are alike
     p = np.exp(calendar.log_density(raw) - own) * seconds
-    parts = [tuple(map(str, cells)) for cells in zip(*(c.values for c in split), strict=True)]
+    parts = [tuple(map(str, cells)) for cells in zip(*(part.values for part in split), strict=True)]
     sums = {}
-    for part, share in zip(parts, p, strict=True):
-        sums[part] = sums.get(part, 0.0) + share
+    for part, probability in zip(parts, p, strict=True):
+        sums[part] = sums.get(part, 0.0) + probability
     np.testing.assert_allclose(list(sums.values()), 1.0, rtol=1e-6)
 
 

@@ -68,10 +68,10 @@ def test_the_kind_is_what_a_person_would_say(name):
         (column(np.full(N, np.nan)), "left out", "no cell has a value"),
     ],
 )
-def test_what_no_unit_models_has_no_part_and_a_reason(raw, kind, why):
-    found = kind_of(raw)
-    assert (found.kind, found.parts) == (kind, ())
-    assert found.summary.startswith(why)
+def test_a_column_that_no_unit_models_has_no_part_but_a_reason(raw, kind, why):
+    column = kind_of(raw)
+    assert (column.kind, column.parts) == (kind, ())
+    assert column.summary.startswith(why)
 
 
 def test_years_and_numbers_that_differ_by_chance_are_no_identifiers():
@@ -146,15 +146,15 @@ def test_codes_stay_states_however_far_apart_they_are():
     assert columns.columns[0].kind == "discrete"
 
 
-def test_rain_that_is_0_on_most_days_keeps_a_state_for_it():
+def test_rain_that_is_0_on_most_days_keeps_a_state_for_0():
     rng = np.random.default_rng(0)
     wet = rng.random(300) < 0.3
     rain = column(np.where(wet, np.round(rng.gamma(1.0, 8.0, 300), 1), 0.0), "rain")
     cloud = column(2.0 * wet + rng.normal(size=300), "cloud")
-    found = columns_of(Frame((rain, cloud))).columns[0]
-    assert found.kind == "discrete"
-    assert "0" in found.state_names()
-    assert (found.codes(rain, "t")[~wet] == found.codes(column([0.0], "rain"), "t")[0]).all()
+    discrete = columns_of(Frame((rain, cloud))).columns[0]
+    assert discrete.kind == "discrete"
+    assert "0" in discrete.state_names()
+    assert (discrete.codes(rain, "t")[~wet] == discrete.codes(column([0.0], "rain"), "t")[0]).all()
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -174,17 +174,17 @@ def test_cells_come_back_in_the_tables_own_types(name):
 @pytest.mark.parametrize("name", ["0 and 1", "few numbers", "halves", "tied"])
 def test_probabilities_of_the_numbers_of_a_code_sum_to_one(name):
     raw, *_ = EXAMPLES[name]
-    found = kind_of(raw)
+    discrete = kind_of(raw)
     far = 10 * (raw.values.max() - raw.values.min())
-    every = np.arange(raw.values.min() - far, raw.values.max() + far, found.step)
-    p = np.exp(found.log_density(column(every))) * found.step
-    code = found.codes(column(every), "t").astype(int)
+    every = np.arange(raw.values.min() - far, raw.values.max() + far, discrete.step)
+    p = np.exp(discrete.log_density(column(every))) * discrete.step
+    code = discrete.codes(column(every), "t").astype(int)
     np.testing.assert_allclose(np.bincount(code, p), 1.0, atol=1e-3)
 
 
 def test_numbers_far_beyond_those_seen_are_possible():
-    found = kind_of(EXAMPLES["few numbers"][0])
-    log_p = found.log_density(column([1e4, -1e6, np.nan]))
+    discrete = kind_of(EXAMPLES["few numbers"][0])
+    log_p = discrete.log_density(column([1e4, -1e6, np.nan]))
     assert np.isfinite(log_p).all()
     assert log_p[1] < log_p[0] < -1e3
 
@@ -200,11 +200,11 @@ def test_rare_words_share_a_category_and_its_probability():
 @pytest.mark.parametrize("name", ["continuous", "skewed", "whole"])
 def test_the_density_of_a_number_is_the_slope_of_its_code(name):
     raw, *_ = EXAMPLES[name]
-    found = kind_of(raw)
+    continuous = kind_of(raw)
     x = raw.values
     step = 1e-4
-    rise = found.codes(column(x + step), "t") - found.codes(column(x - step), "t")
-    np.testing.assert_allclose(found.log_density(raw), np.log(rise / (2 * step)), atol=1e-3)
+    rise = continuous.codes(column(x + step), "t") - continuous.codes(column(x - step), "t")
+    np.testing.assert_allclose(continuous.log_density(raw), np.log(rise / (2 * step)), atol=1e-3)
 
 
 def test_skewed_numbers_are_made_normal():
@@ -218,12 +218,12 @@ def test_skewed_numbers_are_made_normal():
 
 
 def frame_of_all():
-    raw = [RawColumn(name, e[0].values.copy(), e[0].form) for name, e in EXAMPLES.items()]
-    for one in raw:
-        one.values[RNG.random(N) < 0.1] = {"O": None, "M": np.datetime64("NaT", "us")}.get(
-            one.values.dtype.kind, np.nan
+    columns = [RawColumn(name, raw.values.copy(), raw.form) for name, (raw, *_) in EXAMPLES.items()]
+    for column in columns:
+        column.values[RNG.random(N) < 0.1] = {"O": None, "M": np.datetime64("NaT", "us")}.get(
+            column.values.dtype.kind, np.nan
         )
-    return Frame((*raw, words([f"text {i}" for i in range(N)], "text")))
+    return Frame((*columns, words([f"text {i}" for i in range(N)], "text")))
 
 
 def test_rows_are_those_of_the_layer_and_missing_cells_stay_missing():
@@ -234,8 +234,8 @@ def test_rows_are_those_of_the_layer_and_missing_cells_stay_missing():
     columns.layer.validate(rows, "rows", missing=True)
     back = columns.decode(rows)
     assert back.names == frame.names
-    for given, made in zip(frame.columns[:-1], back.columns[:-1], strict=True):
-        np.testing.assert_array_equal(given.is_missing, made.is_missing)
+    for column, decoded in zip(frame.columns[:-1], back.columns[:-1], strict=True):
+        np.testing.assert_array_equal(column.is_missing, decoded.is_missing)
 
 
 def test_columns_are_stored_and_read_as_json():
@@ -243,24 +243,24 @@ def test_columns_are_stored_and_read_as_json():
     columns = columns_of(frame)
     record = json.loads(json.dumps(columns.record()))
     assert Columns.from_record(record, "t").columns == columns.columns
-    told = columns_from({"columns": [{"name": "few numbers", "kind": "continuous"}]}, frame, "t")
-    kinds = {one.name: one.kind for one in told.columns}
-    assert kinds.pop("few numbers") == "continuous"
-    assert kinds == {one.name: one.kind for one in columns.columns if one.name != "few numbers"}
+    record = {"columns": [{"name": "few numbers", "kind": "continuous"}]}
+    kinds = {column.name: column.kind for column in columns_from(record, frame, "t").columns}
+    expected = {column.name: column.kind for column in columns.columns}
+    assert kinds == expected | {"few numbers": "continuous"}
 
 
-def test_numbers_that_are_told_to_be_categories_come_back_as_numbers():
+def test_numbers_declared_as_categories_come_back_as_numbers():
     codes = RNG.choice([1234567.0, 2.5, -1.0], N)
     raw = column(codes)
-    found = columns_of(Frame((raw,)), {"x": "category"}).columns[0]
-    assert found.words == ("-1", "2.5", "1234567")
-    np.testing.assert_array_equal(found.cells(found.codes(raw, "t"), RNG), codes)
+    category = columns_of(Frame((raw,)), {"x": "category"}).columns[0]
+    assert category.words == ("-1", "2.5", "1234567")
+    np.testing.assert_array_equal(category.cells(category.codes(raw, "t"), RNG), codes)
 
 
 def test_tenths_come_back_without_rounding_errors():
     tenths = RNG.integers(1, 8, N) / 10
-    found = kind_of(column(tenths))
-    assert found.cells(found.codes(column(tenths), "t"), RNG).tolist() == tenths.tolist()
+    discrete = kind_of(column(tenths))
+    assert discrete.cells(discrete.codes(column(tenths), "t"), RNG).tolist() == tenths.tolist()
 
 
 def test_large_tied_numbers_and_very_many_words():
@@ -297,7 +297,7 @@ def test_a_cell_that_a_column_does_not_know_is_named(name, cell, message):
 
 
 @pytest.mark.parametrize(
-    ("told", "message"),
+    ("kinds", "message"),
     [
         ({"nobody": "category"}, "'nobody'"),
         ({"categories": "continuous"}, "column 'categories': expected numbers; got words such"),
@@ -308,9 +308,9 @@ def test_a_cell_that_a_column_does_not_know_is_named(name, cell, message):
         ),
     ],
 )
-def test_what_is_told_wrong_is_refused(told, message):
+def test_kinds_that_do_not_fit_are_refused(kinds, message):
     with pytest.raises(hm.InputError, match=message):
-        columns_of(frame_of_all(), told, "t")
+        columns_of(frame_of_all(), kinds, "t")
 
 
 def test_the_best_guess_is_the_mode_of_words_and_the_mean_of_numbers():
@@ -398,11 +398,11 @@ def test_days_are_days_in_a_table_with_times_too():
     np.testing.assert_array_equal(column.log_density(timed), column.log_density(raw))
 
 
-def test_what_does_not_fit_is_named_with_its_row():
+def test_a_cell_that_does_not_fit_is_named_with_its_row():
     odd = words(["1", "2", "x", "4"])
     with pytest.raises(hm.InputError, match="column 'x': expected numbers; got 'x' in row 3"):
         kind_of(EXAMPLES["continuous"][0]).codes(odd, "t")
     days = words(["2024-01-05", "2024-13-45"])
-    found = "expected dates such as 2024-01-31; got '2024-13-45' in row 2"
-    with pytest.raises(hm.InputError, match=found):
+    message = "expected dates such as 2024-01-31; got '2024-13-45' in row 2"
+    with pytest.raises(hm.InputError, match=message):
         kind_of(EXAMPLES["dates"][0]).codes(days, "t")

@@ -90,8 +90,8 @@ def test_sums_of_rounded_numbers_have_their_decimals():
 def test_tiny_numbers_that_recur_are_no_zeros():
     seen = np.array([1e-9, 2.5e-9, 7e-9])
     frame = Frame((RawColumn("a", np.repeat(seen, 20)),))
-    made = columns_of(frame).decode(np.array([[0.0], [1.0], [2.0]]))
-    np.testing.assert_allclose(made.columns[0].values, seen)
+    decoded = columns_of(frame).decode(np.array([[0.0], [1.0], [2.0]]))
+    np.testing.assert_allclose(decoded.columns[0].values, seen)
 
 
 @pytest.mark.parametrize("digits", [-1, 16, 10**9])
@@ -136,8 +136,8 @@ def test_a_file_is_written_in_its_own_style(tmp_path, name):
     filled = Frame((frame.columns[0], replace(frame.columns[1], values=values), frame.columns[2]))
     numbered = Frame((RawColumn("n", np.ones(2)), *filled.columns))
     comma = "," if name == "windows" else "."
-    for made, start in ((filled, b""), (numbered, b"1" + cells.delimiter.encode())):
-        new = text_with(made, frame, cells, tmp_path / "u.csv", style).encode()
+    for changed, start in ((filled, b""), (numbered, b"1" + cells.delimiter.encode())):
+        new = text_with(changed, frame, cells, tmp_path / "u.csv", style).encode()
         quote = b'"' if name == "all in quotes" else b""
         assert quote + f"3{comma}50".encode() + quote in new
         assert start + content.partition(b"\n")[2].partition(cells.delimiter.encode())[0] in new

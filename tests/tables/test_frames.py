@@ -105,13 +105,13 @@ def test_thousands_and_decimals_in_all_notations(tmp_path, name):
 
 def test_a_dot_marks_thousands_where_other_columns_have_decimal_commas(tmp_path):
     lines = ["75.406;2,18;0.125", "991;3,50;1.250", "1.204.500;1,00;0.500"]
-    frame = read(tmp_path, "\n".join(["income;size;share", *lines]))
-    income, size, share = frame.columns
+    frame = read(tmp_path, "\n".join(["income;size;rate", *lines]))
+    income, size, rate = frame.columns
     assert income.values.tolist() == [75406.0, 991.0, 1204500.0]
     assert size.values.tolist() == [2.18, 3.5, 1.0]
-    assert share.values.tolist() == [0.125, 1.25, 0.5]  # no thousand begins with 0
-    again = Frame((income.taken(np.array([0])), size, share))
-    known = read_text(written(tmp_path / "u.csv", "income;size;share\n2.500;1;0.5"), "u", again)
+    assert rate.values.tolist() == [0.125, 1.25, 0.5]  # no thousand begins with 0
+    again = Frame((income.taken(np.array([0])), size, rate))
+    known = read_text(written(tmp_path / "u.csv", "income;size;rate\n2.500;1;0.5"), "u", again)
     assert known.columns[0].values.tolist() == [2500.0]
 
 
@@ -281,14 +281,14 @@ def test_numbers_alone_start_without_the_reader_of_tables(tmp_path):
 @pytest.mark.parametrize("library", ["pyarrow", "polars"])
 def test_arrow(tmp_path, library, monkeypatch):
     polars = pytest.importorskip("polars")
-    frame = polars.DataFrame({"x": [1.5, None, 3.0], "word": ["a", "b", None]})
-    frame.write_ipc(tmp_path / "t.arrow")
+    original = polars.DataFrame({"x": [1.5, None, 3.0], "word": ["a", "b", None]})
+    original.write_ipc(tmp_path / "t.arrow")
     if library == "polars":
         monkeypatch.setitem(sys.modules, "pyarrow", None)
-    found = read_arrow(tmp_path / "t.arrow", "t")
-    assert found.names == ("x", "word")
-    np.testing.assert_array_equal(found.columns[0].values, [1.5, np.nan, 3.0])
-    assert list(found.columns[1].values) == ["a", "b", None]
+    frame = read_arrow(tmp_path / "t.arrow", "t")
+    assert frame.names == ("x", "word")
+    np.testing.assert_array_equal(frame.columns[0].values, [1.5, np.nan, 3.0])
+    assert list(frame.columns[1].values) == ["a", "b", None]
     (tmp_path / "bad.arrow").write_bytes(b"ARROW1" + b"x" * 50)
     with pytest.raises(hm.InputError, match="bad: expected an Arrow file"):
         read_arrow(tmp_path / "bad.arrow", "bad")

@@ -29,9 +29,9 @@ def test_numbers_are_not_guarded(cell):
     assert text_of(frame, "t.csv", True) == text_of(frame, "t.csv")
 
 
-def test_cells_that_stand_as_they_stood_are_guarded_too():
-    kept = Frame((RawColumn("x", np.array(["=1", None], object)),))
+def test_unchanged_cells_are_guarded_too():
+    frame = Frame((RawColumn("x", np.array(["=1", None], object)),))
     filled = Frame((RawColumn("x", np.array(["=1", "@b"], object)),))
     source = Cells(";", [["=1"], [""]])
-    assert text_with(filled, kept, source, "t.csv") == "x\n=1\n@b\n"
-    assert text_with(filled, kept, source, "t.csv", TextStyle(is_guarded=True)) == "x\n'=1\n'@b\n"
+    assert text_with(filled, frame, source, "t.csv") == "x\n=1\n@b\n"
+    assert text_with(filled, frame, source, "t.csv", TextStyle(is_guarded=True)) == "x\n'=1\n'@b\n"

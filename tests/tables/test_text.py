@@ -24,22 +24,22 @@ def lines(*columns, mark=","):
     return "".join(mark.join(row) + "\n" for row in zip(*columns, strict=True))
 
 
-def opened(tmp_path, content, name="t.csv", **told):
+def opened(tmp_path, content, name="t.csv", **options):
     """Return the table of a file, and the notes on it as one text."""
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    table = open_text(path, name, TextFormat(**told))
+    table = open_text(path, name, TextFormat(**options))
     return table, "; ".join(table.notes)
 
 
-def names_and_rows(tmp_path, content, **told):
-    table, _ = opened(tmp_path, content, **told)
+def names_and_rows(tmp_path, content, **options):
+    table, _ = opened(tmp_path, content, **options)
     return table.names, len(table.cells().rows)
 
 
-def refusal(tmp_path, content, **told):
+def refusal(tmp_path, content, **options):
     with pytest.raises(InputError) as caught:
-        opened(tmp_path, content, **told)[0].frame()
+        opened(tmp_path, content, **options)[0].frame()
     return str(caught.value)
 
 
@@ -103,15 +103,15 @@ def test_a_line_of_names_is_found_by_all_its_columns(tmp_path, case):
 
 
 @pytest.mark.parametrize("index", [True, False])
-@pytest.mark.parametrize("made", ["reals", "bits", "words", "one column"])
-def test_arrays_that_pandas_wrote_have_their_numbers_as_names(tmp_path, made, index):
+@pytest.mark.parametrize("content", ["reals", "bits", "words", "one column"])
+def test_arrays_that_pandas_wrote_have_their_numbers_as_names(tmp_path, content, index):
     reals = RNG.normal(2.0, 1.0, (40, 3)).round(2)
     frame = {
         "reals": pd.DataFrame(reals),
         "bits": pd.DataFrame((reals > 2).astype(int)),
         "words": pd.DataFrame({0: ["tea", "milk"] * 20, 1: reals[:, 0]}),
         "one column": pd.DataFrame(reals[:, :1]),
-    }[made]
+    }[content]
     names = tuple(str(name) for name in frame.columns)
     expected = ("column 1", *names) if index else names
     assert names_and_rows(tmp_path, frame.to_csv(index=index)) == (expected, 40)
@@ -142,14 +142,14 @@ def test_a_first_line_like_the_others_is_a_row(tmp_path, case):
     assert names_and_rows(tmp_path, content) == (None, content.count("\n"))
 
 
-def test_what_a_first_line_is_taken_for_is_said_with_the_option_that_decides(tmp_path):
+def test_the_note_on_the_first_line_names_the_option_that_decides(tmp_path):
     bits = "0,1\n" + "1,0\n0,1\n1,1\n" * 10
-    told = "the first line is read as a row; --header 1 reads it as names"
-    assert opened(tmp_path, bits)[1] == told
+    note = "the first line is read as a row; --header 1 reads it as names"
+    assert opened(tmp_path, bits)[1] == note
     assert names_and_rows(tmp_path, bits, header=1) == (("0", "1"), 30)
     doubtful = "0,1,2\n" + "0,1,1\n1,1,0\n0,1,0\n" * 4
-    told = "the first line names the 3 columns; --header none reads it as a row"
-    assert opened(tmp_path, doubtful)[1] == told
+    note = "the first line names the 3 columns; --header none reads it as a row"
+    assert opened(tmp_path, doubtful)[1] == note
     assert names_and_rows(tmp_path, doubtful, header="none") == (None, 13)
     assert opened(tmp_path, "x,y,z\n" + ROWS)[1] == "the first line names the 3 columns"
     assert opened(tmp_path, ROWS)[1] == ""
@@ -172,12 +172,12 @@ BEFORE = {
 
 
 @pytest.mark.parametrize("case", BEFORE)
-def test_what_is_no_row_is_set_aside_and_said(tmp_path, case):
-    content, told = BEFORE[case]
+def test_lines_that_are_no_rows_are_set_aside_with_a_note(tmp_path, case):
+    content, note = BEFORE[case]
     table, notes = opened(tmp_path, content)
     assert table.names == ("name", "age", "city")
     assert len(table.cells().rows) == 30 + ("q,5" in content)
-    assert told in notes
+    assert note in notes
 
 
 def test_a_title_above_rows_without_names(tmp_path):
@@ -251,9 +251,9 @@ SECOND = {
 
 @pytest.mark.parametrize("case", SECOND)
 def test_a_second_line_of_names_is_no_row(tmp_path, case):
-    content, names, told = SECOND[case]
+    content, names, note = SECOND[case]
     assert names_and_rows(tmp_path, content) == (names, 30)
-    assert told in opened(tmp_path, content)[1]
+    assert note in opened(tmp_path, content)[1]
     assert names_and_rows(tmp_path, content, header=1)[1] == 31
 
 
@@ -385,7 +385,7 @@ def test_lines_of_other_widths_are_refused_with_the_options_that_may_help(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("content", "found"),
+    ("content", "kind"),
     [
         ("<html><body>\n<table>\n<tr><td>1</td></tr>\n</table>\n", "HTML or XML"),
         ('[{"a": 1, "b": 2},\n {"a": 2, "b": 3}]\n', "JSON"),
@@ -395,8 +395,8 @@ def test_lines_of_other_widths_are_refused_with_the_options_that_may_help(tmp_pa
         ("# a\n# b\n", "only blank lines"),
     ],
 )
-def test_what_is_no_table_is_refused(tmp_path, content, found):
-    assert found in refusal(tmp_path, content)
+def test_a_file_that_is_no_table_is_refused(tmp_path, content, kind):
+    assert kind in refusal(tmp_path, content)
 
 
 # --- Encodings --------------------------------------------------------------------------
@@ -519,7 +519,7 @@ def test_a_number_may_be_told_to_be_missing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("told", "message"),
+    ("options", "message"),
     [
         ({"header": 0}, "--header: expected the number of the line"),
         ({"header": "yes"}, "--header: expected the number of the line"),
@@ -539,9 +539,9 @@ def test_a_number_may_be_told_to_be_missing(tmp_path):
         ({"missing": 5}, "--missing: expected words"),
     ],
 )
-def test_a_format_that_makes_no_sense_is_refused(told, message):
+def test_a_format_that_makes_no_sense_is_refused(options, message):
     with pytest.raises(InputError, match=message):
-        TextFormat(**told)
+        TextFormat(**options)
 
 
 def test_a_format_that_does_not_fit_the_file_is_refused(tmp_path):
@@ -552,16 +552,16 @@ def test_a_format_that_does_not_fit_the_file_is_refused(tmp_path):
     (tmp_path / "t.npy").write_bytes(b"")
     with pytest.raises(InputError, match="only of a text file"):
         read_file(tmp_path / "t.npy", text_format=TextFormat(skip=1))
-    for told in ({"header": 1}, {"separator": ","}, {"missing": "x"}, {"skip": 1}):
+    for options in ({"header": 1}, {"separator": ","}, {"missing": "x"}, {"skip": 1}):
         with pytest.raises(InputError, match="digits: expected no header"):
-            hm.open_source("digits", **told)
+            hm.open_source("digits", **options)
 
 
-def test_sources_are_opened_as_told(tmp_path):
+def test_sources_are_opened_with_the_options_given(tmp_path):
     path = tmp_path / "t.txt"
     path.write_text("A title\nx!y\n" + lines(NUMBERS, ["unknown", *NUMBERS[1:]], mark="!"))
-    told = {"header": 2, "separator": "!", "missing": ["unknown"]}
-    table = hm.open_source(str(path), **told)
+    options = {"header": 2, "separator": "!", "missing": ["unknown"]}
+    table = hm.open_source(str(path), **options)
     assert [column.name for column in table.columns.columns] == ["x", "y"]
     assert np.isnan(table.train).sum() == 1
 

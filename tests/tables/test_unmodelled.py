@@ -40,11 +40,11 @@ CONSTANTS = {
 def test_new_rows_have_a_constant_where_it_is_known(name):
     values, expected = CONSTANTS[name]
     columns = columns_with(values, "%Y-%m-%d" if values.dtype.kind == "M" else "")
-    made = columns.decode(np.zeros((2, 1))).columns[1]
-    assert made.is_missing.tolist() == [expected is None] * 2
+    decoded = columns.decode(np.zeros((2, 1))).columns[1]
+    assert decoded.is_missing.tolist() == [expected is None] * 2
     if expected is not None:
-        assert made.values.dtype.kind == values.dtype.kind
-        assert made.values.tolist() == np.array([expected] * 2, values.dtype).tolist()
+        assert decoded.values.dtype.kind == values.dtype.kind
+        assert decoded.values.tolist() == np.array([expected] * 2, values.dtype).tolist()
 
 
 @pytest.mark.parametrize("name", [name for name in CONSTANTS if "gaps" in name])

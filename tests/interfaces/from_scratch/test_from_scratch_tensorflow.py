@@ -42,12 +42,12 @@ def example():
 @functools.cache
 def likelihoods(module, judge, method, rate):
     """Return exact log-likelihoods after training, one a seed, by the judge's float64 sum."""
-    found = []
+    log_likelihoods = []
     for seed in SEEDS:
-        how = {"method": method, "rate": rate, "seed": seed, "score": lambda *_: None}
-        *model, _ = module.train(module.digits(), HIDDEN, **PLAN, **how)
-        found.append(judge.log_likelihood(judge.digits(), *map(np.asarray, model)))
-    return found
+        options = {"method": method, "rate": rate, "seed": seed, "score": lambda *_: None}
+        *model, _ = module.train(module.digits(), HIDDEN, **PLAN, **options)
+        log_likelihoods.append(judge.log_likelihood(judge.digits(), *map(np.asarray, model)))
+    return log_likelihoods
 
 
 def p_value(plain, example, method, rate):
@@ -79,7 +79,7 @@ def test_its_gradient_is_that_of_the_formula(plain, example):
     rng = np.random.default_rng(1)
     v, v_model = (rng.integers(0, 2, (n, 12)).astype(np.float32) for n in (17, 30))
     model = [tf.Variable(values) for values in (W, a, b)]
-    found = example.gradient_of_gap(tf.constant(v), tf.constant(v_model), model)
+    gradients = example.gradient_of_gap(tf.constant(v), tf.constant(v_model), model)
     mean_h = plain.sigmoid(v @ W + b)
     mean_h_model = plain.sigmoid(v_model @ W + b)
     uphill = [
@@ -87,7 +87,7 @@ def test_its_gradient_is_that_of_the_formula(plain, example):
         v.mean(axis=0) - v_model.mean(axis=0),
         mean_h.mean(axis=0) - mean_h_model.mean(axis=0),
     ]
-    for gradient, expected in zip(found, uphill, strict=True):
+    for gradient, expected in zip(gradients, uphill, strict=True):
         np.testing.assert_allclose(-gradient.numpy(), expected, rtol=0, atol=1e-5)
 
 
@@ -100,16 +100,16 @@ def test_its_likelihood_is_the_one_in_numpy(plain, example):
 @pytest.mark.parametrize("method", ["cd", "pcd"])
 def test_a_seed_gives_the_same_run_and_another_seed_another(example, method):
     def weights(seed):
-        how = {"method": method, "rate": RATE, "seed": seed, **PLAN, "epochs": 2}
-        return np.asarray(example.train(example.digits(), HIDDEN, **how)[0])
+        options = {"method": method, "rate": RATE, "seed": seed, **PLAN, "epochs": 2}
+        return np.asarray(example.train(example.digits(), HIDDEN, **options)[0])
 
     np.testing.assert_array_equal(weights(0), weights(0))
     assert abs(weights(0) - weights(1)).max() > 0.01
 
 
 def test_more_chains_than_rows_in_a_batch(example):
-    how = {"method": "pcd", "rate": 4 * RATE, "seed": 0, **PLAN, "epochs": 6}
-    curve = example.train(example.digits(), HIDDEN, chains=50, **how)[-1]
+    options = {"method": "pcd", "rate": 4 * RATE, "seed": 0, **PLAN, "epochs": 6}
+    curve = example.train(example.digits(), HIDDEN, chains=50, **options)[-1]
     assert curve[-1] > curve[0] + 2
 
 

@@ -138,9 +138,9 @@ import numpy as np
 import tensorflow as tf
 served = tf.saved_model.load(sys.argv[1])
 rows = np.load(sys.argv[1] + '/rows.npy')
-found = {name: getattr(served, name)(rows).numpy() for name in ('serve', 'free_energy', 'reconstruct')}
-found['signature'] = served.signatures['serving_default'](tf.constant(rows))['output_0'].numpy()
-np.savez(sys.argv[1] + '/found.npz', **found)
+outputs = {name: getattr(served, name)(rows).numpy() for name in ('serve', 'free_energy', 'reconstruct')}
+outputs['signature'] = served.signatures['serving_default'](tf.constant(rows))['output_0'].numpy()
+np.savez(sys.argv[1] + '/outputs.npz', **outputs)
 """  # noqa: E501
 
 
@@ -153,15 +153,15 @@ def test_a_plain_savedmodel_serves(rows, small, method, tmp_path, as_numpy):
     rbm.export(tmp_path / "served", verbose=False)
     np.save(tmp_path / "served" / "rows.npy", rows)
     subprocess.run([sys.executable, "-c", SERVE, tmp_path / "served"], check=True, env=os.environ)
-    with np.load(tmp_path / "served" / "found.npz") as archive:
-        found = dict(archive)
+    with np.load(tmp_path / "served" / "outputs.npz") as archive:
+        outputs = dict(archive)
     for name, expected in [
         ("serve", rbm(rows)),
         ("signature", rbm(rows)),
         ("free_energy", rbm.free_energy(rows)),
         ("reconstruct", rbm.reconstruct(rows)),
     ]:
-        np.testing.assert_allclose(found[name], as_numpy(expected), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(outputs[name], as_numpy(expected), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="about the PyTorch backend")
