@@ -1,6 +1,7 @@
 """Layers of units: one file for each type, all of them subclasses of `AbstractLayer`."""
 
 from .base import AbstractLayer as AbstractLayer
+from .base import AbstractUnits as AbstractUnits
 from .bernoulli import Bernoulli as Bernoulli
 from .binomial import Binomial as Binomial
 from .categorical import Categorical as Categorical

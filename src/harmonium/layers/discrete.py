@@ -31,23 +31,16 @@ class AbstractDiscrete(AbstractEnumerable):
 
     ```python
     >>> from typing import ClassVar
-    >>> import equinox as eqx, jax, jax.numpy as jnp
-    >>> from harmonium.layers import AbstractDiscrete
-    >>> class Ternary(AbstractDiscrete):
-    ...     size: int = eqx.field(static=True)
-    ...     bias: jax.Array
+    >>> import jax, jax.numpy as jnp
+    >>> from harmonium.layers import AbstractDiscrete, AbstractUnits
+    >>> class Ternary(AbstractUnits, AbstractDiscrete):
     ...     cost: jax.Array
     ...     values: ClassVar = (-1.0, 0.0, 1.0)
     ...     def __init__(self, size, bias=None, cost=None):
-    ...         self.size = size
-    ...         self.bias = jnp.zeros(size) if bias is None else jnp.asarray(bias)
+    ...         super().__init__(size, bias)
     ...         self.cost = jnp.zeros(size) if cost is None else jnp.asarray(cost)
     ...     def unit_energies(self, x):
     ...         return self.cost * x**2 - self.bias * x
-    ...     def shift(self, delta):
-    ...         return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
-    ...     def fit_moments(self, x, weights=None):
-    ...         return self  # a starting point for learning, so any layer of the type is right
     >>> [round(float(x), 3) for x in Ternary(2).mean(jnp.array([0.0, 2.0]))]
     [0.0, 0.851]
 

@@ -2,17 +2,13 @@
 
 from typing import Any
 
-import jax.numpy as jnp
-import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from .._base.numerics import log_interval, mean_interval, tilted_uniforms, variance_interval
-from .arrays import Columns, Rows, RowWeights, Units, bisected, weighted_mean
+from .arrays import Columns, Units
 from .base import AbstractUnits
 from .coding import AbstractCoding, Numbers
 from .registry import register_layer
-
-STEEPEST = 1e4  # |b| at most: the mean is then 10⁻⁴ from an end
 
 
 @register_layer("unit_interval")
@@ -57,12 +53,3 @@ class UnitInterval(AbstractUnits):
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw from the density e^(tx)."""
         return tilted_uniforms(inputs + self.bias, key=key)
-
-    def fit_moments(self, x: Rows, weights: RowWeights = None) -> "UnitInterval":
-        """Return the layer with the mean (n m + ½)/(n + 1) of n rows of mean m."""
-        mean, n = weighted_mean(x, weights)
-        mean = (n * mean + 0.5) / (n + 1.0)
-        # Of b = sinh s the halving is fine near 0 and still gets far in a few steps.
-        most = jnp.full_like(mean, np.arcsinh(STEEPEST))
-        s, _ = bisected(lambda s: mean_interval(jnp.sinh(s)) < mean, -most, most)
-        return UnitInterval(self.size, jnp.sinh(s))
