@@ -68,8 +68,9 @@ def save(rbm: RBM, path: str | os.PathLike) -> None:
             f"{path}: expected a file in a folder that exists; make the folder first, or name a"
             " file."
         )
+    # All that can go wrong with a format does so here, before the file is touched.
     content = format_to_write(file).serialise(rbm, str(path))
-    if jax.process_index() == 0:
+    if jax.process_index() == 0:  # of several processes that make this call
         write_whole(file, content)
 
 
@@ -168,7 +169,7 @@ def _format_of(file: Path) -> AbstractFormat:
             " scikit-learn to harmonium.io.from_sklearn, or W and the biases to"
             " harmonium.io.from_arrays, and save the model by harmonium.save."
         )
-    return FORMATS[0]
+    return FORMATS[0]  # whose error says that this is no model file
 
 
 def _file_and_part(path: Any) -> tuple[Path, str | None]:

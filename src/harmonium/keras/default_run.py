@@ -175,7 +175,7 @@ class DefaultRun(keras.callbacks.Callback):
         from ..likelihood.scoring import log_likelihood
 
         seconds = max(LEAST_SECONDS, PART_OF_TIME * (time.perf_counter() - self.began))
-        key = key_of((self.model.seed or 0) + 1)
+        key = key_of((self.model.seed or 0) + 1)  # not that of the tracker
         try:
             rbm = self.model.to_harmonium()
             score = log_likelihood(rbm, self.held_out, key=key, seconds=seconds)

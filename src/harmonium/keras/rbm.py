@@ -81,6 +81,7 @@ class RBM(BaseModel):
         seed: int | None = None,
         **kwargs: Any,
     ):
+        # Half precision would round the logits of both phases differently, and bias the gradient.
         super().__init__(autocast=False, **kwargs)
         if method not in ("cd", "pcd"):
             raise InputError(f"method: expected 'cd' or 'pcd'; got {method!r}.")
@@ -92,6 +93,7 @@ class RBM(BaseModel):
         self.visible = registry.get(visible, "visible", self.dtype_policy)
         self.hidden = registry.get(hidden, "hidden", self.dtype_policy)
         if kernel_initializer is None:
+            # Small, as of Hinton 2010, section 8.
             kernel_initializer = keras.initializers.RandomNormal(stddev=0.01, seed=seed)
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
@@ -199,9 +201,11 @@ class RBM(BaseModel):
             raise InputError("loss: expected none, the loss is the free-energy gap; got one.")
         self._watched = monitors.chosen(metrics, self)
         if steps_per_execution == "auto":
+            # Keras's trainer on PyTorch allows no other number than 1.
             steps_per_execution = 1 if keras.backend.backend() == "torch" else STEPS_PER_EXECUTION
         self._has_own_optimizer = optimizer is not None
         if optimizer is None:
+            # Keras's own default, and safe for 0/1 and ±1 units and for standardised columns.
             optimizer = keras.optimizers.Adam(1e-3)
         super().compile(optimizer, steps_per_execution=steps_per_execution, **kwargs)
 
@@ -259,7 +263,7 @@ class RBM(BaseModel):
         default_run = None
         if epochs is None and not self._has_own_optimizer and hasattr(x, "shape"):
             parts = split_of(x, weights, kwargs.get("validation_split"), held_out)
-            default_run = DefaultRun(self, *parts, batch_size or 32)
+            default_run = DefaultRun(self, *parts, batch_size or 32)  # Keras's own default
         run = watching.Run(self, default_run, kwargs)
         self._set_penalty(default_run is not None)
         try:

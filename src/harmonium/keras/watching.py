@@ -48,7 +48,7 @@ class Divergence(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Stop if the loss is too large for a model near its data; check parameters at times."""
         loss = float((logs or {}).get("loss", 0.0))
-        if not abs(loss) < LARGEST_GAP * self.model.visible.n_units:
+        if not abs(loss) < LARGEST_GAP * self.model.visible.n_units:  # NaN is not smaller either
             self._stop(f"the loss was {loss:.3g} in epoch {epoch + 1}")
         elif time.perf_counter() - self.time_of_copy >= SECONDS_BETWEEN_COPIES:
             self._check(epoch)

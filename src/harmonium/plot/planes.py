@@ -107,6 +107,7 @@ def _limits(points: list[np.ndarray], margin: float) -> np.ndarray:
 def _bubbles(points: np.ndarray) -> _Bubbles:
     """Return positions and areas, the largest first, so that small points are drawn on top."""
     scale = np.abs(points).max() or 1.0
+    # Rows that are equal but for the rounding of products are one position.
     _, first, counts = np.unique(
         np.round(points / scale, 9), axis=0, return_index=True, return_counts=True
     )
@@ -129,6 +130,7 @@ def _draw_points(
 
 def _draw_cells(panels: Sequence[Axes], ends: np.ndarray, points: list[np.ndarray]) -> None:
     fewest = min(map(len, points))
+    # About three rows a cell, if they were spread evenly.
     count = int(np.clip(np.sqrt(fewest) / 1.8, FEWEST_CELLS, MOST_CELLS))
     edges = [np.linspace(low, high, count + 1) for low, high in ends]
     fractions = [np.histogram2d(rows[:, 0], rows[:, 1], edges)[0].T / len(rows) for rows in points]

@@ -87,7 +87,7 @@ def _comparable(cells: np.ndarray) -> np.ndarray:
     if cells.dtype.kind == "O":
         return cells.astype(str)
     if cells.dtype.kind == "M":
-        return cells.astype("datetime64[D]").astype(float) / 365.2425 + 1970
+        return cells.astype("datetime64[D]").astype(float) / 365.2425 + 1970  # days of a mean year
     return cells.astype(float)
 
 

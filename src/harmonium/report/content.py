@@ -151,6 +151,7 @@ def report_content(
         "title": title,
         "layers": str(rbm),
         "model": model_content(rbm, data),
+        # The page draws the distribution of each column of a table from its rows.
         "rows": rows_content(rbm, rows, image_shape, most=1_000 if parts else MOST_ROWS),
         "columns": [column_content(part, data[:, i]) for i, part in enumerate(parts)] or None,
         "sites": sites

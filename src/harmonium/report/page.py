@@ -35,6 +35,7 @@ def page_of(content: dict[str, Any], title: str, *, is_live: bool = False) -> st
         "policy": _policy(style, script, is_live),
         "title": html.escape(title),
         "style": style,
+        # A name such as "</script>" would end the element that holds the content.
         "content": json.dumps(content, allow_nan=False).replace("<", "\\u003c"),
         "script": script,
         "plain": _plain(content, title),

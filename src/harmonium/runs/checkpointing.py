@@ -18,7 +18,7 @@ from .prepare import Prepared
 from .rows import remember
 from .summaries import Summary
 
-SECONDS_BETWEEN_CHECKPOINTS = 30.0
+SECONDS_BETWEEN_CHECKPOINTS = 30.0  # of work, the most that a kill costs
 LOG_LIKELIHOODS = ("log_likelihood", "log_likelihood_low", "log_likelihood_high")
 
 
@@ -70,8 +70,10 @@ class Checkpointer:
             self.records.append(report.metrics)
         now = clock()  # all of several processes write, or none
         is_due = now - self.saved > SECONDS_BETWEEN_CHECKPOINTS
+        # Before it is written: where there is no room, the next try is 30 seconds later.
         self.saved = now if is_due else self.saved
         try:
+            # Metrics first: a resumed run drops those after its checkpoint, but lacks none before.
             self._write_metrics()
             if is_due:
                 self._write()

@@ -106,6 +106,7 @@ class Checkpoints:
         last = self.last
         new = self._in("new.safetensors")
         save_tree(state, new, header)
+        # Between the two renamings the previous one is there, from which a run resumes too.
         if last.exists():
             last.replace(self.previous)
         new.replace(last)

@@ -105,7 +105,7 @@ def contacts(
     around = typical_sequences(run, sites)
     progress = display.timer("couplings")
     couplings = effective_couplings(rbm, around=around, progress=progress)
-    scores = contact_scores(couplings, without=0)
+    scores = contact_scores(couplings, without=0)  # the gap, which is no residue
     i, j = np.triu_indices(n, apart + 1)
     order = np.argsort(-scores[i, j])
     i = i[order]

@@ -19,7 +19,7 @@ from ..errors import printable, printable_lines
 from ..training import Report
 from ..training.progress import clock
 
-LINES = 20
+LINES = 20  # of a run whose progress is read from a pipe
 SECONDS_BETWEEN_LINES = 5.0
 
 
@@ -46,6 +46,7 @@ class PatientConsole(Console):
     def on_broken_pipe(self) -> None:
         """Stop writing."""
         self.quiet = True
+        # Python flushes the stream when it ends, which would be an error once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
 
     @property

@@ -31,6 +31,7 @@ def learn_together(
     def called(report: Report) -> bool:
         models: Any = report.rbm
         states: Any = report.state
+        # One state, and so one checkpoint: a kill cannot leave models at different updates.
         of_run = report._replace(rbm=models[0], state=prepared.joined(states))
         stops = [callback(of_run) is True for callback in callbacks]
         return any(stops)

@@ -233,6 +233,7 @@ class RunFolder:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file.name))
             except OSError:
                 with suppress(OSError):
+                    # Half a line would hide all after it.
                     file.truncate(end)
                 raise
 

@@ -208,6 +208,7 @@ def _begun(
     )
     if config.ensemble > 1:  # whose models go through the same updates
         plan = plan._replace(may_stop=False)
+    # A diverging run restarts at a lower rate only where nobody chose the rate.
     plan = plan._replace(may_slow=config.lr is None and config.ensemble == 1)
     config = replace(config, precision=SHORT if plan.method.rounds else "float32")
     return Prepared(rows, change, learned, rbm, plan, rate, config, key_run)
@@ -298,6 +299,7 @@ def usual_hidden(rows: int, columns: int) -> int:
 
 def penalties_of(config: RunConfig) -> tuple[AbstractPenalty, ...]:
     """Return the penalties that the options name."""
+    # Not L1: at W = 0 the likelihood has no slope, so L1 would hold small weights at 0.
     return (Huber(config.penalty),) if config.penalty else ()
 
 

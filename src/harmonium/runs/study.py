@@ -126,6 +126,7 @@ class Study:
                 self._create(file)
             storages = self.optuna.storages
             self._retry = storages.RetryHeartbeatStaleTrialCallback(
+                # A repeated trial goes on from its checkpoint, and reports only what is new.
                 inherit_intermediate_values=True
             )
             storage = storages.RDBStorage(
@@ -135,6 +136,7 @@ class Study:
                 grace_period=SECONDS_UNTIL_STALE,
                 heartbeat_stale_trial_callback=self._retry,
             )
+            # So many that have ended at all, and so many that were measured at this epoch.
             pruner = self.optuna.pruners.MedianPruner(FEWEST_OTHERS, n_min_trials=FEWEST_OTHERS)
             self.study = self.optuna.load_study(study_name=NAME, storage=storage, pruner=pruner)
         known = self.study.user_attrs[SPEC]
@@ -264,6 +266,7 @@ class Study:
         samplers = self.optuna.samplers
         seed = int(np.random.SeedSequence([0, number]).generate_state(1)[0])
         if self.spec.sampler == "tpe":
+            # Trials under way count as bad ones, so that processes do not try the same at once.
             return samplers.TPESampler(seed=seed, constant_liar=True)
         random = samplers.RandomSampler(seed=seed)
         if self.spec.sampler == "random":

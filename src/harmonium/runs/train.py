@@ -79,6 +79,7 @@ def train(
         InputError: before anything is written.
     """
     if out is not None:
+        # Before rows are read and a model is made, which may take long.
         by_first(check_target)(Path(out), overwrite=overwrite)
     prepared = prepare(replace(config, folder=str(Path.cwd())))
     state = prepared.start

@@ -208,7 +208,7 @@ class RunConfig:
         Number(
             "Fraction of equal sites from which sequences of an alignment count as alike: each has"
             " a weight of 1 over the number of those like it.",
-            below=1.01,
+            below=1.01,  # 1 itself is allowed
             expected="a fraction of sites",
             advice="give 0.8",
         ),

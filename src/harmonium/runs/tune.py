@@ -203,8 +203,10 @@ class Pruner:
         value = report.metrics.get(SCORE)
         if value is None:
             return
+        # Optuna's steps are whole numbers.
         self.trial.report(float(value), round(report.epoch))
         is_early = report.updates < FRACTION_BEFORE_PRUNING * report.total
+        # At its end a trial has nothing left to save, and is scored.
         if is_early or report.updates >= report.total or not self.trial.should_prune():
             return
         said = f"pruned after {report.updates:,} updates: held-out log-likelihood"

@@ -36,8 +36,8 @@ from .jsonable import jsonable
 
 SECONDS_BETWEEN_MODELS = 2.0  # encoding 784 × 500 weights takes 30 ms
 SECONDS_OF_INTEREST = 10.0  # after a question, somebody looks
-SECONDS_TO_SAY_GOODBYE = 5.0
-SECONDS_OF_A_REQUEST = 10.0
+SECONDS_TO_SAY_GOODBYE = 5.0  # an open page asks each second
+SECONDS_OF_A_REQUEST = 10.0  # a browser that sends nothing holds a thread no longer
 LOOPBACK = "127.0.0.1"
 EVERY_COMPUTER = ("0.0.0.0", "::")
 NOT_YET = (
@@ -158,7 +158,7 @@ class Watch:
         """Take a report of `fit`, and now and then its model in the coding of the source."""
         is_due = time.monotonic() - self.model_at > SECONDS_BETWEEN_MODELS
         model = None
-        if is_due and self.is_watched and np.isfinite(rbm.dense_weights).all():
+        if is_due and self.is_watched and np.isfinite(rbm.dense_weights).all():  # JSON has no NaN
             model = model_content(rbm, np.empty((0, rbm.visible.n_units)))
             self.model_at = time.monotonic()
         with self.lock:
@@ -204,7 +204,7 @@ class Watch:
         """Return what a page with so many records and that version of the model does not have."""
         with self.lock:
             self.asked = time.monotonic()
-            first = records if records <= len(self.records) else 0
+            first = records if records <= len(self.records) else 0  # fewer than it has: begun anew
             return {
                 "first": first,
                 "records": self.records[first:],
@@ -262,6 +262,7 @@ class _Handler(BaseHTTPRequestHandler):
         token, _, name = parts.path.removeprefix("/").partition("/")
         if not self.server.accepts(self.headers.get("Host", "")):
             self.refuse(HTTPStatus.MISDIRECTED_REQUEST)
+        # It takes as long for each wrong word, so the time does not tell how much of one is right.
         elif not hmac.compare_digest(token.encode(), self.server.token.encode()):
             self.refuse(HTTPStatus.FORBIDDEN)
         elif name == "":

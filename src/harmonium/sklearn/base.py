@@ -44,7 +44,7 @@ from ..training import (
 )
 from ..transforms.initialization import initialize
 
-FLOATS = (np.float64, np.float32)
+FLOATS = (np.float64, np.float32)  # scikit-learn makes all other types the first one
 ROUNDING = 1e-5  # a scaler's own rounding leaves [0, 1] by less
 LEARNING, SAMPLING, SCORING, CHAINS = range(4)  # purposes of random keys
 
@@ -73,7 +73,7 @@ def warn_outside(X: Any) -> None:
     scaling = "scale the columns by sklearn.preprocessing.MinMaxScaler"
     if low >= -ROUNDING:
         largest = high
-        if 16 < high <= 255:  # pixels of one byte
+        if 16 < high <= 255:  # pixels of a byte; scikit-learn's digits end at 16
             largest = 255
         scaling = f"divide by {largest:g}, or {scaling}"
     warn_user(

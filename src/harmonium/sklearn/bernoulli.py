@@ -138,7 +138,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     'exact, 4 states'
     """
 
-    n_components: int = 256
+    n_components: int = 256  # scikit-learn's default, as are those below
     _: KW_ONLY
     learning_rate: float = 0.1
     batch_size: int = 10

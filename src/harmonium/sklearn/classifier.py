@@ -120,7 +120,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         check_consistent_length(X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        label = Potts(1, states=max(2, len(self.classes_)))
+        label = Potts(1, states=max(2, len(self.classes_)))  # a Potts unit has at least 2
         rows = np.column_stack([self.columns_.encode(X), codes])
         self.rbm_ = self._learn(Mixed(self.columns_.layer, label), rows, sample_weight)
         curve = self.__dict__.pop("_curve", None)  # there is none without updates

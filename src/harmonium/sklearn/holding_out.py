@@ -31,6 +31,7 @@ class BaseHoldingOut(TransformerMixin, BaseRBM):
     def _regularisation(self) -> dict[str, Any]:
         if not self._is_regularised:
             return {}
+        # Not L1, which holds small weights at 0, as there the likelihood has no slope.
         return {"optimizer": replace(self._optimizer(), penalties=(Huber(),))}
 
     def _state_for_portions(self, result: Fit) -> TrainState | None:

@@ -148,6 +148,7 @@ validation_fraction
 
     def _warn_of_gaps(self, frame: Frame) -> None:
         """Warn of columns that keep missing cells, unless the user has left them out."""
+        # The default reason is that of a column which the user left out.
         excluded = {
             column.name for column in self.columns_.columns if column.summary == LeftOut.why
         }

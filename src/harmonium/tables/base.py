@@ -242,6 +242,7 @@ def decimals_of(values: np.ndarray) -> int | None:
     largest = float(np.abs(values).max(initial=0.0))
     noise = 4 * EPSILON * largest
     for decimals in range(MOST_DIGITS + 1):
+        # Rounding to less than float64's own steps changes no number, and so tells nothing.
         if 10.0**-decimals < noise:
             return None
         # Sums of rounded numbers are off by their rounding errors; but tiny numbers are no zeros.

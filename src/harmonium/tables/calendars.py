@@ -326,4 +326,5 @@ class Calendar(AbstractColumn):
 
     def _log_p_usual(self, is_usual: np.ndarray, count: np.ndarray | int) -> np.ndarray:
         """Return log p of one of so many values, of which one is the usual one."""
+        # One observation more, which all values share: a date unlike those seen is not impossible.
         return np.log((self.rows * is_usual + 1.0 / count) / (self.rows + 1.0))

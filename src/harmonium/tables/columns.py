@@ -365,7 +365,7 @@ class Columns:
         for column, raw in zip(self.columns, frame.columns, strict=True):
             fraction = float(raw.is_missing.mean())
             missing = ""
-            if fraction >= 0.005:
+            if fraction >= 0.005:  # less would be shown as 0 %
                 missing = f"{fraction:.0%} missing"
             elif fraction > 0:
                 missing = "few missing"

@@ -82,6 +82,7 @@ def _as_duration(seconds: float) -> timedelta:
 
 
 def _as_time(seconds: float) -> time:
+    # A drawn number of seconds may lie beyond a day, and a time may not.
     return (datetime.min + timedelta(seconds=float(seconds) % 86_400)).time()
 
 

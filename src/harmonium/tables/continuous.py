@@ -66,6 +66,7 @@ class Continuous(AbstractPart):
         low, lower, middle, upper, high = np.quantile(x, (0.0, 0.25, 0.5, 0.75, 1.0)).tolist()
         # 1.349 standard deviations of a normal density lie between its quartiles.
         spread = (upper - lower) / 1.349 or float(x.std()) or 1.0
+        # GAIN is of all numbers, and the loss of one.
         best = _Transform(middle, spread, 1.0, _loss(1.0, x, middle, spread) - GAIN / len(x))
         candidates = [(middle, spread)]
         candidates += [(low, (lower - low) / divisor) for divisor in (1.0, 10.0)]
@@ -74,6 +75,7 @@ class Continuous(AbstractPart):
             if width <= 0:
                 continue
             loss = partial(_loss, x=x, centre=centre, width=width)
+            # Beyond these powers the transform is bounded, and some draws would have no inverse.
             minimum: Any = minimize_scalar(loss, bounds=(0.0, 2.0), method="bounded")
             if minimum.fun < best.loss:
                 best = _Transform(centre, width, float(minimum.x), float(minimum.fun))
@@ -99,7 +101,7 @@ class Continuous(AbstractPart):
     @property
     def summary(self) -> str:
         ends = f"{self.shown(self.low)} … {self.shown(self.high)}"
-        if self.power < 0.005:
+        if self.power < 0.005:  # which would be shown as 0.00
             return f"{ends}, logarithmic"
         if self.power == 1.0:
             return ends

@@ -282,6 +282,7 @@ def write_date(time: datetime, form: str) -> str:
         if letter not in CODES:  # a form may come from a file
             return match[0]
         if letter == "f" and flag:
+            # A form may have nine digits, and a time has six.
             return f"{time.microsecond:06}000"[: int(flag)]
         if letter == "e":
             return f"{time.day:2}"
@@ -621,6 +622,7 @@ def _is_plausible(connection: Any, form: str, values: np.ndarray) -> bool:
         return bool(is_safe and ("." not in form or is_padded or is_no_version))
     if form == "%Y-%m":
         months = known.astype("datetime64[M]").astype(np.int64)
+        # The second number of a season is the year after the first.
         return bool(((months // 12 + 1971) % 100 != months % 12 + 1).any())
     return True
 
@@ -682,7 +684,7 @@ def clock_reading(connection: Any, name: str, known: str = "") -> Reading:
         hour_of_day += f" % {NOON} + case when lower({parts}.half) = 'p' then {NOON} else 0 end"
     minutes = f"60 * ({hour_of_day}) + cast({parts}.minute as int)"
     second = f"cast({parts}.second || '.' || {parts}.fraction || '0' as double)"
-    number = f"1.0 * ({minutes})"
+    number = f"1.0 * ({minutes})"  # a double, as columns of numbers are
     if has_seconds:
         number = f"60.0 * ({minutes}) + {second}"
     has_parts = f"{parts}.hour <> '' and ({parts}.second <> '') = {str(has_seconds).lower()}"

@@ -26,6 +26,7 @@ class Information(NamedTuple):
         """Return whether a χ² test rejects independence of the columns at this level."""
         from scipy.special import chdtrc  # imported here: it takes a fifth of a second
 
+        # By Wilks, 2 n I of independent columns has a χ² distribution.
         return bool(self.freedom and chdtrc(self.freedom, 2.0 * self.rows * self.nats) < level)
 
     @property

@@ -65,7 +65,7 @@ class Discrete(AbstractPart):
 
     @property
     def states(self) -> int:
-        return max(2, len(self.starts) + 1 + len(self.points))
+        return max(2, len(self.starts) + 1 + len(self.points))  # a unit has at least 2
 
     @property
     def summary(self) -> str:
@@ -130,7 +130,7 @@ class Discrete(AbstractPart):
         scale = max(1.0, (high - low) / 10.0)
         beyond = np.maximum(low - multiples, multiples - high)
         tail = np.log(-np.expm1(-1 / scale)) - (beyond - 1) / scale
-        observations_beyond = (cell == 0).astype(float) + (cell == last)
+        observations_beyond = (cell == 0).astype(float) + (cell == last)  # 2 if there is one cell
         log_total = np.log(self._rows[cell] + 1.0 + observations_beyond)
         log_p = np.where(beyond > 0, tail, inside) - log_total
         # A point is the only number of its state.
@@ -180,6 +180,7 @@ def _starts_of_cells(seen: np.ndarray, counts: np.ndarray) -> list[int]:
     starts = []
     inside = 0
     for number, count in zip(seen, counts, strict=True):
+        # What is left must fill a cell too, so that the last one is not the smallest.
         if inside >= full and counts[seen >= number].sum() >= full:
             starts.append(int(number))
             inside = 0

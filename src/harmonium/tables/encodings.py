@@ -59,6 +59,7 @@ def decoded(content: bytes, label: str) -> Decoded:
         InputError: no text, or one of an encoding that is not known.
     """
     encodings = [name for mark, name in MARKS if content.startswith(mark)][:1]
+    # UTF-16 of ASCII letters is valid UTF-8 too, with a zero beside each letter.
     encodings = encodings or [name for name in (_wide(content), "utf-8") if name]
     for encoding in encodings:
         text, stray = _without_strays(content, encoding)

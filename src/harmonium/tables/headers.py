@@ -47,9 +47,9 @@ COUNTED_ON = 0.2  # 0, 1, 2 or more
 SPACED = 0.005  # numbers at equal distances
 YEAR = 0.01  # years
 DIFFERENT = 0.003  # other numbers, all different
-DATES = 0.05
-DECIMAL = 1e-4
-UNLIKE_NAMES = 1e-6
+DATES = 0.05  # dates, all of them together
+DECIMAL = 1e-4  # each number that is none of these
+UNLIKE_NAMES = 1e-6  # equal numbers, or some from which the rows below count on
 WORDS_ARE_NAMES = 3.0  # odds before the cells are seen: most files of words have names
 RARE_SECOND_LINE = 0.01  # of a further line of names, or of units
 MOST_LINES_BEFORE = 50
@@ -160,6 +160,7 @@ def is_further_line(
         return False
     parts = [[row[place] for place in words if place < len(row)] for row in rows]
     of_words = log_odds([record[place] for place in words], parts, missing)
+    # That most files of words have names says nothing of a second line of them.
     is_strange = of_words - math.log10(WORDS_ARE_NAMES) >= 1.0
     return is_strange and log_odds(record, rows, missing) + math.log10(RARE_SECOND_LINE) > 0
 
@@ -240,6 +241,7 @@ def _word_as_name(word: str, column: _Column) -> float:
 
 def _as_row(cell: str, kind: str, column: _Column) -> float:
     """Return how probable a cell is in a column."""
+    # This kind or another: neither has probability 0, whose logarithm is taken.
     p_kind = (column.kinds[kind] + 0.2) / (column.count + 0.4)
     if _is_numeric(kind):
         # Numbers as 2022 or 4711 above small ones, or above millions.
@@ -280,17 +282,19 @@ def _numbers_as_names(numbers: list[str]) -> float:
     if len(set(numbers)) < len(numbers):
         return UNLIKE_NAMES
     values = [_number(cell) for cell in numbers]
+    # Rounded, since 0.3 − 0.2 and 0.2 − 0.1 are different numbers of float64.
     steps = {round(b - a, 6) for a, b in pairwise(values)}
     # Doses and penalties are spaced by their ratios: 0.001, 0.01, 0.1.
     ratios = {round(b / a, 6) for a, b in pairwise(values) if a}
     is_spaced = len(steps) == 1 or (all(values) and len(ratios) == 1)
+    # Two numbers always have a single step.
     if len(values) > 2 and 0.0 not in steps and is_spaced:
         return SPACED
     if all(re.fullmatch(r"\d{4}", cell) and YEARS[0] <= int(cell) <= YEARS[1] for cell in numbers):
         return YEAR
     if all(re.fullmatch(NAME_OF_RANGE, cell) for cell in numbers):
         return DIFFERENT
-    return max(DECIMAL ** len(numbers), 1e-300)
+    return max(DECIMAL ** len(numbers), 1e-300)  # 81 factors are 0, which has no logarithm
 
 
 def _has_counted_rows(cells: list[str], rows: Sequence[Sequence[str]]) -> bool:

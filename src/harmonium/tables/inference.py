@@ -48,9 +48,9 @@ LOOKED_AT = 1_000  # cells of a text that a note on how they are written regards
 MOST_SHOWN = 30  # characters of a cell
 
 # Days: dates of at least so many are divided into years, or into weeks.
-LONG = 731
-SHORT = 14
-QUARTER = 89  # days from which monthly dates are divided into years and months
+LONG = 731  # two years, one of them a leap year
+SHORT = 14  # two weeks
+QUARTER = 89  # 1 February to 1 May, from which monthly dates are divided into years and months
 SIGNIFICANCE = 1e-3  # probability that a column without a calendar is divided
 
 ROUNDED = 10  # whole numbers that are all multiples of this or more are measured, not counted
@@ -411,6 +411,7 @@ def is_sparse(values: np.ndarray) -> bool:
     seen = np.unique(values)
     if len(seen) < FEWEST:
         return False
+    # From 2⁵³ on float64 has only some whole numbers, whose common divisor means nothing.
     if (seen != np.rint(seen)).any() or np.abs(seen).max() >= 2.0**53:
         step = float(np.diff(seen).min())
         points = (seen[-1] - seen[0]) / step
@@ -436,6 +437,7 @@ def gains(values: np.ndarray, others: Sequence[np.ndarray]) -> Gains:
     for other in others[:MOST_OTHERS]:
         target = _standardized(other[known])
         means = np.bincount(place, target) / counts
+        # Akaike: a nat for each parameter, a slope here, and all means but one of the states.
         by_scale += _nats(float(score @ target / rows) ** 2, rows) - 1.0
         by_state += _nats(float(counts @ means**2) / rows, rows) - (len(states) - 1.0)
     return Gains(by_scale, by_state)
@@ -452,12 +454,13 @@ def _standardized(values: np.ndarray) -> np.ndarray:
 
 def _nats(explained: float, rows: int) -> float:
     """Return the gain in log likelihood of normal rows of which this part of the variance goes."""
+    # A column that determines another explains all of it, and log 0 is infinite.
     return -0.5 * rows * float(np.log1p(-min(explained, 1.0 - 1e-9)))
 
 
 def targets_of(codes: np.ndarray, states: int | None) -> list[np.ndarray]:
     """Return the codes of a column, or whether each of its states is there."""
-    if states is None or states == 2:
+    if states is None or states == 2:  # of two states, each says what the other does
         return [codes]
     missing = np.isnan(codes)
     return [np.where(missing, np.nan, codes == state) for state in range(states)]

@@ -96,6 +96,7 @@ def is_gap(word: str) -> bool:
 def note_on_sentinels(values: np.ndarray) -> str:
     """Return a warning if up to three numbers, one all nines, are repeated far from all others."""
     seen, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+    # Two numbers are left at least, whose distance is the measure of "far".
     for size in range(min(MOST_SENTINELS, len(seen) - 2), 0, -1):
         for sentinels, others in (
             (slice(size), slice(size, None)),

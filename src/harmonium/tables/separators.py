@@ -25,7 +25,7 @@ COMMENTS = ("#", "%")  # begin a line that is no row
 RULE = r"[-+:=|\s]{3,}"  # between rows, in tables that were drawn
 RULE_OF_BLANKS = r"(={2,}|-{3,})(\s+(={2,}|-{3,}))*"  # and no row of spins
 MOSTLY = 0.5  # of the lines have equally many cells, if they are a table
-ALIGNED = 0.9
+ALIGNED = 0.9  # of the lines: a line or two may be a title, or say what the table is
 FEW_WORDS = 6  # in a table of signs such as X and Z
 REPEATED = 3  # times that each word of a table without numbers stands in its column, on average
 
@@ -219,6 +219,7 @@ def _fit(splitter: Splitter, lines: Sequence[str], label: str) -> tuple[float, f
     """
     records = _records_before_error(splitter, lines, label)
     fraction, width = _common(records)
+    # Rounded, so that cleanness decides between separators that divide nearly alike.
     return round(fraction, 2) * (width > 1), _cleanness(records, splitter.mark)
 
 
@@ -368,6 +369,7 @@ def _is_table(text: list[str], records: list[list[str]], fraction: float, width:
         return False
     if 2 * sum(bool(re.fullmatch(MOMENT, line)) for line in text) > len(rows):
         return False
+    # Two cells at least, with two quotes each.
     is_quoted = all(line.startswith('"') and line.count('"') >= 4 for line in text[1:])
     columns = list(zip(*rows, strict=True))
     below = columns if len(rows) < 5 else [column[2:] for column in columns]  # names come first

@@ -78,7 +78,7 @@ OTHER_FORMATS = (
 )
 MOST_EVEN = 0.9  # fraction of strings that have one length, if another is an error
 MANY_LEVELS = 64  # columns, of which the levels of pictures have at least so many
-LARGEST_LEVEL = 255
+LARGEST_LEVEL = 255  # of a byte
 FEWEST_BITS = 4  # in a string that begins with no 0 in any row: 10 and 11 are numbers
 CELLS_AT_ONCE = 2**20  # of text that are in memory for DuckDB besides the lines
 # Signs of comments in other languages, with what has to follow, as rows may begin with them too.
@@ -392,6 +392,7 @@ def open_text(
         missing=text_format.missing,
         notes=tuple(notes),
     )
+    # Texts at the end are those behind the last blank line, so the end itself must not be blank.
     table = _without_texts_at_end(_without_blank_end(_with_width(table, records)))
     table = _without_notes_behind(table, records)
     if table.width > MOST_COLUMNS and not all(is_numbers(record.cells) for record in records[:2]):

@@ -28,7 +28,7 @@ ALPHABETS = (  # the first that has all signs of a place is that of new keys the
     string.digits + string.ascii_letters,
 )
 BY_CHANCE = 1e-3  # probability below which a sign is absent for a reason
-MOST_DIGITS = 15
+MOST_DIGITS = 15  # float64 holds each whole number of so many digits
 LARGEST = 2**53 - 1  # whole numbers above it are not exact, and are no numbers of rows
 
 

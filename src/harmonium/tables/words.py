@@ -46,6 +46,7 @@ class Words(AbstractPart):
         others = None
         if len(counts) > MOST_WORDS:
             ranked = counts.most_common()
+            # The last of the states is that of all rare words.
             others = dict(ranked[MOST_WORDS - 1 :])
             counts = dict(ranked[: MOST_WORDS - 1])
         return cls(
@@ -59,7 +60,7 @@ class Words(AbstractPart):
 
     @property
     def states(self) -> int:
-        return max(2, len(self.words) + (self.others is not None))
+        return max(2, len(self.words) + (self.others is not None))  # a unit has at least 2
 
     @property
     def summary(self) -> str:

@@ -92,6 +92,7 @@ class TextStyle(NamedTuple):
                 cell = f'"{cell.replace(chr(34), chr(34) * 2)}"'
             parts.append(cell)
         line = delimiter.join(parts)
+        # Blank lines at the end of a file are no rows, but a single empty cell there is one.
         return f"{line or chr(34) * 2}{self.line_end}"
 
 

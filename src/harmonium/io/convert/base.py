@@ -122,6 +122,7 @@ def finite(array: Any, name: str, source: str) -> np.ndarray:
             f"{source}: expected real numbers in {name!r}; got {array.dtype};"
             " write an array of floating-point numbers."
         )
+    # A float64 number beyond float32 becomes infinite, which is refused below.
     with np.errstate(over="ignore"):
         converted = array.astype(jnp.result_type(float))
     bad = ~np.isfinite(converted)

@@ -159,5 +159,6 @@ def first_member(start: bytes) -> bytes:
     """Return the name of a zip archive's first member from its first bytes; else nothing."""
     if start[:4] != b"PK\x03\x04":
         return b""
+    # A member's own header has the length of its name at byte 26, and the name from byte 30 on.
     length = int.from_bytes(start[26:28], "little")
     return start[30 : 30 + length]

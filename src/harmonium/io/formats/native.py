@@ -45,7 +45,7 @@ class Native(AbstractFormat):
 
     def recognises(self, start: bytes) -> bool:
         """Return whether a JSON header begins where a safetensors file has it."""
-        return start[8:9] == b"{"
+        return start[8:9] == b"{"  # after eight bytes that tell its length
 
     def read(self, path: Path, part: str | None = None) -> RBM:
         """Read a model with layers of harmonium's, and of modules that are imported."""

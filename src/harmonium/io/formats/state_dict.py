@@ -69,6 +69,7 @@ def _check_archive(path: Path) -> None:
             raise ModelFileError(f"{path}: expected {EXPECTED}; got {actual}.")
 
 
+# Tensors lie three dicts deep at most: "model", "rbm_am" and their own.
 def _largest_tensor(torch: Any, state: Any, depth: int = 3) -> int:
     """Return the size in bytes of the largest tensor as float64.
 

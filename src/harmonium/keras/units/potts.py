@@ -70,6 +70,7 @@ class Potts(Unit):
         threshold = keras.random.uniform(
             ops.shape(cumulative)[:-1], dtype=cumulative.dtype, seed=seed
         )
+        # Rounded probabilities do not quite sum to 1, so the draw is scaled to their sum.
         passed = cumulative[..., :-1] <= ops.expand_dims(threshold, -1) * cumulative[..., -1:]
         chosen = ops.sum(ops.cast(passed, "int32"), axis=-1)
         return self._by_column(ops.one_hot(chosen, self.columns_each, dtype=cumulative.dtype))

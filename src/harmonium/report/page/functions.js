@@ -8,6 +8,7 @@ export const sigmoid = (x) => 1 / (1 + Math.exp(-x));
 export const softplus = (x) => (x > 0 ? x + Math.log1p(Math.exp(-x)) : Math.log1p(Math.exp(x)));
 
 /** Return log(e^x − 1) for x > 0. */
+// e^x overflows from 710 on; at 30 both forms are exact.
 export const logExpm1 = (x) => (x > 30 ? x + Math.log1p(-Math.exp(-x)) : Math.log(Math.expm1(x)));
 
 export const log2cosh = (x) => Math.abs(x) + Math.log1p(Math.exp(-2 * Math.abs(x)));
@@ -16,6 +17,7 @@ export const logAddExp = (a, b) => Math.max(a, b) + Math.log1p(Math.exp(-Math.ab
 
 /** Return ∫ exp(t y − y²/2) dy over y > 0 for t ≤ 6: a series, or far below 0 a continued fraction. */
 function halfLine(t) {
+  // Below, the two terms of the sum at the end nearly cancel.
   if (t < -3) {
     let tail = -t;
     for (let k = 60; k >= 1; k--) tail = -t + k / tail;
@@ -41,12 +43,13 @@ export const meanHalfLine = (t) => t + Math.exp(-logHalfLine(t));
 
 /** Return log [(e^t − 1)/t]. */
 export function logInterval(t) {
-  if (Math.abs(t) < 1e-3) return t / 2 + (t * t) / 24;
+  if (Math.abs(t) < 1e-3) return t / 2 + (t * t) / 24; // the next term is below 4e-16
   return t > 0 ? t + Math.log(-Math.expm1(-t) / t) : Math.log(Math.expm1(t) / t);
 }
 
 /** Return the mean of 0 ≤ x ≤ 1 with the density ∝ e^(tx). */
 export function meanInterval(t) {
+  // Near 0 the two terms, of the size 1/t, cancel.
   return Math.abs(t) < 1e-3 ? 0.5 + t / 12 : -1 / Math.expm1(-t) - 1 / t;
 }
 
@@ -58,6 +61,7 @@ export function logFactorial(x) {
     return Math.log(product);
   }
   const z = x + 1;
+  // The next term, 1/(1260 z⁵), is below 2e-10.
   return (z - 0.5) * Math.log(z) - z + LOG_2PI / 2 + 1 / (12 * z) - 1 / (360 * z ** 3);
 }
 

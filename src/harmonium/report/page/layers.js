@@ -372,7 +372,8 @@ class UnitInterval extends Layer {
   unitMean(i, input) { return meanInterval(input + this.bias[i]); }
   unitSample(i, input, random) {
     const [t, u] = [input + this.bias[i], random.uniform()];
-    if (Math.abs(t) < 1e-6) return u;
+    if (Math.abs(t) < 1e-6) return u; // where the inverse would be 0 / 0
+    // One inverse in two forms, so that no exponential overflows.
     return t > 0 ? 1 + Math.log(u + (1 - u) * Math.exp(-t)) / t : Math.log1p(u * Math.expm1(t)) / t;
   }
 }

@@ -12,7 +12,7 @@ const LEAST = 0.02; // a pixel that is never on begins with this probability, no
 function eachHidden(model, use) {
   const m = model.hidden.size;
   const h = new Float32Array(m);
-  const inputs = new Float64Array(model.visible.size);
+  const inputs = new Float64Array(model.visible.size); // float64, as they are added up along all states
   for (let k = 0; ; k++) {
     use(h, inputs, k);
     if (k + 1 === 2 ** m) return;

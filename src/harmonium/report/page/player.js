@@ -16,6 +16,7 @@ const DRIVING = 8; // rows that drive a hidden unit most
 /** The section with the model that can be played with. */
 export class Player {
   constructor({ model, rows, sites, columns, rounding }, seed = 1) {
+    // A table and a logo answer with averages over chains; a picture shows one chain.
     const simulation = new Simulation(model, { chains: columns ? 64 : sites ? 8 : 1, seed });
     const view = columns ? new TableView(simulation, columns) : sites ? new SequenceView(simulation, sites) : new ImageView(simulation, rows);
     Object.assign(this, { simulation, view, rows, sites, running: false, walking: 0 });

@@ -2,7 +2,7 @@
 
 import { Random } from "./random.js";
 
-const REMEMBERED = 0.97; // of the averages, from one frame to the next
+const REMEMBERED = 0.97; // of the averages, from one frame to the next: half a second of frames
 const LONGEST = 400; // energies that are kept
 
 export class Simulation {

@@ -5,7 +5,7 @@ import { histogram } from "./charts.js";
 
 const [WIDTH, HEIGHT] = [220, 54];
 const MOST_BARS = 12; // the months of a year
-const REMEMBERED = 0.9; // of the counts of numbers, from one frame to the next
+const REMEMBERED = 0.9; // of the counts of numbers, from one frame to the next: ten frames
 const BINS = 22;
 
 export class TableView {

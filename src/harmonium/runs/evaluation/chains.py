@@ -69,6 +69,7 @@ class Mixing(AbstractBlock):
         mixing = self.mixing
         time = f"{diagnostics.count(mixing.relaxation)} sweeps"
         run = f"{mixing.chains} chains × {mixing.sweeps:,} sweeps"
+        # The relaxation time is −2 / log λ, so e⁻² is left after it.
         explanation = f"after which 14 % of the slowest mode is left ({run})"
         if not mixing.resolved:
             limit = f"{SECONDS:g} s" if mixing.sweeps < SWEEPS else "these sweeps"
