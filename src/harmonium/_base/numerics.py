@@ -98,7 +98,7 @@ def normals(shape: tuple[int, ...], dtype: Any, *, key: PRNGKeyArray) -> Float[A
     return lax.optimization_barrier(row).reshape(shape)
 
 
-def below_sigmoid(inputs: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
+def bernoulli_draws(inputs: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
     """Draw 1 with probability σ(inputs), else 0, from one uniform number each.
 
     u < 1/(1 + e^(−x)) is tested as u·(1 + e^(−x)) < 1, which needs no division. The uniform numbers

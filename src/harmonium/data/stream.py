@@ -215,7 +215,7 @@ class Stream(AbstractRows):
 
     @property
     def missing(self) -> int:
-        """The largest number of missing values in a row."""
+        """The largest number of missing values in a row; of `beginning` where nobody counted."""
         if self.most_missing is None:
             return self.beginning.missing
         return self.most_missing

@@ -19,7 +19,7 @@ from ..rbm import RBM
 from ..samplers import Cloud, ReplicaExchange
 from .base import About, AbstractGradient, Estimate, Status, cloud_gradient
 
-MEMORY = 0.02  # share of a new step in the running mean of acceptance: about 50 steps
+RENEWAL = 0.02  # weight of a new step in the running mean of acceptance: about 50 steps
 PACE = 0.05  # part of the way to its target that a temperature moves in an update
 WAIT = 100  # steps between changes of the ladder, so that the acceptance is known
 
@@ -124,7 +124,7 @@ class AbstractLadder(AbstractGradient):
     def moved(self, rbm: RBM, state: LadderState, *, key: PRNGKeyArray) -> LadderState:
         """Make one step of the replica exchange, and update the running mean of acceptance."""
         replicas, info = self.sampler(rbm, state).step(rbm, state.replicas, key=key)
-        accepted = state.acceptance + MEMORY * (info.acceptance - state.acceptance)
+        accepted = state.acceptance + RENEWAL * (info.acceptance - state.acceptance)
         return state._replace(replicas=replicas, acceptance=accepted, since=state.since + 1)
 
     def estimate(

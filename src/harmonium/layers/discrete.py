@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
-from .._base.numerics import below_sigmoid, chosen_states, softplus
+from .._base.numerics import bernoulli_draws, chosen_states, softplus
 from .._base.parameters import map_parameters
 from .arrays import Columns, Proposals, Units, digits
 from .base import AbstractBiased, AbstractUnits
@@ -134,7 +134,7 @@ class AbstractBernoulli(AbstractUnits, AbstractDiscrete):
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw 1 with probability σ(I + b), else 0."""
-        return below_sigmoid(inputs + self.bias, key=key)
+        return bernoulli_draws(inputs + self.bias, key=key)
 
     def proposals(self, x: Columns) -> Proposals:
         """Return the proposals that flip one unit: x → 1 − x."""

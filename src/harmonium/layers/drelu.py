@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._base.checks import positive_integer
 from .._base.numerics import (
-    below_sigmoid,
+    bernoulli_draws,
     log_half_line,
     mean_half_line,
     positive_normals,
@@ -82,8 +82,8 @@ class DReLU(AbstractAffine):
         below = jax.lax.rsqrt(self.precision_below)
         t_above = (inputs + self.bias_above) * above
         t_below = -(inputs + self.bias_below) * below
-        odds = log_half_line(t_above) - log_half_line(t_below) + jnp.log(above / below)
-        return t_above, above, t_below, below, odds
+        log_odds = log_half_line(t_above) - log_half_line(t_below) + jnp.log(above / below)
+        return t_above, above, t_below, below, log_odds
 
     def unit_energies(self, x: Columns) -> Units:
         """Return ½ γ_i x_i² − b_i x_i with the parameters of the side that x_i is on."""
@@ -100,15 +100,15 @@ class DReLU(AbstractAffine):
 
     def mean(self, inputs: Columns) -> Columns:
         """Return p⁺m⁺ − p⁻m⁻: the chance of either side times the mean distance on it."""
-        t_above, above, t_below, below, odds = self._sides(inputs)
-        up = jax.nn.sigmoid(odds) * mean_half_line(t_above) * above
-        return up - jax.nn.sigmoid(-odds) * mean_half_line(t_below) * below
+        t_above, above, t_below, below, log_odds = self._sides(inputs)
+        up = jax.nn.sigmoid(log_odds) * mean_half_line(t_above) * above
+        return up - jax.nn.sigmoid(-log_odds) * mean_half_line(t_below) * below
 
     def variance(self, inputs: Columns) -> Columns:
         """Return p⁺s⁺ + p⁻s⁻ + p⁺p⁻(m⁺ + m⁻)²: within the sides, and between them."""
-        t_above, above, t_below, below, odds = self._sides(inputs)
-        p = jax.nn.sigmoid(odds)
-        q = jax.nn.sigmoid(-odds)
+        t_above, above, t_below, below, log_odds = self._sides(inputs)
+        p = jax.nn.sigmoid(log_odds)
+        q = jax.nn.sigmoid(-log_odds)
         within = p * variance_half_line(t_above) * above**2
         within += q * variance_half_line(t_below) * below**2
         apart = mean_half_line(t_above) * above + mean_half_line(t_below) * below
@@ -117,8 +117,8 @@ class DReLU(AbstractAffine):
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw the side, and then the distance from zero from a truncated normal density."""
         key_side, key_size = jax.random.split(key)
-        t_above, above, t_below, below, odds = self._sides(inputs)
-        is_above = below_sigmoid(odds, key=key_side) > 0.5
+        t_above, above, t_below, below, log_odds = self._sides(inputs)
+        is_above = bernoulli_draws(log_odds, key=key_side) > 0.5
         size = positive_normals(jnp.where(is_above, t_above, t_below), key=key_size)
         return size * jnp.where(is_above, above, -below)
 

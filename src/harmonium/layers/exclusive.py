@@ -235,7 +235,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked):
         uniforms = jax.random.uniform(key_any, total.shape, total.dtype)
         room = jnp.where(uniforms < jax.nn.sigmoid(log_any), 1.0 - earliest, -1.0)
         drawn = (times - first[..., blocks] <= room[..., blocks]).astype(rates.dtype)
-        return jnp.sqrt(drawn)  # see `below_sigmoid`
+        return jnp.sqrt(drawn)  # see `bernoulli_draws`
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Exclusive":
         """Fit b and κ to the means of x and of (x_g − 1)₊, with one row more.

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from .._base.numerics import below_sigmoid, log_2cosh
+from .._base.numerics import bernoulli_draws, log_2cosh
 from .arrays import Columns, Proposals, Rows, RowWeights, Units, weighted_mean
 from .base import AbstractUnits
 from .coding import AbstractCoding, Values
@@ -57,7 +57,7 @@ class Ising(AbstractUnits, AbstractDiscrete):
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw +1 with probability σ(2(I + b)), else −1."""
-        return 2.0 * below_sigmoid(2.0 * (inputs + self.bias), key=key) - 1.0
+        return 2.0 * bernoulli_draws(2.0 * (inputs + self.bias), key=key) - 1.0
 
     def proposals(self, x: Columns) -> Proposals:
         """Return the proposals that flip one spin: x → −x."""

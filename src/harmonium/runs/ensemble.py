@@ -45,7 +45,7 @@ def learn_together(
     recorders = [
         Recorder(
             model.plan,
-            Judge(model.rbm, model.plan.rows, prepared.validation, model.plan.prior),
+            Judge(model.rbm, model.plan.rows, prepared.validation, model.plan.auto_strength),
             keep=keep,
             track=True,
             key=model.key,

@@ -126,10 +126,10 @@ class Prepared(NamedTuple):
     def log_density(self) -> float:
         """The log-likelihood of the source's held-out rows minus that of the standardised ones."""
         held_out = self.rows.parts.get("validation")
-        mean = 0.0
+        mean = 0.0  # where the units are the columns themselves
         if held_out is not None and held_out.log_density is not None:
             mean = float(held_out.log_density.mean())
-        return mean - self.change.log_volume
+        return mean - self.change.log_volume  # p(x) = p(y) / s of y = (x − m) / s
 
     @property
     def fingerprint(self) -> str:

@@ -292,14 +292,14 @@ def _with_quotes(mark: str, lines: Sequence[str]) -> Splitter:
 
 
 def _has_single_quotes(mark: str, lines: Sequence[str]) -> bool:
-    """Return whether nearly all lines have cells in single quotes, and none an odd one."""
+    """Return whether nearly all lines have cells in single quotes, and no quote stays open."""
     ends = re.escape(mark)
     cell = rf"(?:^|{ends})\s*'(?:[^']|'')*'\s*(?=$|{ends})"
     bare = [line.strip() for line in lines if line.strip()]
-    quoted = [re.sub(cell, "", line) for line in bare]
-    with_pairs = sum(len(rest) < len(line) for line, rest in zip(bare, quoted, strict=True))
+    rests = [re.sub(cell, "", line) for line in bare]
+    with_pairs = sum(len(rest) < len(line) for line, rest in zip(bare, rests, strict=True))
     # An apostrophe that opens a cell and does not close it is a letter: 'tis
-    opened = any(re.search(rf"(?:^|{ends})\s*'", rest) for rest in quoted)
+    opened = any(re.search(rf"(?:^|{ends})\s*'", rest) for rest in rests)
     return with_pairs >= ALIGNED * len(bare) and not opened
 
 

@@ -481,7 +481,10 @@ def _beginning(lines: Sequence[str], skip: int) -> list[str]:
 
 
 def _with_width(table: TextTable, records: list[Record]) -> TextTable:
-    """Return the table with the number of cells that most records have."""
+    """Return the table with the number of cells that most records have.
+
+    A last cell that is always empty is none: there the lines end with a separator.
+    """
     plain = [
         record
         for record in records
@@ -533,13 +536,17 @@ def _without_texts_at_end(table: TextTable) -> TextTable:
 
 
 def _without_notes_behind(table: TextTable, rows: list[Record]) -> TextTable:
-    """Return the table without texts that follow the last row at once, such as a source."""
+    """Return the table without texts that follow the last row at once, such as a source.
+
+    From the last line upwards: a text stands alone in the first cell, has several words, and is in
+    no row above. What looks like a comment stays, to be left out where rows are read.
+    """
     others = [row.cells for row in rows[1:] if row.line <= table.last - MOST_LINES_BEHIND]
     # In a single column a text is a cell, and an empty line a missing one.
     if not others or table.width == 1:
         return table
     texts = {cells[0] for cells in others}
-    # A row with its first cell alone may be one; in two columns it often is.
+    # Such a text may be padded with empty cells, unless rows look the same: then it is a row.
     may_be_padded = table.width > 2 and not any(
         _is_first_alone(cells) and len(cells) == table.width for cells in others
     )
@@ -559,7 +566,8 @@ def _without_notes_behind(table: TextTable, rows: list[Record]) -> TextTable:
             break
         # A single word may be the beginning of a row that was cut off.
         is_text = len(cells[0].split()) > 1 and not is_numbers(cells)
-        if not is_text or table.splitter.is_no_row(record, table.width):
+        is_comment = table.splitter.is_no_row(record, table.width)
+        if not is_text or is_comment:
             break
         end -= 1
         last = end

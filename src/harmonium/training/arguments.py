@@ -57,7 +57,7 @@ class Plan(NamedTuple):
     optimizer: Any
     per_epoch: int
     total: int
-    prior: float  # strength of a penalty that the run sets, by the number of rows alone
+    auto_strength: float  # of a penalty of strength "auto", by the number of rows; 0 without one
     layer: AbstractLayer  # the visible layer
     may_slow: bool = False  # whether a run that diverges restarts at a lower rate
     may_stop: bool = False  # whether cross-validation may end the run before its last update
@@ -258,7 +258,7 @@ def first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
 
 def _parts(plan: Plan) -> tuple:
     """Return what the first state of a run depends on: some rows, not all of them."""
-    return plan.method, plan.optimizer, plan.prior, plan.rows.head
+    return plan.method, plan.optimizer, plan.auto_strength, plan.rows.head
 
 
 def _whole_state(

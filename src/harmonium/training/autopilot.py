@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from .._base.checks import positive_integer
 from ..gradients import About, PhaseInfo, Status, cloud_gradient
-from ..gradients.tempering import MEMORY, WAIT, AbstractTempering, chains_at_end
+from ..gradients.tempering import RENEWAL, WAIT, AbstractTempering, chains_at_end
 from ..rbm import RBM
 from ..samplers import Cloud, Gibbs
 from ..samplers.gibbs import after_sweeps
@@ -150,7 +150,7 @@ class Autopilot(AbstractTempering):
         state = state._replace(ladder=ladder, updates=state.updates + 1, since=state.since + 1)
         moments = self._moments(before, self._observables(rbm, state), state)
         state = state._replace(
-            moments=state.moments + MEMORY * (moments - state.moments),
+            moments=state.moments + RENEWAL * (moments - state.moments),
             directions=_power_iteration(rbm, state.directions),
         )
         grads, info = cloud_gradient(rbm, batch, chains_at_end(state.ladder))

@@ -84,7 +84,7 @@ def is_for(plan: Plan) -> bool:
     rows = plan.rows
     if plan.layer.n_states is None or rows.weights is not None or rows.missing:
         return False
-    return plan.prior > 0.0 and rows.is_whole and 2 * FOLDS <= len(rows) < FEW_ROWS
+    return plan.auto_strength > 0.0 and rows.is_whole and 2 * FOLDS <= len(rows) < FEW_ROWS
 
 
 def records_of(plan: Plan) -> list[int]:
@@ -128,7 +128,7 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
     own = _plan(rbm, plan)
     folds = Models(own, list(keys[1:]), np.stack([_weights(n, fold) for fold in unseen]))
     state = folds.join([first_state(rbm, own, key=key) for key in keys[1:]])
-    strength = plan.prior
+    strength = plan.auto_strength
     records = records_of(plan)
     strengths = np.full(len(records), strength)
     scores: list[np.ndarray] = []  # at each record, of all rows
@@ -144,7 +144,7 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
         scores.append(scores_now)
         statistics = [m.measured(model) for m, model in zip(monitors, models, strict=True)]
         size = float(np.mean([float(size_of_weights(model)) for model in models]))
-        strength = next_strength(strength, plan.prior, *pooled_gap(statistics), size)
+        strength = next_strength(strength, plan.auto_strength, *pooled_gap(statistics), size)
         strengths[i:] = strength
         state = state._replace(optimizer=with_strength(state.optimizer, strength))
     if not scores:
@@ -183,7 +183,7 @@ def _plan(rbm: RBM, plan: Plan) -> Plan:
         batch_size=plan.method.batch_size,
         precision="float32",
     )
-    return own._replace(prior=plan.prior)
+    return own._replace(auto_strength=plan.auto_strength)
 
 
 def _weights(n: int, fold: np.ndarray) -> np.ndarray:

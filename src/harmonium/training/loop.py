@@ -167,7 +167,7 @@ def run_plan(
     state = continued(state, rbm, plan, key=key)
     if track is None:
         track = held_out is not None
-    judge = Judge(rbm, plan.rows, held_out, plan.prior)
+    judge = Judge(rbm, plan.rows, held_out, plan.auto_strength)
     recorder = Recorder(plan, judge, keep=keep, track=track, key=key)
     restart = None
     if plan.may_slow:
@@ -389,7 +389,7 @@ def partial_fit(
     """
     plan = plan_run(rbm, data, weights, gradient, optimizer, 1, batch_size, precision, endless=True)
     key = checked_key(key)
-    if plan.prior:
+    if plan.auto_strength:
         raise InputError(
             "penalties: expected a number as the strength, since a stream has no number of rows to"
             ' set it by; got "auto".'
@@ -401,11 +401,12 @@ def partial_fit(
     # A portion is an epoch of its own, whose updates are counted from 0.
     first = state._replace(updates=jnp.zeros_like(state.updates))
     model = Models(plan, [key])
-    last, sizes = model.advance(first, plan.total)
+    last, largest = model.advance(first, plan.total)
     rows = count_of(len(plan.dataset), "row")
     updates = count_of(plan.total, "update")
     message = f"learned from {rows} in {updates}"
-    diverged = not (sizes < growth_limit(model.largest(state))).all()
+    limit = growth_limit(model.largest(state))
+    diverged = not (largest < limit).all()
     if diverged:
         message = "diverged: the model before this portion is kept; lower the learning rate"
         warn_user(message, DivergenceWarning)
@@ -484,9 +485,9 @@ class Run:
         while not self.is_over:
             target = min(self.updates + chunk, self.timetable.next(self.updates), end)
             started = clock()
-            before, state, sizes = self._advanced(target)
+            before, state, largest = self._advanced(target)
             per_second = (target - self.updates) / max(clock() - started, 1e-9)
-            is_finite = sizes < limit
+            is_finite = largest < limit
             if not is_finite.all():
                 self._recover(is_finite)
                 chunk = 1

@@ -90,7 +90,7 @@ def initialize(
     if data is not None:
         dataset = rows_to_train_on(data, weights).checked_for(visible)
         sample = dataset.some(max(1, min(MOST_ROWS, MOST_ENTRIES // dataset.columns)))
-        rows = sample.rows(key=key_rows)
+        rows = sample.rows(key=key_rows)  # grey levels are drawn as 0 or 1
         if sample.missing:
             rows = _imputed(visible, rows, sample.weights)
         visible = _fitted(visible, from_numpy(rows), sample.weights)
