@@ -261,8 +261,8 @@ class AbstractBiased(AbstractLayer):
 class AbstractUnits(AbstractBiased):
     """A layer of units with one column and one bias each: U(x) = −b·x, unless overridden.
 
-    A layer has an `__init__` of its own, if only to call this one: else type checkers make one of
-    its fields, in which the bias is an array that must be given.
+    A layer without parameters of its own needs no `__init__`. Type checkers do not see that it has
+    this one, and ask their users for a bias; so the layers of this package write it once more.
 
     Attributes:
         size: number of units.
