@@ -98,7 +98,7 @@ class DefaultRun(keras.callbacks.Callback):
     def __init__(self, model: Any, train: Part, held_out: Part | None, batch_size: int):
         from ..training.arguments import usual_epochs
         from ..training.penalties import prior_strength
-        from ..training.recorder import FIRST_RECORD, Judge, epochs_a_record, recorded_epochs
+        from ..training.recorder import Judge, Timetable
 
         super().__init__()
         start = model.to_harmonium()
@@ -112,9 +112,9 @@ class DefaultRun(keras.callbacks.Callback):
         self.judge = Judge(start, rows, self.held_out, prior_strength(start, rows.effective_rows))
         self.per_epoch = math.ceil(len(rows) / self.batch_size)
         self.epochs = usual_epochs(start, self.per_epoch)
-        interval = epochs_a_record(self.epochs, len(rows), self.judge.monitors.watching)
-        first = math.ceil(FIRST_RECORD / self.per_epoch)
-        self.records = set(recorded_epochs(self.epochs, interval, first))
+        end = self.epochs * self.per_epoch
+        measured = self.judge.monitors.watching
+        self.timetable = Timetable.of(end, self.per_epoch, len(rows), measured)
         self.weights: dict[int, list[np.ndarray]] = {}  # of the models that may be kept
         self.likelihood = math.nan
 
@@ -133,8 +133,9 @@ class DefaultRun(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """At a record, measure the model and decide by the held-out rows."""
-        if self.follows and epoch + 1 in self.records:
-            self._record((epoch + 1) * self.per_epoch)
+        updates = (epoch + 1) * self.per_epoch
+        if self.follows and self.timetable.is_due(updates):
+            self._record(updates)
         if self.follows and logs is not None:
             logs["val_log_likelihood"] = self.likelihood
             logs.pop("val_penalty", None)
@@ -195,7 +196,7 @@ class DefaultRun(keras.callbacks.Callback):
         if not known.has_candidates:
             lost = "the log-likelihood of the held-out rows could not be followed"
             return f"the last model is kept: {lost}{note}"
-        updates = self.epochs * self.per_epoch
+        updates = self.timetable.end
         choice = self.judge.choose(
             self.model.to_harmonium(),
             updates,

@@ -123,13 +123,20 @@ class Timetable:
     end: int
 
     @classmethod
-    def of(cls, plan: Plan, monitors: Monitors) -> Timetable:
-        """Return the times of a plan's records, so that measuring takes little of the run."""
-        epochs = plan.total // plan.per_epoch
-        first = math.ceil(FIRST_RECORD / plan.per_epoch)
-        interval = epochs_a_record(epochs, len(plan.rows), monitors.watching)
+    def of(cls, end: int, per_epoch: int, rows: int, measured: int) -> Timetable:
+        """Return the times of the records of a run, of which measuring takes a small part.
+
+        Args:
+            end: the number of updates at the end of the run.
+            per_epoch: updates in an epoch.
+            rows: rows in an epoch.
+            measured: rows that a record measures.
+        """
+        epochs = end // per_epoch
+        first = math.ceil(FIRST_RECORD / per_epoch)
+        interval = epochs_a_record(epochs, rows, measured)
         recorded = recorded_epochs(epochs, interval, first)
-        return cls([plan.per_epoch * epoch for epoch in recorded], plan.total)
+        return cls([per_epoch * epoch for epoch in recorded], end)
 
     def next(self, updates: int) -> int:
         """Return the number of updates at the next record, or at the end."""
@@ -168,7 +175,8 @@ class Recorder:
         self.key = key
         self.timetable = Timetable([], plan.total)
         if judge is not None:
-            self.timetable = Timetable.of(plan, judge.monitors)
+            measured = judge.monitors.watching
+            self.timetable = Timetable.of(plan.total, plan.per_epoch, len(plan.rows), measured)
         has_several = len(self.timetable.records) > 1
         # Where log Z differs from row to row there is no single one to track.
         self.tracks = track and has_several and not takes_lengths(plan.layer)
