@@ -181,9 +181,10 @@ def _blocks_of_array(path: Path) -> list[Block]:
     with parser_errors(path, expected):
         with path.open("rb") as file:
             is_plain = check_npy_head(file, path.stat().st_size)
-        array: Any = np.load(path, mmap_mode="r", allow_pickle=False) if is_plain else None
-    if array is None:
+    if not is_plain:
         raise InputError(f"{path}: expected {expected}; got Python objects, never loaded.")
+    with parser_errors(path, expected):
+        array: Any = np.load(path, mmap_mode="r", allow_pickle=False)
     if array.ndim != 2 or not array.shape[1]:
         shape = f"an array of shape {array.shape}"
         raise InputError(f"{path}: expected a matrix, shape (rows, columns); got {shape}.")

@@ -77,7 +77,9 @@ def bars_and_stripes(side: int = 4, *, distinct: bool = False) -> np.ndarray:
     lines = _all_bits(side)
     stripes = np.repeat(lines, side, axis=1)
     bars = np.tile(lines, (1, side))
-    return np.concatenate([stripes, bars[1:-1] if distinct else bars])
+    if distinct:
+        bars = bars[1:-1]
+    return np.concatenate([stripes, bars])
 
 
 def labelled_shifter(width: int = 8) -> np.ndarray:

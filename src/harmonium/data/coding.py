@@ -123,10 +123,10 @@ def coded(
     given = _Given(source, {k: v.reshape(len(v), -1) for k, v in raw.items()}, scale, states)
     _check_parts(given)
     read = _READERS[coding](given)
-    rows = {
-        where: part if is_mapped(part) else part.astype(read.dtype, copy=False)
-        for where, part in given.parts.items()
-    }
+    rows = dict(given.parts)
+    for where, part in given.parts.items():
+        if not is_mapped(part):
+            rows[where] = part.astype(read.dtype, copy=False)
     height_and_width = raw["row"].shape[1:]
     image_shape = table.image_shape
     if image_shape is None and len(height_and_width) == 2:

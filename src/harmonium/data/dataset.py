@@ -436,7 +436,9 @@ def _undrawn(dataset: Dataset, indices: np.ndarray) -> Array:
 
 def entries_of(values: Any, which: np.ndarray | None) -> Any:
     """Return the entries of these indices, if there are values; all of them if `which` is None."""
-    return values if values is None or which is None else values[which]
+    if values is None or which is None:
+        return values
+    return values[which]
 
 
 def checked_weights(weights: Any, n: int) -> Array:

@@ -46,7 +46,7 @@ def lattice_bonds(shape: Sequence[int]) -> np.ndarray:
         for axis, n in enumerate(sizes)
         if n > 1
     ]
-    return np.concatenate(pairs) if pairs else np.zeros((0, 2), int)
+    return np.concatenate([np.zeros((0, 2), int), *pairs])
 
 
 def lattice_samples(

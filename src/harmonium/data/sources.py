@@ -167,7 +167,9 @@ class NumberFormat:
             return "--visible"
         if self.scale is not None:
             return "--scale"
-        return "" if self.states is None else "--states"
+        if self.states is not None:
+            return "--states"
+        return ""
 
 
 def _decided(
@@ -343,7 +345,9 @@ def _no_such_source(source: str, path: Path) -> InputError:
 
 def coding_of(visible: str) -> str:
     """Return how rows are read for units of this name."""
-    return AUTO if visible == AUTO else named_units("--visible", visible, AUTO).rows
+    if visible == AUTO:
+        return AUTO
+    return named_units("--visible", visible, AUTO).rows
 
 
 def named_units(option: str, name: str, *others: str) -> Registered:

@@ -107,19 +107,14 @@ def datasets_of(
             notes = (f"{table.name}: {rows}, too few to hold any out.",)
     if table.test is not None:
         given["test"] = (table.test, None)
-    # Weights are those of the table's own rows: held-out clusters are as unequal as those to learn
-    # from, and a row that counts often does so wherever it is.
-    parts = {
-        name: dataset_of(
-            table,
-            rows,
-            binarize,
-            which,
-            table.weights if rows is table.train else None,
-            table.log_density,
-        )
-        for name, (rows, which) in given.items()
-    }
+    parts = {}
+    for name, (rows, which) in given.items():
+        weights = None
+        # Weights are those of the table's own rows: held-out clusters are as unequal as those to
+        # learn from, and a row that counts often does so wherever it is.
+        if rows is table.train:
+            weights = table.weights
+        parts[name] = dataset_of(table, rows, binarize, which, weights, table.log_density)
     return parts, (*notes, *note_on_levels(table, binarize))
 
 

@@ -152,7 +152,10 @@ class Stream(AbstractRows):
         Raises:
             InputError: the source cannot be read in blocks or batches.
         """
-        self.name = name or (str(source) if isinstance(source, str | Path) else "data")
+        usual_name = "data"
+        if isinstance(source, str | Path):
+            usual_name = str(source)
+        self.name = name or usual_name
         self.source = _opened(source, self.name, rows)
         if window is not None:
             window = positive_integer(window, "window")
@@ -346,7 +349,9 @@ class Stream(AbstractRows):
         def both(rows: np.ndarray) -> np.ndarray:
             if self.change is not None:
                 rows = self.change(rows)
-            return change(rows if self.scale == 1.0 else rows / self.scale)
+            if self.scale != 1.0:
+                rows = rows / self.scale
+            return change(rows)
 
         return self._with(change=both, scale=1.0)
 

@@ -106,8 +106,9 @@ class About(NamedTuple):
     def for_sampler(cls, sampler: AbstractSampler, name: str, **others: Any) -> About:
         """Return the properties of a method with one sampler step an update: "CD" becomes CD-k."""
         k = sampler.sweeps_per_step
-        title = name if k is None else f"{name}-{k}"
-        return cls(title, k, multiplies_states=sampler.multiplies_states, **others)
+        if k is not None:
+            name = f"{name}-{k}"
+        return cls(name, k, multiplies_states=sampler.multiplies_states, **others)
 
 
 class Status(NamedTuple):
@@ -204,7 +205,9 @@ class AbstractSampled(AbstractGradient):
 
     def status(self, rbm: RBM, state: Any) -> Status:
         """Return the chains, if any are kept, and the sampler that moves them."""
-        chains = None if state is None else self.cloud_of(state)
+        chains = None
+        if state is not None:
+            chains = self.cloud_of(state)
         return Status(chains, self.sampler.base_kernel)
 
 

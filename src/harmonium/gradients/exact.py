@@ -69,7 +69,9 @@ def _model_term(rbm: RBM) -> tuple[Array, RBM]:
         cloud = Cloud(states, jnp.exp(log_odds - log_z))
 
         def energy(model: RBM) -> Array:
-            return mean_free_energy(model.T if is_transposed else model, cloud)
+            if is_transposed:
+                model = model.T
+            return mean_free_energy(model, cloud)
 
         return jax.tree.map(jnp.add, total, eqx.filter_grad(energy)(rbm))
 

@@ -117,7 +117,9 @@ class MeanField(AbstractGradient):
 
     def _squares(self, rbm: RBM) -> Array | None:
         """Return W∘W of the second order; None for the first."""
-        return rbm.dense_weights**2 if self.order == 2 else None
+        if self.order == 1:
+            return None
+        return rbm.dense_weights**2
 
 
 def _iterated(rbm: RBM, squares: Array | None, state: MeanFieldState) -> MeanFieldState:

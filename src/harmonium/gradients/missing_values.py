@@ -109,7 +109,9 @@ class Marginal(AbstractGradient):
         return about._replace(title=title, takes_missing=True, multiplies_states=False)
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        return self.inner.status(rbm, None if state is None else state.inner)
+        if state is not None:
+            state = state.inner
+        return self.inner.status(rbm, state)
 
     def metrics(self, state: MarginalState) -> dict[str, Array]:
         return self.inner.metrics(state.inner)

@@ -73,9 +73,10 @@ class WeightedSum(AbstractGradient):
 
     def status(self, rbm: RBM, state: Any) -> Status:
         """Return chains and kernel of the first method that has any, and the notes of all."""
-        states = [None] * len(self.methods) if state is None else state
+        if state is None:
+            state = [None] * len(self.methods)
         statuses = [
-            method.status(rbm, own) for method, own in zip(self.methods, states, strict=True)
+            method.status(rbm, own) for method, own in zip(self.methods, state, strict=True)
         ]
         return Status(
             next((status.chains for status in statuses if status.chains is not None), None),

@@ -207,7 +207,9 @@ class AbstractLayer(eqx.Module):
         if not wrong.any():
             return array
         row, column = np.argwhere(wrong)[0]
-        expected = "expected finite numbers" if is_infinite else coding.describe(int(column))
+        expected = "expected finite numbers"
+        if not is_infinite:
+            expected = coding.describe(int(column))
         raise InputError(
             f"{name}: {expected}; got {array[row, column]} in row {first_row + row},"
             f" column {column} ({int(wrong.sum())} such entries)."

@@ -225,7 +225,9 @@ def _check_widths(partial: AbstractPartial, mask: Array, values: Array | None = 
     is_mask = mask.dtype == bool and mask.shape[-1:] == (partial.n_units,)
     if is_mask and (values is None or values.shape == (*mask.shape[:-1], partial.size)):
         return
-    shapes = f"{mask.shape}" if values is None else f"{mask.shape} and {values.shape}"
+    shapes = f"{mask.shape}"
+    if values is not None:
+        shapes += f" and {values.shape}"
     raise InputError(
         f"{type(partial).__name__}: expected {partial.n_units} units, true or false, and"
         f" {partial.size} columns for each row; got {mask.dtype} of {shapes}."

@@ -201,7 +201,9 @@ class Mixed(AbstractEnumerable, AbstractBlocked, AbstractAffine, AbstractCorrela
     @property
     def n_states(self) -> int | None:
         counts = [part.n_states for part in self.parts]
-        return None if None in counts else math.prod(counts)  # pyright: ignore
+        if None in counts:
+            return None
+        return math.prod(counts)  # pyright: ignore
 
     @property
     def is_exact_in_bfloat16(self) -> bool:

@@ -53,8 +53,9 @@ class MultivariateGaussian(AbstractUnits, AbstractBlocked, AbstractAffine, Abstr
 
     def __init__(self, size: int, bias: Any = None, precision: Any = None):
         super().__init__(size, bias)
-        identity = np.eye(size) if precision is None else precision
-        self.precision = parameter(identity, (size, size), "MultivariateGaussian precision")
+        if precision is None:
+            precision = np.eye(size)
+        self.precision = parameter(precision, (size, size), "MultivariateGaussian precision")
         if not isinstance(self.precision, Tracer):
             given = np.asarray(self.precision, float)
             if not np.allclose(given, given.T, rtol=1e-4) or np.linalg.eigvalsh(given)[0] <= 0:

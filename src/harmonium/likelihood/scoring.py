@@ -337,13 +337,13 @@ def _scored(rbm: RBM, dataset: Dataset, seconds: float, *, key: Any) -> _ScoredR
     values = of_seen.value
     if dataset.log_density is not None:
         values = values - np.asarray(dataset.log_density)
-    return _ScoredRows(
-        values,
-        of_seen,
-        weights=None if dataset.weights is None else np.asarray(dataset.weights),
-        lengths=np.concatenate(lengths) if has_lengths else None,
-        note=note,
-    )
+    weights = dataset.weights
+    if weights is not None:
+        weights = np.asarray(weights)
+    all_lengths = None
+    if has_lengths:
+        all_lengths = np.concatenate(lengths)
+    return _ScoredRows(values, of_seen, weights, all_lengths, note)
 
 
 def _with_annealed(

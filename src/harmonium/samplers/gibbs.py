@@ -79,7 +79,9 @@ class Gibbs(AbstractSampler):
             return GibbsState(v, rbm.sample_h_from_v(v, key=key_h))
 
         # With a loop of one turn, XLA would not see the products that are shared with the gradient.
-        last = jax.lax.fori_loop(0, self.sweeps - 1, sweep, state) if self.sweeps > 1 else state
+        last = state
+        if self.sweeps > 1:
+            last = jax.lax.fori_loop(0, self.sweeps - 1, sweep, state)
         last = sweep(self.sweeps - 1, last)
         return last, GibbsInfo(abs(last.v - state.v).mean())
 

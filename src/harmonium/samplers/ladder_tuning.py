@@ -257,7 +257,9 @@ def adapted_ladder(
 
     Source: Kofke 2002; Syed, Bouchard-Côté, Deligiannidis & Doucet 2022.
     """
-    sampler = checked_ladder(ReplicaExchange() if sampler is None else sampler)
+    if sampler is None:
+        sampler = ReplicaExchange()
+    sampler = checked_ladder(sampler)
     if not 0 < acceptance < 1:
         raise InputError(f"acceptance: expected a number between 0 and 1; got {acceptance}.")
     chains = positive_integer(chains, "chains")

@@ -108,7 +108,10 @@ def plan_run(
     usual = Recipe(rate=gradient.about.rate(rbm))
     if may_slow and may_stop:
         usual = dataclasses.replace(usual, penalties=(Huber(),))
-    optimizer = checked_optimizer(optimizer, usual, math.inf if endless else total)
+    updates = total
+    if endless:
+        updates = math.inf
+    optimizer = checked_optimizer(optimizer, usual, updates)
     rounds = _rounds(precision, rbm, gradient, dataset, batch)
     if rounds:
         dataset = dataset.kept_exact()

@@ -70,7 +70,9 @@ def advance(
 
         def update(t: Array, state: TrainState) -> TrainState:
             t = t - e * per_epoch
-            present = t * size + jnp.arange(size) < n if method.short_last else None
+            present = None
+            if method.short_last:
+                present = t * size + jnp.arange(size) < n
             key_rows, key_gradient = dataset.keys(keys[t])
             batch, mass = batch_of(state.rbm.visible, dataset, rows_of(t), present, key=key_rows)
             return make_update(method, batch, mass, state, key=key_gradient)
@@ -103,7 +105,9 @@ def _advance_all(
         # All models share one count of updates: with different counts, every loop would be computed
         # to the longest, and the results selected.
         model = TrainState(rbm, gradient, optimizer, state.updates)
-        rows = dataset if weights is None else dataset.weighted(weights)
+        rows = dataset
+        if weights is not None:
+            rows = dataset.weighted(weights)
         model = advance(method, rows, n, model, until, key=key)
         return model.rbm, model.gradient, model.optimizer
 

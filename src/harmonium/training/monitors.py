@@ -187,7 +187,9 @@ def adjusted_gap(train: RowStatistics, held_out: RowStatistics) -> tuple[float, 
     both = (train, held_out)
     spread = sum(rows.effective_size * rows.reference_variance for rows in both)
     covariance = sum(rows.effective_size * rows.covariance for rows in both)
-    slope = covariance / spread if spread > 0 else 0.0
+    slope = 0.0
+    if spread > 0:
+        slope = covariance / spread
     raw = held_out.energy_to_choose_by - train.energy_to_choose_by
     gap = raw - slope * (held_out.reference - train.reference)
     residuals = [

@@ -151,8 +151,10 @@ def proximal(
     def init(rbm: RBM) -> PenaltyState:
         for penalty in penalties:
             penalty.check(rbm)
-        none = from_numpy(np.zeros((), rbm.visible.dtype)) if follows_run else ()
-        return PenaltyState(first_rate_state(rbm, rate, total), none)
+        rate_state = first_rate_state(rbm, rate, total)
+        if not follows_run:
+            return PenaltyState(rate_state, ())
+        return PenaltyState(rate_state, from_numpy(np.zeros((), rbm.visible.dtype)))
 
     def update(
         updates: RBM, state: PenaltyState, rbm: RBM, **extra: Any
@@ -235,7 +237,9 @@ class Recipe:
         Raises:
             InputError: a value outside its range.
         """
-        momenta = self.momentum if isinstance(self.momentum, tuple) else (self.momentum,) * 2
+        momenta = self.momentum
+        if not isinstance(momenta, tuple):
+            momenta = (momenta, momenta)
         are_momenta = len(momenta) == 2 and all(0 <= m < 1 for m in momenta)
         is_rate = self.centring is None or 0 < self.centring <= 1
         is_pair = self.sparsity is None or len(self.sparsity) == 2

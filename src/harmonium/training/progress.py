@@ -68,7 +68,9 @@ class ProgressBar:
             self._in_cell(bar(part, text))
         elif sys.stderr is not None and sys.stderr.isatty():
             line = f"\r\033[K{part:4.0%}  {text}"
-            print(line, end="\n" if is_done else "", file=sys.stderr, flush=True)
+            if is_done:
+                line += "\n"
+            print(line, end="", file=sys.stderr, flush=True)
 
     def _in_cell(self, html: str) -> None:
         from IPython.display import HTML, display  # pyright: ignore[reportMissingImports]

@@ -72,8 +72,9 @@ class Judge:
     def begin(self, tracker: Tracker, known: HeldOut | None = None) -> None:
         """Track log Z from what is known, or from the start where that is of other rows."""
         self.tracker = tracker
-        is_known = known is not None and tracker.continues(known)
-        self.held_out = known if is_known else tracker.begin()
+        if known is None or not tracker.continues(known):
+            known = tracker.begin()
+        self.held_out = known
 
     def measure(
         self, rbm: RBM, updates: int, chains: Cloud | None

@@ -276,7 +276,9 @@ def _enumerated(rbm: RBM) -> tuple[Float[Array, ""], Float[Array, " visible"]]:
     count = summed.visible.n_states or 0
     states, minus_f = chunk_of_states(summed, jnp.zeros((), jnp.uint32), count)
     log_z = jax.nn.logsumexp(minus_f)
-    means = states if summed is rbm else rbm.mean_v_from_h(states)
+    means = states
+    if summed is not rbm:
+        means = rbm.mean_v_from_h(states)
     return log_z, jnp.exp(minus_f - log_z) @ means
 
 

@@ -174,4 +174,4 @@ class Fit(NamedTuple):
 
     @property
     def _last(self) -> dict[str, float]:
-        return self.history[-1] if self.history else {}
+        return next(reversed(self.history), {})

@@ -221,7 +221,9 @@ def settled(rbm: RBM, chains: Cloud, *, key: PRNGKeyArray) -> Array:
 
 def doubted(track: Track, doubt: int) -> Track:
     """Return a track whose log Z is not relied on, for the first reason that was given."""
-    return with_values(track, doubt=doubt) if track.is_known else track
+    if not track.is_known:
+        return track
+    return with_values(track, doubt=doubt)
 
 
 def _effective_fraction(log_weights: np.ndarray) -> float:
@@ -556,8 +558,11 @@ class Tracker:
         none = scalar(0, np.int32)
         track = Track(drawn, zero, variance=zero, doubt=none, steps=none, sweeps=none)
         track = with_values(track, log_z=self.log_z_of_base, doubt=NO_DOUBT, steps=1)
+        n_tracks = len(self.fractions)
+        if self.is_exact:
+            n_tracks = 1
         state = HeldOut(
-            ways=(track,) if self.is_exact else (track,) * len(self.fractions),
+            ways=(track,) * n_tracks,
             model=self.base,
             records=none,
             anew=none,

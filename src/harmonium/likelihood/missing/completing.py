@@ -198,7 +198,9 @@ def _swept(
 ) -> Swept:
     """Return populations of each row, of the model itself where nothing is seen."""
     v = with_missing(rbm.visible, rows)
-    model = rbm if is_free else given_seen(rbm, jnp.repeat(v, chains, axis=0))
+    model = rbm
+    if not is_free:
+        model = given_seen(rbm, jnp.repeat(v, chains, axis=0))
     return annealed_population(model, len(rows), chains, steps, sweeps, key=key)
 
 

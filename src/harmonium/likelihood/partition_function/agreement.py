@@ -237,7 +237,9 @@ def level_of_look(look: int) -> float:
     Runs go on until an answer converges, so several intervals have a chance to be the last. The
     levels of all looks add up to 5 %.
     """
-    return FIRST_LOOK if look == 1 else (0.05 - FIRST_LOOK) * 0.5 ** (look - 1)
+    if look == 1:
+        return FIRST_LOOK
+    return (0.05 - FIRST_LOOK) * 0.5 ** (look - 1)
 
 
 def tail_of_count(count: int, expected: float) -> float:

@@ -120,7 +120,9 @@ class Annealed(AbstractLogZ):
             return replace(self, paths=bases)
         rows = dataset.some(MOST_STARTS).rows(key=key_rows)
         bases.insert(0, base_from_data(near, rbm.visible.encode(rows), key=key_data))
-        return replace(self, paths=bases, starts=rows if self.starts is None else self.starts)
+        if self.starts is not None:
+            return replace(self, paths=bases)
+        return replace(self, paths=bases, starts=rows)
 
     def _near(self, rbm: RBM) -> RBM:
         """Return the model that chains are annealed to: this one, or with rounded weights."""

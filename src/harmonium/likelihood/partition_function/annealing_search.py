@@ -282,9 +282,11 @@ class Search:
         if self.steps is not None:
             return steps
         within = int(ON_TIME * self._left() / self.pace)
-        if within < 4 * steps:
-            return within if within > 1.25 * steps else steps
-        return 2 * steps
+        if within >= 4 * steps:
+            return 2 * steps
+        if within > 1.25 * steps:
+            return within
+        return steps
 
     def _needs_more_steps(self, last: AnnealingRuns, value: float) -> bool:
         """Return whether more steps would help more than more chains."""
@@ -394,6 +396,9 @@ class Search:
         is_checked = self.is_checked or any(
             log_mean_exp(log_weights) > estimate.value - COMPETENT for log_weights in others
         )
+        met = MET
+        if not is_checked:
+            met = f"{MET} {UNCHECKED}"
         chains = self.chains * len(rounds)
         return LogZ(
             value=estimate.value,
@@ -403,7 +408,7 @@ class Search:
             converged=is_checked and not warnings,
             ess=estimate.ess,
             gap=estimate.gap,
-            message=message_of(warnings, MET if is_checked else f"{MET} {UNCHECKED}"),
+            message=message_of(warnings, met),
             forward=joined.forward,
             reverse=joined.weighted_reverse,
             checked=is_checked or bool(warnings),

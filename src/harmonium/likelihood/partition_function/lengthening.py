@@ -99,7 +99,9 @@ def log_z_of_lengths(
     runs = _Runs(rbm, lengths, max(2, chains // GROUPS), key=key)
     fractions = runs.pilot()
     progress(0.1)
-    total = FIRST_STEPS * len(fractions) if steps is None else steps
+    total = steps
+    if total is None:
+        total = FIRST_STEPS * len(fractions)
     rounds: list[_Round] = []  # those with the current number of steps
     while True:
         started = clock()

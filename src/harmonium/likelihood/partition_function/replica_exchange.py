@@ -136,7 +136,9 @@ class Exchanged(AbstractLogZ):
             if answer.converged or clock() + spent >= deadline:
                 break
         progress(1.0)
-        return answer if answer.converged else answer.out_of_time(self.seconds)
+        if answer.converged:
+            return answer
+        return answer.out_of_time(self.seconds)
 
 
 def carried_log_z(
@@ -246,7 +248,9 @@ def _judged(run: LadderRun, tolerance: float, first: float = 0.5) -> _Ladder:
     whole = ladder_log_z(*gains)
     halves = [ladder_log_z(*run.gains(first, middle)), ladder_log_z(*run.gains(middle))]
     values = [base + half.value for half in halves]
-    trips = report.trips if first else float(run.state.trips.sum()) / report.chains
+    trips = report.trips
+    if first == 0:
+        trips = float(run.state.trips.sum()) / report.chains
     least = float(report.acceptance.min())
     warnings = broken(
         (whole.half_width < tolerance, f"the interval is ± {whole.half_width:.2g} wide"),
