@@ -37,7 +37,9 @@ def checked_key(key: Any) -> PRNGKeyArray:
     typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key) and shape == ()
     legacy = dtype == jnp.uint32 and shape in ((2,), (4,))
     if not typed and not legacy:
-        words = repr(key) if dtype is None else type(key).__name__
+        words = type(key).__name__
+        if dtype is None:
+            words = repr(key)
         raise InputError(f"key: expected a random key, such as jax.random.key(0); got {words}.")
     return quick(key)
 
@@ -89,4 +91,6 @@ def check_positive(**numbers: float) -> None:
 
 def described(value: Any) -> str:
     """Return a value as error messages show it: a number or a short text itself, else its type."""
-    return f"{value!r:.40}" if isinstance(value, int | float | str) else type(value).__name__
+    if isinstance(value, int | float | str):
+        return f"{value!r:.40}"
+    return type(value).__name__

@@ -29,18 +29,18 @@ def checked_shape(shape: ImageShape, pixels: int, of: str) -> tuple[int, int] | 
         return None
     if isinstance(shape, str):
         return _square(shape, pixels, of)
-    sides = tuple(shape) if np.ndim(shape) == 1 else ()
-    if len(sides) != 2 or not all(isinstance(s, int | np.integer) and s > 0 for s in sides):
+    is_pair = np.ndim(shape) == 1 and len(shape) == 2
+    if not is_pair or not all(isinstance(s, int | np.integer) and s > 0 for s in shape):
         raise InputError(
             f"image_shape: expected two positive whole numbers, (rows, columns); got {shape!r};"
             " pass None for data that are not images."
         )
-    if math.prod(sides) != pixels:
+    if math.prod(shape) != pixels:
         raise InputError(
             f"image_shape: expected {pixels} pixels, one for each of the {of}; got {shape!r} with"
-            f" {math.prod(sides)}; pass the shape of one row, or None."
+            f" {math.prod(shape)}; pass the shape of one row, or None."
         )
-    return int(sides[0]), int(sides[1])
+    return int(shape[0]), int(shape[1])
 
 
 def _square(shape: str, pixels: int, of: str) -> tuple[int, int]:

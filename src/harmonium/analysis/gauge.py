@@ -57,12 +57,11 @@ def unit_hidden_variance(rbm: RBM, data: Any, weights: Any = None) -> RBM:
     if dataset.missing:
         raise InputError("data: expected complete rows; got missing values; impute them first.")
     rows = dataset.rows(key=key_of(0))
-    row_weights = None if dataset.weights is None else np.asarray(dataset.weights)
     moments = in_parts(lambda part, _: _moments_of_h(rbm, part), rows, rbm.widest)
     means, variances = np.split(moments.astype(np.float64), 2, axis=1)
-    mean = np.average(means, axis=0, weights=row_weights)
+    mean = np.average(means, axis=0, weights=dataset.weights)
     # The law of total variance: variance of the means plus mean of the variances.
-    total = np.average((means - mean) ** 2 + variances, axis=0, weights=row_weights)
+    total = np.average((means - mean) ** 2 + variances, axis=0, weights=dataset.weights)
     return _with_scales(rbm, np.sqrt(total))
 
 

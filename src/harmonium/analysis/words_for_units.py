@@ -99,7 +99,10 @@ def _change(
         p = (low + high) / 2.0
         spread = float(np.sqrt(max(p @ values**2 - (p @ values) ** 2, 0.0)))
         shift = float(difference @ values)
-        return _shift(column, shift, 2.0 * abs(shift) / spread if spread > 0 else 0.0)
+        size = 0.0
+        if spread > 0:
+            size = 2.0 * abs(shift) / spread
+        return _shift(column, shift, size)
     names = column.state_names()
     if column.states == 2:
         return _Change(float(abs(difference[0])), f"{column.name} {names[int(difference[0] > 0)]}")

@@ -67,6 +67,8 @@ def _lines_of(answer: Answer) -> list[str]:
     for value, probability, half_width in zip(
         answer.values, probabilities, half_widths, strict=True
     ):
-        interval = f" ± {half_width:.3f}" if half_width else ""
+        interval = ""
+        if half_width:
+            interval = f" ± {half_width:.3f}"
         lines.append(f"  {value:<{width}}  {probability:.3f}{interval}")
     return lines

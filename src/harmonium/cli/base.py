@@ -47,7 +47,7 @@ def run_command(
         with _quiet(), signals_as_interrupts(ended_by, complain):
             configure_jax()
             values = arguments()  # no process waits for one whose options are wrong
-            with _together() if is_distributed else nullcontext():
+            with _together(is_distributed):
                 status = DONE
                 try:
                     status = command(**values) or DONE
@@ -64,7 +64,9 @@ def run_command(
         return _status(status, ended_by)
 
 
-def _together() -> AbstractContextManager[None]:
+def _together(is_distributed: bool) -> AbstractContextManager[None]:
+    if not is_distributed:
+        return nullcontext()
     from .distributed import distributed
 
     return distributed()
@@ -91,7 +93,9 @@ def _outcome(error: BaseException) -> tuple[int, str]:
 
 def _status(status: int, ended_by: list[int]) -> int:
     """Return the exit status; that of an interruption tells the signal that caused it."""
-    return BY_SIGNAL + ended_by[0] if status == INTERRUPTED and ended_by else status
+    if status == INTERRUPTED and ended_by:
+        return BY_SIGNAL + ended_by[0]
+    return status
 
 
 def typed(*words: Any) -> str:
@@ -134,7 +138,9 @@ def _outcome_of_other(error: BaseException) -> tuple[int, str]:
 def complain(message: str) -> None:
     """Print one line on standard error, if that can be written."""
     index = _process_index()
-    speaker = "harmonium" if index == 0 else f"harmonium: process {index}"
+    speaker = "harmonium"
+    if index > 0:
+        speaker = f"harmonium: process {index}"
     with suppress(OSError):  # the exit status says it too
         print(f"{speaker}: {' '.join(message.split())}", file=sys.stderr)
 
@@ -147,7 +153,7 @@ def _process_index() -> int:
     return process_index()
 
 
-def status_of_chains(converged: bool, message: str, must_converge: bool) -> int:
+def status_of_chains(converged: bool | None, message: str, must_converge: bool) -> int:
     """Complain of chains that have not converged; return the exit status."""
     if converged:
         return DONE

@@ -95,8 +95,9 @@ class _Parameter(NamedTuple):
         if self.kind is bool:
             kind: Any = bool
         elif self.kind in LISTS:
-            is_needed = self.default is inspect.Parameter.empty
-            kind = list[str] if is_needed else list[str] | None
+            kind = list[str]
+            if self.default is not inspect.Parameter.empty:
+                kind = list[str] | None
         elif type(self.option).read is AbstractOption.read:
             kind = str | None
         else:

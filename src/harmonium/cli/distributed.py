@@ -46,9 +46,7 @@ def distributed() -> Iterator[None]:
     _keep_standard_output()
     try:
         jax.distributed.initialize(
-            num_processes=count,
-            process_id=index,
-            shutdown_timeout_seconds=SECONDS_TO_SHUT_DOWN,
+            num_processes=count, process_id=index, shutdown_timeout_seconds=SECONDS_TO_SHUT_DOWN
         )
     except Exception as error:  # JAX has types of its own for each launcher and connection
         raise InputError(

@@ -38,7 +38,9 @@ def sentence_of(error: Exception) -> str | None:
 
 def _no_such_option(error: Any, command: str) -> str:
     close = " or ".join(sorted(getattr(error, "possibilities", None) or ()))
-    meant = f" (perhaps you mean {close})" if close else ""
+    meant = ""
+    if close:
+        meant = f" (perhaps you mean {close})"
     of = "harmonium" if command == "command" else command
     return f"{error.option_name}: expected an option of {of}; got no such option{meant}"
 

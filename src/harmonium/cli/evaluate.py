@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ..runs.evaluation.options import EvaluationConfig
 from ..runs.options import Option
-from .base import DONE, INTERRUPTED, NOT_REACHED, complain, display, print_json
+from .base import INTERRUPTED, complain, display, print_json, status_of_chains
 from .options import Json
 
 if TYPE_CHECKING:  # which takes JAX along
@@ -57,10 +57,7 @@ def print_evaluation(evaluation: Evaluation, as_json: bool, must_converge: bool)
     if evaluation.status == "interrupted":
         complain("interrupted; the remaining results are left out.")
         return INTERRUPTED
-    if evaluation.log_z.converged:
-        return DONE
+    message = "log Z is unchecked: name rows as DATA, from which its chains are checked."
     if evaluation.log_z.checked:
-        complain("log Z did NOT converge: allow more --seconds, or try more --chains.")
-    else:
-        complain("log Z is unchecked: name rows as DATA, from which its chains are checked.")
-    return NOT_REACHED if must_converge else DONE
+        message = "log Z did NOT converge: allow more --seconds, or try more --chains."
+    return status_of_chains(evaluation.log_z.converged, message, must_converge)

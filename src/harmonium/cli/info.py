@@ -44,6 +44,8 @@ def info(
 
 def _print_entry(name: str, value: Any) -> None:
     """Print a name and its value; the items of a list on separate lines."""
-    for line in value if isinstance(value, list) else [value]:
+    if not isinstance(value, list):
+        value = [value]
+    for line in value:
         print(f"{name:<12}  {printable(str(line))}")  # a line break in a name begins no entry
         name = ""

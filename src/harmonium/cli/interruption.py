@@ -98,11 +98,15 @@ def _watch(reader: socket.socket, say: Callable[[str], Any]) -> None:
     came_at = 0.0
     is_hinted = False
     while True:
-        # Without an open signal there is nothing to count down.
-        ready, _, _ = select.select([reader], [], [], 0.1 if first else None)
-        numbers = reader.recv(64) if ready else b""
-        if ready and not numbers:
-            return
+        timeout = None  # without an open signal there is nothing to count down
+        if first:
+            timeout = 0.1
+        ready, _, _ = select.select([reader], [], [], timeout)
+        numbers = b""
+        if ready:
+            numbers = reader.recv(64)
+            if not numbers:
+                return
         now = time.monotonic()
         # A handler may have been called before this thread read of the signal.
         if first and Asked.heard_at > came_at - SECONDS_OF_A_PRESS:
@@ -117,7 +121,7 @@ def _watch(reader: socket.socket, say: Callable[[str], Any]) -> None:
         if (numbers and waited > SECONDS_OF_A_PRESS) or (
             first != signal.SIGINT and waited > SECONDS_TO_ACT
         ):
-            _end(numbers[-1] if numbers else first, say)
+            _end([first, *numbers][-1], say)
         if waited > SECONDS_TO_HINT and first == signal.SIGINT and not is_hinted:
             is_hinted = True
             _hint("a computation has not come back yet; Ctrl-C again ends without saving.")

@@ -6,15 +6,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from .base import (
-    DONE,
-    INTERRUPTED,
-    NOT_REACHED,
-    complain,
-    nats,
-    print_json,
-    typed,
-)
+from .base import DONE, INTERRUPTED, NOT_REACHED, complain, nats, print_json, typed
 
 if TYPE_CHECKING:  # which takes JAX along
     from ..runs.summaries import LogZSummary, MeanSummary, ScoreSummary, Summary
@@ -68,7 +60,9 @@ def _lines_of(summary: Summary) -> list[str]:
 
 def _score_line(score: ScoreSummary) -> str:
     """Return a log-likelihood with its interval, its spread and its method, as text."""
-    method = score.method if score.converged else f"{score.method}; NOT converged: do not quote it"
+    method = score.method
+    if not score.converged:
+        method += "; NOT converged: do not quote it"
     interval = f"in [{nats(score.low)}, {nats(score.high)}]"
     if score.stderr_rows is not None and isfinite(score.stderr_rows):
         interval += f", ± {nats(score.stderr_rows)} over rows"

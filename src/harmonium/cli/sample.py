@@ -88,7 +88,9 @@ def sample(
             "converged": draws.converged,
             "message": draws.message,
         }
-        print_json(summary if out is not None else summary | {"values": draws.values})
+        if out is None:
+            summary["values"] = draws.values
+        print_json(summary)
     elif out is not None:
         display(as_json).say(f"{len(draws.rows):,} {draws.noun} written to {out}")
     else:

@@ -109,4 +109,6 @@ def _lines_of_sequences(scores: AlignmentScores) -> list[str]:
 
 def _method(scores: TableScores | AlignmentScores) -> str:
     """Return how log Z was computed, and whether it has not converged."""
-    return scores.method if scores.converged else f"{scores.method}, NOT converged"
+    if scores.converged:
+        return scores.method
+    return f"{scores.method}, NOT converged"

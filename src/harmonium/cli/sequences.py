@@ -21,8 +21,7 @@ Out = Annotated[str | None, Option("File: .csv, .tsv or .png.", "FILE")]
 def scan(
     run: Run,
     sequence: Annotated[
-        str | None,
-        Argument("A file, or a name in the run's alignment.", "[SEQUENCE]"),
+        str | None, Argument("A file, or a name in the run's alignment.", "[SEQUENCE]")
     ] = None,
     out: Out = None,
     overwrite: Overwrite = False,

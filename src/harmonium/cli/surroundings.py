@@ -70,8 +70,12 @@ class Surroundings:
     @property
     def again(self) -> list[str]:
         """The options of the command that resumes a run on as many devices."""
-        options = ["--distributed"] if self.is_distributed else []
-        return options if self.mesh is None else [*options, "--mesh", self.mesh]
+        options = []
+        if self.is_distributed:
+            options.append("--distributed")
+        if self.mesh is not None:
+            options += ["--mesh", self.mesh]
+        return options
 
     @contextmanager
     def watching(self, show: Any) -> Iterator[Any]:
@@ -106,8 +110,11 @@ class Surroundings:
 
         from .._base.sharding import ROWS, checked_mesh, use_mesh
 
+        parts = []
+        if self.mesh is not None:
+            parts = self.mesh.split(",")
         sizes = {}
-        for part in [] if self.mesh is None else self.mesh.split(","):
+        for part in parts:
             axis, _, size = part.partition("=")
             if not size.strip().isdigit() or axis.strip() in sizes:
                 raise InputError(

@@ -56,5 +56,7 @@ def below(stream: Any) -> Any:
 
 def print_data(text: str) -> None:
     """Print rows or a path: byte for byte for a program, and as all text on a terminal."""
-    is_terminal = sys.stdout is not None and sys.stdout.isatty()
-    print(text, end="", file=sys.stdout if is_terminal else below(sys.stdout))
+    stream = sys.stdout
+    if stream is None or not stream.isatty():
+        stream = below(stream)
+    print(text, end="", file=stream)

@@ -92,7 +92,7 @@ def _exit_status(search: Search) -> int:
         count = f"{len(unfinished)} of {search.wanted} trials"
         complain(f"{count} could not be run. {first.run}: {first.message}.")
         return USERS_MISTAKE
-    return DONE if search.best is not None else NOT_REACHED
+    return NOT_REACHED if search.best is None else DONE
 
 
 def _lines_of(search: Search) -> list[str]:

@@ -178,9 +178,8 @@ def _opened(path: Path) -> Any:
 def _blocks_of_array(path: Path) -> list[Block]:
     """Return the blocks of an .npy file, which stays in the file."""
     expected = "a NumPy .npy file of numbers"
-    with parser_errors(path, expected):
-        with path.open("rb") as file:
-            is_plain = check_npy_head(file, path.stat().st_size)
+    with parser_errors(path, expected), path.open("rb") as file:
+        is_plain = check_npy_head(file, path.stat().st_size)
     if not is_plain:
         raise InputError(f"{path}: expected {expected}; got Python objects, never loaded.")
     with parser_errors(path, expected):

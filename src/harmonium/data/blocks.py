@@ -362,10 +362,7 @@ def matrix_of(batch: Any, name: str) -> Any:
             f"{name}: expected batches of rows; got a tuple of {len(batch)}, such as rows and"
             " labels; map it to the rows alone."
         )
-    if hasattr(batch, "tocsr"):
-        batch = batch.tocsr()
-    else:
-        batch = as_array(batch, name)
+    batch = batch.tocsr() if hasattr(batch, "tocsr") else as_array(batch, name)
     if batch.ndim != 2 or batch.shape[1] < 1:
         advice = "use x.reshape(len(x), -1)"
         if batch.ndim < 2:

@@ -30,14 +30,7 @@ from .builtin import BUILTIN, builtin
 from .coding import AUTO, coded
 from .kinds import Kind
 from .readers import frame_in, is_readable, read_file, stem_of
-from .roles import (
-    Roles,
-    is_picture,
-    note_on_ratings,
-    note_on_weights,
-    set_aside,
-    without_dropped,
-)
+from .roles import Roles, is_picture, note_on_ratings, note_on_weights, set_aside, without_dropped
 from .table import Table
 
 __all__ = ["open_source"]
@@ -205,10 +198,7 @@ def _decided(
 
 
 def _of_columns(
-    table: Table,
-    source: str,
-    roles: Roles,
-    columns: Columns | Mapping[str, Any] | None,
+    table: Table, source: str, roles: Roles, columns: Columns | Mapping[str, Any] | None
 ) -> Table:
     """Return the rows of named columns as codes, with hints at what they may be besides."""
     frame = frame_in(table, source)

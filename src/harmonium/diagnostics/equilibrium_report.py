@@ -67,8 +67,12 @@ class EquilibriumReport(NamedTuple):
     def _repr_html_(self) -> str:
         """Return a table, as notebooks show it."""
         answers = {True: "yes", False: "no", None: "not known"}
-        k = "none" if self.k is None else f"{self.k:,}"
-        time = "not known" if self.relaxation is None else f"{count(self.relaxation)} sweeps"
+        k = "none"
+        if self.k is not None:
+            k = f"{self.k:,}"
+        time = "not known"
+        if self.relaxation is not None:
+            time = f"{count(self.relaxation)} sweeps"
         rows = {
             "trained at equilibrium": answers[self.at_equilibrium],
             "sweeps in an update": k,
@@ -149,7 +153,9 @@ def equilibrium(
     key_mixing, key_chains = jax.random.split(checked_key(key))
     if mixing is None:
         mixing = measured(rbm, key=key_mixing, starts=data, sampler=sampler, **settings)
-    ratio = k / mixing.relaxation if mixing.relaxation > 0 else math.inf
+    ratio = math.inf
+    if mixing.relaxation > 0:
+        ratio = k / mixing.relaxation
     at_equilibrium = ratio >= 1.0
     if at_equilibrium and not mixing.resolved:
         at_equilibrium = None

@@ -87,7 +87,9 @@ def moment_agreement(
         perfect = None
         if others is not None:
             perfect = pearson(x, _moments(values["others"], groups_of_order))
-        slope = float(x @ y / (x @ x)) if x.any() else np.nan
+        slope = np.nan
+        if x.any():
+            slope = float(x @ y / (x @ x))
         agreements.append(
             MomentAgreement(title, pearson(x, y), slope, perfect, len(groups_of_order))
         )

@@ -186,6 +186,9 @@ def _quality(sets: _Sets, variables: Variables, *, rng: np.random.Generator) -> 
         samples = of_samples[:, halves].mean(axis=1)
         return _score(name, _Splits(samples, samples, of_fresh[:, halves].mean(axis=1)), k)
 
+    privacy_loss = None
+    if h > 0:
+        privacy_loss = _score("privacy loss", _privacy_losses(squares, sets), h)
     means = moments("means", 1)
     assert means is not None  # there is a column
     return Quality(
@@ -197,7 +200,7 @@ def _quality(sets: _Sets, variables: Variables, *, rng: np.random.Generator) -> 
         aa_truth=accuracy("AA truth", slice(0, 1)),
         aa_syn=accuracy("AA syn", slice(1, 2)),
         energy=_score("energy distance", _energies(squares, weights, k), k),
-        privacy_loss=_score("privacy loss", _privacy_losses(squares, sets), h) if h else None,
+        privacy_loss=privacy_loss,
         splits=len(sets.data),
     )
 

@@ -144,7 +144,9 @@ def cell_scores(
             )
             log_p[group.rows, unit] = of_cells - log_step
             p = np.exp(of_values)
-            means[group.rows] = p if column.states else (p @ values)[:, None]
+            if not column.states:
+                p = (p @ values)[:, None]
+            means[group.rows] = p
         log_p[:, unit] += _log_density(column, rows[:, unit])
         guesses.append(_best_guesses(column, means))
         if progress is not None:

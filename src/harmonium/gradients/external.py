@@ -203,9 +203,7 @@ class External(AbstractGradient):
         terms_of(rbm, self.other.source)
         optional("dimod", self.other.source)
         unit = jnp.ones((), rbm.visible.dtype)
-        beta = unit
-        if self.beta is not None:
-            beta = self.beta * unit
+        beta = unit if self.beta is None else self.beta * unit
         return ExternalState(beta, unit, unit, jnp.zeros((), jnp.int32))
 
     def estimate(

@@ -153,14 +153,18 @@ def _completed(
         return DrawnRows(rbm.visible.decode(from_numpy(states)), True, NOTHING_DRAWN)
     sweeps = steps
     if sweeps is None:  # many rows with few draws each: as much work for a population of each
-        fraction = 1.0 if len(rows) == 1 else min(1.0, count / FEWEST_CHAINS)
+        fraction = 1.0
+        if len(rows) > 1:
+            fraction = min(1.0, count / FEWEST_CHAINS)
         sweeps = max(FEWEST_SWEEPS, math.ceil(DEFAULT_SWEEPS * fraction))
     most = max(FEWEST_AT_ONCE, ENTRIES_AT_ONCE // (rbm.visible.size + rbm.hidden.size))
     portions = math.ceil(count / most)
     size = math.ceil(count / portions)
     completions = []
     for portion in range(portions):
-        key_portion = key if portion == 0 else jax.random.fold_in(key, portion)
+        key_portion = key
+        if portion > 0:
+            key_portion = jax.random.fold_in(key, portion)
         completions.append(
             complete(rbm, rows[gaps], size, sweeps, key=key_portion, fixed_sweeps=steps is not None)
         )
@@ -183,8 +187,9 @@ def condition(rbm: RBM, rows: Any) -> RBM:
         0.493
     """
     rows = _with_gaps(rbm, rows)
-    # A single row gives one model, without a batch axis.
-    return _conditioned(rbm, from_numpy(np.array(rows[0] if len(rows) == 1 else rows)))
+    if len(rows) == 1:
+        rows = rows[0]  # it gives one model, without a batch axis
+    return _conditioned(rbm, from_numpy(np.array(rows)))
 
 
 def _with_gaps(rbm: RBM, given: Any) -> np.ndarray:

@@ -13,16 +13,7 @@ from jaxtyping import Array, Float, Integer, PRNGKeyArray
 from .._base.numerics import chosen_counts
 from .._base.parameters import data_field
 from ..errors import InputError
-from .arrays import (
-    AllColumns,
-    AllUnits,
-    Columns,
-    Rows,
-    RowWeights,
-    Units,
-    parameter,
-    weighted_mean,
-)
+from .arrays import AllColumns, AllUnits, Columns, Rows, RowWeights, Units, parameter, weighted_mean
 from .base import AbstractUnits
 from .capabilities import AbstractBlocked, AbstractDocuments
 from .coding import AbstractCoding, Numbers

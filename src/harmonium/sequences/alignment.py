@@ -116,7 +116,9 @@ def read_alignment(
     codes = codes_of(raw, letters, label)
     is_gap = codes == 0
     columns = np.flatnonzero(is_gap.mean(0) <= most_gaps_at_site)
-    gap_fraction = is_gap[:, columns].mean(1) if len(columns) else np.ones(len(codes))
+    gap_fraction = np.ones(len(codes))
+    if len(columns):
+        gap_fraction = is_gap[:, columns].mean(1)
     rows = np.flatnonzero(gap_fraction <= most_gaps_in_sequence)
     if len(rows) < 2 or not len(columns):
         raise InputError(

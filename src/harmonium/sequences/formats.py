@@ -81,7 +81,7 @@ class Family(NamedTuple):
     @property
     def called(self) -> str:
         """The first of its names, of limited length; nothing if it has none."""
-        return self.names[0][:40] if self.names else ""
+        return next(iter(self.names), "")[:40]
 
 
 def entry(title: bytes, letters: bytes, line: int, label: str) -> Entry:
@@ -162,7 +162,9 @@ def _plain(content: bytes, label: str) -> bytes:
             with parser_errors(label, "text"):
                 content = content.decode(encoding).encode()
             break
-    return re.sub(rb"\r\n?", b"\n", content) if b"\r" in content else content
+    if b"\r" in content:
+        content = re.sub(rb"\r\n?", b"\n", content)
+    return content
 
 
 def _fasta(content: bytes, label: str) -> list[Family]:

@@ -213,8 +213,9 @@ def _without_insertions(letters: np.ndarray) -> tuple[np.ndarray, np.ndarray, st
     clauses = []
     if is_insertion.any():
         count = int(is_insertion.sum())
+        pronoun = "them" if count > 1 else "it"
         clauses.append(f"{count_of(count, 'column')} of insertions dropped")
-        clauses.append(f"columns are numbered without {'them' if count > 1 else 'it'}")
+        clauses.append(f"columns are numbered without {pronoun}")
     mixed = int(is_lower[:, columns].sum())
     if mixed:
         # Soft-masked letters, unless A3M of equally many insertions has another name.

@@ -148,7 +148,9 @@ class Sites:
 
     def site_of(self, column: int) -> int | None:
         """Return the place among the model's sites of a column counted from 1; None if left out."""
-        return self.columns.index(column - 1) if column - 1 in self.columns else None
+        if column - 1 not in self.columns:
+            return None
+        return self.columns.index(column - 1)
 
     def record(self) -> dict[str, Any]:
         """Return the sites as JSON can hold them."""

@@ -207,8 +207,7 @@ class Autopilot(AbstractTempering):
         is_first = (jnp.arange(self.models) == 0) & engages
         times = jnp.where(is_first, 0.0, state.ladder.ladder.times)
         ladder = state.ladder._replace(
-            at_end=state.ladder.at_end & ~is_first,
-            ladder=state.ladder.ladder._replace(times=times),
+            at_end=state.ladder.at_end & ~is_first, ladder=state.ladder.ladder._replace(times=times)
         )
         value = jnp.where(engages, self.models, sweeps)
         act = (state.updates, change, value, _relaxation(correlation, state.sweeps))

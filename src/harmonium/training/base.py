@@ -32,9 +32,7 @@ def with_nodes(state: Any, kind: type, change: Callable[[Any], Any]) -> Any:
     """Return an optimiser's state with a change made to its states of this kind."""
 
     def changed(node: Any) -> Any:
-        if isinstance(node, kind):
-            return change(node)
-        return node
+        return change(node) if isinstance(node, kind) else node
 
     return jax.tree.map(changed, state, is_leaf=lambda node: isinstance(node, kind))
 

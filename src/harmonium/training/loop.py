@@ -267,9 +267,10 @@ def fit_ensemble(
     recipes = optimizer
     if not isinstance(recipes, list):
         recipes = [optimizer] * len(models)
-    if states is None:
-        states = [None] * len(models)
-    for name, values in (("optimizer", recipes), ("states", states)):
+    olds = states
+    if olds is None:
+        olds = [None] * len(models)
+    for name, values in (("optimizer", recipes), ("states", olds)):
         if len(values) != len(models):
             raise InputError(
                 f"{name}: expected {len(models)} of them, one for each model; got {len(values)}."
@@ -282,7 +283,7 @@ def fit_ensemble(
     optimizers = _optimizers(plan, recipes, models[0])
     first = [
         continued(state, rbm, plan._replace(optimizer=own), key=key, name=f"states, number {i}")
-        for i, (state, rbm, own, key) in enumerate(zip(states, models, optimizers, keys, strict=True))
+        for i, (state, rbm, own, key) in enumerate(zip(olds, models, optimizers, keys, strict=True))
     ]
     fits = run_ensemble(plan, first, keys=keys, callbacks=callbacks)
     monitors = Monitors(models[0], plan.dataset, None)

@@ -24,13 +24,7 @@ from ..data.dataset import count_of_rows
 from ..evaluation import pseudo_log_likelihoods
 from ..evaluation.reconstruction import errors_of_states
 from ..likelihood.missing.annealed import ROUGH, SeenEnergies, independent_energies, seen_energies
-from ..likelihood.missing.marginal import (
-    QUICK_SUMS,
-    cheapest_sum,
-    completed,
-    draw,
-    with_missing,
-)
+from ..likelihood.missing.marginal import QUICK_SUMS, cheapest_sum, completed, draw, with_missing
 from ..path import Line
 from ..rbm import RBM
 from .update import batch_of

@@ -23,14 +23,7 @@ from ..errors import InputError
 from ..rbm import RBM
 from .base import nodes_in
 from .penalties import AbstractPenalty, PenaltyState, checked_penalties
-from .schedules import (
-    Schedule,
-    first_rate_state,
-    ramped_momentum,
-    reschedule,
-    scheduled,
-    step_size,
-)
+from .schedules import Schedule, first_rate_state, ramped_momentum, reschedule, scheduled, step_size
 from .transformations import centred, sparse_activity, transformation, whitened
 
 

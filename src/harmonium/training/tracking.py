@@ -221,9 +221,7 @@ def settled(rbm: RBM, chains: Cloud, *, key: PRNGKeyArray) -> Array:
 
 def doubted(track: Track, doubt: int) -> Track:
     """Return a track whose log Z is not relied on, for the first reason that was given."""
-    if not track.is_known:
-        return track
-    return with_values(track, doubt=doubt)
+    return with_values(track, doubt=doubt) if track.is_known else track
 
 
 def _effective_fraction(log_weights: np.ndarray) -> float:

@@ -94,7 +94,9 @@ def initialize(
         if sample.missing:
             rows = _imputed(visible, rows, sample.weights)
         visible = _fitted(visible, from_numpy(rows), sample.weights)
-    allowed = None if pattern is None else _pattern_of_columns(pattern, visible, hidden)
+    allowed = None
+    if pattern is not None:
+        allowed = _pattern_of_columns(pattern, visible, hidden)
     centred = data is not None
     return _coupled(visible, hidden, scale, connections, allowed, centred, key=key_weights)
 

@@ -237,7 +237,9 @@ def _processor() -> str:
 def _file() -> Path | None:
     """Return the file of measurements beside JAX's compilation cache, or None without a cache."""
     folder = jax.config.jax_compilation_cache_dir  # pyright: ignore[reportAttributeAccessIssue]
-    return Path(folder) / FILE if folder and "://" not in str(folder) else None
+    if not folder or "://" in str(folder):
+        return None
+    return Path(folder) / FILE
 
 
 def _stored(case: str) -> Timing | None:

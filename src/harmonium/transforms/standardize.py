@@ -113,7 +113,9 @@ def standardization(visible: AbstractLayer, data: Any, weights: Any = None) -> S
         return Standardization(np.zeros(visible.n_units), np.ones(visible.n_units))
     dataset = dataset.in_memory if dataset.is_whole else dataset.some(ROWS_OF_A_STREAM)
     rows = dataset.rows(key=key_of(0)).astype(np.float64)
-    row_weights = np.ones(len(rows)) if dataset.weights is None else np.asarray(dataset.weights)
+    row_weights = np.ones(len(rows))
+    if dataset.weights is not None:
+        row_weights = np.asarray(dataset.weights)
     is_observed = ~np.isnan(rows)
     total = np.maximum(row_weights @ is_observed, np.finfo(np.float64).tiny)
     mean = row_weights @ np.where(is_observed, rows, 0.0) / total

@@ -268,9 +268,7 @@ def posterior(
         most: limits on the terms; where both sums exceed them, None is returned.
     """
     terms = cheapest_sum(rbm, missing, most)
-    if terms is None:
-        return None
-    return terms.posterior(rbm, v)
+    return None if terms is None else terms.posterior(rbm, v)
 
 
 def _normalised(log_weights: Array, **terms: Array) -> Posterior:

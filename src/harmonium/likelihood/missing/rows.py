@@ -46,10 +46,7 @@ def energies_of_seen(
     with in_float64(rbm) as model:
         if not counts.all():
             value[counts == 0] = in_parts(
-                lambda part, _: _free_energy(model, part),
-                rows[counts == 0],
-                rbm.widest,
-                np.float64,
+                lambda part, _: _free_energy(model, part), rows[counts == 0], rbm.widest, np.float64
             )
         if is_summed.any():
             terms = cheapest_sum(rbm, int(counts[is_summed].max()), SLOW_SUMS)

@@ -136,10 +136,7 @@ class AnnealingRuns(NamedTuple):
             ),
             (fraction < tolerance / 3, f"too few chains reach {fraction:.0%} of the model's mass"),
             (estimate.ess >= TRUSTED_ESS, f"only {estimate.ess:.1f} chains carry the weight"),
-            (
-                estimate.groups >= FEWEST_GROUPS,
-                f"{estimate.groups} independent groups are too few",
-            ),
+            (estimate.groups >= FEWEST_GROUPS, f"{estimate.groups} independent groups are too few"),
         )
 
     def interval(self, estimate: Sandwich, tolerance: float) -> Ends:

@@ -19,12 +19,7 @@ from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from ..._base.numerics import from_numpy
 from ..._base.sharding import clock, fetched
-from ..._base.statistics import (
-    from_left_out,
-    log_mean_exp,
-    lower_mean_bound,
-    resampled,
-)
+from ..._base.statistics import from_left_out, log_mean_exp, lower_mean_bound, resampled
 from ...path import AbstractPath
 from ...rbm import RBM
 from ...samplers import Annealing, anneal

@@ -136,9 +136,7 @@ class Exchanged(AbstractLogZ):
             if answer.converged or clock() + spent >= deadline:
                 break
         progress(1.0)
-        if answer.converged:
-            return answer
-        return answer.out_of_time(self.seconds)
+        return answer if answer.converged else answer.out_of_time(self.seconds)
 
 
 def carried_log_z(
