@@ -78,8 +78,8 @@ class Gibbs(AbstractSampler):
             v = rbm.with_lengths_of(state.v).sample_v_from_h(state.h, key=key_v)
             return GibbsState(v, rbm.sample_h_from_v(v, key=key_h))
 
-        # With a loop of one turn, XLA would not see the products that are shared with the gradient.
         last = state
+        # With a loop of one turn, XLA would not see the products that are shared with the gradient.
         if self.sweeps > 1:
             last = jax.lax.fori_loop(0, self.sweeps - 1, sweep, state)
         last = sweep(self.sweeps - 1, last)
