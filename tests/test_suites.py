@@ -1,6 +1,7 @@
 """The suites that changes elsewhere leave out: what they name is there."""
 
 import re
+import subprocess
 
 import suites
 
@@ -21,6 +22,8 @@ def test_every_target_is_in_the_makefile():
 def test_a_suite_runs_again_where_one_of_its_files_has_changed(tmp_path, monkeypatch):
     part = tmp_path / "part"
     part.mkdir()
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / ".gitignore").write_text("made.py\n")
     (part / "module.py").write_text("x = 1\n")
     suite = suites.Suite(("part",))
     monkeypatch.setattr(suites, "ROOT", tmp_path)
@@ -28,6 +31,7 @@ def test_a_suite_runs_again_where_one_of_its_files_has_changed(tmp_path, monkeyp
     monkeypatch.setattr(suites, "SUITES", {"part": suite})
     assert suites.unchanged() == set()
     suites.main("record")
+    (part / "made.py").write_text("")
     assert suites.unchanged() == {"part"}
     (part / "module.py").write_text("x = 2\n")
     assert suites.unchanged() == set()

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
 
 import harmonium as hm
 from harmonium.errors import InputError, ModelFileError
@@ -20,7 +22,7 @@ from harmonium.runs.prepare import prepare, shared_by_devices, usual_batch
 from harmonium.runs.rows import own_rows
 from harmonium.runs.schema import fits, record_from
 from harmonium.runs.summaries import Summary
-from harmonium.runs.train import train
+from harmonium.runs.train import resume, train
 from harmonium.runs.train_options import RunConfig
 from harmonium.runs.writing import check_target as check_file
 from harmonium.tables.columns import entries_of
@@ -284,3 +286,27 @@ def test_a_name_with_a_zero_byte_is_refused(name):
 def test_a_column_without_a_name_or_a_kind_is_refused(entry):
     with pytest.raises(InputError, match="expected an object"):
         entries_of({"columns": [entry]}, "columns.json")
+
+
+# --- checkpoints ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("value", "is_resumed"), [(-np.inf, True), (np.nan, False)])
+def test_a_model_may_be_known_to_be_worse_than_any_but_not_to_be_no_number(
+    trained, value, is_resumed
+):
+    """Where log Z is lost, the model before counts as −∞ if log Z may have been wrong before."""
+    run = copied(trained, "b")
+    checkpoint = run / "checkpoints" / "last.safetensors"
+    with safe_open(checkpoint, "numpy") as file:
+        header = json.loads(file.metadata()["harmonium"])
+        state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    state[".held_out.earlier_value"] = np.full_like(state[".held_out.earlier_value"], value)
+    del header["sha256"]  # which other arrays do not have
+    save_file(state, checkpoint, {"harmonium": json.dumps(header)})
+    checkpoint.with_name("previous.safetensors").unlink(missing_ok=True)
+    if is_resumed:
+        assert resume(run, 3, Lines()).status == "done"
+    else:
+        with pytest.raises(ModelFileError, match="values that are not finite"):
+            resume(run, 3, Lines())

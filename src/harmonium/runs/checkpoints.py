@@ -150,13 +150,19 @@ class Checkpoints:
                 " the source, or train a new model."
             )
         state = load_tree(path, like)
-        floats = [x for x in jax.tree.leaves(state) if jnp.issubdtype(x.dtype, jnp.floating)]
-        if not all(jnp.isfinite(x).all() for x in floats) or int(state.updates) < 0:
+        # What is known of log Z may be that a model is worse than any: −∞, but never NaN.
+        is_sound = all(jnp.isfinite(x).all() for x in _floats(state._replace(held_out=None)))
+        is_known = not any(jnp.isnan(x).any() for x in _floats(state.held_out))
+        if not (is_sound and is_known) or int(state.updates) < 0:
             raise ModelFileError(
                 f"{path}: expected the state of a run; got values that are not finite; train a new"
                 " model."
             )
         return state
+
+
+def _floats(tree: Any) -> list[Any]:
+    return [x for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.floating)]
 
 
 def _gathered(leaf: Any) -> Any:
