@@ -77,10 +77,6 @@ def _cells_of(run: Compared, *, is_best: bool) -> list[str]:
     difference = ["", ""]
     if not is_best:
         difference = [nats(run.behind), f"{nats(run.behind_low)} to {nats(run.behind_high)}"]
-    updates = "unknown"
-    if run.updates is not None:
-        updates = f"{run.updates:,}"
-    seconds = "unknown"
-    if run.seconds is not None:
-        seconds = f"{run.seconds:,.0f}"
+    updates = "unknown" if run.updates is None else f"{run.updates:,}"
+    seconds = "unknown" if run.seconds is None else f"{run.seconds:,.0f}"
     return [value, *difference, updates, seconds]

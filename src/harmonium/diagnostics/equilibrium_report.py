@@ -67,12 +67,8 @@ class EquilibriumReport(NamedTuple):
     def _repr_html_(self) -> str:
         """Return a table, as notebooks show it."""
         answers = {True: "yes", False: "no", None: "not known"}
-        k = "none"
-        if self.k is not None:
-            k = f"{self.k:,}"
-        time = "not known"
-        if self.relaxation is not None:
-            time = f"{count(self.relaxation)} sweeps"
+        k = "none" if self.k is None else f"{self.k:,}"
+        time = "not known" if self.relaxation is None else f"{count(self.relaxation)} sweeps"
         rows = {
             "trained at equilibrium": answers[self.at_equilibrium],
             "sweeps in an update": k,
