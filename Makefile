@@ -31,7 +31,7 @@ QUICK ?= --xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_cou
 	--xla_cpu_use_fusion_emitters=false
 quickly = XLA_FLAGS="$$(cat $(1)/.quick)" JAX_COMPILATION_CACHE_DIR="$$(cd $(1) && pwd)/.compiled" \
 	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=0 \
-	JAX_TRACEBACK_IN_LOCATIONS_LIMIT=1 OPENBLAS_NUM_THREADS=1
+	JAX_TRACEBACK_IN_LOCATIONS_LIMIT=1 OPENBLAS_NUM_THREADS=1 HARMONIUM_CACHE=off
 
 INTERFACES ?= .venv-interfaces
 BACKENDS ?= tensorflow jax torch

@@ -11,6 +11,8 @@ import jax
 import jaxtyping
 import pytest
 
+from harmonium._base import programs
+
 # What is whole runs, of the command, of estimators, or of a page: there, checks of shapes and types
 # at run time would take a third of the time, for functions that other tests call as well.
 WHOLE = ("browser", "cli", "hostile", "interfaces", "runs", "sklearn")
@@ -42,6 +44,7 @@ def pytest_runtest_teardown(item):
     """
     if next(_count) % TESTS_BETWEEN_CHECKS == 0 and _holds_much():
         jax.clear_caches()
+        programs.forget()
         gc.collect()
         if hasattr(C, "malloc_trim"):  # else glibc keeps what was freed
             C.malloc_trim(0)

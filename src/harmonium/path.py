@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ._base.parameters import map_parameters
+from ._base.programs import compiled
 from .errors import InputError
 from .layers import AbstractLayer
 from .rbm import RBM
@@ -63,13 +64,13 @@ class AbstractPath(eqx.Module):
         return not float(_largest_weight_of_base(self)) > 0.0
 
 
-@eqx.filter_jit
+@compiled
 def _log_z_of_base(path: AbstractPath) -> Array:
     base = path.at(0.0)
     return base.visible.cgf(base.visible.zero_inputs) + base.hidden.cgf(base.hidden.zero_inputs)
 
 
-@eqx.filter_jit
+@compiled
 def _largest_weight_of_base(path: AbstractPath) -> Array:
     base = path.at(0.0)
     return abs(base.inputs_to_h(jnp.eye(base.visible.size, dtype=base.visible.dtype))).max()

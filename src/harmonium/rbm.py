@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Num, PRNGKeyArray
 
 from ._base.checks import as_array, described
 from ._base.html import table
-from ._base.numerics import from_numpy, product, shapes_of
+from ._base.numerics import from_numpy, product, shapes_of, zeros_like
 from ._base.parameters import map_parameters
 from ._base.sharding import with_rows_spread
 from .errors import InputError
@@ -188,7 +188,7 @@ class RBM(eqx.Module):
     @property
     def uncoupled(self) -> RBM:
         """The model with these layers and weights of 0 of the same kind: all units independent."""
-        return RBM(self.visible, self.hidden, map_parameters(jnp.zeros_like, self.weights))
+        return RBM(self.visible, self.hidden, map_parameters(zeros_like, self.weights))
 
     def project(self) -> RBM:
         """Move parameters that an optimiser's step took out of the domain back into it."""

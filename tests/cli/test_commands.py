@@ -1,6 +1,5 @@
 """What every command does, prints and writes when nothing goes wrong."""
 
-import os
 import shutil
 from pathlib import Path
 
@@ -276,23 +275,6 @@ def test_info_of_a_run_that_a_crash_ended(cli, trained):
     assert status == 0
     assert "not finished; go on with: harmonium resume run" in out
     assert "folder without model.safetensors" in out
-
-
-def test_the_oldest_compiled_programs_are_deleted(tmp_path, monkeypatch):
-    folder = tmp_path / "jax"
-    base.forget_old_programs(folder)
-    assert not folder.exists()
-    folder.mkdir()
-    for age in range(7):
-        file = folder / f"{age}-cache"
-        file.touch()
-        os.utime(file, (0, 1_000 - age))
-    monkeypatch.setattr(base, "MOST_PROGRAMS", 7)
-    base.forget_old_programs(folder)
-    assert len(list(folder.iterdir())) == 7
-    monkeypatch.setattr(base, "MOST_PROGRAMS", 6)
-    base.forget_old_programs(folder)
-    assert {file.name for file in folder.iterdir()} == {f"{age}-cache" for age in range(4)}
 
 
 # --- report and compare -----------------------------------------------------------------

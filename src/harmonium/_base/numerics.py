@@ -25,6 +25,25 @@ def from_numpy(array: np.ndarray) -> Array:
         return jnp.asarray(array.astype(dtype, copy=False), dtype)
 
 
+def scalar(value: Any, dtype: Any) -> Array:
+    """Return a scalar of this type; no program is compiled for it."""
+    return from_numpy(np.full((), value, dtype))
+
+
+def filled(shape: tuple[int, ...], value: float, like: Array) -> Array:
+    """Return an array of one value, and of another one's type; no program is compiled for it."""
+    if isinstance(like, jax.core.Tracer):
+        return jnp.full(shape, value, like.dtype)
+    return from_numpy(np.full(shape, value, like.dtype))
+
+
+def zeros_like(array: Array) -> Array:
+    """Return zeros in place of an array; no program is compiled for them on one device."""
+    if isinstance(array, jax.core.Tracer) or len(array.devices()) > 1:
+        return jnp.zeros_like(array)
+    return filled(array.shape, 0.0, array)
+
+
 def shapes_of(function: Callable, *arguments: Any, **named: Any) -> Any:
     """Return the shapes and types of what a function returns, as `jax.eval_shape` does.
 

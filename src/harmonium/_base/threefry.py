@@ -20,6 +20,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.extend.random import define_prng_impl
 from jaxtyping import Array, PRNGKeyArray
@@ -33,7 +34,56 @@ NAMES = {8: jnp.uint8, 16: jnp.uint16, 32: jnp.uint32, 64: jnp.uint64}
 
 def key_of(seed: int) -> PRNGKeyArray:
     """Return the faster key of a seed."""
-    return quick(jax.random.key(seed))
+    if not 0 <= seed < MOST // 2:  # JAX decides what becomes of others
+        return quick(jax.random.key(seed))
+    return _key((0, int(seed)))
+
+
+# Keys are few and small. For them the computer itself is faster than the device, and no program has
+# to be compiled, so what is computed before a program begins uses these two.
+
+
+def split(key: PRNGKeyArray, count: int = 2) -> Any:
+    """Return the keys of `jax.random.split`, computed without the device if the key is known."""
+    words = _words_of(key)
+    if words is None:
+        return jax.random.split(key, count)
+    return [_key(_hashed_words(words, i)) for i in range(count)]
+
+
+def fold_in(key: PRNGKeyArray, number: int) -> PRNGKeyArray:
+    """Return the key of `jax.random.fold_in`, computed without the device if the key is known."""
+    words = _words_of(key)
+    if words is None or not isinstance(number, int):
+        return jax.random.fold_in(key, number)
+    return _key(_hashed_words(words, number))
+
+
+def _key(words: tuple[int, int]) -> PRNGKeyArray:
+    data = jnp.asarray(np.array(words, np.uint32), jnp.uint32)
+    return jax.random.wrap_key_data(data, impl=KIND)
+
+
+def _words_of(key: PRNGKeyArray) -> tuple[int, int] | None:
+    """Return the data of a key of this kind, or None if it is another or part of a program."""
+    if isinstance(key, jax.core.Tracer) or key.dtype != KIND_OF_KEYS or key.shape:
+        return None
+    data = np.asarray(jax.random.key_data(key)).tolist()
+    return data[0], data[1]
+
+
+def _hashed_words(key: tuple[int, int], count: int) -> tuple[int, int]:
+    """Return what `_hashed` does for one count."""
+    words = (*key, key[0] ^ key[1] ^ PARITY)
+    x = key[0]
+    y = (count + key[1]) % MOST
+    for i in range(5):
+        for turn in ROTATIONS[i % 2]:
+            x = (x + y) % MOST
+            y = x ^ ((y << turn | y >> (32 - turn)) % MOST)
+        x = (x + words[(i + 1) % 3]) % MOST
+        y = (y + words[(i + 2) % 3] + i + 1) % MOST
+    return x, y
 
 
 def quick(key: PRNGKeyArray) -> PRNGKeyArray:
@@ -109,3 +159,6 @@ KIND = define_prng_impl(
     name="threefry2x32 written out",
     tag="qfry",
 )
+KIND_OF_KEYS = jax.eval_shape(
+    lambda: jax.random.wrap_key_data(jnp.zeros(2, jnp.uint32), impl=KIND)
+).dtype

@@ -13,13 +13,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer
 
 from .._base.numerics import from_numpy
+from .._base.programs import compiled
 from .._base.threefry import key_of
 from ..data import Dataset
 from ..data.parts import in_parts
@@ -304,7 +304,7 @@ def _inputs_of_rows(
     )
 
 
-@eqx.filter_jit
+@compiled
 def _values_of_terms(
     hidden: AbstractLayer,
     terms: Integer[Array, "terms order"],

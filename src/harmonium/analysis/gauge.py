@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
 from .._base.numerics import from_numpy
+from .._base.programs import compiled
 from .._base.threefry import key_of
 from ..data import Dataset
 from ..data.parts import in_parts
@@ -65,7 +65,7 @@ def unit_hidden_variance(rbm: RBM, data: Any, weights: Any = None) -> RBM:
     return _with_scales(rbm, np.sqrt(total))
 
 
-@eqx.filter_jit
+@compiled
 def _moments_of_h(rbm: RBM, rows: Array) -> Array:
     inputs = rbm.inputs_to_h(rbm.visible.encode(rows))
     return jnp.concatenate([rbm.hidden.mean(inputs), rbm.hidden.variance(inputs)], axis=1)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._base.programs import compiled
 from ..errors import InputError
 from ..rbm import RBM, checked_rbm
 from .couplings import values_of_units
@@ -55,7 +55,7 @@ def single_changes(rbm: RBM, row: Any) -> Float[np.ndarray, "units states"]:
     return changes
 
 
-@eqx.filter_jit
+@compiled
 def _log_odds(rbm: RBM, v: Array, others: Array) -> Array:
     """Return F(v) − F(v′), summed unit by unit, so that nothing large is subtracted."""
     visible = rbm.visible

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from .._base.programs import compiled
 from ..rbm import RBM
 from ..tables import Columns
 from ..tables.base import AbstractPart
@@ -116,7 +116,7 @@ def _shift(column: AbstractPart, shift: float, size: float) -> _Change:
     return _Change(min(1.0, size), f"{column.name} {direction}")
 
 
-@eqx.filter_jit
+@compiled
 def _means(rbm: RBM) -> tuple[Array, Array, Array]:
     """Return the visible means with each hidden column at its lowest and highest value.
 

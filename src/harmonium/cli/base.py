@@ -26,7 +26,6 @@ NOT_REACHED = 3
 INTERRUPTED = 130
 BY_SIGNAL = 128  # plus the signal's number, as shells and batch systems expect it
 DEBUG = "HARMONIUM_DEBUG"
-MOST_PROGRAMS = 10_000  # files of compiled programs to keep: a few hundred MB
 
 
 def run_command(
@@ -45,7 +44,8 @@ def run_command(
     ended_by = list[int]()
     try:
         with _quiet(), signals_as_interrupts(ended_by, complain):
-            configure_jax()
+            if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "1") == "1":  # JAX sets it for its children
+                os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # of JAX's own cache, XLA prints a lot
             values = arguments()  # no process waits for one whose options are wrong
             with _together(is_distributed):
                 status = DONE
@@ -193,35 +193,3 @@ def _quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
-
-
-def configure_jax() -> None:
-    """Cache compiled programs between commands, so that later starts are fast."""
-    if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "1") == "1":  # JAX sets it to 1 for its children
-        os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-    import jax
-
-    chosen = jax.config.jax_compilation_cache_dir  # pyright: ignore[reportAttributeAccessIssue]
-    if chosen:
-        return
-    try:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    except RuntimeError:  # no home directory
-        return
-    folder = home / "harmonium" / "jax"
-    forget_old_programs(folder)
-    jax.config.update("jax_compilation_cache_dir", str(folder))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
-
-
-def forget_old_programs(folder: Path) -> None:
-    """Remove the older half of the compiled programs if there are more than `MOST_PROGRAMS`."""
-    # JAX's own limit (jax_compilation_cache_max_size) needs another package, filelock, and then
-    # locks and stamps the cache for every program that is read.
-    with suppress(OSError):  # no folder yet, or another command removes the same files
-        programs = [file for file in folder.iterdir() if file.suffix != ".json"]  # measurements
-        if len(programs) > MOST_PROGRAMS:
-            programs.sort(key=lambda file: file.stat().st_mtime)
-            for file in programs[: len(programs) // 2]:
-                file.unlink()

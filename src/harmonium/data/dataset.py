@@ -15,6 +15,7 @@ from jax.dtypes import canonicalize_dtype
 from jaxtyping import Array, Int, Integer, PRNGKeyArray
 
 from .._base.numerics import from_numpy
+from .._base.programs import compiled
 from .._base.statistics import effective_size
 from .._base.threefry import key_of
 from ..errors import InputError
@@ -116,7 +117,7 @@ class AbstractRows(ABC):
 
 def count_of_rows(rows: Any) -> Int[Array, ""]:
     """Return the number of rows as an array, so that no program is compiled for it."""
-    return jnp.asarray(len(rows), jnp.int32)
+    return from_numpy(np.array(len(rows), np.int32))
 
 
 @jax.tree_util.register_static
@@ -199,7 +200,7 @@ class Dataset(eqx.Module, AbstractRows):
         if weights is not None:
             weights = checked_weights(weights, len(self.stored))
         if log_density is not None:
-            log_density = jnp.asarray(log_density, jnp.float32)
+            log_density = from_numpy(np.asarray(log_density, np.float32))
         self.weights = weights
         self.log_density = log_density
 
@@ -423,13 +424,13 @@ class Dataset(eqx.Module, AbstractRows):
         return self._with(meaning=replace(self.meaning, fits=None))
 
 
-@eqx.filter_jit
+@compiled
 def _taken(dataset: Dataset, indices: np.ndarray, key: PRNGKeyArray) -> Array:
     """Take rows in one compiled program, instead of one for each step."""
     return dataset.take(jnp.asarray(indices), key=key)
 
 
-@eqx.filter_jit
+@compiled
 def _undrawn(dataset: Dataset, indices: np.ndarray) -> Array:
     return dataset._scaled(dataset.stored.take(jnp.asarray(indices)))
 

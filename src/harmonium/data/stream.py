@@ -16,6 +16,7 @@ from jax.dtypes import canonicalize_dtype
 from jaxtyping import PRNGKeyArray
 
 from .._base.checks import described, positive_integer
+from .._base.threefry import fold_in
 from ..errors import InputError, count_of
 from ..layers import AbstractLayer
 from .block_files import source_of_files
@@ -372,7 +373,7 @@ class StreamWindows:
         self.size = max(1, rows.window // batch_size) * batch_size
         self.per_epoch = math.ceil(len(rows) / self.size)  # windows
         self.updates = math.ceil(len(rows) / batch_size)  # in an epoch
-        data = jax.random.key_data(jax.random.fold_in(key, ORDER_OF_BLOCKS))
+        data = jax.random.key_data(fold_in(key, ORDER_OF_BLOCKS))
         self.seed = np.asarray(data).tolist()
         self.end = end
         self.read = rows.source.reader()

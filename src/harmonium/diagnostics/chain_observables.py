@@ -2,12 +2,12 @@
 
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from .._base.programs import compiled
 from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..samplers.base import AbstractSampler
@@ -46,7 +46,7 @@ def slow_directions(rbm: RBM, count: int = DIRECTIONS) -> Directions:
     return Directions(jnp.asarray(left[:, :count], dtype), jnp.asarray(right[:count].T, dtype))
 
 
-@eqx.filter_jit
+@compiled
 def _centred_weights(rbm: RBM) -> Float[Array, "visible hidden"]:
     return _centred(rbm.hidden, _centred(rbm.visible, rbm.dense_weights.T).T)
 
@@ -114,7 +114,7 @@ def names_watched(sampler: AbstractSampler, state: Any, directions: Directions) 
     return [*names, *(f"column_{name}" for name in names)]
 
 
-@eqx.filter_jit
+@compiled
 def watch(
     rbm: RBM,
     sampler: AbstractSampler,

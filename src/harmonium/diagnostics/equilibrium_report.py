@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from .._base.checks import checked_key, positive_integer
 from .._base.html import table
+from .._base.numerics import scalar
+from .._base.programs import compiled
 from .._base.statistics import same_distribution
+from .._base.threefry import split
 from ..errors import InputError
 from ..gradients import AbstractGradient
 from ..rbm import RBM
@@ -146,7 +147,7 @@ def equilibrium(
         message = f"{title[0].upper()}{title[1:]}: no chains are run, so no chain can lag behind."
         return EquilibriumReport(None, None, None, None, None, message, mixing)
     sampler, k = kernel
-    key_mixing, key_chains = jax.random.split(checked_key(key))
+    key_mixing, key_chains = split(checked_key(key))
     if mixing is None:
         mixing = measured(rbm, key=key_mixing, starts=data, sampler=sampler, **settings)
     ratio = math.inf
@@ -179,7 +180,8 @@ def _agree_with_distribution(
         sweeps = math.ceil(LENGTH_IN_RELAXATIONS * max(1.0, mixing.relaxation))
     else:  # as much work as the measurement took
         sweeps = max(1, mixing.sweeps * mixing.chains // (2 * n))
-    now, later = _now_and_later(rbm, sampler, v, slow_directions(rbm), jnp.asarray(sweeps), key=key)
+    count = scalar(sweeps, np.int32)
+    now, later = _now_and_later(rbm, sampler, v, slow_directions(rbm), count, key=key)
     now = np.asarray(now, np.float64)
     reference = np.asarray(later, np.float64)
     if not mixing.resolved:  # the same chains alone
@@ -194,7 +196,7 @@ def _agree_with_distribution(
     return True, p
 
 
-@eqx.filter_jit
+@compiled
 def _now_and_later(
     rbm: RBM,
     sampler: AbstractSampler,
@@ -205,7 +207,7 @@ def _now_and_later(
     key: PRNGKeyArray,
 ) -> tuple[Array, Array]:
     """Return observables of chains now, and of these and as many new chains some steps later."""
-    key_base, key_start, key_move = jax.random.split(key, 3)
+    key_base, key_start, key_move = split(key, 3)
     both = jnp.concatenate([v, Gibbs(1).init_independent(rbm, len(v), key=key_base).v])
     start = sampler.init(rbm, both, key=key_start)
     end = sampler.positions(sampler.run(rbm, start, sweeps, key=key_move))

@@ -6,16 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from .._base.checks import check_positive, checked_key, positive_integer
-from .._base.numerics import from_numpy
+from .._base.numerics import from_numpy, scalar
+from .._base.programs import compiled
 from .._base.sharding import clock
 from .._base.statistics import same_distribution
+from .._base.threefry import fold_in, split
 from ..data import Dataset
 from ..errors import InputError, NotFiniteError
 from ..likelihood.missing.marginal import completed_rows
@@ -185,7 +186,7 @@ class _Run:
             raise InputError(
                 f"chains: expected at least {FEWEST_CHAINS}, half per start; got {self.chains}."
             )
-        key_base, key_other, key_start, self.key = jax.random.split(checked_key(self.key), 4)
+        key_base, key_other, key_start, self.key = split(checked_key(self.key), 4)
         n = self.chains // 2
         self.directions = slow_directions(rbm)
         others = _starts_of_second_half(rbm, self.starts, self.chains - n, key=key_other)
@@ -200,9 +201,9 @@ class _Run:
             self.sampler,
             self.directions,
             self.state,
-            first=jnp.asarray(self.sweeps, jnp.int32),
-            every=jnp.asarray(self.every, jnp.int32),
-            records=jnp.asarray(count, jnp.int32),
+            first=scalar(self.sweeps, np.int32),
+            every=scalar(self.every, np.int32),
+            records=scalar(count, np.int32),
             room=RECORDS_PER_DISPATCH,
             key=self.key,
         )
@@ -227,7 +228,7 @@ def _starts_of_second_half(rbm: RBM, starts: Any, n: int, *, key: PRNGKeyArray) 
     """Return n visible states from rows, or from the hidden layer without weights."""
     if starts is None:
         return _from_hidden(rbm, n, key=key)
-    key_rows, key_order = jax.random.split(key)
+    key_rows, key_order = split(key)
     rows = starts
     if isinstance(starts, Dataset):
         rows = starts.some(ROWS).rows(key=key_rows)
@@ -236,15 +237,15 @@ def _starts_of_second_half(rbm: RBM, starts: Any, n: int, *, key: PRNGKeyArray) 
     chosen = rows[np.resize(order, n)]
     if not np.isnan(chosen).any():
         return rbm.visible.encode(chosen)
-    return completed_rows(rbm, from_numpy(chosen), key=jax.random.fold_in(key, 1))
+    return completed_rows(rbm, from_numpy(chosen), key=fold_in(key, 1))
 
 
-@eqx.filter_jit
+@compiled
 def _from_hidden(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Array:
     return Gibbs(1).init_independent(rbm.T, n, key=key).h
 
 
-@eqx.filter_jit
+@compiled
 def _started(
     rbm: RBM,
     sampler: AbstractSampler,

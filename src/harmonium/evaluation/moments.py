@@ -6,7 +6,6 @@ import itertools
 import math
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 from .._base.checks import positive_integer
@@ -63,7 +62,7 @@ def variables_of(states: Any, columns: int) -> Variables:
 
 def states_of(layer: AbstractLayer) -> list[int]:
     """Return the number of columns of each unit of a layer: its number of states, or 1."""
-    owners = layer.spread(jnp.arange(layer.n_units))
+    owners = layer.spread(np.arange(layer.n_units))
     return np.bincount(np.asarray(owners)).tolist()
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Array
 
+from .._base.programs import compiled
 from ..data.parts import in_parts
 from ..errors import InputError
 from ..rbm import RBM
@@ -43,6 +43,6 @@ def pseudo_log_likelihoods(rbm: RBM, rows: Any) -> np.ndarray:
     return in_parts(lambda part, _: _of_rows(rbm, part), array, PROPOSALS_AT_ONCE * rbm.widest)
 
 
-@eqx.filter_jit
+@compiled
 def _of_rows(rbm: RBM, rows: Array) -> Array:
     return -unit_surprisals(neighbours_of(rbm, rbm.visible.encode(rows))).sum(0)

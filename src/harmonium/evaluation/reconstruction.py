@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._base.programs import compiled
 from ..data.parts import in_parts
 from ..rbm import RBM
 
@@ -38,7 +38,7 @@ def reconstruction_errors(rbm: RBM, rows: Any) -> np.ndarray:
     return in_parts(lambda part, _: _of_rows(rbm, part), array, rbm.widest)
 
 
-@eqx.filter_jit
+@compiled
 def _of_rows(rbm: RBM, rows: Array) -> Array:
     return errors_of_states(rbm, rbm.visible.encode(rows))
 

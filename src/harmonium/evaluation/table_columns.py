@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._base.checks import checked_key
-from .._base.numerics import from_numpy
+from .._base.numerics import from_numpy, scalar
+from .._base.programs import compiled
+from .._base.threefry import fold_in
 from ..data.parts import in_parts
 from ..inference import Imputation, impute
 from ..layers.capabilities import variance_given
@@ -129,7 +129,7 @@ def cell_scores(
     imputations: list[Imputation] = []
     for unit, column in enumerate(columns.modelled):
         means = np.full((len(rows), column.states or 1), np.nan)
-        for group in _completed(rbm, rows, unit, jax.random.fold_in(key, unit)):
+        for group in _completed(rbm, rows, unit, fold_in(key, unit)):
             if group.imputation is not None:
                 imputations.append(group.imputation)
             cells = rows[group.rows, unit]
@@ -269,7 +269,7 @@ def _power_of_two(count: int) -> int:
     return 1 << (count - 1).bit_length()
 
 
-@eqx.filter_jit
+@compiled
 def _conditional_deviation(rbm: RBM, unit: int) -> Float[Array, ""]:
     """Return the standard deviation of a real unit given all others."""
     visible = rbm.visible
@@ -288,7 +288,7 @@ def _conditionals(
     """
     count = _power_of_two(len(values))
     padded = from_numpy(np.concatenate([values, np.repeat(values[-1:], count - len(values))]))
-    number = jnp.asarray(unit)
+    number = scalar(unit, np.int32)
     energies = in_parts(
         lambda part, _: _energies(rbm, part, padded, number),
         np.concatenate([rows, cells[:, None]], axis=1),
@@ -300,7 +300,7 @@ def _conditionals(
     return log_weights[:, -1] - total, of_values - total[:, None]
 
 
-@eqx.filter_jit
+@compiled
 def _energies(
     rbm: RBM, rows: Float[Array, "n units_and_cell"], values: Float[Array, " values"], unit: Array
 ) -> Float[Array, "n values_and_cell"]:

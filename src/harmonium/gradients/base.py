@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._base.checks import positive_integer
+from .._base.programs import compiled
 from .._base.sharding import summed_over_rows
 from ..errors import InputError
 from ..layers import AbstractLayer
@@ -58,10 +59,15 @@ def usual_rate(rbm: RBM) -> float:
     wide layer is learned best at about 0.1, as 0/1 units are at 0.4; with two of them, the chains
     fall behind at that rate (docs/practice.md, section 13).
     """
-    return USUAL_RATE * min(1.0, BOTH_WIDE / float(_spread(rbm.visible) * _spread(rbm.hidden)))
+    return USUAL_RATE * min(1.0, BOTH_WIDE / float(_spread_of_both(rbm)))
 
 
-@eqx.filter_jit
+@compiled
+def _spread_of_both(rbm: RBM) -> Float[Array, ""]:
+    """Return s_v s_h."""
+    return _spread(rbm.visible) * _spread(rbm.hidden)
+
+
 def _spread(layer: AbstractLayer) -> Float[Array, ""]:
     variance = layer.variance(layer.zero_inputs)
     variance = variance.at[..., correlated(layer)].set(1.0)  # they are whitened

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,12 +11,13 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._base.checks import checked_key, positive_integer
 from .._base.numerics import from_numpy
+from .._base.programs import compiled
 from .._base.threefry import key_of
 from ..data.parts import rows_at_once
 from ..layers import AbstractLayer
 from ..layers.capabilities import proposals_from
 from ..likelihood.missing.completing import complete
-from ..likelihood.missing.marginal import check_finite_given, with_missing
+from ..likelihood.missing.marginal import check_finite_given, encoded_rows
 from ..rbm import RBM, checked_rbm
 from ..samplers.single_site import units_of_proposals
 
@@ -113,7 +113,7 @@ def impute(
     size = rows_at_once(rbm.visible.size)
     mean = np.concatenate(
         [
-            np.asarray(with_missing(rbm.visible, from_numpy(rows[i : i + size])))
+            np.asarray(encoded_rows(rbm.visible, from_numpy(rows[i : i + size])))
             for i in range(0, len(rows), size)
         ]
     )
@@ -152,7 +152,7 @@ def impute(
     )
 
 
-@eqx.filter_jit
+@compiled
 def _nearest_states(visible: AbstractLayer, mean: Float[Array, "n columns"]) -> Array:
     """Return for each unit the state nearest to its mean; for a continuous unit, the mean itself.
 

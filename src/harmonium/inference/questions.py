@@ -11,6 +11,7 @@ from jaxtyping import PRNGKeyArray
 
 from .._base.checks import checked_key, positive_integer
 from .._base.statistics import student_95
+from .._base.threefry import fold_in
 from ..errors import InputError
 from ..rbm import RBM
 from ..tables import Columns, Frame
@@ -217,7 +218,7 @@ def _by_draws(
     imputations: list[Imputation] = []
 
     def draw(attempt: int) -> np.ndarray:
-        imputations.append(imputation(jax.random.fold_in(key, attempt)))
+        imputations.append(imputation(fold_in(key, attempt)))
         return imputations[-1].draws[:, 0]
 
     codes, frame = columns.draw(conditions, draw, chains, seed=seed)

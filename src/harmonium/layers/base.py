@@ -12,8 +12,9 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._base.checks import as_array, positive_integer
-from .._base.numerics import from_numpy
+from .._base.numerics import from_numpy, zeros_like
 from .._base.parameters import data_in
+from .._base.programs import compiled
 from ..errors import InputError
 from .arrays import (
     Columns,
@@ -170,11 +171,12 @@ class AbstractLayer(eqx.Module):
 
     def encode(self, rows: Any) -> Columns:
         """Turn rows in the user's coding into states. Traceable; `validate` checks the rows."""
-        return self.coding.encode(rows, self.dtype)
+        states = self.coding.encode(rows, self.dtype)
+        return from_numpy(states) if isinstance(states, np.ndarray) else states
 
     def decode(self, x: Any) -> np.ndarray:
         """Turn states into rows in the user's coding, in the smallest type that holds them."""
-        return self.coding.decode(x)
+        return self.coding.decode(np.asarray(x))
 
     def validate(
         self, rows: Any, name: str = "data", first_row: int = 0, *, missing: bool = False
@@ -257,7 +259,7 @@ class AbstractBiased(AbstractLayer):
 
     def base(self) -> "AbstractBiased":
         """Return the layer with a bias of 0, and its other parameters, such as a precision."""
-        return eqx.tree_at(lambda layer: layer.bias, self, jnp.zeros_like(self.bias))
+        return eqx.tree_at(lambda layer: layer.bias, self, zeros_like(self.bias))
 
 
 class AbstractUnits(AbstractBiased):
@@ -301,3 +303,11 @@ class AbstractUnits(AbstractBiased):
         most = jnp.full_like(mean, np.arcsinh(STEEPEST))
         s, _ = bisected(lambda s: unbiased.mean(jnp.sinh(s)) < mean, -most, most)
         return eqx.tree_at(lambda layer: layer.bias, self, jnp.sinh(s))
+
+
+@compiled
+def independent_states(
+    layer: AbstractLayer, shape: tuple[int, ...], *, key: PRNGKeyArray
+) -> Columns:
+    """Return what `sample_without_inputs` does, drawn by one program."""
+    return layer.sample_without_inputs(shape, key=key)

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
 from .._base.numerics import from_numpy
+from .._base.threefry import key_of
 from ..errors import InputError
 from .arrays import AllColumns, AllUnits, Columns, Proposals, derivatives_of_means
 from .base import AbstractLayer
@@ -73,6 +74,19 @@ def proposals_from(layer: AbstractLayer, x: Array) -> tuple[np.ndarray, Array]:
     if isinstance(layer, AbstractEnumerable):
         return layer.proposals(x)
     return np.zeros((0, 1), int), jnp.zeros((*x.shape[:-1], 0, 1), x.dtype)
+
+
+def columns_of_proposals(layer: AbstractLayer) -> np.ndarray:
+    """Return the columns that each proposal changes, which are the same from all states."""
+    columns = np.zeros((0, 1), int)
+
+    def traced() -> Array:
+        nonlocal columns
+        columns, changes = proposals_from(layer, layer.sample(layer.zero_inputs, key=key_of(0)))
+        return changes
+
+    jax.eval_shape(traced)  # draws nothing
+    return columns
 
 
 def alternatives(layer: AbstractLayer, x: Array) -> Float[Array, "*batch proposals columns"]:

@@ -49,7 +49,10 @@ class AbstractCoding(ABC):
 
     @abstractmethod
     def encode(self, rows: Any, dtype: Any) -> Columns:
-        """Return the states of rows. Traceable; `AbstractLayer.validate` checks the rows."""
+        """Return the states of rows: NumPy's array of NumPy's, since JAX would compile programs.
+
+        Traceable; `AbstractLayer.validate` checks the rows.
+        """
 
     @abstractmethod
     def decode(self, x: Any) -> np.ndarray:
@@ -107,6 +110,8 @@ class AbstractNumbers(AbstractCoding):
         return self.words
 
     def encode(self, rows: Any, dtype: Any) -> Columns:
+        if isinstance(rows, np.ndarray):
+            return rows.astype(dtype, copy=False)
         return jnp.asarray(rows, dtype)
 
     def decode(self, x: Any) -> np.ndarray:
@@ -212,8 +217,11 @@ class Codes(AbstractCodes):
         return x[..., self.units]
 
     def encode(self, rows: Any, dtype: Any) -> Columns:
-        codes = self.spread(jnp.asarray(rows, jnp.int32))
-        return (codes == self.codes).astype(dtype)
+        if isinstance(rows, np.ndarray):
+            codes = np.where(np.isnan(rows), 0, rows).astype(np.int32)  # as JAX converts NaN
+        else:
+            codes = jnp.asarray(rows, jnp.int32)
+        return (self.spread(codes) == self.codes).astype(dtype)
 
 
 class EqualCodes(AbstractCodes):
@@ -227,8 +235,10 @@ class EqualCodes(AbstractCodes):
         return self.by_unit(x).sum(-1)
 
     def spread(self, x: Any) -> Any:
-        return jnp.repeat(x, self.counts[0], axis=-1)
+        return x.repeat(self.counts[0], axis=-1)
 
     def encode(self, rows: Any, dtype: Any) -> Columns:
+        if isinstance(rows, np.ndarray):
+            return super().encode(rows, dtype)
         one_hot = jax.nn.one_hot(jnp.asarray(rows, jnp.int32), self.counts[0], dtype=dtype)
         return one_hot.reshape(*one_hot.shape[:-2], -1)

@@ -20,7 +20,9 @@ from .coding import AbstractCoding
 
 def _joined(function: Callable[..., Array], *pieces: Iterable[Any]) -> Array:
     """Apply a function to each part and its pieces, and concatenate the results."""
-    return jnp.concatenate([function(*own) for own in zip(*pieces, strict=True)], axis=-1)
+    results = [function(*own) for own in zip(*pieces, strict=True)]
+    is_known = all(isinstance(result, np.ndarray) for result in results)
+    return (np if is_known else jnp).concatenate(results, axis=-1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +38,8 @@ class _Joined(AbstractCoding):
 
     def columns(self, x: Any) -> list[Any]:
         """Split the columns of states among the parts."""
-        return jnp.split(x, np.cumsum(self.sizes)[:-1].tolist(), axis=-1)
+        xp = np if isinstance(x, np.ndarray) else jnp
+        return xp.split(x, np.cumsum(self.sizes)[:-1].tolist(), axis=-1)
 
     def units(self, rows: Any) -> list[Any]:
         """Split the columns of rows in the user's coding among the parts."""

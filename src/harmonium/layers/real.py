@@ -66,7 +66,7 @@ def positive(precision: Array) -> Array:
 def precisions(value: Any, shape: Sequence[int], what: str) -> Array:
     """Return a parameter array of positive precisions, 1 by default."""
     array = parameter(value, shape, what, default=1.0)
-    if not isinstance(array, Tracer) and bool((array <= 0).any()):
+    if not isinstance(array, Tracer) and (np.asarray(array) <= 0).any():
         raise InputError(f"{what}: expected positive values; got {float(array.min())}.")
     return array
 

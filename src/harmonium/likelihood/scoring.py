@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
@@ -15,6 +14,7 @@ from .._base.html import table
 from .._base.numerics import from_numpy
 from .._base.sharding import clock
 from .._base.statistics import effective_size, weights_of
+from .._base.threefry import fold_in, split
 from ..data import Dataset
 from ..data.parts import parts_of
 from ..errors import InputError, warn_user
@@ -28,7 +28,7 @@ from .partition_function.annealed import MOST_STARTS, Annealed
 from .partition_function.base import AbstractLogZ, LogZ, convergence_word, warning_of
 from .partition_function.by_length import lengths_of_rows, log_z_of_rows
 from .partition_function.closed_form import ClosedForm, has_closed_form
-from .partition_function.enumerated import LARGEST_LOG2_STATES, Enumerated, enumerable
+from .partition_function.enumerated import LARGEST_LOG2_STATES, Enumerated, layers_to_enumerate
 from .partition_function.replica_exchange import Exchanged
 
 __all__ = [
@@ -270,7 +270,7 @@ def log_likelihood(
     chosen = _method_of(rbm, method, settings)
     key_rows = key_gaps = key_z = None
     if key is not None:
-        key_rows, key_gaps, key_z = jax.random.split(checked_key(key), 3)
+        key_rows, key_gaps, key_z = split(checked_key(key), 3)
     dataset = Dataset.of(data).checked_for(rbm.visible)
     scored = _scored(rbm, dataset, float(settings.get("seconds") or SECONDS), key=key_rows)
     energies = scored.energies
@@ -327,7 +327,7 @@ def _scored(rbm: RBM, dataset: Dataset, seconds: float, *, key: Any) -> _ScoredR
     lengths = []
     note = ""
     for number, rows in enumerate(dataset.parts(key=key)):
-        key_part = None if key is None else jax.random.fold_in(key, number)
+        key_part = None if key is None else fold_in(key, number)
         left = deadline - clock()
         energies.append(energies_of_seen(rbm, rows, key=key_part, seconds=left))
         if has_lengths:
@@ -432,11 +432,12 @@ def free_energies(rbm: RBM, rows: Any, *, key: PRNGKeyArray | None = None) -> np
 
 def is_exact_cheap(rbm: RBM, work: int = LARGEST_EXACT_WORK) -> bool:
     """Return whether enumerating log Z takes at most `work` terms times their width."""
-    summed = enumerable(rbm)
-    if summed is None or summed.visible.n_states is None:
+    layers = layers_to_enumerate(rbm)
+    if layers is None:
         return False
-    states = summed.visible.n_states
-    return states <= 2**LARGEST_LOG2_STATES and states * summed.hidden.size <= work
+    summed, other = layers
+    states = summed.n_states or 0
+    return states <= 2**LARGEST_LOG2_STATES and states * other.size <= work
 
 
 def _note(rbm: RBM, rows: np.ndarray) -> str:

@@ -6,10 +6,10 @@ import math
 from typing import Any, NamedTuple
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 
 from .._base.images import evenly_spaced, grey_scale
+from .._base.numerics import from_numpy
 from .._base.sharding import fetched
 from ..io.formats.native import described
 from ..likelihood.scoring import free_energies
@@ -53,7 +53,7 @@ def model_content(rbm: RBM, rows: np.ndarray) -> dict[str, Any]:
     rounding = "The page has the weights in 16 bits"
     known = rows[~np.isnan(rows).any(1)][:MOST_ROWS]
     if len(known):
-        in_page = eqx.tree_at(lambda m: m.weights, rbm, jnp.asarray(rounded))
+        in_page = eqx.tree_at(lambda m: m.weights, rbm, from_numpy(rounded))
         change = free_energies(in_page, known) - free_energies(rbm, known)
         largest = float(np.abs(change - change.mean()).max())
         if largest == 0:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
-
 from .._base.images import checked_shape
+from .._base.threefry import key_of
 from ..data import Dataset
 from ..errors import InputError
 from ..layers import Bernoulli
@@ -72,6 +71,6 @@ def watch_learning(
             "data: expected 0 or 1 in each cell; got missing values; leave those rows out."
         )
     shape = checked_shape(image_shape, units, "columns of data") or lines_of(units)
-    rows = dataset.some(MOST_ROWS).checked_for(Bernoulli(units)).rows(key=jax.random.key(seed))
+    rows = dataset.some(MOST_ROWS).checked_for(Bernoulli(units)).rows(key=key_of(seed))
     content = {"kind": "lesson", "title": title, "rows": encoded(rows), "shape": list(shape)}
     return Page(page_of(content | {"hidden": hidden, "rate": rate, "seed": seed}, title), HEIGHT)

@@ -6,10 +6,10 @@ import html
 import os
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from .._base.images import checked_shape
+from .._base.threefry import key_of, split
 from ..data import Dataset
 from ..inference.sampling import sample
 from ..io.formats.base import write_whole
@@ -88,7 +88,7 @@ def play(
     pixels = checked_rbm(rbm).visible.n_units
     shape = checked_shape(image_shape, pixels, "visible units of the model")
     dataset = Dataset.of(data).checked_for(rbm.visible).some(MOST_ROWS)
-    key_rows, key_samples = jax.random.split(jax.random.key(seed))
+    key_rows, key_samples = split(key_of(seed))
     rows = np.asarray(dataset.rows(key=key_rows))
     samples = np.asarray(sample(rbm, len(rows), key=key_samples))
     content = report_content(

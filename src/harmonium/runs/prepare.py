@@ -6,13 +6,12 @@ import math
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
-import jax
 import numpy as np
 
 from .._base.files import memory_there
 from .._base.processes import are_several, check_same
 from .._base.sharding import HIDDEN, ROWS, size_of_axis
-from .._base.threefry import key_of
+from .._base.threefry import key_of, split
 from ..data import Dataset, Stream
 from ..data.sources import named_units
 from ..data.splits import USUAL_FRACTION
@@ -189,7 +188,7 @@ def _begun(
     config: RunConfig, rows: Rows, change: Standardization, learned: dict[str, Dataset]
 ) -> Prepared:
     """Create the model and the method, which depend on the seed."""
-    key_init, key_rows, key_run = jax.random.split(key_of(config.seed), 3)
+    key_init, key_rows, key_run = split(key_of(config.seed), 3)
     visible = rows.visible
     start = learned["train"].some(ROWS_TO_START_FROM).rows(key=key_rows)
     rbm = initialize(visible, hidden_layer(config), start, key=key_init)

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from .._base.processes import by_first
-from .._base.threefry import key_of
+from .._base.threefry import fold_in, key_of
 from ..analysis import tree_log_likelihood
 from ..errors import InputError, NotFiniteError, count_of
 from ..inference.sampling import drawn_rows
@@ -70,7 +70,7 @@ def report_with(folder: RunFolder, rows: Rows, out: str | None = None) -> Path:
     """
     config = folder.config()
     rbm = load(folder.path / MODEL)
-    shown = rows_to_show(rows, rbm, jax.random.fold_in(key_of(config.seed), 2))
+    shown = rows_to_show(rows, rbm, fold_in(key_of(config.seed), 2))
     summary = folder.summary()
     if summary is not None and summary.log_likelihood is not None:
         summary.log_likelihood.part_of(rows.parts, folder.path)

@@ -10,10 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
-from .._base.threefry import key_of
+from .._base.threefry import fold_in, key_of
 from ..data.readers import read_file, read_frame
 from ..errors import HarmoniumError, InputError, NotFiniteError
 from ..inference.sampling import drawn_rows
@@ -161,7 +160,7 @@ def draw_rows(
 
     def drawn(count: int, number: int) -> np.ndarray:
         """Return a set of draws, by its number."""
-        key = key_of(seed) if number == 0 else jax.random.fold_in(key_of(seed), number)
+        key = key_of(seed) if number == 0 else fold_in(key_of(seed), number)
         draws = drawn_rows(rbm, count, key=key, steps=sweeps, given=conditions.rows)
         verdicts.append((draws.converged, draws.message))
         if np.isfinite(draws.rows).all():

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import jax
 import numpy as np
 
-from .._base.threefry import key_of
+from .._base.threefry import fold_in, key_of
 from ..data import Dataset
 from ..data.readers import read_frame
 from ..evaluation import cell_scores, unexpected
@@ -128,9 +127,9 @@ def score_table(
     rows = Dataset(codes, log_density=log_density, name=table)
     progress = display.timer("log Z")
     score = scored_by_run(folder, rbm, rows, seconds, key=key, progress=progress)
-    energies = free_energies(rbm, codes, key=jax.random.fold_in(key, 1))
+    energies = free_energies(rbm, codes, key=fold_in(key, 1))
     log_p = log_density - energies - score.log_z.value
-    key = jax.random.fold_in(key, 2)
+    key = fold_in(key, 2)
     progress = display.timer("cells given the others")
     cells = cell_scores(rbm, columns, codes, key=key, progress=progress)
     reasons = _reasons(columns, frame, cells)

@@ -15,7 +15,7 @@ import jax
 from .._base.processes import are_several, by_first, in_any
 from .._base.sharding import clock
 from .._base.signals import Asked
-from .._base.threefry import key_of
+from .._base.threefry import fold_in, key_of
 from ..errors import InputError, NotFiniteError
 from ..likelihood.scoring import log_likelihood
 from ..rbm import RBM
@@ -257,7 +257,7 @@ def finish(
         display.say(f"  {note}")
     if watch is not None:
         watch.say("trained; computing log Z and drawing samples")
-    key = jax.random.fold_in(prepared.key, 2)
+    key = fold_in(prepared.key, 2)
     with ThreadPoolExecutor(1) as aside:  # scoring leaves a core idle for much of the time
         drawing = aside.submit(rows_to_show, prepared.rows, result.rbm, key)
         if are_several():  # which have to compute in the same order

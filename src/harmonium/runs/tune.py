@@ -16,6 +16,7 @@ from typing import IO, Any
 import jax
 from rich.console import Console
 
+from .._base.hardware import cores
 from .._base.signals import Asked
 from .._base.threefry import key_of
 from ..errors import InputError
@@ -23,7 +24,6 @@ from ..io.convert.base import optional
 from ..io.storage import load
 from ..likelihood.scoring import log_likelihood
 from ..training import Report
-from ..transforms.precision import cores
 from .display import Display, nats
 from .ensemble import mean_of
 from .failures import failure_of

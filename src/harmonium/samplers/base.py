@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from .._base.numerics import filled
+from .._base.threefry import fold_in, split
 from ..rbm import RBM
 
 
@@ -36,7 +38,7 @@ class Cloud(NamedTuple):
     def uniform(cls, states: Array) -> Cloud:
         """Return the cloud in which each of n states has the weight 1/n."""
         count = states.shape[0]
-        return cls(states, jnp.full(count, 1.0 / count, states.dtype))
+        return cls(states, filled((count,), 1.0 / count, states))
 
     def mean_of(self, values: Float[Array, "n ..."]) -> Float[Array, ...]:
         """Return Σ w_i x_i over the rows of an array."""
@@ -107,7 +109,7 @@ class AbstractSampler(eqx.Module):
 
     def init_independent(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> Any:
         """Return the state of n chains drawn from the model without its weights."""
-        key_draw, key_init = jax.random.split(key)
+        key_draw, key_init = split(key)
         v = rbm.visible.sample_without_inputs((n,), key=key_draw)
         return self.init(rbm, v, key=key_init)
 
@@ -127,7 +129,7 @@ class AbstractSampler(eqx.Module):
         """
 
         def step(i: Array, state: Any) -> Any:
-            return self.step(rbm, state, key=jax.random.fold_in(key, first + i))[0]
+            return self.step(rbm, state, key=fold_in(key, first + i))[0]
 
         return jax.lax.fori_loop(0, count, step, state)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from jaxtyping import Array
 
+from .._base.programs import compiled
 from .._base.sharding import fetched
 from ..errors import NotFiniteError
 from ..layers.capabilities import curvature
@@ -28,7 +30,7 @@ def finite_z(rbm: RBM) -> bool:
         >>> hm.likelihood.finite_z(weak), hm.likelihood.finite_z(strong)
         (True, False)
     """
-    curvatures = [np.asarray(curvature(layer)) for layer in (rbm.visible, rbm.hidden)]
+    curvatures = [np.asarray(c) for c in _curvatures(rbm)]
     by_row = [c.reshape(-1, c.shape[-1]) for c in curvatures]
     rows = max(map(len, by_row))
     both = np.concatenate([np.broadcast_to(c, (rows, c.shape[-1])) for c in by_row], axis=1)
@@ -36,6 +38,11 @@ def finite_z(rbm: RBM) -> bool:
     n = rbm.visible.size
     # Rows with the same seen units have the same curvatures.
     return all(_is_confined(weights, row[:n], row[n:]) for row in np.unique(both, axis=0))
+
+
+@compiled
+def _curvatures(rbm: RBM) -> list[Array]:
+    return [curvature(layer) for layer in (rbm.visible, rbm.hidden)]
 
 
 def check_weights(rbm: RBM) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from .._base.checks import checked_key, positive_integer
+from .._base.programs import compiled
+from .._base.threefry import fold_in, split
 from ..errors import InputError, NotFiniteError
 from ..rbm import RBM
 from .replica_exchange import ReplicaExchange
@@ -96,7 +97,7 @@ class LadderRun:
         cls, rbm: RBM, sampler: ReplicaExchange, chains: int, *, key: PRNGKeyArray
     ) -> LadderRun:
         """Start a run with replicas drawn from their models without the weights."""
-        key_init, key_run = jax.random.split(key)
+        key_init, key_run = split(key)
         return cls(rbm, sampler, _independent(rbm, sampler, chains, key=key_init), key=key_run)
 
     def until(self, steps: int) -> None:
@@ -142,12 +143,12 @@ class LadderRun:
         return [np.concatenate(parts) for parts in zip(*self.parts, strict=True)]
 
 
-@eqx.filter_jit
+@compiled
 def _independent(rbm: RBM, sampler: ReplicaExchange, chains: int, *, key: PRNGKeyArray) -> Any:
     return sampler.init_independent(rbm, chains, key=key)
 
 
-@eqx.filter_jit
+@compiled
 def _watched(
     rbm: RBM,
     sampler: ReplicaExchange,
@@ -168,7 +169,7 @@ def _watched(
 
     def record(i: Array, carry: tuple) -> tuple:
         def step(j: Array, both: tuple) -> tuple:
-            here = jax.random.fold_in(key, first + i * every + j)
+            here = fold_in(key, first + i * every + j)
             state, info = sampler.step(rbm, both[0], key=here)
             return state, info.up, info.down
 
@@ -277,7 +278,7 @@ def pilot(
     key: PRNGKeyArray,
 ) -> LadderRun:
     """Adapt a ladder; return a run on it that starts from the pilot's final states."""
-    key, key_first = jax.random.split(key)
+    key, key_first = split(key)
     run = LadderRun.fresh(rbm, sampler, chains, key=key_first)
     for r in range(rounds):
         run.until(FIRST_STEPS * 2**r)
@@ -286,7 +287,7 @@ def pilot(
         nearest = abs(old[None, :] - new[:, None]).argmin(1)
         spaced = ReplicaExchange(sampler.path, new, sampler.sweeps)
         state = spaced.init_each(run.state.v[nearest])
-        run = LadderRun(rbm, spaced, state, key=jax.random.fold_in(key, r))
+        run = LadderRun(rbm, spaced, state, key=fold_in(key, r))
     return run
 
 

@@ -80,7 +80,7 @@ def units_of_proposals(
 ) -> Integer[np.ndarray, " proposals"]:
     """Return the unit that each proposal changes."""
     with jax.ensure_compile_time_eval():
-        return np.asarray(visible.spread(jnp.arange(visible.n_units)))[columns[:, 0]]
+        return np.asarray(visible.spread(np.arange(visible.n_units)))[columns[:, 0]]
 
 
 def _energies_of_proposals(

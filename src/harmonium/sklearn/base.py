@@ -9,9 +9,7 @@ from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state
@@ -19,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._base.checks import positive_integer
 from .._base.numerics import from_numpy
-from .._base.threefry import key_of
+from .._base.programs import compiled
+from .._base.threefry import fold_in, key_of, split
 from ..data import Dataset
 from ..data.parts import in_parts
 from ..errors import InputError, warn_user
@@ -55,7 +54,7 @@ def key_from(random_state: Any, purpose: int) -> jax.Array:
     As an int gives the same number at every call, each purpose has keys of its own.
     """
     key = key_of(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-    return jax.random.fold_in(key, purpose)
+    return fold_in(key, purpose)
 
 
 def floats(X: Any, **options: Any) -> Any:
@@ -207,8 +206,8 @@ class BaseRBM(BaseEstimator):
         if not hasattr(self, "_stream_key"):
             key_start, _ = self._new_keys()
             self._state = None
-        stream_key = jax.random.wrap_key_data(jnp.asarray(self._stream_key))
-        key = jax.random.fold_in(stream_key, self._portions)
+        stream_key = jax.random.wrap_key_data(from_numpy(self._stream_key))
+        key = fold_in(stream_key, self._portions)
         state = self._continued(dataset, arguments, key)
         if state is not None:
             start = state.rbm
@@ -261,7 +260,7 @@ class BaseRBM(BaseEstimator):
 
     def _new_keys(self) -> tuple[Any, Any]:
         """Draw keys for the start and for `fit`; keep one for portions, in a form that pickles."""
-        start, run, stream = jax.random.split(key_from(self.random_state, LEARNING), 3)
+        start, run, stream = split(key_from(self.random_state, LEARNING), 3)
         self._stream_key = np.asarray(jax.random.key_data(stream))
         self._portions = 0
         return start, run
@@ -362,25 +361,25 @@ def in_dtype(model: Model, dtype: Any) -> Model:
 # Functions of rows in the library's coding, compiled once for all estimators.
 
 
-@eqx.filter_jit
+@compiled
 def mean_h(model: Model, rows: jax.Array) -> jax.Array:
     """Return ⟨h⟩ given the rows."""
     return model.mean_h_from_v(model.visible.encode(rows))
 
 
-@eqx.filter_jit
+@compiled
 def mean_v(model: Model, h: jax.Array) -> jax.Array:
     """Return ⟨v⟩ given hidden states or their means, in arithmetic columns."""
     return model.mean_v_from_h(h)
 
 
-@eqx.filter_jit
+@compiled
 def free_energy(model: Model, rows: jax.Array) -> jax.Array:
     """Return the free energy F(v) of the rows."""
     return model.free_energy(model.visible.encode(rows))
 
 
-@eqx.filter_jit
+@compiled
 def sweeps(model: Model, rows: jax.Array, k: jax.Array, key: jax.Array) -> jax.Array:
     """Return the visible states after k Gibbs sweeps from the rows, in arithmetic columns."""
     return after_sweeps(model, model.visible.encode(rows), k, key=key)

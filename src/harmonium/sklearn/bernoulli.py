@@ -13,6 +13,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base.checks import positive_integer
+from .._base.numerics import scalar
+from .._base.threefry import fold_in
 from ..data import Dataset
 from ..data.parts import in_parts
 from ..evaluation import pseudo_log_likelihoods
@@ -280,11 +282,11 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
             self.random_state_ = check_random_state(self.random_state)
         rows = floats(v, accept_sparse="csr")
         key = key_from(self.random_state_, CHAINS)
-        count = jnp.asarray(positive_integer(k, "k"))
+        count = scalar(positive_integer(k, "k"), np.int32)
         model = self._model()
 
         def swept(part: jax.Array, number: int) -> jax.Array:
-            return sweeps(model, part, count, jax.random.fold_in(key, number))
+            return sweeps(model, part, count, fold_in(key, number))
 
         return in_parts(swept, rows, model.widest, np.float32) > 0.5
 

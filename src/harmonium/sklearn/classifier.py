@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from .._base.numerics import product
+from .._base.programs import compiled
 from ..data import Dataset
 from ..data.parts import rows_at_once
 from ..errors import InputError, warn_user
@@ -266,7 +266,7 @@ class LabelCurve:
         )
 
 
-@eqx.filter_jit
+@compiled
 def _log_odds(model: Model, rows: jax.Array) -> jax.Array:
     """Return −F(v, y) + U_v(v) for every label y; the product of v and W is computed only once."""
     features, label = model.visible.parts  # pyright: ignore

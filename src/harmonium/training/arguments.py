@@ -9,14 +9,15 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import PRNGKeyArray
 
 from .._base.checks import checked_key, described, positive_integer
-from .._base.numerics import shapes_of
+from .._base.numerics import scalar, shapes_of
+from .._base.programs import compiled
 from .._base.sharding import HIDDEN, ROWS, check_divisible, size_of_axis, with_weights_spread
 from ..data import Dataset, Stream
 from ..data.stored import padded_size
@@ -269,10 +270,10 @@ def _whole_state(
 ) -> TrainState:
     chains = _carried(method, rbm, rows, key=key)
     optimizer = with_strength(optimizer.init(rbm), prior)
-    return TrainState(rbm, chains, optimizer, jnp.zeros((), jnp.int32))
+    return TrainState(rbm, chains, optimizer, scalar(0, np.int32))
 
 
-@eqx.filter_jit
+@compiled
 def _carried(method: Method, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> Any:
     """Return a method's state before the first update, computed by one compiled program."""
     key_rows, key_gradient = jax.random.split(run_keys(key)[0])

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from .._base.checks import positive_integer
+from .._base.threefry import fold_in, split
 from ..gradients import About, PhaseInfo, Status, cloud_gradient
 from ..gradients.tempering import RENEWAL, WAIT, AbstractTempering, chains_at_end
 from ..rbm import RBM
@@ -119,7 +120,7 @@ class Autopilot(AbstractTempering):
         return {"k": state.sweeps, "relaxation": relaxation, "ladder": length}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> AutopilotState:
-        key_ladder, key_directions = jax.random.split(key)
+        key_ladder, key_directions = split(key)
         ladder = super().init(rbm, batch, key=key_ladder)
         ladder = ladder._replace(at_end=jnp.ones_like(ladder.at_end))
         shape = (rbm.visible.size, DIRECTIONS)
@@ -167,7 +168,7 @@ class Autopilot(AbstractTempering):
         """Swap and sweep k times along the ladder, and adapt the temperatures."""
 
         def step(i: Array, ladder: Any) -> Any:
-            return self.moved(rbm, ladder, key=jax.random.fold_in(key, i))
+            return self.moved(rbm, ladder, key=fold_in(key, i))
 
         return self.changed(rbm, jax.lax.fori_loop(0, state.sweeps, step, state.ladder))
 

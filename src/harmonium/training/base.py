@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 import jax
 import numpy as np
-from jaxtyping import Array
 
 from .._base.numerics import from_numpy
 
@@ -35,11 +34,6 @@ def with_nodes(state: Any, kind: type, change: Callable[[Any], Any]) -> Any:
         return change(node) if isinstance(node, kind) else node
 
     return jax.tree.map(changed, state, is_leaf=lambda node: isinstance(node, kind))
-
-
-def scalar(value: Any, dtype: Any) -> Array:
-    """Return a scalar of this type, without a compiled program."""
-    return from_numpy(np.full((), value, dtype))
 
 
 def with_values(state: S, **values: Any) -> S:

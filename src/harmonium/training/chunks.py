@@ -13,7 +13,8 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from .._base.host import errors_as_raised
-from .._base.numerics import from_numpy
+from .._base.numerics import from_numpy, scalar
+from .._base.programs import compiled
 from ..data import Dataset
 from ..data.shuffling import batches_in_order
 from ..rbm import RBM
@@ -40,7 +41,7 @@ class DivergenceWarning(RuntimeWarning):
     """
 
 
-@eqx.filter_jit
+@compiled
 def advance(
     method: Method,
     dataset: Dataset,
@@ -83,7 +84,7 @@ def advance(
     return jax.lax.fori_loop(state.updates // per_epoch, -(-until // per_epoch), epoch, state)
 
 
-@eqx.filter_jit
+@compiled
 def _advance_all(
     method: Method,
     dataset: Dataset,
@@ -174,8 +175,8 @@ class Models:
             per_pass = math.ceil(int(window.count) / self.method.batch_size)
             ahead = window.passes * per_pass - window.begin
             end = min(target, window.end)
-            state = state._replace(updates=jnp.asarray(updates + ahead, jnp.int32))
-            until = jnp.asarray(end + ahead, jnp.int32)
+            state = state._replace(updates=scalar(updates + ahead, np.int32))
+            until = scalar(end + ahead, np.int32)
             parts = (self.method, window.dataset, window.count, state, until)
             with errors_as_raised():
                 if self.count == 1:
@@ -183,7 +184,7 @@ class Models:
                 else:
                     state, sizes = _advance_all(*parts, self.key, self.weights)
                 jax.block_until_ready(state)
-            state = state._replace(updates=jnp.asarray(end, jnp.int32))
+            state = state._replace(updates=scalar(end, np.int32))
             updates = end
         if is_moving is not None and not is_moving.all():
             state = _frozen(old, state, from_numpy(is_moving))
@@ -229,7 +230,7 @@ def unstacked(state: TrainState, updates: np.ndarray) -> list[TrainState]:
     return [model(i) for i in range(len(updates))]
 
 
-@eqx.filter_jit
+@compiled
 def _frozen(old: TrainState, new: TrainState, is_moving: Array) -> TrainState:
     """Return the new states of the models that are moving, and the old ones of the others."""
 
@@ -241,13 +242,13 @@ def _frozen(old: TrainState, new: TrainState, is_moving: Array) -> TrainState:
     return TrainState(rbm, gradient, optimizer, new.updates)
 
 
-@eqx.filter_jit
+@compiled
 def largest(rbm: RBM) -> Array:
     """Return the largest absolute parameter, or NaN if any parameter is NaN."""
     return jnp.stack([abs(leaf).max() for leaf in jax.tree.leaves(rbm)]).max()
 
 
-@eqx.filter_jit
+@compiled
 def _update_ratio(before: RBM, after: RBM) -> Array:
     start = before.dense_weights
     return jnp.linalg.norm(after.dense_weights - start) / jnp.linalg.norm(start)

@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._base.numerics import from_numpy
+from .._base.threefry import fold_in
 from ..data.splits import FEW_ROWS
 from ..evaluation import pseudo_log_likelihoods
 from ..gradients import Persistent
@@ -108,7 +109,7 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
         plan: the fixed parts of the run, whose penalty is set by it.
         key: the run's random key.
     """
-    keys = jax.random.split(jax.random.fold_in(key, CROSS_VALIDATION), FOLDS + 1)
+    keys = jax.random.split(fold_in(key, CROSS_VALIDATION), FOLDS + 1)
     rows = plan.dataset
     n = len(rows)
     order = np.asarray(jax.random.permutation(keys[0], n))

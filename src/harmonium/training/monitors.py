@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from .._base.numerics import from_numpy
+from .._base.programs import compiled
 from .._base.sharding import clock, whole
 from .._base.statistics import Z_95, effective_size, student_95
 from .._base.threefry import key_of
@@ -24,7 +24,13 @@ from ..data.dataset import count_of_rows
 from ..evaluation import pseudo_log_likelihoods
 from ..evaluation.reconstruction import errors_of_states
 from ..likelihood.missing.annealed import ROUGH, SeenEnergies, independent_energies, seen_energies
-from ..likelihood.missing.marginal import QUICK_SUMS, cheapest_sum, completed, draw, with_missing
+from ..likelihood.missing.marginal import (
+    QUICK_SUMS,
+    cheapest_sum,
+    completed,
+    draw,
+    encoded_rows,
+)
 from ..path import Line
 from ..rbm import RBM
 from .update import batch_of
@@ -104,7 +110,7 @@ class Monitors:
     def measured(self, rbm: RBM) -> list[RowStatistics]:
         """Return the statistics of the training rows, and of the held-out rows if there are any."""
         return [
-            RowStatistics(*map(float, _measured(rbm, self.reference, *rows, self.key)))
+            RowStatistics(*np.asarray(_measured(rbm, self.reference, *rows, self.key)).tolist())
             for rows in self.watched
         ]
 
@@ -155,7 +161,7 @@ class Monitors:
         started = clock()
         rows = self.few.rows(key=self.key)
         if self.few.missing:
-            filled = _filled(rbm, with_missing(rbm.visible, from_numpy(rows)), key_of(1))
+            filled = _filled(rbm, encoded_rows(rbm.visible, from_numpy(rows)), key_of(1))
             rows = np.where(np.isnan(rows), rbm.visible.decode(whole(filled)), rows)
         values = pseudo_log_likelihoods(rbm, rows)
         if not is_first:
@@ -163,7 +169,7 @@ class Monitors:
         return float(np.average(values, weights=self.few.weights))
 
 
-@eqx.filter_jit
+@compiled
 def _filled(rbm: RBM, v: Array, key: PRNGKeyArray) -> Array:
     """Fill missing values by a few sweeps; long chains would take longer than the training."""
     return completed(rbm, v, FILLING_SWEEPS, key=key)
@@ -215,7 +221,7 @@ def _stderr(parts: list[tuple[float, float]]) -> float:
     return math.sqrt(max(0.0, sum(variance / (size - 1.0) for variance, size in parts)))
 
 
-@eqx.filter_jit
+@compiled
 def _measured(rbm: RBM, reference: RBM, dataset: Dataset, n: Array, key: PRNGKeyArray) -> Array:
     """Return the entries of `RowStatistics` for the first n rows.
 

@@ -17,8 +17,9 @@ import numpy as np
 import optax
 from jaxtyping import Array
 
-from .._base.numerics import from_numpy
+from .._base.numerics import from_numpy, scalar
 from .._base.parameters import map_parameters
+from .._base.programs import compiled
 from ..errors import InputError
 from ..rbm import RBM
 from .base import nodes_in
@@ -66,7 +67,7 @@ def averaged(
     wrapped: Any = optax.with_extra_args_support(inner)
 
     def init(rbm: RBM) -> AveragedState:
-        return AveragedState(wrapped.init(rbm), rbm, jnp.zeros((), jnp.int32))
+        return AveragedState(wrapped.init(rbm), rbm, scalar(0, np.int32))
 
     def update(
         grads: RBM, state: AveragedState, rbm: RBM, **extra: Any
@@ -95,7 +96,7 @@ def averaged_model(state: Any, otherwise: RBM) -> RBM:
     return _with_zeros_of(averages[0].average, otherwise.weights)
 
 
-@eqx.filter_jit
+@compiled
 def _with_zeros_of(average: RBM, raw: Any) -> RBM:
     average = average.project()
     weights = map_parameters(lambda w, r: jnp.where(r == 0, 0.0, w), average.weights, raw)

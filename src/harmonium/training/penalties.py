@@ -15,13 +15,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from .._base.checks import positive_integer
+from .._base.programs import compiled
 from ..errors import InputError
 from ..layers import AbstractLayer
 from ..rbm import RBM
@@ -315,7 +315,7 @@ class MaxNorm(AbstractGroups):
         return weights * jnp.minimum(1.0, self.bound / _above_zero(norms))
 
 
-@eqx.filter_jit
+@compiled
 def size_of_weights(rbm: RBM) -> Float[Array, ""]:
     """Return R(W) of a `Huber` penalty of strength 1 and the usual width d, but at least d/2 each.
 
@@ -417,7 +417,7 @@ def prior_strength(rbm: RBM, rows: float) -> float:
     return float(_spreads(rbm)) / rows
 
 
-@eqx.filter_jit
+@compiled
 def _spreads(rbm: RBM) -> Float[Array, ""]:
     """Return s_v s_h."""
     free = [layer.base() for layer in (rbm.visible, rbm.hidden)]

@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array
 
+from .._base.numerics import scalar
 from ..rbm import RBM
-from .base import nodes_in, scalar, with_nodes, with_values
+from .base import nodes_in, with_nodes, with_values
 from .transformations import transformation
 
 Schedule = Callable[[Array], Any]
@@ -68,7 +70,7 @@ def scheduled(
 def first_rate_state(rbm: RBM, rate: float, total: int) -> RateState:
     """Return the state before the first update."""
     dtype = rbm.visible.dtype
-    return RateState(scalar(rate, dtype), scalar(total, dtype), jnp.zeros((), jnp.int32))
+    return RateState(scalar(rate, dtype), scalar(total, dtype), scalar(0, np.int32))
 
 
 def step_size(state: RateState, hold: float, schedule: Schedule | None) -> Array:
@@ -120,7 +122,7 @@ def ramped_momentum(
 
     def init(rbm: RBM) -> MomentumState:
         velocity = jax.tree.map(jnp.zeros_like, rbm)
-        return MomentumState(velocity, scalar(total, rbm.visible.dtype), jnp.zeros((), jnp.int32))
+        return MomentumState(velocity, scalar(total, rbm.visible.dtype), scalar(0, np.int32))
 
     def update(
         grads: RBM, state: MomentumState, rbm: RBM | None = None, **extra: Any

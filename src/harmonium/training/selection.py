@@ -16,14 +16,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._base.programs import compiled
 from .._base.statistics import effective_size
-from .._base.threefry import key_of
+from .._base.threefry import fold_in, key_of
 from ..data import Dataset
 from ..likelihood.partition_function.enumerated import chunk_of_states, enumerable
 from ..rbm import RBM
@@ -129,7 +129,7 @@ def chosen(
     sweeps = WORK / (1 + len(others)) * tracker.allowed(state, updates)
     candidates = []
     for i, (rbm, update) in enumerate([(last, updates), *others]):
-        key = jax.random.fold_in(jax.random.fold_in(tracker.key, 0), i)
+        key = fold_in(fold_in(tracker.key, 0), i)
         fresh = fresh_log_z(rbm, tracker.base, sweeps, tracker.chains_of(state), key=key)
         energy, least = measured(rbm)
         value = None
@@ -219,8 +219,8 @@ def known_of_chains(chains: Cloud | None, log_z: float | None, error: float) -> 
     """Return what a run's own chains say, with the tracked log Z if there is one."""
     if chains is None:
         return Known(log_z, error, None, 0.0)
-    chance = CHANCE / float(effective_size(chains.weights))
-    return Known(log_z, error, chains.weights @ chains.states, chance)
+    mean, size = _mean_of(chains)
+    return Known(log_z, error, mean, CHANCE / float(size))
 
 
 def reason_against(rbm: RBM, monitors: Monitors, known: Known) -> str:
@@ -268,7 +268,7 @@ def _stderr(rows: RowStatistics) -> float:
     return float(np.sqrt(max(0.0, variance) / max(1.0, rows.effective_size - 1.0)))
 
 
-@eqx.filter_jit
+@compiled
 def _enumerated(rbm: RBM) -> tuple[Float[Array, ""], Float[Array, " visible"]]:
     """Return log Z and ⟨v⟩ by one sum over the states of the smaller discrete layer."""
     summed = enumerable(rbm)  # the model itself, or its transpose
@@ -282,7 +282,13 @@ def _enumerated(rbm: RBM) -> tuple[Float[Array, ""], Float[Array, " visible"]]:
     return log_z, jnp.exp(minus_f - log_z) @ means
 
 
-@eqx.filter_jit
+@compiled
+def _mean_of(chains: Cloud) -> tuple[Float[Array, " visible"], Float[Array, ""]]:
+    """Return the mean of the chains, and their effective number."""
+    return chains.weights @ chains.states, effective_size(chains.weights)
+
+
+@compiled
 def _distance(
     rbm: RBM, dataset: Dataset, n: Array, mean: Float[Array, " visible"]
 ) -> Float[Array, " 2"]:

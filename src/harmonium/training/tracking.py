@@ -16,13 +16,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from .._base.numerics import from_numpy
+from .._base.numerics import from_numpy, scalar
+from .._base.programs import compiled
 from .._base.sharding import fetched
 from .._base.statistics import (
     effective_size,
@@ -32,6 +32,8 @@ from .._base.statistics import (
     resampled,
     sigmoid,
 )
+from .._base.threefry import fold_in, split
+from ..layers.base import independent_states
 from ..layers.capabilities import correlated
 from ..likelihood.partition_function.agreement import TAIL, AnnealingRuns, ReferenceRuns
 from ..likelihood.partition_function.bridge import bennett, bennett_stderr
@@ -48,7 +50,7 @@ from ..rbm import RBM
 from ..samplers import Annealing, Cloud, anneal, start_annealing
 from ..samplers.finite import finite_z
 from ..samplers.gibbs import after_sweeps
-from .base import same_shapes, scalar, with_values
+from .base import same_shapes, with_values
 from .state import TrainState
 from .update import Method
 
@@ -128,7 +130,7 @@ def extended(
         steps = max(1, min(steps, (allowed - spent) // directions))
         spent += directions * steps
         attempt += 1
-        key_attempt = jax.random.fold_in(key, attempt)
+        key_attempt = fold_in(key, attempt)
         bridge = _bridged(*ends, track.v, end_states, steps, key=key_attempt)
         is_affordable = spent + 2 * directions * steps <= allowed
         if bridge.fraction >= GOOD or not is_affordable or not track.is_known:
@@ -165,7 +167,7 @@ def _bridged(
 
     Without `end_states`, the states at the second model are those of the forward runs, resampled.
     """
-    keys = jax.random.split(key)
+    keys = split(key)
     count = scalar(steps, np.int32)
     annealed_v, log_w = annealed(Line(first, second), v, count, key=keys[0])
     forward = np.asarray(log_w, np.float64)
@@ -212,7 +214,7 @@ def bennett_ratio(runs: AnnealingRuns, groups: int) -> tuple[float, float, float
     return log_ratio, variance, fraction
 
 
-@eqx.filter_jit
+@compiled
 def settled(rbm: RBM, chains: Cloud, *, key: PRNGKeyArray) -> Array:
     """Return states of a model from the chains of a run whose model is close to it."""
     places = resampled(jnp.abs(chains.weights), PARTICLES, 0.5)
@@ -231,7 +233,7 @@ def _effective_fraction(log_weights: np.ndarray) -> float:
     return float(effective_size(relative_weights(log_weights))) / len(log_weights)
 
 
-@eqx.filter_jit
+@compiled
 def annealed(
     path: AbstractPath, v: Array, steps: Array, *, key: PRNGKeyArray
 ) -> tuple[Array, Array]:
@@ -312,9 +314,9 @@ def fresh_log_z(
         chains: states where the run's chains are, under this model or one close to it.
         key: a JAX random key.
     """
-    keys = jax.random.split(key, 9)
+    keys = split(key, 9)
     steps = max(1, int(allowed / SWEEPS_A_STEP))
-    broad = independent.visible.sample_without_inputs((PARTICLES,), key=keys[5])
+    broad = independent_states(independent.visible, (PARTICLES,), key=keys[5])
     near = settled(rbm, Cloud.uniform(broad), key=keys[6])
     base, drawn, offset = independent_start(rbm, near, keys=keys[:2])
 
@@ -522,7 +524,7 @@ class Tracker:
             self.fractions = FRACTIONS
         self.is_exact = is_exact_cheap(start, EXACT_WORK)
         self.sweeps_an_update = FRACTION_OF_WORK * rows_an_update / PARTICLES
-        self.key = jax.random.fold_in(key, TRACKING)
+        self.key = fold_in(key, TRACKING)
         self.base, self.drawn, self.log_z_of_base = self._base_of(start)
 
     def _base_of(self, start: RBM) -> tuple[RBM, Array | None, float]:
@@ -535,8 +537,8 @@ class Tracker:
         if self.is_exact or not len(correlated(start.visible)):
             path = Heating(base.visible, base.hidden, base)
             return base, None, float(path.log_z_of_base)
-        keys = jax.random.split(jax.random.fold_in(self.key, 1), 3)
-        drawn = base.visible.sample_without_inputs((PARTICLES,), key=self.key)
+        keys = split(fold_in(self.key, 1), 3)
+        drawn = independent_states(base.visible, (PARTICLES,), key=self.key)
         moved = settled(start, Cloud.uniform(drawn), key=keys[0])
         return independent_start(start, moved, keys=keys[1:])
 
@@ -551,7 +553,7 @@ class Tracker:
         drawn = self.drawn
         if drawn is None:
             count = 0 if self.is_exact else PARTICLES
-            drawn = self.base.visible.sample_without_inputs((count,), key=self.key)
+            drawn = independent_states(self.base.visible, (count,), key=self.key)
         zero = scalar(0.0, self.base.visible.dtype)
         none = scalar(0, np.int32)
         track = Track(drawn, zero, variance=zero, doubt=none, steps=none, sweeps=none)
@@ -598,7 +600,7 @@ class Tracker:
                 model would then have a lower likelihood than independent units; `Monitors.bounds`.
         """
         before = state
-        state = state._replace(records=state.records + 1, model=rbm)
+        state = state._replace(records=scalar(int(state.records) + 1, np.int32), model=rbm)
         if not finite_z(rbm):
             ways = tuple(doubted(track, INFINITE) for track in state.ways)
             return _counted(_set_aside(before, state._replace(ways=ways)))
@@ -620,15 +622,15 @@ class Tracker:
         self, before: HeldOut, state: HeldOut, updates: int, chains: Cloud | None
     ) -> tuple[list[Track], Array | None]:
         """Return every track at this record, and states of the chains under its model."""
-        key = jax.random.fold_in(self.key, int(state.records))
+        key = fold_in(self.key, int(state.records))
         end_states: list[Array | None] = [None] * len(state.ways)
         if chains is not None:
-            end_states[0] = settled(state.model, chains, key=jax.random.fold_in(key, 2))
+            end_states[0] = settled(state.model, chains, key=fold_in(key, 2))
         ends = (before.model, state.model)
         tracks = []
         for i, track in enumerate(state.ways):
             allowed = int(self.fractions[i] * self.allowed(state, updates))
-            key_track = jax.random.fold_in(key, 3 + i)
+            key_track = fold_in(key, 3 + i)
             tracks.append(extended(track, ends, end_states[i], allowed, key=key_track))
         return tracks, end_states[0]
 
@@ -647,7 +649,7 @@ class Tracker:
         left = int(FRACTION_AFRESH * self.allowed(state, updates)) - spent
         if left < due:
             return state, None
-        key = jax.random.fold_in(jax.random.fold_in(self.key, int(state.records)), 1)
+        key = fold_in(fold_in(self.key, int(state.records)), 1)
         fresh = fresh_log_z(state.model, self.base, left, end_states, key=key)
         return with_values(state, anew=spent + left), fresh
 

@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Float
 
 from .._base.linalg import inverse
-from .._base.numerics import product
+from .._base.numerics import product, scalar
 from .._base.parameters import map_parameters
+from .._base.programs import compiled
 from ..errors import InputError
 from ..gradients import PhaseInfo
 from ..layers import AbstractLayer
@@ -113,7 +115,7 @@ def centred(
     wrapped: Any = optax.with_extra_args_support(inner)
 
     def init(rbm: RBM) -> CentredState:
-        count = jnp.zeros((), jnp.int32)
+        count = scalar(0, np.int32)
         offsets = (rbm.visible.zero_inputs, rbm.hidden.zero_inputs)
         return CentredState(wrapped.init(rbm), count, *offsets)
 
@@ -227,7 +229,7 @@ def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformatio
     return transformation(init, update)
 
 
-@eqx.filter_jit
+@compiled
 def _begun(rbm: RBM) -> tuple[RBM, Array, Array]:
     """Return the model of y, S and its inverse, by one compiled program."""
     basis = whitening(rbm.visible)
@@ -299,7 +301,7 @@ def sparse_activity(
             raise InputError(f"sparse_activity {name}: expected {expected}; got {value}.")
 
     def init(rbm: RBM) -> ActivityState:
-        return ActivityState(rbm.hidden.zero_inputs, jnp.zeros((), jnp.int32))
+        return ActivityState(rbm.hidden.zero_inputs, scalar(0, np.int32))
 
     def update(
         grads: RBM,

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,11 +10,13 @@ from jaxtyping import Array, PRNGKeyArray
 from .._base.checks import check_positive, checked_key, positive_integer
 from .._base.linalg import inverse, orthogonal_basis
 from .._base.numerics import from_numpy, product
+from .._base.programs import compiled
 from .._base.statistics import weights_of
-from .._base.threefry import key_of
+from .._base.threefry import fold_in, key_of, split
 from ..data.stream import rows_to_train_on
 from ..errors import InputError
 from ..layers import AbstractLayer
+from ..layers.base import independent_states
 from ..layers.capabilities import along, correlated, whitening
 from ..rbm import RBM
 from ..weights import MaskedWeights
@@ -86,7 +87,7 @@ def initialize(
             f"connections: expected at most the {visible.n_units} units of {visible};"
             f" got {connections}."
         )
-    key_weights, key_rows = jax.random.split(checked_key(key))
+    key_weights, key_rows = split(checked_key(key))
     if data is not None:
         dataset = rows_to_train_on(data, weights).checked_for(visible)
         sample = dataset.some(max(1, min(MOST_ROWS, MOST_ENTRIES // dataset.columns)))
@@ -124,7 +125,7 @@ def _imputed(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> np.ndarr
     is_unobserved = row_weights @ ~missing <= 0
     draws: Any = 0.0
     if is_unobserved.any():  # else nothing is drawn, and no program is compiled for it
-        draws = visible.decode(_draws_without_inputs(visible, len(rows)))
+        draws = visible.decode(independent_states(visible, (len(rows),), key=key_of(0)))
     imputed = np.where(missing, draws, rows)
     order = np.random.default_rng(0).permutation(len(rows))
     for column in np.flatnonzero(missing.any(0) & ~is_unobserved):
@@ -139,17 +140,12 @@ def _imputed(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> np.ndarr
     return imputed
 
 
-@eqx.filter_jit
-def _draws_without_inputs(visible: AbstractLayer, n: int) -> Array:
-    return visible.sample_without_inputs((n,), key=key_of(0))
-
-
-@eqx.filter_jit
+@compiled
 def _fitted(visible: AbstractLayer, rows: Array, weights: Array | None) -> AbstractLayer:
     return visible.fit_moments(visible.encode(rows), weights)
 
 
-@eqx.filter_jit
+@compiled
 def _coupled(
     visible: AbstractLayer,
     hidden: AbstractLayer,
@@ -165,10 +161,10 @@ def _coupled(
     if connections is not None:
         first = jnp.arange(visible.n_units)[:, None] < connections
         chosen = jnp.broadcast_to(first, (visible.n_units, hidden.n_units))
-        chosen = jax.random.permutation(jax.random.fold_in(key, 1), chosen, independent=True)
+        chosen = jax.random.permutation(fold_in(key, 1), chosen, independent=True)
         couplings = jnp.where(visible.spread(hidden.spread(chosen).T).T, couplings, 0.0)
     if centred and connections is None and allowed is None:
-        key_directions = jax.random.fold_in(key, 2)
+        key_directions = fold_in(key, 2)
         visible, couplings = _with_hidden_covariance(visible, hidden, couplings, key=key_directions)
     if allowed is not None:
         couplings = MaskedWeights(couplings, allowed).project()

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import json
 import os
-import platform
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,12 +15,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
+from .._base import program_files
 from .._base.checks import positive_integer
-from .._base.numerics import from_numpy
+from .._base.hardware import cores, processor
+from .._base.numerics import from_numpy, scalar
 from .._base.processes import from_first
+from .._base.programs import compiled
 from .._base.sharding import clock, fetched
-from .._base.threefry import key_of
+from .._base.threefry import key_of, split
 from ..errors import InputError
+from ..layers import AbstractLayer
 from ..rbm import RBM, checked_rbm
 from ..weights import Rounded
 from ..weights.base import is_plain
@@ -115,7 +116,10 @@ def rounded_if_faster(rbm: RBM, chains: int, precision: str | None = None) -> RB
         return rbm
     # Rounded here, outside the compiled loop: XLA would move the rounding out of the loop once for
     # each use, and then repeat a product that the uses share.
-    return RBM(rbm.visible, rbm.hidden, Rounded(short(rbm.weights)))
+    return RBM(rbm.visible, rbm.hidden, Rounded(_short(rbm.weights)))
+
+
+_short = compiled(short)
 
 
 def check_precision(precision: Any) -> None:
@@ -136,7 +140,7 @@ def precision_timing(rbm: RBM, rows: int) -> Timing:
     """Measure a Gibbs sweep and a gradient of the free energy in float32 and in bfloat16.
 
     Both precisions take turns, and the fastest of five runs counts: a fraction of a second in all.
-    The result is kept for the process and, beside JAX's compilation cache if there is one, on disk,
+    The result is kept for the process and, beside compiled programs, on disk,
     for each device, version of JAX, pair of layers and number of rows. What a processor lists among
     its features does not tell: where `avx512_bf16` is listed, bfloat16 can be twice as fast as
     float32, or slower.
@@ -178,11 +182,8 @@ _TIMINGS: dict[str, Timing] = {}  # of this process
 def _measured(rbm: RBM, rows: int) -> Timing:
     """Time both precisions in turn."""
     # Of normal size, so that no product meets numbers that are slow to multiply.
-    shape = (rbm.visible.size, rbm.hidden.size)
-    key_w, key_v, key = jax.random.split(key_of(0), 3)
-    weights = 0.1 * jax.random.normal(key_w, shape, rbm.visible.dtype)
-    plain = RBM(rbm.visible, rbm.hidden, weights)
-    v = rbm.visible.sample_without_inputs((rows,), key=key_v)
+    key_case, key = split(key_of(0))
+    plain, v = _case(rbm.visible, rbm.hidden, rows, key=key_case)
     models = (plain, rounded(plain))
     for model in models:  # compiles
         jax.block_until_ready(_work(model, v, key=key))
@@ -198,7 +199,17 @@ def _measured(rbm: RBM, rows: int) -> Timing:
     return Timing(*best)
 
 
-@eqx.filter_jit
+@compiled
+def _case(
+    visible: AbstractLayer, hidden: AbstractLayer, rows: int, *, key: PRNGKeyArray
+) -> tuple[RBM, Array]:
+    """Return a model of such layers, and states, to be timed."""
+    key_w, key_v = jax.random.split(key)
+    weights = 0.1 * jax.random.normal(key_w, (visible.size, hidden.size), visible.dtype)
+    return RBM(visible, hidden, weights), visible.sample_without_inputs((rows,), key=key_v)
+
+
+@compiled
 def _work(rbm: RBM, v: Array, *, key: PRNGKeyArray) -> tuple[Array, Array]:
     """Make a sweep and a gradient, in the forms that training has them."""
     v = rbm.gibbs_sweep(v, key=key)
@@ -208,38 +219,15 @@ def _work(rbm: RBM, v: Array, *, key: PRNGKeyArray) -> tuple[Array, Array]:
 
 def device_name() -> str:
     """Return what tells devices of different speed apart: its name, and on a CPU the cores."""
-    device: Any = next(iter(jnp.zeros(()).devices()))
+    device: Any = next(iter(scalar(0.0, np.float32).devices()))
     if device.platform != "cpu":
         return f"{device.platform} {device.device_kind}"
-    return f"cpu {_processor()}, {cores()} cores"
-
-
-def cores() -> int:
-    """Return on how many cores this process may run."""
-    if hasattr(os, "sched_getaffinity"):  # not on every system
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-@functools.cache
-def _processor() -> str:
-    """Return the processor's name, and a hash of its features where Linux lists them."""
-    known: dict[str, str] = {}
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
-            name, _, value = line.partition(":")
-            known.setdefault(name.strip().lower(), value.strip())
-    features = known.get("flags", known.get("features", ""))
-    name = known.get("model name", platform.processor() or platform.machine())
-    return f"{name} {hashlib.sha256(features.encode()).hexdigest()[:8]}"
+    return f"cpu {processor()}, {cores()} cores"
 
 
 def _file() -> Path | None:
-    """Return the file of measurements beside JAX's compilation cache, or None without a cache."""
-    folder = jax.config.jax_compilation_cache_dir  # pyright: ignore[reportAttributeAccessIssue]
-    if not folder or "://" in str(folder):
-        return None
-    return Path(folder) / FILE
+    """Return the file of measurements, or None where programs are not kept either."""
+    return program_files.folder() / FILE if program_files.are_kept() else None
 
 
 def _stored(case: str) -> Timing | None:

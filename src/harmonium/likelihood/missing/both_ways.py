@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from ..._base.numerics import from_numpy
+from ..._base.programs import compiled
 from ..._base.sharding import clock, fetched
+from ..._base.threefry import fold_in, split
 from ...data.parts import rows_at_once
 from ...errors import NotFiniteError
 from ...layers.capabilities import has_independent_units, sample_given
@@ -78,7 +79,7 @@ def energies_of_rows(
                 return energies
             started = clock()
             padded = np.resize(which, size)
-            key_part = jax.random.fold_in(jax.random.fold_in(key, number), part)
+            key_part = fold_in(fold_in(key, number), part)
             runs = _runs_of_rows(rbm, rows, padded, whole[padded], steps, key=key_part)
             pace = min(pace, (clock() - started) / steps)  # the first one was compiled too
             runs = RowRuns(*(array[:, : len(which)] for array in runs))
@@ -111,16 +112,18 @@ def _runs_of_rows(
     key: PRNGKeyArray,
 ) -> RowRuns:
     """Anneal some of the rows both ways with so many steps."""
-    key_up, key_down, key_start, key_other, key_host = jax.random.split(key, 5)
+    key_up, key_down, key_start, key_other, key_host = split(key, 5)
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key_host)).ravel())
     own = from_numpy(rows[which])
-    path = from_numpy(whole.astype(rbm.visible.dtype))
+    dtype = rbm.visible.dtype
+    path = from_numpy(whole.astype(dtype))
+    other_path = from_numpy(1 - whole.astype(dtype))
     donated = from_numpy(_donated(rbm, rows, which, rng))
     starts = _starts(rbm, own, donated, path, key=key_start)
     # A short run along the other path, whose final states are starts too.
-    other_path = Ramp(0, 1, FIRST_STEPS, 1.0 - path)
+    along_other = Ramp(0, 1, FIRST_STEPS, other_path)
     aside, log_weights = _annealed(
-        rbm, own, starts.chains, other_path, FIRST_STEPS + 1, key=key_other
+        rbm, own, starts.chains, along_other, FIRST_STEPS + 1, key=key_other
     )
     few = resampled_chains(log_weights, OF_A_KIND, rng.random(len(which)))
     up, forward = _annealed(rbm, own, starts.chains, Ramp(0, 1, steps, path), steps + 1, key=key_up)
@@ -164,7 +167,7 @@ class _Starts(NamedTuple):
     log_z: Array
 
 
-@eqx.filter_jit
+@compiled
 def _starts(rbm: RBM, rows: Array, donated: Array, whole: Array, *, key: PRNGKeyArray) -> _Starts:
     """Return where chains begin.
 
@@ -175,7 +178,7 @@ def _starts(rbm: RBM, rows: Array, donated: Array, whole: Array, *, key: PRNGKey
     """
     visible = rbm.visible
     hidden = rbm.hidden
-    key_rest, key_h, key_v = jax.random.split(key, 3)
+    key_rest, key_h, key_v = split(key, 3)
     seen = seen_of(rbm, with_missing(visible, rows))
     held = seen_of(rbm, with_missing(visible, donated))
     nothing = jnp.zeros_like(held.values)
@@ -183,7 +186,7 @@ def _starts(rbm: RBM, rows: Array, donated: Array, whole: Array, *, key: PRNGKey
     h = hidden.base().sample_without_inputs((len(donated), len(rows)), key=key_h)
 
     def sweep(i: Array, h: Array) -> Array:
-        key_x, key_next = jax.random.split(jax.random.fold_in(key_v, i))
+        key_x, key_next = split(fold_in(key_v, i))
         x = rbm.sample_v_from_h(h, key=key_x)
         return rbm.sample_h_from_v(x, key=key_next)
 
@@ -194,7 +197,7 @@ def _starts(rbm: RBM, rows: Array, donated: Array, whole: Array, *, key: PRNGKey
     return _Starts(chains, jnp.concatenate([filled, x]), log_z_uncoupled(rbm, seen, whole))
 
 
-@eqx.filter_jit
+@compiled
 def _starts_back(up: Array, aside: Array, fallen: Array, parents: Array, few: Array) -> Array:
     """Return the resampled final states of each row, followed by its other starts."""
     rows = jnp.arange(up.shape[1])
@@ -215,7 +218,7 @@ def _annealed(
     return x, log_weights
 
 
-@eqx.filter_jit
+@compiled
 def _steps_of_ramp(
     rbm: RBM, rows: Array, x: Array, numbers: Array, whole: Array, places: Array, *, key: Any
 ) -> tuple[Array, Array]:

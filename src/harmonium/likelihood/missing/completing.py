@@ -6,14 +6,15 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..._base.numerics import from_numpy
+from ..._base.numerics import from_numpy, scalar
+from ..._base.programs import compiled
 from ..._base.sharding import fetched
+from ..._base.threefry import fold_in, split
 from ...data.parts import ENTRIES_AT_ONCE, rows_at_once
 from ...data.stored import padded_size
 from ...rbm import RBM
@@ -133,7 +134,7 @@ def _annealed(
         work = len(which) * sweeps_of_round * work_of_sweep
         if not len(which) or (number and work > work_left):
             break
-        key_round = jax.random.fold_in(key, number)
+        key_round = fold_in(key, number)
         latest, states = _populations(
             rbm, rows[which], chains, draws, sweeps_of_round, key=key_round
         )
@@ -155,7 +156,7 @@ def _populations(
 ) -> tuple[Averages, np.ndarray]:
     """Return averages over populations of rows, and draws of each, for some rows at a time."""
     steps = max(1, sweeps // ANNEALED)
-    counts = jnp.asarray(steps), jnp.asarray(max(2, sweeps - steps))
+    counts = scalar(steps, np.int32), scalar(max(2, sweeps - steps), np.int32)
     size = rows_at_once(chains * (rbm.visible.size + rbm.hidden.size))
     is_free = bool(np.isnan(rows).all())
     results = []
@@ -182,10 +183,10 @@ def _parts(rows: np.ndarray, size: int, key: PRNGKeyArray) -> Iterator[_Part]:
     for number, first in enumerate(range(0, len(rows), size)):
         part = rows[first : first + size]
         filled = np.resize(part, (min(size, padded_size(len(part))), rows.shape[1]))
-        yield _Part(from_numpy(filled), len(part), jax.random.fold_in(key, number))
+        yield _Part(from_numpy(filled), len(part), fold_in(key, number))
 
 
-@eqx.filter_jit
+@compiled
 def _swept(
     rbm: RBM,
     rows: Array,
@@ -227,7 +228,7 @@ class _Sums(NamedTuple):
     second: Float[Array, "rows visible"]
 
 
-@eqx.filter_jit
+@compiled
 def _moments(
     rbm: RBM, rows: Float[Array, "rows units"], terms: TermSum, draws: int, *, key: PRNGKeyArray
 ) -> _Moments:
@@ -274,7 +275,7 @@ def _moments(
     log_weights_of_parts = jax.nn.logsumexp(log_weights, axis=-1).T
 
     def drawn(key: PRNGKeyArray) -> Array:
-        key_part, key_term, key_v = jax.random.split(key, 3)
+        key_part, key_term, key_v = split(key, 3)
         part = drawn_terms(_relative(log_weights_of_parts), key=key_part)
         term = drawn_terms(_relative(log_weights[part, jnp.arange(len(v))]), key=key_term)
         return terms.completed(rbm, v, part * size + term, key=key_v)

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
-from ..._base.numerics import product
+from ..._base.numerics import from_numpy, product
+from ..._base.programs import compiled
 from ..._base.threefry import key_of
 from ...layers import AbstractLayer, Clamped
 from ...layers.capabilities import (
+    columns_of_proposals,
     has_independent_units,
     joint_states,
     proposals_from,
@@ -67,6 +68,9 @@ def with_missing(layer: AbstractLayer, rows: Array) -> Float[Array, "*batch colu
     return jnp.where(missing, jnp.nan, layer.encode(rows))
 
 
+encoded_rows = compiled(with_missing)  # where no program is being traced
+
+
 def missing_units(
     layer: AbstractLayer, v: Float[Array, "*batch columns"]
 ) -> Bool[Array, "*batch units"]:
@@ -94,7 +98,7 @@ def check_finite_given(rbm: RBM, rows: np.ndarray) -> None:
     if np.isnan(rows).any() and not finite_z(rbm):
         # Seen units may confine the others: this depends on which are seen, not on their values.
         for place in np.unique(np.isnan(rows), axis=0, return_index=True)[1]:
-            row = with_missing(rbm.visible, jnp.asarray(rows[place]))
+            row = encoded_rows(rbm.visible, from_numpy(rows[place]))
             check_finite_z(given_seen(rbm, row))
 
 
@@ -110,7 +114,7 @@ def completed(
     return chains.v
 
 
-@eqx.filter_jit
+@compiled
 def completed_rows(rbm: RBM, rows: Array, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
     """Return states of rows in the user's coding, with draws of their missing units."""
     return completed(rbm, with_missing(rbm.visible, rows), COMPLETING_SWEEPS, key=key)
@@ -312,7 +316,7 @@ def _table_of_proposals(visible: AbstractLayer, columns: np.ndarray) -> np.ndarr
 
 def _most_states(visible: AbstractLayer) -> int:
     """Return the largest number of states of any unit."""
-    columns, _ = proposals_from(visible, visible.sample(visible.zero_inputs, key=key_of(0)))
+    columns = columns_of_proposals(visible)
     return int(np.bincount(units_of_proposals(visible, columns)).max()) + 1
 
 

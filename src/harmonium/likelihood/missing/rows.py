@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Array
 
+from ..._base.programs import compiled
 from ...data.parts import in_parts
 from ...errors import InputError
 from ...rbm import RBM
@@ -70,11 +70,11 @@ def energies_of_seen(
     return energies
 
 
-@eqx.filter_jit
+@compiled
 def _free_energy_of_seen(rbm: RBM, rows: Array, terms: TermSum) -> Array:
     return -terms.posterior(rbm, with_missing(rbm.visible, rows)).log_z_seen
 
 
-@eqx.filter_jit
+@compiled
 def _free_energy(rbm: RBM, rows: Array) -> Array:
     return rbm.free_energy(rbm.visible.encode(rows))

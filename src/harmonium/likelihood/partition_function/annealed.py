@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from ..._base.checks import check_positive, positive_integer
+from ..._base.threefry import split
 from ...data import Dataset
 from ...errors import InputError
 from ...path import AbstractPath
@@ -113,7 +113,7 @@ class Annealed(AbstractLogZ):
         """
         if self.paths:
             return self
-        key_data, key_own, key_rows = jax.random.split(key, 3)
+        key_data, key_own, key_rows = split(key, 3)
         near = self._near(rbm)
         bases = usual_bases(near, key=key_own)
         if dataset.missing:
@@ -135,7 +135,7 @@ class Annealed(AbstractLogZ):
             InputError: no key, a path that begins with weights, or starts that do not fit.
             NotFiniteError: annealing weights are not finite, because parameters are far too large.
         """
-        key_base, key_search = jax.random.split(key)
+        key_base, key_search = split(key)
         starts = None
         if self.starts is not None:
             starts = rbm.visible.encode(rbm.visible.validate(self.starts, "starts"))

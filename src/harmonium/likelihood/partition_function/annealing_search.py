@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..._base.numerics import from_numpy
+from ..._base.numerics import from_numpy, scalar
 from ..._base.sharding import clock, fetched
 from ..._base.statistics import log_mean_exp
+from ..._base.threefry import fold_in
 from ...path import AbstractPath
 from ...rbm import RBM
 from .agreement import (
@@ -202,7 +201,7 @@ class Search:
     def _candidate_for(self, states: np.ndarray, near: AbstractPath) -> Candidate:
         """Return a path whose base has the moments of these states, after a few sweeps."""
         same_shape = np.resize(states, (max(2, self.chains // 2), states.shape[1]))
-        sweeps = jnp.asarray(SETTLING_SWEEPS, jnp.int32)
+        sweeps = scalar(SETTLING_SWEEPS, np.int32)
         v = swept(self.rbm, from_numpy(same_shape), sweeps, key=self._next_key())
         path = base_from_data(near.at(1.0), v, key=self._next_key())
         return self._candidate(self._spaced(path))
@@ -322,7 +321,7 @@ class Search:
         v, log_shares = resampled_states(final_states, own, self.groups, seed=self.keys_used)
         v = np.concatenate([v, others_than(v).astype(v.dtype)])
         burn_in = self.burn_in or max(1, steps * self.segments // 4)
-        v = swept(self.rbm, from_numpy(v), jnp.asarray(burn_in, jnp.int32), key=self._next_key())
+        v = swept(self.rbm, from_numpy(v), scalar(burn_in, np.int32), key=self._next_key())
         back = schedule.run(v, steps, key=self._next_key(), reverse=True)[1]
         back[0] -= schedule.last_step(self.rbm, v)
         return back, log_shares
@@ -416,7 +415,7 @@ class Search:
 
     def _next_key(self) -> PRNGKeyArray:
         self.keys_used += 1
-        return jax.random.fold_in(self.key, self.keys_used)
+        return fold_in(self.key, self.keys_used)
 
     def _left(self) -> float:
         return self.seconds - (clock() - self.began)

@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from ..._base.checks import checked_key
 from ..._base.numerics import from_numpy
+from ..._base.threefry import fold_in
 from ...data import Dataset
 from ...errors import InputError, NotFiniteError
 from ...rbm import RBM
@@ -147,7 +147,7 @@ class AbstractLogZ(ABC):
         results = []
         for i, length in enumerate(lengths):
             model = rbm.with_lengths(from_numpy(np.asarray(length, rbm.visible.dtype)))
-            own_key = None if key is None else jax.random.fold_in(key, i)
+            own_key = None if key is None else fold_in(key, i)
 
             def report(fraction: float, i: int = i) -> None:
                 progress((i + fraction) / len(lengths))

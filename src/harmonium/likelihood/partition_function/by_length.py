@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ..._base.programs import compiled
 from ...data.parts import in_parts
 from ...errors import InputError
 from ...layers.capabilities import takes_lengths
@@ -106,7 +106,7 @@ def lengths_of_rows(rbm: RBM, rows: np.ndarray) -> Float[np.ndarray, " n"]:
     return in_parts(lambda part, _: _lengths(rbm, part), rows, rbm.widest)
 
 
-@eqx.filter_jit
+@compiled
 def _lengths(rbm: RBM, rows: Array) -> Array:
     layer: Any = rbm.visible
     return layer.lengths(layer.encode(rows))

@@ -7,17 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..._base.numerics import scalar
+from ..._base.programs import compiled
 from ..._base.sharding import fetched
 from ..._base.signals import Asked
 from ..._base.statistics import log_mean_exp, resampled
 from ...data.parts import ENTRIES_AT_ONCE
 from ...errors import InputError, Interrupted
+from ...layers import AbstractLayer
 from ...layers.capabilities import joint_states
 from ...rbm import RBM
 from ...transforms.precision import in_float64
@@ -91,7 +93,7 @@ def _log_sums_of_chunks(summed: RBM, progress: Callable[[float], Any]) -> np.nda
         try:
             for first in range(0, chunks, CHUNKS_PER_DISPATCH):
                 count = min(CHUNKS_PER_DISPATCH, chunks - first)
-                parts = _log_sums(summed, rows, jnp.asarray(first, jnp.uint32), count)
+                parts = _log_sums(summed, rows, scalar(first, np.uint32), count)
                 largest, rest = (fetched(part).astype(np.float64) for part in parts)
                 log_sums.append(largest + rest)
                 progress((first + count) / chunks)
@@ -119,7 +121,7 @@ def _rounding(summed: RBM, log_sums: np.ndarray, value: float) -> tuple[float, f
     states = []
     rounded = []
     for chunk, count in zip(*np.unique(chunks, return_counts=True), strict=True):
-        x, log_weights = _chunk(summed, jnp.asarray(chunk, jnp.uint32), rows)
+        x, log_weights = _chunk(summed, scalar(chunk, np.uint32), rows)
         log_weights = fetched(log_weights).astype(np.float64)
         places = resampled(np.exp(log_weights - log_weights.max()), int(count), rng.uniform())
         states.append(fetched(x[jnp.asarray(places)]))
@@ -131,7 +133,7 @@ def _rounding(summed: RBM, log_sums: np.ndarray, value: float) -> tuple[float, f
     return float(log_mean_exp(change)), float(error)
 
 
-@eqx.filter_jit
+@compiled
 def _log_sums(summed: RBM, rows: int, first: jax.Array, count: int) -> tuple[Array, Array]:
     """Return for each chunk its largest −F and the log of the others' sum relative to it.
 
@@ -151,8 +153,22 @@ def enumerable(rbm: RBM) -> RBM | None:
 
     This is the discrete layer with fewer joint states; None if neither layer is discrete.
     """
-    models = [model for model in (rbm, rbm.T) if model.visible.n_states is not None]
-    return min(models, key=lambda model: model.visible.n_states or 0, default=None)
+    layers = layers_to_enumerate(rbm)
+    if layers is None:
+        return None
+    return rbm if layers[0] is rbm.visible else _transposed(rbm)
+
+
+@compiled
+def _transposed(rbm: RBM) -> RBM:
+    return rbm.T
+
+
+def layers_to_enumerate(rbm: RBM) -> tuple[AbstractLayer, AbstractLayer] | None:
+    """Return the discrete layer with fewer joint states and the other one; None without one."""
+    orders = [(rbm.visible, rbm.hidden), (rbm.hidden, rbm.visible)]
+    discrete = [layers for layers in orders if layers[0].n_states is not None]
+    return min(discrete, key=lambda layers: layers[0].n_states or 0, default=None)
 
 
 def chunk_plan(summed: RBM, entries: int = ENTRIES_AT_ONCE) -> tuple[int, int]:
@@ -174,8 +190,8 @@ def chunk_of_states(
     return states, jnp.where(is_state, -summed.free_energy(states), -jnp.inf)
 
 
-_chunk = eqx.filter_jit(chunk_of_states)
-_free_energy = eqx.filter_jit(RBM.free_energy)
+_chunk = compiled(chunk_of_states)
+_free_energy = compiled(RBM.free_energy)
 
 
 def log_z(rbm: RBM) -> Float[Array, ""]:

@@ -11,15 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
-from ..._base.numerics import from_numpy
+from ..._base.numerics import from_numpy, scalar
+from ..._base.programs import compiled
 from ..._base.sharding import clock, fetched
 from ..._base.statistics import from_left_out, log_mean_exp, lower_mean_bound, resampled
+from ..._base.threefry import fold_in, split
 from ...path import AbstractPath
 from ...rbm import RBM
 from ...samplers import Annealing, anneal
@@ -152,7 +153,7 @@ class _Runs:
 
     def _next_key(self) -> PRNGKeyArray:
         self.keys_used += 1
-        return jax.random.fold_in(self.key, self.keys_used)
+        return fold_in(self.key, self.keys_used)
 
     def pilot(self) -> Float[np.ndarray, " segments"]:
         """Return the fraction of the steps for each segment: as the deviation of its work."""
@@ -177,7 +178,7 @@ class _Runs:
         for s in range(len(steps))[::direction]:
             ends = self.knots[s : s + 2][::direction].astype(v.dtype)
             count = from_numpy(np.full((), steps[s], np.int32))
-            key_segment = jax.random.fold_in(key, s)
+            key_segment = fold_in(key, s)
             v, gain = _segment(self.path, from_numpy(ends), count, v, key=key_segment)
             gains.append(fetched(gain).astype(np.float64))
         log_weights = np.stack(gains[::direction]).reshape(len(steps), GROUPS, self.members)
@@ -187,7 +188,7 @@ class _Runs:
     def round(self, steps: Integer[np.ndarray, " segments"]) -> _Round:
         """Anneal in both directions."""
         v, forward = self._through(self._start(), steps)
-        burn_in = jnp.asarray(max(1, int(steps.sum()) // 4), jnp.int32)
+        burn_in = scalar(max(1, int(steps.sum()) // 4), np.int32)
         v = swept(self.path.at(1.0), v, burn_in, key=self._next_key())
         return _Round(forward, self._through(v, steps, reverse=True)[1], int(steps.sum()))
 
@@ -269,12 +270,12 @@ def _ratios(forward: np.ndarray, reverse: np.ndarray) -> np.ndarray:
     return np.array(ratios)
 
 
-@eqx.filter_jit
+@compiled
 def _segment(
     path: AbstractPath, ends: Array, steps: Array, v: Array, *, key: PRNGKeyArray
 ) -> tuple[Array, Array]:
     """Anneal from one knot to the next and resample each group; return states and log weights."""
-    key_move, key_choose = jax.random.split(key)
+    key_move, key_choose = split(key)
     start = Annealing(v, jnp.zeros(len(v), v.dtype))
     end = anneal(path, ends[0], ends[1], steps, start, key=key_move)
     groups = end.log_weights.reshape(GROUPS, -1)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from ..._base.checks import checked_key, positive_integer
+from ..._base.numerics import scalar
 from ..._base.sharding import fetched
 from ..._base.statistics import log_mean_exp
+from ..._base.threefry import split
 from ...errors import InputError
 from ...path import AbstractPath
 from ...rbm import RBM
@@ -99,7 +100,7 @@ def raise_log_likelihood(
     array = rbm.visible.validate(rows)
     chains = positive_integer(chains, "chains")
     steps = positive_integer(steps, "steps")
-    keys = jax.random.split(checked_key(key), 5)
+    keys = split(checked_key(key), 5)
     if path is None:
         path = base_from_moments(rbm, key=keys[0])
     if not path.begins_uncoupled:
@@ -110,7 +111,7 @@ def raise_log_likelihood(
     _, gains = schedule.run(starts, PILOT_STEPS, key=keys[2])
     schedule = schedule.respaced(gains)
     v = rbm.visible.encode(array)
-    starts = swept(rbm, jnp.repeat(v, chains, axis=0), jnp.asarray(1, jnp.int32), key=keys[3])
+    starts = swept(rbm, jnp.repeat(v, chains, axis=0), scalar(1, np.int32), key=keys[3])
     steps_of_segment = max(1, round(steps / segments))
     _, back = schedule.run(starts, steps_of_segment, key=keys[4], reverse=True)
     log_weights = (back.sum(0) - float(path.log_z_of_base)).reshape(len(array), chains)

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ..._base.numerics import scalar
+from ..._base.programs import compiled
 from ..._base.sharding import fetched
 from ..._base.statistics import effective_size, log_mean_exp, relative_weights, resampled
+from ..._base.threefry import split
 from ...rbm import RBM
 from .schedule import swept
 
@@ -122,20 +123,20 @@ def _distances(states: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 def quenched(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
     """Return the final states of short chains from random states: draws of many modes."""
-    key_start, key_move = jax.random.split(key)
+    key_start, key_move = split(key)
     start = _random_states(rbm, n, key=key_start)
     # Its own call, since the search has compiled sweeps of so many chains already.
-    return swept(rbm, start, jnp.asarray(QUENCH_SWEEPS, jnp.int32), key=key_move)
+    return swept(rbm, start, scalar(QUENCH_SWEEPS, np.int32), key=key_move)
 
 
-@eqx.filter_jit
+@compiled
 def _random_states(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
     """Return states from which short chains come to modes of many kinds.
 
     Half of them are drawn given hidden states without inputs or biases, where a hidden unit alone
     can lead to its own pattern; the others are such visible states.
     """
-    key_h, key_given, key_v = jax.random.split(key, 3)
+    key_h, key_given, key_v = split(key, 3)
     h = rbm.hidden.base().sample_without_inputs((n - n // 2,), key=key_h)
     by_hidden = rbm.sample_v_from_h(h, key=key_given)
     by_visible = rbm.visible.base().sample_without_inputs((n // 2,), key=key_v)

@@ -6,15 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..._base.checks import check_positive, checked_key, positive_integer
+from ..._base.programs import compiled
 from ..._base.sharding import clock, fetched
 from ..._base.statistics import Estimate, log_mean_exp
+from ..._base.threefry import split
 from ...data.parts import in_parts
 from ...errors import InputError
 from ...path import AbstractPath
@@ -115,7 +116,7 @@ class Exchanged(AbstractLogZ):
             NotFiniteError: free energies are not finite.
         """
         deadline = clock() + self.seconds
-        key_base, *keys = jax.random.split(key, 3)
+        key_base, *keys = split(key, 3)
         if self.sampler is not None:
             runs = [LadderRun.fresh(rbm, _based(rbm, self.sampler), self.chains, key=keys[0])]
         else:
@@ -231,7 +232,7 @@ def mbar_log_z(
     return mbar(energies.T, np.full(models, v.shape[1]))
 
 
-@eqx.filter_jit
+@compiled
 def _under_all(path: AbstractPath, times: Array, v: Array) -> Float[Array, "models n"]:
     """Return free energies of states under every model, computed one model after the other."""
     return jax.lax.map(lambda t: path.at(t).free_energy(v), times)

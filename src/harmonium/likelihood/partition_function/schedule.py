@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..._base.numerics import from_numpy
+from ..._base.programs import compiled
 from ..._base.sharding import fetched
 from ..._base.statistics import effective_size, log_sum_exp, relative_weights, resampled
 from ...path import AbstractPath, Heating
@@ -117,7 +117,7 @@ class AnnealingSchedule(NamedTuple):
         return v, np.concatenate(gains)
 
 
-@eqx.filter_jit
+@compiled
 def _segments(
     path: AbstractPath, times: Array, numbers: Array, v: Array, *, key: PRNGKeyArray
 ) -> tuple[Array, Array]:
@@ -135,12 +135,12 @@ def _segments(
     return jax.lax.fori_loop(first, end, segment, (v, gains))
 
 
-@eqx.filter_jit
+@compiled
 def _started(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> Array:
     return start_annealing(path, chains, key=key).v
 
 
-@eqx.filter_jit
+@compiled
 def _last_step(path: AbstractPath, rbm: RBM, v: Array) -> Array:
     return path.at(1.0).free_energy(v) - rbm.free_energy(v)
 
@@ -206,17 +206,17 @@ def groups_of(log_weights: np.ndarray) -> int:
     return next(fitting, 1)
 
 
-swept = eqx.filter_jit(after_sweeps)
+swept = compiled(after_sweeps)
 
 
-@eqx.filter_jit
+@compiled
 def base_from_data(rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> Heating:
     """Return the path from the independent model with the moments of states v and drawn h."""
     hidden = rbm.hidden.fit_moments(rbm.sample_h_from_v(v, key=key))
     return Heating(rbm.visible.fit_moments(v), hidden, rbm)
 
 
-@eqx.filter_jit
+@compiled
 def base_from_moments(
     rbm: RBM, *, key: PRNGKeyArray, chains: int = 256, sweeps: int = 300
 ) -> Heating:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
-
+from ..._base.threefry import key_of
 from ...likelihood.partition_function.base import TRUSTED_ESS, LogZ
 from ...likelihood.scoring import LogLikelihood, log_likelihood, log_z
 from ..display import nats
@@ -33,7 +32,7 @@ def likelihood(
     """
     rbm = target.rbm
     rows = target.scored
-    settings = settings | {"key": jax.random.key(target.options.seed), "progress": progress}
+    settings = settings | {"key": key_of(target.options.seed), "progress": progress}
     if rows is None:
         estimate: LogZ = finite_score(rbm, lambda: log_z(rbm, **settings))
         target.log_z = estimate

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
 
-from ..._base.threefry import key_of
+from ..._base.threefry import fold_in, key_of
 from ...data import Dataset
 from ...diagnostics.base import Mixing
 from ...errors import InputError
@@ -78,7 +77,7 @@ class Target:
 
     def key_of(self, number: int) -> Any:
         """Return the random key of a block, by its number."""
-        return jax.random.fold_in(key_of(self.options.seed), number)
+        return fold_in(key_of(self.options.seed), number)
 
     def rows(self, name: str, most: int) -> np.ndarray:
         """Return at most `most` rows of a part, evenly spaced; grey levels are drawn once.

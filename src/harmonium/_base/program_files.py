@@ -1,0 +1,224 @@
+"""Files of compiled programs, one for each, in a folder of the user's own.
+
+A file is found by its name, a digest of what the program depends on: the description of what was
+compiled, the code of this package, the versions of the packages that it is made with, the settings
+of JAX and XLA, and the device with its processor's features. So another version or another
+computer finds no file, and compiles.
+
+A file is written whole or not at all, and checked before it is used. One that is damaged, or that
+cannot be read or written, is as good as none. Programs are code: the folder is as trusted as that
+of JAX's own cache, or as the folder of the packages.
+
+`HARMONIUM_CACHE` names another folder, or is `off`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib
+import os
+import pickle
+import re
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import platformdirs
+from jax.experimental import serialize_executable
+from jaxlib import utils
+
+from .hardware import cores, processor
+
+VARIABLE = "HARMONIUM_CACHE"
+PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "ml_dtypes")
+MOST_BYTES = 2**30  # of all files; the oldest are removed
+HEAD = b"harmonium program 1\n"
+# Settings of JAX that say what is kept, printed or waited for, not how a program is compiled.
+IRRELEVANT = ("cache", "log", "dump", "traceback", "timeout", "distributed", "pgle", "address")
+# What a program calls that is no part of it: code of XLA's compiler, LAPACK, or what only this
+# process has, such as a function of Python.
+CALLED = re.compile(r"custom_call @(\S+?)\(")
+COMPILED = ("mhlo.", "chlo.")
+LAPACK = "lapack_"
+_LOCK = threading.Lock()
+
+
+def are_kept() -> bool:
+    """Return whether programs are kept in files."""
+    return os.environ.get(VARIABLE, "").lower() != "off"
+
+
+def folder() -> Path:
+    """Return the folder of the programs."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return Path(named).expanduser()
+    return Path(platformdirs.user_cache_dir("harmonium", appauthor=False)) / "programs"
+
+
+@functools.cache
+def device() -> Any:
+    """Return the device on which programs run."""
+    return jax.devices()[0]
+
+
+def name_of(function: str, description: str) -> str:
+    """Return the name of the file of a program."""
+    settings = {
+        name: value
+        for name, value in jax.config.values.items()
+        if not any(word in name for word in IRRELEVANT)
+    }
+    whole = repr((description, _surroundings(), sorted(settings.items())))
+    return f"{function.strip('_')}-{hashlib.sha256(whole.encode()).hexdigest()[:40]}"
+
+
+@functools.cache
+def _surroundings() -> tuple:
+    """Return what programs of this process depend on: code, versions, flags, and the device."""
+    versions = [(name, importlib.import_module(name).__version__) for name in PACKAGES]
+    flags = [(name, os.environ.get(name)) for name in ("XLA_FLAGS", "LIBTPU_INIT_ARGS", "NPROC")]
+    own = device()
+    kind = (own.platform, own.device_kind, own.client.platform_version)
+    return (*versions, sys.version, *flags, *kind, processor(), cores(), digest_of_package())
+
+
+@functools.cache
+def digest_of_package() -> str:
+    """Return a digest of this package's code."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parents[1]
+    for path in sorted(root.rglob("*.py")):
+        digest.update(f"{path.relative_to(root)}\n".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def read(name: str, count: int) -> tuple[Any, Any] | None:
+    """Return a program and the outline of its result, as they were written; None without a file.
+
+    Args:
+        name: of the file, from `name_of`.
+        count: the number of its arguments.
+    """
+    path = folder() / name
+    try:
+        content = path.read_bytes()
+        digest, _, body = content.removeprefix(HEAD).partition(b"\n")
+        if not content.startswith(HEAD) or digest != _digest_of(name, body):
+            return None
+        serialized, outputs, uses_lapack, outline = pickle.loads(body)
+        if uses_lapack:
+            _prepare_lapack()
+        arguments = jax.tree.structure(((0,) * count, {}))
+        results = jax.tree.structure([0] * outputs)
+        with _quiet():
+            program = serialize_executable.deserialize_and_load(
+                serialized, arguments, results, execution_devices=[device()]
+            )
+    except Exception:  # whatever is wrong with a file, the program can be compiled
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)  # the files that were not used for longest are removed first
+    return program, outline
+
+
+@functools.cache
+def _prepare_lapack() -> None:
+    """Let JAX find LAPACK, which it does when it lowers a program; a loaded one would crash."""
+    jax.jit(jax.numpy.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), jax.numpy.float32))
+
+
+def _digest_of(name: str, body: bytes) -> bytes:
+    """Return what shows that a file is whole, and is that of this program."""
+    return hashlib.sha256(name.encode() + body).hexdigest().encode()
+
+
+def write(name: str, lowered: Any, program: Any, outline: Any) -> None:
+    """Write a program to its file, if it can be kept and the folder can be written.
+
+    Args:
+        name: of the file, from `name_of`.
+        lowered: what was compiled.
+        program: the compiled program.
+        outline: the tree of its result, as `read` returns it.
+    """
+    called = set(CALLED.findall(lowered.as_text()))
+    uses_lapack = any(target.startswith(LAPACK) for target in called)
+    if not all(target.startswith((*COMPILED, LAPACK)) for target in called):
+        return
+    try:
+        serialized, _, results = serialize_executable.serialize(program)
+        body = pickle.dumps((serialized, results.num_leaves, uses_lapack, outline))
+    except Exception:  # not every program can be kept: of some kinds of constants, JAX refuses
+        return
+    with contextlib.suppress(OSError):
+        folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_room()
+        descriptor, temporary = tempfile.mkstemp(dir=folder(), prefix=".new-")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(HEAD + _digest_of(name, body) + b"\n" + body)
+            Path(temporary).replace(folder() / name)
+        except BaseException:
+            Path(temporary).unlink()
+            raise
+
+
+@functools.cache
+def _make_room() -> None:
+    """Remove the files that were not used for longest, once per process."""
+    files = [entry for entry in os.scandir(folder()) if not entry.name.endswith(".json")]
+    entries = [(file, file.stat()) for file in files]
+    entries.sort(key=lambda entry: entry[1].st_mtime, reverse=True)
+    total = 0
+    for entry, status in entries:
+        total += status.st_size
+        if total > MOST_BYTES:
+            with contextlib.suppress(OSError):
+                Path(entry.path).unlink()
+
+
+@contextlib.contextmanager
+def compilation() -> Iterator[Callable[[], bool]]:
+    """Yield a function that says whether what was compiled here was not from JAX's own cache.
+
+    XLA loses parts of a program that is written a second time (jaxlib 0.10).
+    """
+    before = _hits()
+    yield lambda: _hits() == before
+
+
+def _hits() -> int:
+    """Return how many programs this thread has had from JAX's own cache."""
+    return getattr(_OF_THREAD, "hits", 0)
+
+
+def _count_hit(event: str, **_: Any) -> None:
+    if event == "/jax/compilation_cache/cache_hits":
+        _OF_THREAD.hits = _hits() + 1
+
+
+_OF_THREAD = threading.local()
+jax.monitoring.register_event_listener(_count_hit)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Let XLA print nothing.
+
+    It takes two preferences of its own for features that the processor lacks, and prints three
+    kilobytes for each program that it loads (jaxlib 0.10, openxla/xla issue 44565).
+    """
+    with _LOCK:
+        utils.absl_set_min_log_level(3)
+        try:
+            yield
+        finally:
+            utils.absl_set_min_log_level(int(os.environ.get("TF_CPP_MIN_LOG_LEVEL") or 1))

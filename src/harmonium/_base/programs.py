@@ -1,0 +1,327 @@
+"""Compiled functions whose programs outlast the process, so that the next one need not trace them.
+
+Tracing and compiling a program takes a second, running it a millisecond. JAX's own cache saves the
+compiling alone. Here the executable itself is kept in a file (`program_files`), whose name is a
+digest of all that the program depends on: `described` says what that is. What cannot be described,
+such as a layer that a user wrote, is traced in each process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import enum
+import functools
+import sys
+import types
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from . import program_files
+from .numerics import from_numpy
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# Settings that programs depend on and that may change within a process.
+SETTINGS = (
+    "jax_enable_x64",
+    "jax_default_matmul_precision",
+    "jax_threefry_partitionable",
+    "jax_default_device",
+    "jax_numpy_dtype_promotion",
+    "jax_numpy_rank_promotion",
+)
+# Settings under which JAX does more than run a program.
+WATCHED = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs", "jax_check_tracer_leaks")
+# Packages whose code is known: harmonium by a digest, the others by their versions.
+KNOWN_PACKAGES = frozenset(("harmonium", *program_files.PACKAGES, "builtins", "functools"))
+
+
+class UnknownPartError(Exception):
+    """A program depends on something that cannot be described."""
+
+
+class _Place(NamedTuple):
+    """Stands for an array in a tree: its number among the arrays."""
+
+    number: int
+
+
+def _is_place(leaf: Any) -> bool:
+    return type(leaf) is _Place
+
+
+class Executable(NamedTuple):
+    """A compiled program.
+
+    Attributes:
+        call: takes the arrays of the arguments, and returns a list of those of the result.
+        leaves: those of the result, with a `_Place` for each array.
+        structure: the tree of the result.
+    """
+
+    call: Callable[..., Any]
+    leaves: list[Any]
+    structure: Any
+
+    def __call__(self, arrays: list[jax.Array]) -> Any:
+        """Run the program."""
+        results = self.call(*arrays)
+        leaves = [results[leaf.number] if _is_place(leaf) else leaf for leaf in self.leaves]
+        return jax.tree.unflatten(self.structure, leaves)
+
+
+class Program(Generic[P, T]):
+    """A function that is compiled once for each kind of arguments: `compiled` makes it one."""
+
+    def __init__(self, function: Callable[P, T]):
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._jitted = eqx.filter_jit(function)
+        self._executables: dict[Hashable, Executable] = {}
+        _PROGRAMS.append(self)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return what the function returns."""
+        config = jax.config
+        is_shared = not jax.sharding.get_abstract_mesh().empty
+        if is_shared or any(getattr(config, name) for name in WATCHED):
+            return self._jitted(*args, **kwargs)
+        leaves, structure = jax.tree.flatten((args, kwargs))
+        arrays = []
+        kinds = []
+        for i, leaf in enumerate(leaves):
+            if isinstance(leaf, np.ndarray | np.generic):
+                leaf = leaves[i] = from_numpy(np.asarray(leaf))
+            if not isinstance(leaf, jax.Array):
+                kinds.append((type(leaf), leaf))  # 1 is not 1.0
+                continue
+            if _is_key(leaf):
+                # Programs take the data of keys: a kind of keys is code, which no file can hold.
+                kinds.append(leaf.dtype)
+                leaf = jax.random.key_data(leaf)
+            if isinstance(leaf, jax.core.Tracer):  # also of a known key within another program
+                return self._jitted(*args, **kwargs)
+            kinds.append((leaf.aval, leaf.sharding))
+            arrays.append(leaf)
+        signature = (structure, *kinds, *(getattr(config, name) for name in SETTINGS))
+        try:
+            executable = self._executables.get(signature)
+        except TypeError:  # something fixed has no hash
+            return self._jitted(*args, **kwargs)
+        if executable is None:
+            if not _are_here(arrays):
+                return self._jitted(*args, **kwargs)
+            executable, result = self._first_run(leaves, structure, arrays)
+            self._executables[signature] = executable
+            return result
+        return executable(arrays)
+
+    def lower(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """Return the traced program, as `jax.jit` does, to look at what is compiled."""
+        return self._jitted.lower(*args, **kwargs)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def _first_run(
+        self, leaves: list[Any], structure: Any, arrays: list[jax.Array]
+    ) -> tuple[Executable, Any]:
+        """Return the program for such arguments, from its file or compiled, and what it returns."""
+        name = None
+        if program_files.are_kept():
+            arguments = jax.tree.unflatten(structure, [_kind_of(leaf) for leaf in leaves])
+            with contextlib.suppress(UnknownPartError):
+                description = described(self._function, arguments)
+                name = program_files.name_of(self._function.__name__, description)
+        if name is not None:
+            stored = program_files.read(name, len(arrays))
+            if stored is not None:
+                call, outline = stored
+                executable = Executable(call, *jax.tree.flatten(outline, is_leaf=_is_place))
+                # XLA looks for the parts of a program when it runs. One that lacks any is compiled.
+                with contextlib.suppress(jax.errors.JaxRuntimeError):
+                    return executable, jax.block_until_ready(executable(arrays))
+        executable = self._compile(leaves, structure, arrays, name)
+        return executable, executable(arrays)
+
+    def _compile(
+        self, leaves: list[Any], structure: Any, arrays: list[jax.Array], name: str | None
+    ) -> Executable:
+        """Compile the function for such arguments, and write it to the file of this name."""
+        put_back = [_put_back(leaf) for leaf in leaves]
+        result = None
+
+        def of_arrays(*arrays: jax.Array) -> list[jax.Array]:
+            nonlocal result
+            values = iter(arrays)
+            args, kwargs = jax.tree.unflatten(structure, [put(values) for put in put_back])
+            outputs, shape = jax.tree.flatten(self._function(*args, **kwargs))
+            traced = [leaf for leaf in outputs if eqx.is_array(leaf)]
+            numbers = iter(range(len(traced)))
+            outline = [_Place(next(numbers)) if eqx.is_array(leaf) else leaf for leaf in outputs]
+            result = Executable(len, outline, shape)
+            return traced
+
+        of_arrays.__name__ = self._function.__name__  # which profiles show
+        lowered = jax.jit(of_arrays).lower(*arrays)
+        with program_files.compilation() as compiled_here:
+            program = lowered.compile()
+        assert result is not None
+        if name is not None and compiled_here():
+            outline = jax.tree.unflatten(result.structure, result.leaves)
+            program_files.write(name, lowered, program, outline)
+        return result._replace(call=program)
+
+
+_PROGRAMS: list[Program] = []
+
+
+def forget() -> None:
+    """Free the memory of all programs: each is read or compiled anew when it is next needed."""
+    for program in _PROGRAMS:
+        program._executables.clear()
+
+
+def compiled(function: Callable[P, T]) -> Program[P, T]:
+    """Return a function that is compiled once for each kind of arguments.
+
+    Arrays are traced, and all else is fixed, as with `equinox.filter_jit`. Within a program that is
+    being traced, and on several devices, it is that function.
+    """
+    return Program(function)
+
+
+def _put_back(leaf: Any) -> Callable[[Iterator[jax.Array]], Any]:
+    """Return a function that takes the next of traced values for an array; else the leaf as is."""
+    if not isinstance(leaf, jax.Array):
+        return lambda _: leaf
+    if not _is_key(leaf):
+        return next
+    kind = jax.random.key_impl(leaf)
+    return lambda values: jax.random.wrap_key_data(next(values), impl=kind)
+
+
+def _is_key(leaf: jax.Array) -> bool:
+    return jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _kind_of(leaf: Any) -> Any:
+    """Return the shape and type of an array, of which programs depend on nothing else."""
+    if not isinstance(leaf, jax.Array):
+        return leaf
+    is_weak = not _is_key(leaf) and leaf.weak_type
+    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=is_weak)
+
+
+def _are_here(arrays: list[jax.Array]) -> bool:
+    """Return whether all arrays are on the device on which programs run, and it alone works."""
+    here = {program_files.device()}
+    return jax.process_count() == 1 and all(array.devices() == here for array in arrays)
+
+
+# ---------------------------------------------------------------- what a program depends on
+
+
+def described(*values: Any) -> str:
+    """Return a text that differs between values for which programs differ.
+
+    Arrays are described by what they hold, and `jax.ShapeDtypeStruct`, which stands for an array
+    that is an argument, by its shape and type. Functions are described by their place in the code
+    of a known package and by what they refer to, types by their names.
+
+    Raises:
+        UnknownPartError: something else is among the values.
+    """
+    return "\n".join(_words_of(values, frozenset()))
+
+
+def _words_of(value: Any, around: frozenset[int]) -> Iterator[str]:
+    """Yield words for a value; `around` are the ids of the values that it is a part of."""
+    if id(value) in around:
+        raise UnknownPartError("a value that contains itself")
+    if value is None or type(value) in (bool, int, float, complex, str, bytes):
+        yield repr(value)
+        return
+    around = around | {id(value)}
+    if isinstance(value, jax.ShapeDtypeStruct):
+        yield f"argument {value.shape} {value.dtype} {value.weak_type}"
+    elif isinstance(value, jax.Array | np.ndarray | np.generic):
+        yield from _words_of_array(value)
+    elif isinstance(value, types.FunctionType) and not _is_found_by_name(value):
+        yield from _words_of_function(value, around)
+    else:
+        kind, *parts = _parts_of(value)
+        yield f"{kind} {len(parts)}"
+        for part in parts:
+            yield from _words_of(part, around)
+
+
+def _parts_of(value: Any) -> tuple[str, *tuple[Any, ...]]:
+    """Return the name of a value's type and what it consists of; of a global value, its name."""
+    if isinstance(value, np.dtype):
+        return ("dtype", str(value))
+    if isinstance(value, jax.tree_util.PyTreeDef):
+        return ("structure", jax.tree.unflatten(value, [None] * value.num_leaves))
+    if isinstance(value, types.MethodType):
+        return ("method", value.__self__, value.__func__)
+    if isinstance(value, enum.Enum):
+        return (_name_of(type(value)), value.name)
+    if isinstance(value, tuple | list):
+        return (_name_of(type(value)), *value)
+    if isinstance(value, dict):
+        return (_name_of(type(value)), *value.keys(), *value.values())
+    if isinstance(value, set | frozenset):
+        return (_name_of(type(value)), *sorted(map(described, value)))
+    if isinstance(value, functools.partial):
+        return (_name_of(type(value)), value.func, value.args, value.keywords)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
+        return (_name_of(type(value)), *names, *(getattr(value, name) for name in names))
+    return (_name_of(value),)
+
+
+def _words_of_array(array: Any) -> Iterator[str]:
+    kind = str(array.dtype)
+    if isinstance(array, jax.Array) and _is_key(array):
+        array = jax.random.key_data(array)
+    yield f"array {array.shape} {kind} {getattr(array, 'weak_type', False)}"
+    yield np.asarray(array).tobytes().hex()
+
+
+def _words_of_function(value: types.FunctionType, around: frozenset[int]) -> Iterator[str]:
+    """Yield words for a function made within another one: its place in the code, and what it has.
+
+    The code of its package is known, so the line says which function it is.
+    """
+    _check_known(value.__module__)
+    yield f"{value.__module__}:{value.__qualname__}:{value.__code__.co_firstlineno}"
+    attributes = {name: part for name, part in vars(value).items() if name != "__wrapped__"}
+    try:
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+    except ValueError:
+        raise UnknownPartError("a variable that has no value yet") from None
+    yield from _words_of((cells, value.__defaults__, value.__kwdefaults__, attributes), around)
+
+
+def _name_of(value: Any) -> str:
+    """Return the name by which a function, a type or the like is found in a known package."""
+    if not _is_found_by_name(value):
+        raise UnknownPartError(f"{type(value)}")
+    _check_known(value.__module__)
+    return f"{value.__module__}:{value.__qualname__}"
+
+
+def _is_found_by_name(value: Any) -> bool:
+    """Return whether a value is that of a name of its module."""
+    owner: Any = sys.modules.get(getattr(value, "__module__", None) or "")
+    for name in getattr(value, "__qualname__", "<locals>").split("."):
+        owner = getattr(owner, name, None)
+    return owner is value
+
+
+def _check_known(module: str | None) -> None:
+    if (module or "").partition(".")[0] not in KNOWN_PACKAGES:
+        raise UnknownPartError(f"code of {module}")
