@@ -17,7 +17,6 @@ from jaxtyping import Array, Int, Integer, PRNGKeyArray
 from .._base.numerics import from_numpy
 from .._base.programs import compiled
 from .._base.statistics import effective_size
-from .._base.threefry import key_of
 from ..errors import InputError
 from ..layers import AbstractLayer
 from .parts import rows_at_once
@@ -235,7 +234,7 @@ class Dataset(eqx.Module, AbstractRows):
         size = rows_at_once(self.columns)
         bits = np.repeat([[0], [1]], visible.n_units, axis=1)
         for first in range(0, len(self), size):
-            rows = np.asarray(self.values(first, first + size))
+            rows = self.values(first, first + size)
             visible.validate(rows, name, before + first, missing=self.missing > 0)
             if self.stored.is_binary and not visible.coding.outside(bits).any():
                 break  # every row is made of zeros and ones, and both lie in the domain
@@ -392,9 +391,15 @@ class Dataset(eqx.Module, AbstractRows):
         """Return all rows as the only window of a run."""
         return Window(self.padded(), count_of_rows(self))
 
-    def values(self, first: int, last: int) -> Array:
+    def values(self, first: int, last: int) -> np.ndarray:
         """Return the stored values of a slice of the rows, divided by the scale, without a draw."""
-        return _undrawn(self._for_any_layer, np.arange(first, min(last, len(self))))
+        indices = np.arange(first, min(last, len(self)))
+        rows = self.stored.rows_here(indices)
+        if rows is None:
+            return np.asarray(_undrawn(self._for_any_layer, indices))
+        if self.scale == 1.0:
+            return rows
+        return np.divide(rows, self.scale, dtype=jnp.result_type(float))
 
     def parts(self, *, key: PRNGKeyArray | None = None) -> Iterator[np.ndarray]:
         """Yield all rows as `rows` does, a part at a time: sparse rows are never all dense."""
@@ -404,7 +409,7 @@ class Dataset(eqx.Module, AbstractRows):
             yield from (drawn[first : first + size] for first in range(0, len(self), size))
             return
         for first in range(0, len(self), size):
-            yield np.asarray(self.values(first, first + size))
+            yield self.values(first, first + size)
 
     def rows(self, *, key: PRNGKeyArray | None = None) -> np.ndarray:
         """Return all rows in the user's coding.
@@ -412,10 +417,10 @@ class Dataset(eqx.Module, AbstractRows):
         Raises:
             InputError: binary values must be drawn and there is no key.
         """
+        if not self.stochastic:
+            return self.values(0, len(self))
         if key is None:
-            if self.stochastic:
-                raise InputError("key: binary values are drawn from these grey levels; pass key=.")
-            key = key_of(0)
+            raise InputError("key: binary values are drawn from these grey levels; pass key=.")
         return np.asarray(_taken(self._for_any_layer, np.arange(len(self)), key))
 
     @property

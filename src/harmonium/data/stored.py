@@ -54,6 +54,10 @@ class AbstractStored(eqx.Module):
     def take(self, indices: Integer[Array, " batch"]) -> Array:
         """Return rows, shape (batch, columns), in the smallest type that holds them. Traceable."""
 
+    def rows_here(self, indices: np.ndarray) -> np.ndarray | None:
+        """Return the same rows without a program; None if that would need a copy of the matrix."""
+        return None
+
     @abstractmethod
     def chosen(self, indices: np.ndarray) -> AbstractStored:
         """Return a matrix of some of the rows."""
@@ -70,6 +74,11 @@ class AbstractDense(AbstractStored):
 
     def __len__(self) -> int:
         return self.values.shape[0]
+
+    def rows_here(self, indices: np.ndarray) -> np.ndarray | None:
+        if {device.platform for device in self.values.devices()} != {"cpu"}:
+            return None
+        return np.asarray(type(self)(self.columns, np.asarray(self.values)).take(indices))
 
     def chosen(self, indices: np.ndarray) -> AbstractStored:
         return type(self)(self.columns, self.values[indices])
@@ -91,7 +100,8 @@ class Bits(AbstractDense):
         return True
 
     def take(self, indices: Integer[Array, " batch"]) -> Array:
-        return jnp.unpackbits(self.values[indices], axis=-1, count=self.columns)
+        xp = np if isinstance(self.values, np.ndarray) else jnp
+        return xp.unpackbits(self.values[indices], axis=-1, count=self.columns)
 
 
 class Numbers(AbstractDense):

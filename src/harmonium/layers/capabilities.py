@@ -266,10 +266,18 @@ def curvature(layer: AbstractLayer) -> Float[Array, "*rows columns"]:
     """Return a curvature for each column: ∞ where a column is bounded, 0 where none is known."""
     if isinstance(layer, AbstractAffine):
         return layer.curvature
+    return from_numpy(np.where(_bounded_columns(layer), np.inf, 0.0).astype(layer.dtype))
+
+
+def is_bounded(layer: AbstractLayer) -> bool:
+    """Return whether every column is bounded, whatever the parameters are."""
+    return bool(np.all(_bounded_columns(layer)))
+
+
+def _bounded_columns(layer: AbstractLayer) -> np.ndarray:
     low, high = layer.coding.support
     # Counts of a document are at most its length, though no bound serves all documents.
-    is_bounded = np.isfinite(low) & np.isfinite(high) | takes_lengths(layer)
-    return from_numpy(np.where(is_bounded, np.inf, 0.0).astype(layer.dtype))
+    return np.isfinite(low) & np.isfinite(high) | takes_lengths(layer)
 
 
 def projected(layer: AbstractLayer) -> AbstractLayer:

@@ -8,7 +8,7 @@ from jaxtyping import Array
 from .._base.programs import compiled
 from .._base.sharding import fetched
 from ..errors import NotFiniteError
-from ..layers.capabilities import curvature
+from ..layers.capabilities import curvature, is_bounded
 from ..rbm import RBM
 
 UNCONFINED = (
@@ -30,6 +30,8 @@ def finite_z(rbm: RBM) -> bool:
         >>> hm.likelihood.finite_z(weak), hm.likelihood.finite_z(strong)
         (True, False)
     """
+    if is_bounded(rbm.visible) and is_bounded(rbm.hidden):
+        return True
     curvatures = [np.asarray(c) for c in _curvatures(rbm)]
     by_row = [c.reshape(-1, c.shape[-1]) for c in curvatures]
     rows = max(map(len, by_row))

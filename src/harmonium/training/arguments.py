@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 import math
@@ -106,13 +105,13 @@ def plan_run(
     if epochs is None:
         epochs = usual_epochs(rbm, per_epoch)
     total = positive_integer(epochs, "epochs") * per_epoch
-    usual = Recipe(rate=gradient.about.rate(rbm))
-    if may_slow and may_stop:
-        usual = dataclasses.replace(usual, penalties=(Huber(),))
+    if optimizer is None:
+        penalties = (Huber(),) if may_stop else ()
+        optimizer = Recipe(rate=gradient.about.rate(rbm), penalties=penalties)
     updates = total
     if endless:
         updates = math.inf
-    optimizer = checked_optimizer(optimizer, usual, updates)
+    optimizer = checked_optimizer(optimizer, updates)
     rounds = _rounds(precision, rbm, gradient, dataset, batch)
     if rounds:
         dataset = dataset.kept_exact()
@@ -160,14 +159,12 @@ def usual_epochs(rbm: RBM, per_epoch: int) -> int:
     return max(FEWEST_EPOCHS, math.ceil(updates / per_epoch))
 
 
-def checked_optimizer(optimizer: Any, usual: Recipe, total: int | float) -> Any:
-    """Return the optax transformation for a run of `total` updates; that of `usual` if None.
+def checked_optimizer(optimizer: Any, total: int | float) -> Any:
+    """Return the optax transformation for a run of `total` updates.
 
     Raises:
         InputError: it is neither a transformation nor a function that returns one.
     """
-    if optimizer is None:
-        optimizer = usual
     if callable(optimizer):
         optimizer = optimizer(total)
     if not (hasattr(optimizer, "init") and hasattr(optimizer, "update")):
@@ -281,17 +278,13 @@ def _carried(method: Method, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -
     return method.init(rbm, batch, key=key_gradient)
 
 
-def continued(
-    state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray, name: str = "state"
-) -> TrainState:
+def continued(state: TrainState | None, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
     """Return the state to continue from, with a schedule of this run's length; the first if None.
 
-    Raises:
-        InputError: it is not a state, or is that of another model, method or optimiser.
+    The state must be one of such a run: one from a user is `resumable`.
     """
     if state is None:
         return first_state(rbm, plan, key=key)
-    state = resumable(state, rbm, plan, key=key, name=name)
     return spread(state._replace(optimizer=reschedule(state.optimizer, plan.total)), plan)
 
 

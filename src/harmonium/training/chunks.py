@@ -15,6 +15,7 @@ from jaxtyping import Array, PRNGKeyArray
 from .._base.host import errors_as_raised
 from .._base.numerics import from_numpy, scalar
 from .._base.programs import compiled
+from .._base.sharding import fetched
 from ..data import Dataset
 from ..data.shuffling import batches_in_order
 from ..rbm import RBM
@@ -41,8 +42,7 @@ class DivergenceWarning(RuntimeWarning):
     """
 
 
-@compiled
-def advance(
+def advanced(
     method: Method,
     dataset: Dataset,
     n: Array,
@@ -84,6 +84,23 @@ def advance(
     return jax.lax.fori_loop(state.updates // per_epoch, -(-until // per_epoch), epoch, state)
 
 
+advance = compiled(advanced)
+
+
+@compiled
+def _advance_one(
+    method: Method,
+    dataset: Dataset,
+    n: Array,
+    state: TrainState,
+    until: Array,
+    key: PRNGKeyArray,
+) -> tuple[TrainState, Array]:
+    """Make the updates of a model; return its largest absolute parameter too."""
+    state = advanced(method, dataset, n, state, until, key=key)
+    return state, largest(state.rbm)
+
+
 @compiled
 def _advance_all(
     method: Method,
@@ -94,13 +111,9 @@ def _advance_all(
     keys: Array,
     weights: Array | None,
 ) -> tuple[TrainState, Array]:
-    """Make the updates of all models, whose arrays have a leading axis.
+    """Make the updates of all models, whose arrays have a leading axis; otherwise the same."""
 
-    The largest absolute parameter of each is returned too, since a program of its own would take
-    longer than its computations.
-    """
-
-    def advanced(
+    def advanced_one(
         rbm: RBM, gradient: Any, optimizer: Any, key: Array, weights: Array | None
     ) -> tuple[RBM, Any, Any]:
         # All models share one count of updates: with different counts, every loop would be computed
@@ -109,11 +122,11 @@ def _advance_all(
         rows = dataset
         if weights is not None:
             rows = dataset.weighted(weights)
-        model = advance(method, rows, n, model, until, key=key)
+        model = advanced(method, rows, n, model, until, key=key)
         return model.rbm, model.gradient, model.optimizer
 
     parts = (state.rbm, state.gradient, state.optimizer)
-    rbm, gradient, optimizer = eqx.filter_vmap(advanced)(*parts, keys, weights)
+    rbm, gradient, optimizer = eqx.filter_vmap(advanced_one)(*parts, keys, weights)
     return TrainState(rbm, gradient, optimizer, until), jax.vmap(largest)(rbm)
 
 
@@ -180,7 +193,7 @@ class Models:
             parts = (self.method, window.dataset, window.count, state, until)
             with errors_as_raised():
                 if self.count == 1:
-                    state = advance(*parts, key=self.key)
+                    state, sizes = _advance_one(*parts, self.key)
                 else:
                     state, sizes = _advance_all(*parts, self.key, self.weights)
                 jax.block_until_ready(state)
@@ -191,11 +204,12 @@ class Models:
             sizes = None
         if sizes is None:
             sizes = self.largest(state)
-        return state, np.asarray(sizes)
+        return state, np.atleast_1d(np.asarray(sizes))
 
     def largest(self, state: TrainState) -> np.ndarray:
         """Return the largest absolute parameter of each model, or NaN if any is NaN."""
-        return np.atleast_1d(np.asarray(self._each(largest)(state.rbm)))
+        arrays = [np.abs(fetched(leaf)) for leaf in jax.tree.leaves(state.rbm)]
+        return np.max([array.reshape(self.count, -1).max(1) for array in arrays], axis=0)
 
     def update_ratios(self, before: TrainState, after: TrainState) -> list[float]:
         """Return |ΔW| / |W| of each model's update between two states."""
@@ -242,7 +256,6 @@ def _frozen(old: TrainState, new: TrainState, is_moving: Array) -> TrainState:
     return TrainState(rbm, gradient, optimizer, new.updates)
 
 
-@compiled
 def largest(rbm: RBM) -> Array:
     """Return the largest absolute parameter, or NaN if any parameter is NaN."""
     return jnp.stack([abs(leaf).max() for leaf in jax.tree.leaves(rbm)]).max()

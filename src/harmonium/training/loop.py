@@ -137,6 +137,8 @@ def fit(
         if keep is None:
             chooses = validation is not None and epochs is None and optimizer is None
             keep = "best" if chooses else "last"
+        if state is not None:
+            state = resumable(state, rbm, plan, key=key)
         return run_plan(
             rbm, plan, key=key, validation=validation, keep=keep, callbacks=callbacks, state=state
         )
@@ -153,7 +155,7 @@ def run_plan(
     state: TrainState | None = None,
     track: bool | None = None,
 ) -> Fit:
-    """Train as `fit` does, with arguments that `plan_run` has checked.
+    """Train as `fit` does, with arguments that `plan_run` has checked, from a state of such a run.
 
     With `track` the log-likelihood is in the history without validation rows too: that of training
     rows.
@@ -281,10 +283,12 @@ def fit_ensemble(
     plan = plan_run(models[0], dataset, None, gradient, recipes[0], *rest)
     _check_alike(models)
     optimizers = _optimizers(plan, recipes, models[0])
-    first = [
-        continued(state, rbm, plan._replace(optimizer=own), key=key, name=f"states, number {i}")
-        for i, (state, rbm, own, key) in enumerate(zip(olds, models, optimizers, keys, strict=True))
-    ]
+    first = []
+    for i, (state, rbm, own, key) in enumerate(zip(olds, models, optimizers, keys, strict=True)):
+        plan_of_model = plan._replace(optimizer=own)
+        if state is not None:
+            resumable(state, rbm, plan_of_model, key=key, name=f"states, number {i}")
+        first.append(continued(state, rbm, plan_of_model, key=key))
     fits = run_ensemble(plan, first, keys=keys, callbacks=callbacks)
     monitors = Monitors(models[0], plan.dataset, None)
     return [_with_record(fit, plan, monitors) for fit in fits]
@@ -299,11 +303,12 @@ def _check_alike(models: list[RBM]) -> None:
 
 def _optimizers(plan: Plan, recipes: list[Any], rbm: RBM) -> list[Any]:
     """Return each model's optimiser; raise InputError unless one compiled loop serves all."""
-    usual = Recipe(rate=plan.method.gradient.about.rate(rbm))
     known = {id(recipes[0]): plan.optimizer}  # a function would return a new one at each call
     for recipe in recipes:
         if id(recipe) not in known:
-            known[id(recipe)] = checked_optimizer(recipe, usual, plan.total)
+            usual = Recipe(rate=plan.method.gradient.about.rate(rbm))
+            own = usual if recipe is None else recipe
+            known[id(recipe)] = checked_optimizer(own, plan.total)
     optimizers = [known[id(recipe)] for recipe in recipes]
     for i, optimizer in enumerate(optimizers):
         if optimizer.update is not plan.method.update:

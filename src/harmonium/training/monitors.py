@@ -7,6 +7,7 @@ pseudo-log-likelihood of a wide model.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -99,13 +100,17 @@ class Monitors:
         self.watching = sum(map(len, samples))
         self.watched = [(rows.padded(), count_of_rows(rows)) for rows in samples]
         self.reference = rbm.uncoupled
-        self.log_z_of_reference = float(Line(self.reference, self.reference).log_z_of_base)
         # Taken before the first update: later a stream is read by another thread.
         affordable = max(1, PSEUDO_WORK // (rbm.visible.size * rbm.hidden.size))
         self.few = sets[-1].some(min(MONITORED_ROWS, affordable))
         self.spent = 0.0
         self.is_first = True
         self.key = key_of(0)  # the same random numbers each time, so that curves are smooth
+
+    @functools.cached_property
+    def log_z_of_reference(self) -> float:
+        """Log Z of the first model without its weights."""
+        return float(Line(self.reference, self.reference).log_z_of_base)
 
     def measured(self, rbm: RBM) -> list[RowStatistics]:
         """Return the statistics of the training rows, and of the held-out rows if there are any."""

@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._base.programs import compiled
+from .._base.sharding import fetched
 from .._base.statistics import effective_size
 from .._base.threefry import fold_in, key_of
 from ..data import Dataset
@@ -199,28 +200,28 @@ class Known(NamedTuple):
     Attributes:
         log_z: log Z, nats; None if it is not known.
         error: by how much it may be too small.
-        mean: ⟨v⟩ of the model, by enumeration or by chains; None if there are none.
+        states: of the model, all of them or chains, whose mean is ⟨v⟩; None if there are none.
         chance: how far means may be off by chance, as a fraction of the variance.
     """
 
     log_z: float | None
     error: float
-    mean: Array | None
+    states: Cloud | None
     chance: float
 
 
 def known_exactly(rbm: RBM) -> Known:
-    """Return log Z and ⟨v⟩ by enumeration, for a model of few states whose Z is finite."""
-    log_z, mean = _enumerated(rbm)
-    return Known(float(log_z), 0.0, mean, 0.0)
+    """Return log Z and all states by enumeration, for a model of few states whose Z is finite."""
+    log_z, states = _enumerated(rbm)
+    return Known(float(log_z), 0.0, states, 0.0)
 
 
 def known_of_chains(chains: Cloud | None, log_z: float | None, error: float) -> Known:
     """Return what a run's own chains say, with the tracked log Z if there is one."""
     if chains is None:
         return Known(log_z, error, None, 0.0)
-    mean, size = _mean_of(chains)
-    return Known(log_z, error, mean, CHANCE / float(size))
+    size = float(effective_size(fetched(chains.weights)))
+    return Known(log_z, error, chains, CHANCE / size)
 
 
 def reason_against(rbm: RBM, monitors: Monitors, known: Known) -> str:
@@ -250,9 +251,9 @@ def _worth_less(rbm: RBM, monitors: Monitors, known: Known) -> str:
 
 def _far_off(rbm: RBM, monitors: Monitors, known: Known) -> str:
     """Compare ⟨v⟩ with that of the training rows, if they are complete."""
-    if known.mean is None or monitors.watched[0][0].missing:
+    if known.states is None or monitors.watched[0][0].missing:
         return ""
-    distances = np.asarray(_distance(rbm, *monitors.watched[0], known.mean))
+    distances = np.asarray(_distance(rbm, *monitors.watched[0], known.states))
     bounded, distance = distances.tolist()
     if not bounded > FAR_OFF + known.chance:
         return ""
@@ -269,8 +270,8 @@ def _stderr(rows: RowStatistics) -> float:
 
 
 @compiled
-def _enumerated(rbm: RBM) -> tuple[Float[Array, ""], Float[Array, " visible"]]:
-    """Return log Z and ⟨v⟩ by one sum over the states of the smaller discrete layer."""
+def _enumerated(rbm: RBM) -> tuple[Float[Array, ""], Cloud]:
+    """Return log Z, and the states of the smaller discrete layer, or means of v given them."""
     summed = enumerable(rbm)  # the model itself, or its transpose
     assert summed is not None
     count = summed.visible.n_states or 0
@@ -279,19 +280,11 @@ def _enumerated(rbm: RBM) -> tuple[Float[Array, ""], Float[Array, " visible"]]:
     means = states
     if summed is not rbm:
         means = rbm.mean_v_from_h(states)
-    return log_z, jnp.exp(minus_f - log_z) @ means
+    return log_z, Cloud(means, jnp.exp(minus_f - log_z))
 
 
 @compiled
-def _mean_of(chains: Cloud) -> tuple[Float[Array, " visible"], Float[Array, ""]]:
-    """Return the mean of the chains, and their effective number."""
-    return chains.weights @ chains.states, effective_size(chains.weights)
-
-
-@compiled
-def _distance(
-    rbm: RBM, dataset: Dataset, n: Array, mean: Float[Array, " visible"]
-) -> Float[Array, " 2"]:
+def _distance(rbm: RBM, dataset: Dataset, n: Array, of_model: Cloud) -> Float[Array, " 2"]:
     """Return the mean over columns of (Δ/σ)², each at most 1, and the root of the whole mean.
 
     The bound keeps a few rare columns, of which σ is tiny, from deciding for all.
@@ -299,6 +292,7 @@ def _distance(
     indices = jnp.arange(len(dataset))
     cloud, _ = batch_of(rbm.visible, dataset, indices, indices < n, key=key_of(0))
     of_rows = cloud.weights @ cloud.states
+    mean = of_model.weights @ of_model.states
     variance = cloud.weights @ (cloud.states - of_rows) ** 2
     varies = variance > 0.0
     ratios = jnp.where(varies, (mean - of_rows) ** 2 / jnp.where(varies, variance, 1.0), 0.0)

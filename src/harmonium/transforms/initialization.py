@@ -88,18 +88,18 @@ def initialize(
             f" got {connections}."
         )
     key_weights, key_rows = split(checked_key(key))
+    fitted_to = None
     if data is not None:
         dataset = rows_to_train_on(data, weights).checked_for(visible)
         sample = dataset.some(max(1, min(MOST_ROWS, MOST_ENTRIES // dataset.columns)))
         rows = sample.rows(key=key_rows)  # grey levels are drawn as 0 or 1
         if sample.missing:
             rows = _imputed(visible, rows, sample.weights)
-        visible = _fitted(visible, from_numpy(rows), sample.weights)
+        fitted_to = from_numpy(rows), sample.weights
     allowed = None
     if pattern is not None:
         allowed = _pattern_of_columns(pattern, visible, hidden)
-    centred = data is not None
-    return _coupled(visible, hidden, scale, connections, allowed, centred, key=key_weights)
+    return _coupled(visible, hidden, scale, connections, allowed, fitted_to, key=key_weights)
 
 
 def _pattern_of_columns(pattern: Any, visible: AbstractLayer, hidden: AbstractLayer) -> Pattern:
@@ -141,22 +141,24 @@ def _imputed(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> np.ndarr
 
 
 @compiled
-def _fitted(visible: AbstractLayer, rows: Array, weights: Array | None) -> AbstractLayer:
-    return visible.fit_moments(visible.encode(rows), weights)
-
-
-@compiled
 def _coupled(
     visible: AbstractLayer,
     hidden: AbstractLayer,
     scale: float,
     connections: int | None,
     allowed: Pattern | None,
-    centred: bool,
+    fitted_to: tuple[Array, Array | None] | None,
     *,
     key: PRNGKeyArray,
 ) -> RBM:
-    """Draw the weights, and shift the biases by minus the inputs at the other layer's means."""
+    """Draw the weights, and shift the biases by minus the inputs at the other layer's means.
+
+    Before that, the visible layer is fitted to rows and their weights, if there are any.
+    """
+    centred = fitted_to is not None
+    if fitted_to is not None:
+        rows, row_weights = fitted_to
+        visible = visible.fit_moments(visible.encode(rows), row_weights)
     couplings: Any = scale * jax.random.normal(key, (visible.size, hidden.size), visible.dtype)
     if connections is not None:
         first = jnp.arange(visible.n_units)[:, None] < connections
