@@ -213,6 +213,9 @@ def test_the_folder_is_the_users_cache(monkeypatch, tmp_path):
     assert program_files.are_kept()
     if sys.platform == "linux":
         assert program_files.folder() == tmp_path / "harmonium" / "programs"
+    with monkeypatch.context() as without_home:
+        without_home.setattr("platformdirs.user_cache_dir", lambda *_, **__: "~/.cache/harmonium")
+        assert not program_files.are_kept()
     monkeypatch.setenv(program_files.VARIABLE, "~/elsewhere")
     assert program_files.folder() == Path.home() / "elsewhere"
 

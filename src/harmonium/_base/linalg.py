@@ -106,3 +106,12 @@ def inverse(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
 def orthogonal_basis(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """Return the orthogonal factor of a matrix."""
     return jnp.linalg.qr(matrix)[0]
+
+
+@functools.cache
+def find_lapack() -> None:
+    """Let JAX find LAPACK, as it does when it lowers a program that calls it.
+
+    A program that was lowered by another process would call an address of zero.
+    """
+    jax.jit(jnp.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), jnp.float32))

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 LOG_2PI = 1.8378770664093453
@@ -32,14 +33,14 @@ def scalar(value: Any, dtype: Any) -> Array:
 
 def filled(shape: tuple[int, ...], value: float, like: Array) -> Array:
     """Return an array of one value, and of another one's type; no program is compiled for it."""
-    if isinstance(like, jax.core.Tracer):
+    if isinstance(like, Tracer):
         return jnp.full(shape, value, like.dtype)
     return from_numpy(np.full(shape, value, like.dtype))
 
 
 def zeros_like(array: Array) -> Array:
     """Return zeros in place of an array; no program is compiled for them on one device."""
-    if isinstance(array, jax.core.Tracer) or len(array.devices()) > 1:
+    if isinstance(array, Tracer) or len(array.devices()) > 1:
         return jnp.zeros_like(array)
     return filled(array.shape, 0.0, array)
 

@@ -31,9 +31,10 @@ from typing import Any
 import jax
 import platformdirs
 from jax.experimental import serialize_executable
-from jaxlib import utils
+from jaxlib import utils  # pyright: ignore[reportAttributeAccessIssue]
 
 from .hardware import cores, processor
+from .linalg import find_lapack
 
 VARIABLE = "HARMONIUM_CACHE"
 PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "ml_dtypes")
@@ -51,14 +52,15 @@ _LOCK = threading.Lock()
 
 def are_kept() -> bool:
     """Return whether programs are kept in files."""
-    return os.environ.get(VARIABLE, "").lower() != "off"
+    is_off = os.environ.get(VARIABLE, "").lower() == "off"
+    return not is_off and folder().is_absolute()  # a user without a home has no cache
 
 
 def folder() -> Path:
     """Return the folder of the programs."""
     named = os.environ.get(VARIABLE)
     if named:
-        return Path(named).expanduser()
+        return Path(named).expanduser().absolute()
     return Path(platformdirs.user_cache_dir("harmonium", appauthor=False)) / "programs"
 
 
@@ -115,7 +117,7 @@ def read(name: str, count: int) -> tuple[Any, Any] | None:
             return None
         serialized, outputs, uses_lapack, outline = pickle.loads(body)
         if uses_lapack:
-            _prepare_lapack()
+            find_lapack()
         arguments = jax.tree.structure(((0,) * count, {}))
         results = jax.tree.structure([0] * outputs)
         with _quiet():
@@ -127,12 +129,6 @@ def read(name: str, count: int) -> tuple[Any, Any] | None:
     with contextlib.suppress(OSError):
         os.utime(path)  # the files that were not used for longest are removed first
     return program, outline
-
-
-@functools.cache
-def _prepare_lapack() -> None:
-    """Let JAX find LAPACK, which it does when it lowers a program; a loaded one would crash."""
-    jax.jit(jax.numpy.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), jax.numpy.float32))
 
 
 def _digest_of(name: str, body: bytes) -> bytes:

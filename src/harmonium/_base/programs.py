@@ -20,6 +20,7 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 import equinox as eqx
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from . import program_files
 from .numerics import from_numpy
@@ -105,7 +106,7 @@ class Program(Generic[P, T]):
                 # Programs take the data of keys: a kind of keys is code, which no file can hold.
                 kinds.append(leaf.dtype)
                 leaf = jax.random.key_data(leaf)
-            if isinstance(leaf, jax.core.Tracer):  # also of a known key within another program
+            if isinstance(leaf, Tracer):  # also of a known key within another program
                 return self._jitted(*args, **kwargs)
             kinds.append((leaf.aval, leaf.sharding))
             arrays.append(leaf)
@@ -158,7 +159,8 @@ class Program(Generic[P, T]):
             nonlocal result
             values = iter(arrays)
             args, kwargs = jax.tree.unflatten(structure, [put(values) for put in put_back])
-            outputs, shape = jax.tree.flatten(self._function(*args, **kwargs))
+            returned: Any = self._function(*args, **kwargs)  # pyright: ignore[reportCallIssue]
+            outputs, shape = jax.tree.flatten(returned)
             traced = [leaf for leaf in outputs if eqx.is_array(leaf)]
             numbers = iter(range(len(traced)))
             outline = [_Place(next(numbers)) if eqx.is_array(leaf) else leaf for leaf in outputs]
@@ -205,7 +207,7 @@ def _put_back(leaf: Any) -> Callable[[Iterator[jax.Array]], Any]:
 
 
 def _is_key(leaf: jax.Array) -> bool:
-    return jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    return jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
 def _kind_of(leaf: Any) -> Any:

@@ -22,6 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 from jax.extend.random import define_prng_impl
 from jaxtyping import Array, PRNGKeyArray
 
@@ -51,7 +52,7 @@ def split(key: PRNGKeyArray, count: int = 2) -> Any:
     return [_key(_hashed_words(words, i)) for i in range(count)]
 
 
-def fold_in(key: PRNGKeyArray, number: int) -> PRNGKeyArray:
+def fold_in(key: PRNGKeyArray, number: int | Array) -> PRNGKeyArray:
     """Return the key of `jax.random.fold_in`, computed without the device if the key is known."""
     words = _words_of(key)
     if words is None or not isinstance(number, int):
@@ -66,7 +67,7 @@ def _key(words: tuple[int, int]) -> PRNGKeyArray:
 
 def _words_of(key: PRNGKeyArray) -> tuple[int, int] | None:
     """Return the data of a key of this kind, or None if it is another or part of a program."""
-    if isinstance(key, jax.core.Tracer) or key.dtype != KIND_OF_KEYS or key.shape:
+    if isinstance(key, Tracer) or key.dtype != KIND_OF_KEYS or key.shape:
         return None
     data = np.asarray(jax.random.key_data(key)).tolist()
     return data[0], data[1]

@@ -78,7 +78,9 @@ class AbstractDense(AbstractStored):
     def rows_here(self, indices: np.ndarray) -> np.ndarray | None:
         if {device.platform for device in self.values.devices()} != {"cpu"}:
             return None
-        return np.asarray(type(self)(self.columns, np.asarray(self.values)).take(indices))
+        here: Any = np.asarray(self.values)
+        which: Any = indices
+        return np.asarray(type(self)(self.columns, here).take(which))
 
     def chosen(self, indices: np.ndarray) -> AbstractStored:
         return type(self)(self.columns, self.values[indices])
@@ -100,7 +102,7 @@ class Bits(AbstractDense):
         return True
 
     def take(self, indices: Integer[Array, " batch"]) -> Array:
-        xp = np if isinstance(self.values, np.ndarray) else jnp
+        xp: Any = np if isinstance(self.values, np.ndarray) else jnp
         return xp.unpackbits(self.values[indices], axis=-1, count=self.columns)
 
 

@@ -48,7 +48,7 @@ class AbstractCoding(ABC):
         """Return in words which values a unit takes: "a Bernoulli unit takes values in [0, 1]"."""
 
     @abstractmethod
-    def encode(self, rows: Any, dtype: Any) -> Columns:
+    def encode(self, rows: Any, dtype: Any) -> Any:
         """Return the states of rows: NumPy's array of NumPy's, since JAX would compile programs.
 
         Traceable; `AbstractLayer.validate` checks the rows.
@@ -109,7 +109,7 @@ class AbstractNumbers(AbstractCoding):
     def describe(self, unit: int) -> str:
         return self.words
 
-    def encode(self, rows: Any, dtype: Any) -> Columns:
+    def encode(self, rows: Any, dtype: Any) -> Any:
         if isinstance(rows, np.ndarray):
             return rows.astype(dtype, copy=False)
         return jnp.asarray(rows, dtype)
@@ -203,6 +203,13 @@ class AbstractCodes(AbstractCoding):
         lowest = np.minimum.reduceat(codes, self.first_columns, axis=-1)
         return lowest.astype(np.min_scalar_type(max(self.counts) - 1))
 
+    def encode(self, rows: Any, dtype: Any) -> Any:
+        if isinstance(rows, np.ndarray):
+            codes = np.where(np.isnan(rows), 0, rows).astype(np.int32)  # as JAX converts NaN
+        else:
+            codes = jnp.asarray(rows, jnp.int32)
+        return (self.spread(codes) == self.codes).astype(dtype)
+
 
 class Codes(AbstractCodes):
     """Units whose numbers of states may differ."""
@@ -215,13 +222,6 @@ class Codes(AbstractCodes):
 
     def spread(self, x: Any) -> Any:
         return x[..., self.units]
-
-    def encode(self, rows: Any, dtype: Any) -> Columns:
-        if isinstance(rows, np.ndarray):
-            codes = np.where(np.isnan(rows), 0, rows).astype(np.int32)  # as JAX converts NaN
-        else:
-            codes = jnp.asarray(rows, jnp.int32)
-        return (self.spread(codes) == self.codes).astype(dtype)
 
 
 class EqualCodes(AbstractCodes):
@@ -237,7 +237,7 @@ class EqualCodes(AbstractCodes):
     def spread(self, x: Any) -> Any:
         return x.repeat(self.counts[0], axis=-1)
 
-    def encode(self, rows: Any, dtype: Any) -> Columns:
+    def encode(self, rows: Any, dtype: Any) -> Any:
         if isinstance(rows, np.ndarray):
             return super().encode(rows, dtype)
         one_hot = jax.nn.one_hot(jnp.asarray(rows, jnp.int32), self.counts[0], dtype=dtype)

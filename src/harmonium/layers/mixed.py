@@ -18,7 +18,7 @@ from .capabilities import AbstractAffine, AbstractBlocked, AbstractCorrelated, A
 from .coding import AbstractCoding
 
 
-def _joined(function: Callable[..., Array], *pieces: Iterable[Any]) -> Array:
+def _joined(function: Callable[..., Any], *pieces: Iterable[Any]) -> Any:
     """Apply a function to each part and its pieces, and concatenate the results."""
     results = [function(*own) for own in zip(*pieces, strict=True)]
     is_known = all(isinstance(result, np.ndarray) for result in results)
@@ -60,7 +60,7 @@ class _Joined(AbstractCoding):
         """Repeat each unit's entry over its columns."""
         return _joined(lambda part, own: part.spread(own), self.parts, self.units(x))
 
-    def encode(self, rows: Any, dtype: Any) -> Columns:
+    def encode(self, rows: Any, dtype: Any) -> Any:
         """Encode the columns of every part."""
         return _joined(lambda part, own: part.encode(own, dtype), self.parts, self.units(rows))
 
