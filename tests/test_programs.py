@@ -87,13 +87,39 @@ print(json.dumps([len(compiled), digest]))
 """
 
 
-def start(folder, **settings):
+COMMANDS = """
+import contextlib, io, json, sys
+import jax
+from harmonium.cli import main
+
+compiled = []
+
+
+def note(event, *_, **__):
+    if event.endswith("backend_compile_duration"):
+        compiled.append(event)
+
+
+jax.monitoring.register_event_duration_secs_listener(note)
+printed = io.StringIO()
+for line in ("train bars --epochs 2 --hidden 4 --out run --overwrite", "sample run -n 10",
+             "evaluate run --quick"):
+    sys.argv = ["harmonium", *line.split()]
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        with contextlib.suppress(SystemExit):
+            main()
+scores = [line for line in printed.getvalue().splitlines() if "nats per row" in line]
+print(json.dumps([len(compiled), scores]))
+"""
+
+
+def start(folder, code=None, **settings):
     """Start a process that trains, and keeps its programs in the folder."""
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "TF_CPP"))
     }
     environment |= {program_files.VARIABLE: str(folder)} | settings
-    command = [sys.executable, "-c", RUN]
+    command = [sys.executable, "-c", code or RUN]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(command, env=environment, text=True, **pipes)
 
@@ -113,6 +139,14 @@ def test_a_later_process_compiles_nothing_and_computes_the_same_bits(tmp_path):
         assert ended(process)[1] == digest
     later, digest_later = ended(start(tmp_path / "programs"))
     assert (without > 20, later, digest_later) == (True, 0, digest)
+
+
+def test_later_commands_compile_nothing_and_print_the_same(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first, scores = ended(start(tmp_path / "programs", COMMANDS))
+    later, scores_later = ended(start(tmp_path / "programs", COMMANDS))
+    assert (first > 20, later, scores_later) == (True, 0, scores)
+    assert scores
 
 
 def test_what_comes_from_jaxs_own_cache_is_not_written_again(tmp_path):

@@ -16,7 +16,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
-from scipy.special import expit
 
 from .._base.checks import positive_integer
 from .._base.host import call_python
@@ -424,7 +423,7 @@ def inverse_temperature(
     beta = before
     curvature = information
     for _ in range(60):  # Newton's steps, halved where they leave the bracket
-        against = expit(-beta * z)
+        against = np.exp(-np.logaddexp(0.0, beta * z))  # σ(−βz)
         slope = states.counts @ (z * against).sum(1) - information * (beta - before)
         curvature = states.counts @ (z**2 * against * (1.0 - against)).sum(1) + information
         if slope > 0:

@@ -18,8 +18,6 @@ from ..errors import HarmoniumError, InputError, NotFiniteError
 from ..inference.sampling import drawn_rows
 from ..io.formats.base import write_whole
 from ..io.storage import load
-from ..plot import image_grid
-from ..plot.base import save_figure
 from ..rbm import RBM
 from ..sequences import Sites
 from ..sequences.raw_alignment import FASTA
@@ -107,6 +105,9 @@ class Draws(NamedTuple):
             return
         if suffix == ".png":
             shape = picture_shape(run, self.rows.shape[1])
+            from ..plot import image_grid  # Matplotlib takes a third of a second
+            from ..plot.base import save_figure
+
             save_figure(image_grid(self.rows, image_shape=shape), path)
             return
         if suffix == ".npy":
