@@ -63,11 +63,17 @@ def test_means_by_enumeration_are_the_same_over_either_layer():
     over_hidden = known_exactly(rbm)
     states = rbm.visible.states(jnp.arange(64))
     p = jax.nn.softmax(-rbm.free_energy(states))
-    np.testing.assert_allclose(over_hidden.states.mean_of(over_hidden.states.states), p @ states, atol=1e-5)
+    np.testing.assert_allclose(
+        over_hidden.states.mean_of(over_hidden.states.states), p @ states, atol=1e-5
+    )
     assert over_hidden.log_z == pytest.approx(hm.log_z(rbm).value, abs=1e-4)
     wide = hm.RBM.from_arrays(rbm.weights.T, rbm.hidden.bias, rbm.visible.bias)
     over_visible = known_exactly(wide)  # which has fewer states
-    np.testing.assert_allclose(over_visible.states.mean_of(over_visible.states.states), wide.mean_v_from_h(states).T @ p, atol=1e-5)
+    np.testing.assert_allclose(
+        over_visible.states.mean_of(over_visible.states.states),
+        wide.mean_v_from_h(states).T @ p,
+        atol=1e-5,
+    )
 
 
 @pytest.mark.parametrize(("count", "is_lost"), [(200, True), (10, False)])
