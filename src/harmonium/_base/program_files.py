@@ -38,6 +38,9 @@ from .linalg import find_lapack
 
 VARIABLE = "HARMONIUM_CACHE"
 PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "ml_dtypes")
+# Of JAX 0.12.0.1, XLA fails to compile, with "Failed to materialize symbols", once a process has
+# loaded a program from a file. 0.10 does not: ten runs with half of their programs in files.
+FIRST_UNSAFE = (0, 11)
 MOST_BYTES = 2**30  # of all files; the oldest are removed
 HEAD = b"harmonium program 1\n"
 # Settings of JAX that say what is kept, printed or waited for, not how a program is compiled.
@@ -53,7 +56,8 @@ _LOCK = threading.Lock()
 def are_kept() -> bool:
     """Return whether programs are kept in files."""
     is_off = os.environ.get(VARIABLE, "").lower() == "off"
-    return not is_off and folder().is_absolute()  # a user without a home has no cache
+    has_folder = folder().is_absolute()  # a user without a home has no cache
+    return has_folder and not is_off and jax.__version_info__ < FIRST_UNSAFE
 
 
 def folder() -> Path:
