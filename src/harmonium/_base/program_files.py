@@ -41,7 +41,7 @@ PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "ml_dtypes")
 # Of JAX 0.12.0.1, XLA fails to compile, with "Failed to materialize symbols", once a process has
 # loaded a program from a file. 0.10 does not: ten runs with half of their programs in files.
 FIRST_UNSAFE = (0, 11)
-MOST_BYTES = 2**30  # of all files; the oldest are removed
+MOST_BYTES = 2**30  # of all files: some thousand programs, of 10 to 500 kB each
 HEAD = b"harmonium program 1\n"
 # Settings of JAX that say what is kept, printed or waited for, not how a program is compiled.
 IRRELEVANT = ("cache", "log", "dump", "traceback", "timeout", "distributed", "pgle", "address")
@@ -88,6 +88,7 @@ def name_of(function: str, description: str) -> str:
 @functools.cache
 def _surroundings() -> tuple:
     """Return what programs of this process depend on: code, versions, flags, and the device."""
+    # XLA divides loops among the cores that it finds, so their number is a part of the program.
     versions = [(name, importlib.import_module(name).__version__) for name in PACKAGES]
     flags = [(name, os.environ.get(name)) for name in ("XLA_FLAGS", "LIBTPU_INIT_ARGS", "NPROC")]
     own = device()
@@ -161,6 +162,7 @@ def write(name: str, lowered: Any, program: Any, outline: Any) -> None:
     with contextlib.suppress(OSError):
         folder().mkdir(mode=0o700, parents=True, exist_ok=True)
         _make_room()
+        # Written under another name and renamed: a reader, or a crash, never meets half a file.
         descriptor, temporary = tempfile.mkstemp(dir=folder(), prefix=".new-")
         try:
             with os.fdopen(descriptor, "wb") as file:

@@ -47,14 +47,12 @@ class UnknownPartError(Exception):
     """A program depends on something that cannot be described."""
 
 
-class _Place(NamedTuple):
+# No NamedTuple, which would be a node of the tree and not a leaf.
+@dataclasses.dataclass(frozen=True)
+class _Place:
     """Stands for an array in a tree: its number among the arrays."""
 
     number: int
-
-
-def _is_place(leaf: Any) -> bool:
-    return type(leaf) is _Place
 
 
 class Executable(NamedTuple):
@@ -73,7 +71,7 @@ class Executable(NamedTuple):
     def __call__(self, arrays: list[jax.Array]) -> Any:
         """Run the program."""
         results = self.call(*arrays)
-        leaves = [results[leaf.number] if _is_place(leaf) else leaf for leaf in self.leaves]
+        leaves = [results[leaf.number] if type(leaf) is _Place else leaf for leaf in self.leaves]
         return jax.tree.unflatten(self.structure, leaves)
 
 
@@ -91,6 +89,7 @@ class Program(Generic[P, T]):
         """Return what the function returns."""
         config = jax.config
         is_shared = not jax.sharding.get_abstract_mesh().empty
+        # JAX then spreads the work, or watches each step: a program from a file can do neither.
         if is_shared or any(getattr(config, name) for name in WATCHED):
             return self._jitted(*args, **kwargs)
         leaves, structure = jax.tree.flatten((args, kwargs))
@@ -141,7 +140,7 @@ class Program(Generic[P, T]):
             stored = program_files.read(name, len(arrays))
             if stored is not None:
                 call, outline = stored
-                executable = Executable(call, *jax.tree.flatten(outline, is_leaf=_is_place))
+                executable = Executable(call, *jax.tree.flatten(outline))
                 # XLA looks for the parts of a program when it runs. One that lacks any is compiled.
                 with contextlib.suppress(jax.errors.JaxRuntimeError):
                     return executable, jax.block_until_ready(executable(arrays))
@@ -159,6 +158,7 @@ class Program(Generic[P, T]):
             nonlocal result
             values = iter(arrays)
             args, kwargs = jax.tree.unflatten(structure, [put(values) for put in put_back])
+            # The tree of the result is known only while it is traced; it is kept beside the program.
             returned: Any = self._function(*args, **kwargs)  # pyright: ignore[reportCallIssue]
             outputs, shape = jax.tree.flatten(returned)
             traced = [leaf for leaf in outputs if eqx.is_array(leaf)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import io
 import sys
@@ -103,7 +104,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # Rich and Typer write to the outer one; the inner one remembers why the system refused.
     with remembered_errors() as output, shown_text():
         status = _status_of(given, output)
-    gc.freeze()  # at its end Python would search all objects for cycles, for a quarter of a second
+    # At its end Python would search all objects for cycles, for a quarter of a second. Not frozen
+    # here: the process may go on, if Python code called this function.
+    atexit.register(gc.freeze)
     sys.exit(status)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from jax.dtypes import canonicalize_dtype
 from jaxtyping import Array, Int, Integer, PRNGKeyArray
 
-from .._base.numerics import from_numpy
+from .._base.numerics import from_numpy, scalar
 from .._base.programs import compiled
 from .._base.statistics import effective_size
 from ..errors import InputError
@@ -116,7 +116,7 @@ class AbstractRows(ABC):
 
 def count_of_rows(rows: Any) -> Int[Array, ""]:
     """Return the number of rows as an array, so that no program is compiled for it."""
-    return from_numpy(np.array(len(rows), np.int32))
+    return scalar(len(rows), np.int32)
 
 
 @jax.tree_util.register_static

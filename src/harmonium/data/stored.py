@@ -76,6 +76,7 @@ class AbstractDense(AbstractStored):
         return self.values.shape[0]
 
     def rows_here(self, indices: np.ndarray) -> np.ndarray | None:
+        # On a CPU, NumPy reads the device's memory in place; from a GPU all of it would be copied.
         if {device.platform for device in self.values.devices()} != {"cpu"}:
             return None
         here: Any = np.asarray(self.values)

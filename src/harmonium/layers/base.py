@@ -176,6 +176,7 @@ class AbstractLayer(eqx.Module):
 
     def decode(self, x: Any) -> np.ndarray:
         """Turn states into rows in the user's coding, in the smallest type that holds them."""
+        # Of NumPy's arrays, all codings decode in NumPy: no program is compiled for a part of them.
         return self.coding.decode(np.asarray(x))
 
     def validate(

@@ -21,6 +21,7 @@ from .coding import AbstractCoding
 def _joined(function: Callable[..., Any], *pieces: Iterable[Any]) -> Any:
     """Apply a function to each part and its pieces, and concatenate the results."""
     results = [function(*own) for own in zip(*pieces, strict=True)]
+    # Of known arrays JAX would compile a program for each shape.
     is_known = all(isinstance(result, np.ndarray) for result in results)
     return (np if is_known else jnp).concatenate(results, axis=-1)
 

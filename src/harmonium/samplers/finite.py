@@ -30,6 +30,7 @@ def finite_z(rbm: RBM) -> bool:
         >>> hm.likelihood.finite_z(weak), hm.likelihood.finite_z(strong)
         (True, False)
     """
+    # States of bounded units alone have a finite energy, whatever W is; no program is needed.
     if is_bounded(rbm.visible) and is_bounded(rbm.hidden):
         return True
     curvatures = [np.asarray(c) for c in _curvatures(rbm)]

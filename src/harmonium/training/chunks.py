@@ -88,16 +88,12 @@ advance = compiled(advanced)
 
 
 @compiled
-def _advance_one(
-    method: Method,
-    dataset: Dataset,
-    n: Array,
-    state: TrainState,
-    until: Array,
-    key: PRNGKeyArray,
-) -> tuple[TrainState, Array]:
-    """Make the updates of a model; return its largest absolute parameter too."""
-    state = advanced(method, dataset, n, state, until, key=key)
+def _advance_one(*parts: Any, key: PRNGKeyArray) -> tuple[TrainState, Array]:
+    """Make the updates of a model as `advanced` does; return its largest parameter too.
+
+    A program of its own would take longer to call than to compute it.
+    """
+    state = advanced(*parts, key=key)
     return state, largest(state.rbm)
 
 
@@ -193,7 +189,7 @@ class Models:
             parts = (self.method, window.dataset, window.count, state, until)
             with errors_as_raised():
                 if self.count == 1:
-                    state, sizes = _advance_one(*parts, self.key)
+                    state, sizes = _advance_one(*parts, key=self.key)
                 else:
                     state, sizes = _advance_all(*parts, self.key, self.weights)
                 jax.block_until_ready(state)

@@ -306,8 +306,9 @@ def _optimizers(plan: Plan, recipes: list[Any], rbm: RBM) -> list[Any]:
     known = {id(recipes[0]): plan.optimizer}  # a function would return a new one at each call
     for recipe in recipes:
         if id(recipe) not in known:
-            usual = Recipe(rate=plan.method.gradient.about.rate(rbm))
-            own = usual if recipe is None else recipe
+            own = recipe
+            if own is None:  # the rate is that of a program, which others need not call
+                own = Recipe(rate=plan.method.gradient.about.rate(rbm))
             known[id(recipe)] = checked_optimizer(own, plan.total)
     optimizers = [known[id(recipe)] for recipe in recipes]
     for i, optimizer in enumerate(optimizers):

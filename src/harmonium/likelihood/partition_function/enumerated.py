@@ -121,10 +121,10 @@ def _rounding(summed: RBM, log_sums: np.ndarray, value: float) -> tuple[float, f
     states = []
     rounded = []
     for chunk, count in zip(*np.unique(chunks, return_counts=True), strict=True):
-        x, log_weights = _chunk(summed, scalar(chunk, np.uint32), rows)
+        states_of_chunk, log_weights = _chunk(summed, scalar(chunk, np.uint32), rows)
         log_weights = fetched(log_weights).astype(np.float64)
         places = resampled(np.exp(log_weights - log_weights.max()), int(count), rng.uniform())
-        states.append(fetched(x[jnp.asarray(places)]))
+        states.append(fetched(states_of_chunk[jnp.asarray(places)]))
         rounded.append(-log_weights[places])
     with in_float64(summed) as model:
         precise = fetched(_free_energy(model, jnp.asarray(np.concatenate(states), np.float64)))
