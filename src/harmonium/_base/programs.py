@@ -158,7 +158,7 @@ class Program(Generic[P, T]):
             nonlocal result
             values = iter(arrays)
             args, kwargs = jax.tree.unflatten(structure, [put(values) for put in put_back])
-            # The tree of the result is known only while it is traced; it is kept beside the program.
+            # The tree of the result is known only while it is traced, and is kept for each call.
             returned: Any = self._function(*args, **kwargs)  # pyright: ignore[reportCallIssue]
             outputs, shape = jax.tree.flatten(returned)
             traced = [leaf for leaf in outputs if eqx.is_array(leaf)]
