@@ -12,11 +12,11 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ._base.module import Module
 from ._base.parameters import map_parameters
 from ._base.programs import compiled
 from .errors import InputError
@@ -27,7 +27,7 @@ from .weights import Scaled
 __all__ = ["AbstractPath", "Heating", "History", "Line"]
 
 
-class AbstractPath(eqx.Module):
+class AbstractPath(Module):
     """A path of models: `at(t)` is the model at t; the path begins at 0 and ends at 1.
 
     Example:

@@ -14,6 +14,7 @@ import numpy as np
 from jax.dtypes import canonicalize_dtype
 from jaxtyping import Array, Int, Integer, PRNGKeyArray
 
+from .._base.module import Module
 from .._base.numerics import from_numpy, scalar
 from .._base.programs import compiled
 from .._base.statistics import effective_size
@@ -139,7 +140,7 @@ class Meaning:
     fits: tuple | None = None
 
 
-class Dataset(eqx.Module, AbstractRows):
+class Dataset(Module, AbstractRows):
     """Rows in the user's coding, stored in their smallest form and read one batch at a time.
 
     Attributes:

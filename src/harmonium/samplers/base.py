@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from .._base.module import Module
 from .._base.numerics import filled
 from .._base.threefry import fold_in, split
 from ..rbm import RBM
@@ -45,7 +45,7 @@ class Cloud(NamedTuple):
         return jnp.tensordot(self.weights, values, axes=1, precision="highest")
 
 
-class AbstractSampler(eqx.Module):
+class AbstractSampler(Module):
     """A Markov kernel over states of a model that leaves the model's distribution unchanged.
 
     A sampler may move states of several models at once, of which the last is the sampled RBM. It
