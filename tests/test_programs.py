@@ -16,11 +16,6 @@ import harmonium as hm
 from harmonium._base import program_files, programs
 from harmonium._base.programs import UnknownPartError, compiled, described
 
-needs_files = pytest.mark.skipif(
-    jax.__version_info__ >= program_files.FIRST_UNSAFE,
-    reason="with this version of JAX, programs are not kept in files",
-)
-
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
@@ -137,7 +132,6 @@ def ended(process):
     return json.loads(out)
 
 
-@needs_files
 def test_a_later_process_compiles_nothing_and_computes_the_same_bits(tmp_path):
     without, digest = ended(start("off"))
     pair = [start(tmp_path / "programs") for _ in range(2)]  # at once: either may write first
@@ -147,7 +141,6 @@ def test_a_later_process_compiles_nothing_and_computes_the_same_bits(tmp_path):
     assert (without > 20, later, digest_later) == (True, 0, digest)
 
 
-@needs_files
 def test_later_commands_compile_nothing_and_print_the_same(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     first, scores = ended(start(tmp_path / "programs", COMMANDS))
@@ -156,7 +149,6 @@ def test_later_commands_compile_nothing_and_print_the_same(tmp_path, monkeypatch
     assert scores
 
 
-@needs_files
 def test_what_comes_from_jaxs_own_cache_is_not_written_again(tmp_path):
     cache = {
         "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "jax"),
@@ -173,7 +165,6 @@ def test_what_comes_from_jaxs_own_cache_is_not_written_again(tmp_path):
 # ------------------------------------------------------------------ the file of a program
 
 
-@needs_files
 def test_a_program_is_read_from_its_file(folder):
     x = jnp.arange(3.0)
     first = run_again(x, 2.0)
@@ -186,9 +177,9 @@ def test_a_program_is_read_from_its_file(folder):
     assert again["power"] == 2
     assert again["scaled"].tolist() == first["scaled"].tolist() == [0.0, 4.0, 8.0]
     assert not again["scaled"].committed  # as what JAX computes elsewhere
+    assert again["scaled"].aval == x.aval  # or all that take it would be compiled anew
 
 
-@needs_files
 @pytest.mark.parametrize(
     "damage",
     [
@@ -210,7 +201,6 @@ def test_a_damaged_file_is_as_good_as_none(folder, damage):
     assert len(file.read_bytes()) == len(whole)  # written again
 
 
-@needs_files
 def test_the_file_of_another_program_is_not_used(folder):
     x = jnp.arange(3.0)
     run_again(x, 2.0)
@@ -252,7 +242,6 @@ def test_nothing_is_written_where_the_cache_is_off(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-@needs_files
 def test_the_folder_is_the_users_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv(program_files.VARIABLE)
@@ -324,7 +313,6 @@ def test_other_flags_and_settings_have_other_files(monkeypatch):
         assert names() != name
 
 
-@needs_files
 def test_what_is_fixed_and_the_types_of_arrays_have_programs_of_their_own(folder):
     x = np.arange(3, dtype=np.float32)
     calls = [
@@ -439,7 +427,6 @@ print(ends(np.diag([2.0, 1.0]).astype(np.float32)).tolist())
 """
 
 
-@needs_files
 def test_a_program_that_calls_lapack_finds_it_in_a_later_process(tmp_path):
     environment = os.environ | {program_files.VARIABLE: str(tmp_path)}
     environment.pop("JAX_COMPILATION_CACHE_DIR", None)

@@ -15,6 +15,7 @@ of JAX's own cache, or as the folder of the packages.
 from __future__ import annotations
 
 import contextlib
+import copyreg
 import functools
 import hashlib
 import importlib
@@ -31,6 +32,7 @@ from typing import Any
 import jax
 import platformdirs
 from jax.experimental import serialize_executable
+from jax.experimental.layout import Layout
 from jaxlib import utils  # pyright: ignore[reportAttributeAccessIssue]
 
 from .hardware import cores, processor
@@ -38,9 +40,6 @@ from .linalg import find_lapack
 
 VARIABLE = "HARMONIUM_CACHE"
 PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "ml_dtypes")
-# Of JAX 0.12.0.1, XLA fails to compile, with "Failed to materialize symbols", once a process has
-# loaded a program from a file. 0.10 does not: ten runs with half of their programs in files.
-FIRST_UNSAFE = (0, 11)
 MOST_BYTES = 2**30  # of all files: some thousand programs, of 10 to 500 kB each
 HEAD = b"harmonium program 1\n"
 # Settings of JAX that say what is kept, printed or waited for, not how a program is compiled.
@@ -53,11 +52,20 @@ LAPACK = "lapack_"
 _LOCK = threading.Lock()
 
 
+def _automatic_layout() -> Any:
+    return Layout.AUTO
+
+
+# JAX 0.12 takes types of arrays for equal if they are one object, and makes a new one where a new
+# object stands for "any layout". So this one is written by its name: otherwise what a program from
+# a file returns would be of a type of its own, and each program that takes it compiled anew.
+copyreg.pickle(type(Layout.AUTO), lambda _: (_automatic_layout, ()))
+
+
 def are_kept() -> bool:
     """Return whether programs are kept in files."""
     is_off = os.environ.get(VARIABLE, "").lower() == "off"
-    has_folder = folder().is_absolute()  # a user without a home has no cache
-    return has_folder and not is_off and jax.__version_info__ < FIRST_UNSAFE
+    return folder().is_absolute() and not is_off  # a user without a home has no cache
 
 
 def folder() -> Path:
