@@ -21,14 +21,27 @@ def from_numpy(array: np.ndarray) -> Array:
     The type is passed explicitly: without it, JAX (0.10.1) compiles a program for each new shape,
     which takes a hundred times as long.
     """
+    array = in_precision(array)
+    return jnp.asarray(array, array.dtype)
+
+
+def in_precision(array: np.ndarray) -> np.ndarray:
+    """Return a NumPy array in the current precision: float64 only where JAX computes in it."""
     dtype = jax.dtypes.canonicalize_dtype(array.dtype)
+    if array.dtype == dtype:
+        return array
     with np.errstate(over="ignore"):  # as JAX does; overflow is checked elsewhere
-        return jnp.asarray(array.astype(dtype, copy=False), dtype)
+        return array.astype(dtype)
 
 
 def scalar(value: Any, dtype: Any) -> Array:
     """Return a scalar of this type; no program is compiled for it."""
     return from_numpy(np.full((), value, dtype))
+
+
+def whole_number(value: int) -> Any:
+    """Return a whole number as an argument of programs, which serve any; no array is made of it."""
+    return np.int32(value)
 
 
 def filled(shape: tuple[int, ...], value: float, like: Array) -> Array:

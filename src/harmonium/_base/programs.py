@@ -23,7 +23,7 @@ import numpy as np
 from jax.core import Tracer
 
 from . import program_files
-from .numerics import from_numpy
+from .numerics import from_numpy, in_precision
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -68,7 +68,7 @@ class Executable(NamedTuple):
     leaves: list[Any]
     structure: Any
 
-    def __call__(self, arrays: list[jax.Array]) -> Any:
+    def __call__(self, arrays: list[jax.Array | np.ndarray]) -> Any:
         """Run the program."""
         results = self.call(*arrays)
         leaves = [results[leaf.number] if type(leaf) is _Place else leaf for leaf in self.leaves]
@@ -97,7 +97,14 @@ class Program(Generic[P, T]):
         kinds = []
         for i, leaf in enumerate(leaves):
             if isinstance(leaf, np.ndarray | np.generic):
-                leaf = leaves[i] = from_numpy(np.asarray(leaf))
+                # The call itself takes NumPy's arrays, in a tenth of the time that JAX takes to
+                # make them its own. Only these know nothing of another default device.
+                leaf = leaves[i] = in_precision(np.asarray(leaf))
+                if config.jax_default_device is None:  # pyright: ignore[reportAttributeAccessIssue]
+                    kinds.append(_kind_of_numpy(leaf.shape, leaf.dtype))
+                    arrays.append(leaf)
+                    continue
+                leaf = leaves[i] = from_numpy(leaf)
             if not isinstance(leaf, jax.Array):
                 kinds.append((type(leaf), leaf))  # 1 is not 1.0
                 continue
@@ -127,7 +134,7 @@ class Program(Generic[P, T]):
         return self._jitted.lower(*args, **kwargs)  # pyright: ignore[reportAttributeAccessIssue]
 
     def _first_run(
-        self, leaves: list[Any], structure: Any, arrays: list[jax.Array]
+        self, leaves: list[Any], structure: Any, arrays: list[jax.Array | np.ndarray]
     ) -> tuple[Executable, Any]:
         """Return the program for such arguments, from its file or compiled, and what it returns."""
         name = None
@@ -148,7 +155,11 @@ class Program(Generic[P, T]):
         return executable, executable(arrays)
 
     def _compile(
-        self, leaves: list[Any], structure: Any, arrays: list[jax.Array], name: str | None
+        self,
+        leaves: list[Any],
+        structure: Any,
+        arrays: list[jax.Array | np.ndarray],
+        name: str | None,
     ) -> Executable:
         """Compile the function for such arguments, and write it to the file of this name."""
         put_back = [_put_back(leaf) for leaf in leaves]
@@ -198,7 +209,7 @@ def compiled(function: Callable[P, T]) -> Program[P, T]:
 
 def _put_back(leaf: Any) -> Callable[[Iterator[jax.Array]], Any]:
     """Return a function that takes the next of traced values for an array; else the leaf as is."""
-    if not isinstance(leaf, jax.Array):
+    if not isinstance(leaf, jax.Array | np.ndarray):
         return lambda _: leaf
     if not _is_key(leaf):
         return next
@@ -206,22 +217,30 @@ def _put_back(leaf: Any) -> Callable[[Iterator[jax.Array]], Any]:
     return lambda values: jax.random.wrap_key_data(next(values), impl=kind)
 
 
-def _is_key(leaf: jax.Array) -> bool:
-    return jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+def _is_key(leaf: jax.Array | np.ndarray) -> bool:
+    return not isinstance(leaf.dtype, np.dtype)  # as all but keys have
+
+
+@functools.cache
+def _kind_of_numpy(shape: tuple[int, ...], dtype: np.dtype) -> tuple[Any, Any]:
+    """Return the kind of a NumPy array, which is that of JAX's array of the same numbers."""
+    place = jax.sharding.SingleDeviceSharding(program_files.device())
+    return jax.typeof(jax.ShapeDtypeStruct(shape, dtype)), place
 
 
 def _kind_of(leaf: Any) -> Any:
     """Return the shape and type of an array, of which programs depend on nothing else."""
-    if not isinstance(leaf, jax.Array):
+    if not isinstance(leaf, jax.Array | np.ndarray):
         return leaf
-    is_weak = not _is_key(leaf) and leaf.weak_type
+    is_weak = isinstance(leaf, jax.Array) and not _is_key(leaf) and leaf.weak_type
     return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=is_weak)
 
 
-def _are_here(arrays: list[jax.Array]) -> bool:
+def _are_here(arrays: list[jax.Array | np.ndarray]) -> bool:
     """Return whether all arrays are on the device on which programs run, and it alone works."""
     here = {program_files.device()}
-    return jax.process_count() == 1 and all(array.devices() == here for array in arrays)
+    placed = [array for array in arrays if isinstance(array, jax.Array)]
+    return jax.process_count() == 1 and all(array.devices() == here for array in placed)
 
 
 # ---------------------------------------------------------------- what a program depends on

@@ -12,10 +12,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.dtypes import canonicalize_dtype
-from jaxtyping import Array, Int, Integer, PRNGKeyArray
+from jaxtyping import Array, Integer, PRNGKeyArray
 
 from .._base.module import Module
-from .._base.numerics import from_numpy, scalar
+from .._base.numerics import from_numpy, whole_number
 from .._base.programs import compiled
 from .._base.statistics import effective_size
 from ..errors import InputError
@@ -42,7 +42,7 @@ class Window(NamedTuple):
     """
 
     dataset: Dataset
-    count: Int[Array, ""]
+    count: Any
     begin: int = 0
     end: int = NO_END
     passes: int = 0
@@ -113,11 +113,6 @@ class AbstractRows(ABC):
             key: determines in which order the parts of a source are read.
             end: the number of updates at the end of the run; nothing is read ahead for later ones.
         """
-
-
-def count_of_rows(rows: Any) -> Int[Array, ""]:
-    """Return the number of rows as an array, so that no program is compiled for it."""
-    return scalar(len(rows), np.int32)
 
 
 @jax.tree_util.register_static
@@ -390,7 +385,7 @@ class Dataset(Module, AbstractRows):
 
     def windows(self, batch_size: int, *, key: PRNGKeyArray, end: int = NO_END) -> Window:
         """Return all rows as the only window of a run."""
-        return Window(self.padded(), count_of_rows(self))
+        return Window(self.padded(), whole_number(len(self)))
 
     def values(self, first: int, last: int) -> np.ndarray:
         """Return the stored values of a slice of the rows, divided by the scale, without a draw."""

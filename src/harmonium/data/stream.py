@@ -16,6 +16,7 @@ from jax.dtypes import canonicalize_dtype
 from jaxtyping import PRNGKeyArray
 
 from .._base.checks import described, positive_integer
+from .._base.numerics import whole_number
 from .._base.threefry import fold_in
 from ..errors import InputError, count_of
 from ..layers import AbstractLayer
@@ -28,7 +29,6 @@ from .dataset import (
     Window,
     Windows,
     checked_weights,
-    count_of_rows,
     entries_of,
 )
 
@@ -416,7 +416,7 @@ class StreamWindows:
             padded = dataset.filled_to(self.size)
             begin = epoch * self.updates + first // self.batch_size
             end = begin + math.ceil(len(dataset) / self.batch_size)
-            return Window(padded, count_of_rows(dataset), begin, end, number)
+            return Window(padded, whole_number(len(dataset)), begin, end, number)
 
 
 def rows_to_train_on(data: Any, weights: Any = None) -> Dataset | Stream:

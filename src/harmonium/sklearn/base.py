@@ -37,10 +37,11 @@ from ..training import (
     Report,
     TrainState,
     begin,
-    fit,
     method_named,
-    partial_fit,
 )
+from ..training.arguments import plan_run
+from ..training.loop import run_plan
+from ..training.portions import Learned, Portions
 from ..transforms.initialization import initialize
 
 FLOATS = (np.float64, np.float32)  # scikit-learn makes all other types the first one
@@ -154,20 +155,20 @@ class BaseRBM(BaseEstimator):
         dataset = dataset.checked_for(visible, "X")
         rbm = initialize(visible, hidden, dataset, key=key_start)
         self._state = None
+        self._alike = None
         self._settings_of_state = self._state_settings()
         if self.n_iter == 0:
             return rbm
         if self.n_iter is not None:
             positive_integer(self.n_iter, "n_iter")
-        result = fit(
+        result = run_plan(
             rbm,
-            dataset,
+            plan_run(rbm, dataset, epochs=self.n_iter, **arguments),
             key=key_run,
-            epochs=self.n_iter,
             validation=held_out,
             keep="last" if held_out is None else "best",
             callbacks=self._callbacks(dataset),
-            **arguments,
+            history=bool(self.verbose),  # of no use but to be printed
         )
         self.message_ = "; ".join([result.message, *result.notes])
         self._state = self._state_for_portions(result)
@@ -200,6 +201,11 @@ class BaseRBM(BaseEstimator):
             rows: the portion, in the library's coding.
             sample_weight: the weight of each row.
         """
+        portions = self._portions_like(rows, sample_weight)
+        if portions is not None:
+            last: Any = self._state
+            learned = portions.learn(last, self._stream_key, rows, self._portions)
+            return self._after(portions, learned)
         arguments = self._arguments()
         dataset = Dataset(rows, sample_weight, name="X")
         key_start: Any = None
@@ -215,17 +221,39 @@ class BaseRBM(BaseEstimator):
             start = self._model()
         else:
             start = initialize(visible, self._hidden_layer(), dataset, key=key_start)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DivergenceWarning)  # the estimator's own follows
-            result = partial_fit(start, dataset, key=key, state=state, **arguments)
-        if result.diverged:
+        portions = Portions(start, dataset, **arguments)
+        state = portions.begin(start, state, key=key)
+        return self._after(portions, portions.learn(state, key))
+
+    def _portions_like(self, rows: Any, sample_weight: Any) -> Portions | None:
+        """Return what learned from the last portion, if this one needs no other checks."""
+        portions = getattr(self, "_alike", None)
+        if portions is None or sample_weight is not None:
+            return None
+        state: Any = self._state
+        if self._state_settings() != self._settings_of_state or self._assigned(state):
+            return None
+        return portions if portions.takes(rows) else None
+
+    def _after(self, portions: Portions, learned: Learned) -> Model:
+        """Keep what the next portion continues from, and return the model to use."""
+        self._alike = None
+        if learned.diverged:
             message = "diverged: the model before this portion is kept; lower learning_rate"
-            warnings.warn(message, DivergenceWarning, stacklevel=3)
-            return self._model() if state else start
+            warnings.warn(message, DivergenceWarning, stacklevel=4)
+            if self._state is not None:
+                return self._model()
+            return learned.state.rbm
         self._portions += 1
-        self._state = result.state
+        self._state = learned.state
         self._settings_of_state = self._state_settings()
-        return result.rbm
+        self._alike = portions
+        return learned.rbm
+
+    def __getstate__(self) -> Any:
+        """Return what is pickled: all but what the next portion would find anew."""
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_alike"}
 
     def _continued(self, dataset: Dataset, arguments: dict, key: Any) -> TrainState | None:
         """Return the state to continue from, less the parts that changed parameters invalidate.

@@ -5,7 +5,6 @@ from .autopilot import Autopilot as Autopilot
 from .chunks import DivergenceWarning as DivergenceWarning
 from .loop import fit as fit
 from .loop import fit_ensemble as fit_ensemble
-from .loop import partial_fit as partial_fit
 from .methods import METHOD_NAMES as METHOD_NAMES
 from .methods import method_named as method_named
 from .optimizers import Recipe as Recipe
@@ -19,6 +18,7 @@ from .penalties import Huber as Huber
 from .penalties import MaxNorm as MaxNorm
 from .penalties import SquaredL1 as SquaredL1
 from .penalties import tiles as tiles
+from .portions import partial_fit as partial_fit
 from .progress import ProgressBar as ProgressBar
 from .schedules import hold_then_fall as hold_then_fall
 from .schedules import ramped_momentum as ramped_momentum

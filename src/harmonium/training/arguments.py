@@ -194,15 +194,23 @@ def _rounds(
     return precision == SHORT
 
 
-def _obstacle_to_rounding(rbm: RBM, gradient: AbstractGradient, dataset: Rows) -> str:
-    """Return why products in bfloat16 would not be those of rounded weights; empty if they are."""
+def may_round(rbm: RBM, gradient: AbstractGradient, batch: int) -> bool:
+    """Return whether some rows would be multiplied in bfloat16 if no precision is given."""
+    return not _obstacle_to_rounding(rbm, gradient) and is_worth_rounding(rbm, batch)
+
+
+def _obstacle_to_rounding(rbm: RBM, gradient: AbstractGradient, dataset: Rows | None = None) -> str:
+    """Return why products in bfloat16 would not be those of rounded weights; empty if they are.
+
+    Without a dataset, of rows for which they are.
+    """
     layers = [layer for layer in (rbm.visible, rbm.hidden) if not layer.is_exact_in_bfloat16]
     about = gradient.about
     obstacles = [
         (not about.multiplies_states, f"{about.title} multiplies weights with other numbers too"),
         (bool(layers), f"{' and '.join(map(str, layers))} may have other values"),
         (
-            not dataset.is_exact_in_bfloat16,
+            dataset is not None and not dataset.is_exact_in_bfloat16,
             "the rows hold fractions, or numbers of more than a byte",
         ),
         (not is_plain(rbm.weights), "the weights are not stored as a plain array"),

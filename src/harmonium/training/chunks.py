@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from .._base.host import errors_as_raised
-from .._base.numerics import from_numpy, scalar
+from .._base.numerics import from_numpy, scalar, whole_number
 from .._base.programs import compiled
 from .._base.sharding import fetched
 from ..data import Dataset
@@ -184,16 +184,17 @@ class Models:
             per_pass = math.ceil(int(window.count) / self.method.batch_size)
             ahead = window.passes * per_pass - window.begin
             end = min(target, window.end)
-            state = state._replace(updates=scalar(updates + ahead, np.int32))
-            until = scalar(end + ahead, np.int32)
-            parts = (self.method, window.dataset, window.count, state, until)
+            if ahead:
+                state = state._replace(updates=whole_number(updates + ahead))
+            parts = (self.method, window.dataset, window.count, state, whole_number(end + ahead))
             with errors_as_raised():
                 if self.count == 1:
                     state, sizes = _advance_one(*parts, key=self.key)
                 else:
                     state, sizes = _advance_all(*parts, self.key, self.weights)
                 jax.block_until_ready(state)
-            state = state._replace(updates=scalar(end, np.int32))
+            if ahead:
+                state = state._replace(updates=scalar(end, np.int32))
             updates = end
         if is_moving is not None and not is_moving.all():
             state = _frozen(old, state, from_numpy(is_moving))

@@ -15,13 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from .._base.numerics import from_numpy
+from .._base.numerics import from_numpy, whole_number
 from .._base.programs import compiled
 from .._base.sharding import clock, whole
 from .._base.statistics import Z_95, effective_size, student_95
 from .._base.threefry import key_of
 from ..data import Dataset, Stream
-from ..data.dataset import count_of_rows
 from ..evaluation import pseudo_log_likelihoods
 from ..evaluation.reconstruction import errors_of_states
 from ..likelihood.missing.annealed import ROUGH, SeenEnergies, independent_energies, seen_energies
@@ -98,7 +97,7 @@ class Monitors:
         affordable = max(FEWEST_ROWS, WORK // work)
         samples = [rows.some(min(MONITORED_ROWS, affordable)) for rows in sets]
         self.watching = sum(map(len, samples))
-        self.watched = [(rows.padded(), count_of_rows(rows)) for rows in samples]
+        self.watched = [(rows.padded(), whole_number(len(rows))) for rows in samples]
         self.reference = rbm.uncoupled
         # Taken before the first update: later a stream is read by another thread.
         affordable = max(1, PSEUDO_WORK // (rbm.visible.size * rbm.hidden.size))

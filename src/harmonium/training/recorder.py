@@ -166,22 +166,24 @@ class Recorder:
         *,
         keep: str = "last",
         track: bool = False,
+        history: bool = True,
         key: Any = None,
     ):
-        """Choose the updates of the records; `keep`, `track` and `key` are those of `run_plan`."""
+        """Choose the updates of the records; all but the first two are as in `run_plan`."""
         self.plan = plan
         self.method = plan.method
         self.judge = judge
         self.keep = keep
         self.key = key
         self.timetable = Timetable([], plan.total)
-        if judge is not None:
+        self.uses_folds = judge is not None and not judge.has_held_out and is_for(plan)
+        decides = judge is not None and (judge.has_held_out or self.uses_folds)
+        if judge is not None and (history or decides):
             measured = judge.monitors.watching
             self.timetable = Timetable.of(plan.total, plan.per_epoch, len(plan.rows), measured)
         has_several = len(self.timetable.records) > 1
         # Where log Z differs from row to row there is no single one to track.
         self.tracks = track and has_several and not takes_lengths(plan.layer)
-        self.uses_folds = judge is not None and not judge.has_held_out and is_for(plan)
         self.folds: CrossValidated | None = None
         self.choices: dict[int, Choice] = {}  # by the number of updates at the end
 

@@ -1,0 +1,219 @@
+"""Learning from a stream of rows: `partial_fit`, and what portions that are alike share."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .._base.checks import checked_key
+from .._base.host import errors_as_raised
+from .._base.numerics import whole_number
+from .._base.programs import compiled
+from .._base.threefry import quick
+from ..data import Dataset
+from ..data.stored import Numbers
+from ..errors import InputError, count_of, warn_user
+from ..gradients import AbstractGradient
+from ..rbm import RBM
+from .arguments import first_state, may_round, plan_run, resumable
+from .chunks import DivergenceWarning, advanced, growth_limit, largest
+from .optimizers import averaged_model
+from .state import Fit, TrainState
+from .update import Method
+
+
+def partial_fit(
+    rbm: RBM,
+    data: Any,
+    *,
+    key: PRNGKeyArray,
+    weights: Any = None,
+    gradient: AbstractGradient | str | None = None,
+    optimizer: Any = None,
+    batch_size: int | None = None,
+    precision: str | None = None,
+    state: TrainState | None = None,
+) -> Fit:
+    """Learn from one portion of a stream of rows: each of its rows is seen once.
+
+    Chains, momentum, centring and the averaged model continue from portion to portion, which may be
+    of any size. Since the length of a stream is unknown, the learning rate is constant.
+
+    Args:
+        rbm: the model to start from, or the model of the state.
+        data: rows in the user's coding, shape (n, visible units), or a `Dataset`.
+        key: a JAX random key, a new one for each portion.
+        weights: sample weights, shape (n,), relative to one another within the portion.
+        gradient: as in `fit`.
+        optimizer: as in `fit`; a function of the number of updates is called with ∞.
+        batch_size: rows in an update; all rows of the portion if there are fewer.
+        precision: as in `fit`.
+        state: the state after the previous portion.
+
+    Returns:
+        A `Fit` with the model and the state to continue from. If the model diverges, they are those
+        from before this portion, with a `DivergenceWarning`.
+
+    Raises:
+        InputError: an invalid argument, or data outside the visible layer's domain.
+
+    Example:
+        >>> rows, keys = hm.bars_and_stripes(2), jax.random.split(jax.random.key(0))
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=keys[0])
+        >>> fit = hm.partial_fit(rbm, rows, key=keys[0])
+        >>> fit = hm.partial_fit(fit.rbm, rows, key=keys[1], state=fit.state)
+        >>> fit.message, int(fit.state.updates)
+        ('learned from 8 rows in 1 update', 2)
+    """
+    portions = Portions(rbm, data, weights, gradient, optimizer, batch_size, precision)
+    key = checked_key(key)
+    learned = portions.learn(portions.begin(rbm, state, key=key), key)
+    if learned.diverged:
+        message = "diverged: the model before this portion is kept; lower the learning rate"
+        warn_user(message, DivergenceWarning)
+    else:
+        rows = count_of(len(portions.plan.dataset), "row")
+        updates = count_of(portions.plan.total, "update")
+        message = f"learned from {rows} in {updates}"
+    notes = portions.plan.method.notes(learned.state.rbm, learned.state.gradient)
+    return Fit(learned.rbm, [], learned.state, message, learned.diverged, notes)
+
+
+class Learned(NamedTuple):
+    """What was learned from a portion.
+
+    Attributes:
+        state: the state after the portion; that before it if the model diverged.
+        rbm: the model to use, averaged if the optimiser averages.
+        diverged: whether the parameters diverged.
+    """
+
+    state: TrainState
+    rbm: RBM
+    diverged: bool
+
+
+class Portions:
+    """Portions of a stream that are alike: what is checked and planned with the first of them.
+
+    Of a small portion, checks and plans take ten times as long as the updates.
+
+    Args:
+        rbm: the model, of which only layers and sizes count.
+        data: the first portion.
+        weights: as in `partial_fit`, as all that follow.
+        gradient: see above.
+        optimizer: see above.
+        batch_size: see above.
+        precision: see above.
+
+    Raises:
+        InputError: an invalid argument, or data outside the visible layer's domain.
+    """
+
+    def __init__(
+        self,
+        rbm: RBM,
+        data: Any,
+        weights: Any = None,
+        gradient: AbstractGradient | str | None = None,
+        optimizer: Any = None,
+        batch_size: int | None = None,
+        precision: str | None = None,
+    ):
+        parts = (gradient, optimizer, 1, batch_size, precision)
+        self.plan = plan_run(rbm, data, weights, *parts, endless=True)
+        if self.plan.auto_strength:
+            raise InputError(
+                "penalties: expected a number as the strength, since a stream has no number of rows"
+                ' to set it by; got "auto".'
+            )
+        self.visible = rbm.visible
+        self.first = self.plan.dataset.padded()
+        self.shape = (len(self.plan.dataset), self.plan.dataset.columns)
+        # Whether rows are all that a portion consists of, whatever their values are.
+        meaning = self.first.meaning
+        is_read_as_it_is = meaning.scale == 1.0 and not meaning.stochastic and not meaning.missing
+        method = self.plan.method
+        self.is_plain = (
+            is_read_as_it_is
+            and self.first.weights is None
+            and not may_round(rbm, method.gradient, method.batch_size)
+        )
+        numbers = Numbers(self.shape[1], jnp.zeros(0))
+        self.structure = jax.tree.structure(self.first._with(stored=numbers))
+
+    def begin(self, rbm: RBM, state: TrainState | None, *, key: PRNGKeyArray) -> TrainState:
+        """Return the state before the first portion: the given one, if it is one of such a run.
+
+        Raises:
+            InputError: it is not.
+        """
+        if state is None:
+            return first_state(rbm, self.plan, key=key)
+        return resumable(state, rbm, self.plan, key=key)
+
+    def takes(self, rows: Any) -> bool:
+        """Return whether these rows may follow: a matrix like the first one, of valid numbers."""
+        return (
+            self.is_plain
+            and isinstance(rows, np.ndarray)
+            and rows.shape == self.shape
+            and rows.dtype.kind == "f"
+            and bool(np.isfinite(rows).all())
+            and not self.visible.coding.outside(rows).any()
+        )
+
+    def learn(
+        self, state: TrainState, key: Any, rows: np.ndarray | None = None, number: int | None = None
+    ) -> Learned:
+        """Learn from a portion.
+
+        Args:
+            state: the state before it.
+            key: a random key, or the data of one.
+            rows: rows that it `takes`; the first portion if None.
+            number: the number of the portion, if the key is that of the stream.
+        """
+        dataset = self.first
+        if rows is not None:
+            padded = np.zeros((len(self.first), self.shape[1]), rows.dtype)
+            padded[: len(rows)] = rows
+            dataset = jax.tree.unflatten(self.structure, [padded])
+        place = None if number is None else whole_number(number)
+        counts = whole_number(self.shape[0]), whole_number(self.plan.total)
+        with errors_as_raised():
+            after, rbm, sizes = _learn(self.plan.method, dataset, *counts, state, key, place)
+            before, largest_after = np.asarray(sizes)
+        if largest_after < growth_limit(before):
+            return Learned(after, rbm, False)
+        return Learned(state, averaged_model(state.optimizer, state.rbm), True)
+
+
+@compiled
+def _learn(
+    method: Method,
+    dataset: Dataset,
+    n: Array,
+    total: Array,
+    state: TrainState,
+    key: PRNGKeyArray,
+    number: Array | None,
+) -> tuple[TrainState, RBM, Float[Array, " 2"]]:
+    """Learn from a portion; return the state, the model to use, and the `largest` parameters.
+
+    The latter are those before and after. A portion is an epoch of its own, whose updates are
+    counted from 0.
+    """
+    key = quick(key)
+    if number is not None:
+        key = jax.random.fold_in(key, number)
+    first = state._replace(updates=jnp.zeros_like(state.updates))
+    last = advanced(method, dataset, n, first, total, key=key)
+    sizes = jnp.stack([largest(state.rbm), largest(last.rbm)])
+    after = last._replace(updates=state.updates + total)
+    return after, averaged_model(after.optimizer, after.rbm), sizes
