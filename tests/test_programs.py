@@ -77,6 +77,8 @@ jax.monitoring.register_event_duration_secs_listener(note)
 rows = (np.random.default_rng(0).random((60, 12)) < 0.3).astype(np.float32)
 model = BernoulliRBM(5, n_iter=3, random_state=0).fit(rows)
 scores = model.score_samples(rows)
+for _ in range(2):
+    model.partial_fit(rows[:10])
 rows = np.arange(200).reshape(50, 4) % 3
 start = hm.initialize(hm.Potts(4, 3), hm.Gaussian(3), rows, key=key)
 fit = hm.fit(start, rows, key=key, epochs=2, validation=np.ones((5, 4)))
@@ -138,7 +140,7 @@ def test_a_later_process_compiles_nothing_and_computes_the_same_bits(tmp_path):
     for process in pair:
         assert ended(process)[1] == digest
     later, digest_later = ended(start(tmp_path / "programs"))
-    assert (without > 20, later, digest_later) == (True, 0, digest)
+    assert (without > 15, later, digest_later) == (True, 0, digest)
 
 
 def test_later_commands_compile_nothing_and_print_the_same(tmp_path, monkeypatch):
@@ -157,7 +159,7 @@ def test_what_comes_from_jaxs_own_cache_is_not_written_again(tmp_path):
     }
     _, digest = ended(start(tmp_path / "first", **cache))
     _, digest_second = ended(start(tmp_path / "second", **cache))
-    assert len(list((tmp_path / "first").iterdir())) > 20
+    assert len(list((tmp_path / "first").iterdir())) > 15
     assert not (tmp_path / "second").exists()
     assert digest == digest_second
 

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ._base.module import Module
+from ._base.module import AbstractModule
 from ._base.parameters import map_parameters
 from ._base.programs import compiled
 from .errors import InputError
@@ -27,7 +27,7 @@ from .weights import Scaled
 __all__ = ["AbstractPath", "Heating", "History", "Line"]
 
 
-class AbstractPath(Module):
+class AbstractPath(AbstractModule):
     """A path of models: `at(t)` is the model at t; the path begins at 0 and ends at 1.
 
     Example:

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Num, PRNGKeyArray
 
 from ._base.checks import as_array, described
 from ._base.html import table
-from ._base.module import Module
+from ._base.module import AbstractModule
 from ._base.numerics import from_numpy, product, shapes_of, zeros_like
 from ._base.parameters import map_parameters
 from ._base.sharding import with_rows_spread
@@ -37,7 +37,7 @@ def _as_weights(weights: Any) -> Any:
     return from_numpy(np.array(array, float))
 
 
-class RBM(Module):
+class RBM(AbstractModule):
     r"""A restricted Boltzmann machine (RBM) with any two layers.
 
         E(v, h) = U_v(v) + U_h(h) − vᵀ W h          energy, nats

@@ -16,7 +16,7 @@ from sklearn.neural_network import BernoulliRBM as Theirs
 from sklearn.pipeline import make_pipeline
 
 import harmonium as hm
-from harmonium.sklearn import BernoulliRBM
+from harmonium.sklearn import RBM, BernoulliRBM
 
 # With scikit-learn's ten chains, thousands of updates on bars and stripes do lose the rows.
 pytestmark = pytest.mark.filterwarnings("ignore::harmonium.PoorModelWarning")
@@ -321,6 +321,64 @@ def test_changed_parameters_count_from_the_next_portion_on():
     model.components_[:] = 0.0
     model.set_params(optimizer=None, learning_rate=1e-9).partial_fit(BINARY)
     assert abs(model.components_).max() < 1e-3
+
+
+@pytest.mark.parametrize("make", [BernoulliRBM, lambda *a, **k: RBM(*a, visible="bernoulli", **k)])
+def test_portions_that_are_alike_are_learned_from_as_others_are(make):
+    """What is checked once for all of them changes no bit: a copy from a pickle checks anew."""
+    quick = make(8, random_state=0)
+    checked = make(8, random_state=0)
+    sizes = (10, 10, 10, 25, 25, 25, 10, 10)
+    for i, (size, first) in enumerate(zip(sizes, np.cumsum(sizes), strict=True)):
+        rows = (BINARY, DIGITS)[i % 2][first : first + size]
+        rows = rows.astype((np.float32, float)[i % 3 % 2])
+        likes = quick._portions_like(rows, None) if i else None
+        assert (likes is not None) == (i in (1, 2, 4, 5, 7))
+        quick.partial_fit(rows)
+        checked = pickle.loads(pickle.dumps(checked)).partial_fit(rows)
+        for ours, theirs in zip(
+            *(jax.tree.leaves(x._state) for x in (quick, checked)), strict=True
+        ):
+            np.testing.assert_array_equal(ours, theirs)
+        np.testing.assert_array_equal(quick.transform(rows), checked.transform(rows))
+    quick.fit(BINARY[:50])
+    assert quick._portions_like(rows, None) is None
+
+
+def test_a_portion_like_the_last_one_is_checked_for_what_may_differ():
+    model = RBM(4, visible="bernoulli", random_state=0)
+    for _ in range(2):
+        model.partial_fit(BINARY[:20])
+    before = model.transform(BINARY)
+    with pytest.raises(hm.InputError, match="got 2"):
+        model.partial_fit(BINARY[:20] * 2)
+    with pytest.raises(hm.InputError, match="state"):
+        model.partial_fit(np.where(BINARY[:20] > 0, np.nan, 0.0))
+    with pytest.raises(hm.InputError, match="batch_size"):
+        model.set_params(batch_size=0).partial_fit(BINARY[:20])
+    np.testing.assert_array_equal(model.transform(BINARY), before)
+
+
+def test_a_portion_like_the_last_one_on_which_it_diverges_is_forgotten():
+    model = BernoulliRBM(8, learning_rate=0.1, random_state=0)
+    for _ in range(2):
+        model.partial_fit(BINARY[:10])
+    before = model.components_.copy()
+    with pytest.warns(hm.DivergenceWarning, match="lower learning_rate") as caught:
+        model.partial_fit(BINARY[:10] * 1e30)
+    assert caught[-1].filename == __file__
+    np.testing.assert_array_equal(model.components_, before)
+    model.partial_fit(BINARY[:10])
+    assert np.isfinite(model.components_).all()
+
+
+def test_what_is_printed_changes_no_bit(capsys):
+    """Without `verbose` nothing is measured on the way."""
+    silent, talking = (
+        BernoulliRBM(8, n_iter=4, verbose=verbose, random_state=0).fit(BINARY) for verbose in (0, 1)
+    )
+    assert "Iteration 4" in capsys.readouterr().out
+    np.testing.assert_array_equal(silent.components_, talking.components_)
 
 
 def test_draws_are_never_drawn_twice():

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import equinox as eqx
 
 
-class Module(eqx.Module):
+class AbstractModule(eqx.Module):
     """An `equinox.Module` whose methods are looked up as those of other Python objects are.
 
     Equinox makes a tree of each method that is looked up, so that it can be an argument of a

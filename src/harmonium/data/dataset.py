@@ -14,7 +14,7 @@ import numpy as np
 from jax.dtypes import canonicalize_dtype
 from jaxtyping import Array, Integer, PRNGKeyArray
 
-from .._base.module import Module
+from .._base.module import AbstractModule
 from .._base.numerics import from_numpy, whole_number
 from .._base.programs import compiled
 from .._base.statistics import effective_size
@@ -135,7 +135,7 @@ class Meaning:
     fits: tuple | None = None
 
 
-class Dataset(Module, AbstractRows):
+class Dataset(AbstractModule, AbstractRows):
     """Rows in the user's coding, stored in their smallest form and read one batch at a time.
 
     Attributes:

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Integer
 
 from .._base.checks import as_array
-from .._base.module import Module
+from .._base.module import AbstractModule
 from .._base.numerics import from_numpy
 from ..errors import InputError
 from .parts import extremes, holds_only, parts_of
@@ -23,7 +23,7 @@ from .parts import extremes, holds_only, parts_of
 ALIGNMENT = 64  # bytes; with this alignment JAX uses a NumPy array without a copy
 
 
-class AbstractStored(Module):
+class AbstractStored(AbstractModule):
     """A stored matrix, any rows of which can be read as numbers.
 
     Attributes:

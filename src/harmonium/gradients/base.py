@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._base.checks import positive_integer
-from .._base.module import Module
+from .._base.module import AbstractModule
 from .._base.programs import compiled
 from .._base.sharding import summed_over_rows
 from ..errors import InputError
@@ -141,7 +141,7 @@ class Status(NamedTuple):
     notes: Sequence[str] = ()
 
 
-class AbstractGradient(Module):
+class AbstractGradient(AbstractModule):
     """A method that estimates the gradient of −log likelihood, as an input for optax.
 
     `batch` is a cloud of data whose weights sum to 1. The gradient has the same tree structure as

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._base.checks import as_array, positive_integer
-from .._base.module import Module
+from .._base.module import AbstractModule
 from .._base.numerics import from_numpy, zeros_like
 from .._base.parameters import data_in
 from .._base.programs import compiled
@@ -32,7 +32,7 @@ from .coding import AbstractCoding
 STEEPEST = 1e4  # |b| at most that halving finds: of units on [0, 1] the mean is 10⁻⁴ from an end
 
 
-class AbstractLayer(Module):
+class AbstractLayer(AbstractModule):
     r"""A layer whose units form an exponential family with natural parameters.
 
     Under constant `inputs` I the units x of a layer have the density

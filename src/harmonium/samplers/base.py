@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from .._base.module import Module
+from .._base.module import AbstractModule
 from .._base.numerics import filled
 from .._base.threefry import fold_in, split
 from ..rbm import RBM
@@ -45,7 +45,7 @@ class Cloud(NamedTuple):
         return jnp.tensordot(self.weights, values, axes=1, precision="highest")
 
 
-class AbstractSampler(Module):
+class AbstractSampler(AbstractModule):
     """A Markov kernel over states of a model that leaves the model's distribution unchanged.
 
     A sampler may move states of several models at once, of which the last is the sampled RBM. It

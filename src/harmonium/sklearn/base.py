@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._base.checks import positive_integer
 from .._base.numerics import from_numpy
 from .._base.programs import compiled
-from .._base.threefry import fold_in, key_of, split
+from .._base.threefry import fold_in, key_of, quick, split
 from ..data import Dataset
 from ..data.parts import in_parts
 from ..errors import InputError, warn_user
@@ -161,14 +161,15 @@ class BaseRBM(BaseEstimator):
             return rbm
         if self.n_iter is not None:
             positive_integer(self.n_iter, "n_iter")
+        callbacks = self._callbacks(dataset)
         result = run_plan(
             rbm,
             plan_run(rbm, dataset, epochs=self.n_iter, **arguments),
             key=key_run,
             validation=held_out,
             keep="last" if held_out is None else "best",
-            callbacks=self._callbacks(dataset),
-            history=bool(self.verbose),  # of no use but to be printed
+            callbacks=callbacks,
+            history=bool(callbacks),  # nobody else sees it
         )
         self.message_ = "; ".join([result.message, *result.notes])
         self._state = self._state_for_portions(result)
@@ -212,7 +213,7 @@ class BaseRBM(BaseEstimator):
         if not hasattr(self, "_stream_key"):
             key_start, _ = self._new_keys()
             self._state = None
-        stream_key = jax.random.wrap_key_data(from_numpy(self._stream_key))
+        stream_key = quick(jax.random.wrap_key_data(from_numpy(self._stream_key)))
         key = fold_in(stream_key, self._portions)
         state = self._continued(dataset, arguments, key)
         if state is not None:

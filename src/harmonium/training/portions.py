@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._base.checks import checked_key
 from .._base.host import errors_as_raised
-from .._base.numerics import whole_number
+from .._base.numerics import from_numpy, whole_number
 from .._base.programs import compiled
 from .._base.threefry import quick
 from ..data import Dataset
@@ -144,7 +144,7 @@ class Portions:
             and self.first.weights is None
             and not may_round(rbm, method.gradient, method.batch_size)
         )
-        numbers = Numbers(self.shape[1], jnp.zeros(0))
+        numbers = Numbers(self.shape[1], from_numpy(np.zeros(0)))
         self.structure = jax.tree.structure(self.first._with(stored=numbers))
 
     def begin(self, rbm: RBM, state: TrainState | None, *, key: PRNGKeyArray) -> TrainState:

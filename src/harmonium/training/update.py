@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Key, PRNGKeyArray
 
-from .._base.module import Module
+from .._base.module import AbstractModule
 from .._base.parameters import map_parameters
 from .._base.sharding import with_weights_spread
 from ..data import Dataset
@@ -23,7 +23,7 @@ from ..transforms.precision import rounded
 from .state import TrainState
 
 
-class Method(Module):
+class Method(AbstractModule):
     """The parts of an update that are fixed when it is compiled."""
 
     gradient: AbstractGradient

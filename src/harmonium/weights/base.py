@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import equinox as eqx
 from jaxtyping import Array, Float
 
-from .._base.module import Module
+from .._base.module import AbstractModule
 from ..errors import InputError
 
 
-class AbstractWeights(Module):
+class AbstractWeights(AbstractModule):
     """W of E(v, h) = U_v(v) + U_h(h) − vᵀ W h, in another form than an array.
 
     Code that needs a product writes `states @ W` or `states @ W.T`; code that needs entries, some
