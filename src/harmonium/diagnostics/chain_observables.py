@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from .._base.numerics import from_numpy
 from .._base.programs import compiled
 from ..layers import AbstractLayer
 from ..rbm import RBM
@@ -43,7 +44,8 @@ def slow_directions(rbm: RBM, count: int = DIRECTIONS) -> Directions:
     weights = _centred_weights(rbm)
     left, _, right = np.linalg.svd(np.asarray(weights, np.float64), full_matrices=False)
     dtype = rbm.visible.dtype
-    return Directions(jnp.asarray(left[:, :count], dtype), jnp.asarray(right[:count].T, dtype))
+    of_both = (left[:, :count], right[:count].T)
+    return Directions(*(from_numpy(np.ascontiguousarray(part, dtype)) for part in of_both))
 
 
 @compiled
@@ -109,7 +111,7 @@ def names_of(directions: Directions) -> list[str]:
 def names_watched(sampler: AbstractSampler, state: Any, directions: Directions) -> list[str]:
     """Return the names of the observables that `watch` records, in order."""
     names = names_of(directions)
-    if len(sampler.replicas(state)) == 1:
+    if jax.eval_shape(sampler.replicas, state).shape[0] == 1:
         return names
     return [*names, *(f"column_{name}" for name in names)]
 

@@ -11,7 +11,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 from .._base.checks import checked_key, positive_integer
 from .._base.html import table
-from .._base.numerics import scalar
+from .._base.numerics import from_numpy, scalar
 from .._base.programs import compiled
 from .._base.statistics import same_distribution
 from .._base.threefry import split
@@ -174,7 +174,7 @@ def _agree_with_distribution(
     times later. Where the relaxation time is not known, chains that still drift do not agree.
     """
     present = np.flatnonzero(np.asarray(cloud.weights))  # others only fill the cloud up
-    v = jnp.asarray(cloud.states)[present[:MOST_CHAINS]]
+    v = from_numpy(np.asarray(cloud.states)[present[:MOST_CHAINS]])
     n = len(v)
     if mixing.resolved:
         sweeps = math.ceil(LENGTH_IN_RELAXATIONS * max(1.0, mixing.relaxation))

@@ -224,6 +224,11 @@ class _Run:
         return np.concatenate(self.parts)
 
 
+@compiled
+def _order(count: int, *, key: PRNGKeyArray) -> Array:
+    return jax.random.permutation(key, count)
+
+
 def _starts_of_second_half(rbm: RBM, starts: Any, n: int, *, key: PRNGKeyArray) -> Array:
     """Return n visible states from rows, or from the hidden layer without weights."""
     if starts is None:
@@ -233,7 +238,7 @@ def _starts_of_second_half(rbm: RBM, starts: Any, n: int, *, key: PRNGKeyArray) 
     if isinstance(starts, Dataset):
         rows = starts.some(ROWS).rows(key=key_rows)
     rows = rbm.visible.validate(rows, "starts", missing=True)
-    order = np.asarray(jax.random.permutation(key_order, len(rows)))
+    order = np.asarray(_order(len(rows), key=key_order))
     chosen = rows[np.resize(order, n)]
     if not np.isnan(chosen).any():
         return rbm.visible.encode(chosen)

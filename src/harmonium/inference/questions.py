@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
 
 from .._base.checks import checked_key, positive_integer
+from .._base.programs import compiled
 from .._base.statistics import student_95
 from .._base.threefry import fold_in
 from ..errors import InputError
@@ -111,12 +112,17 @@ def ask(
     def imputation(key: PRNGKeyArray) -> Imputation:
         return impute(rbm, row, key=key, draws=chains, sweeps=sweeps)
 
-    seed = int(jax.random.bits(key))  # of the cells that a code stands for
+    seed = int(_seed(key))  # of the cells that a code stands for
     if conditions.ranges:
         distributions = _by_draws(columns, conditions, imputation, chains, seed, key)
     else:
         distributions = _by_means(columns, imputation(key), seed)
     return [distributions.answer(by_name[name], columns) for name in names]
+
+
+@compiled
+def _seed(key: PRNGKeyArray) -> Array:
+    return jax.random.bits(key)
 
 
 def _row_of(columns: Columns, conditions: Conditions, names: list[str]) -> np.ndarray:

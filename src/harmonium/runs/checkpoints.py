@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .._base.files import inside
 from .._base.processes import by_first, is_first
@@ -151,8 +152,8 @@ class Checkpoints:
             )
         state = load_tree(path, like)
         # What is known of log Z may be that a model is worse than any: −∞, but never NaN.
-        is_sound = all(jnp.isfinite(x).all() for x in _floats(state._replace(held_out=None)))
-        is_known = not any(jnp.isnan(x).any() for x in _floats(state.held_out))
+        is_sound = all(np.isfinite(x).all() for x in _floats(state._replace(held_out=None)))
+        is_known = not any(np.isnan(x).any() for x in _floats(state.held_out))
         if not (is_sound and is_known) or int(state.updates) < 0:
             raise ModelFileError(
                 f"{path}: expected the state of a run; got values that are not finite; train a new"
@@ -162,7 +163,8 @@ class Checkpoints:
 
 
 def _floats(tree: Any) -> list[Any]:
-    return [x for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.floating)]
+    floats = [x for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.floating)]
+    return [np.asarray(x) for x in floats]
 
 
 def _gathered(leaf: Any) -> Any:
