@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.sparse.csgraph import minimum_spanning_tree
 
 import harmonium as hm
+from harmonium.analysis.trees import _maximum_spanning_tree
 
 RNG = np.random.default_rng(0)
 
@@ -51,3 +53,15 @@ def test_weights_are_as_many_rows():
 def test_other_rows_are_refused(train, rows, words):
     with pytest.raises(hm.InputError, match=words):
         hm.analysis.tree_log_likelihood(train, rows)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 40])
+def test_the_tree_is_that_of_scipy(n):
+    information = np.random.default_rng(n).random((n, n))
+    information += information.T
+    order, parents = _maximum_spanning_tree(information)
+    assert sorted(order) == list(range(n))
+    assert all(parents[unit] in order[:place] for place, unit in enumerate(order) if place)
+    tree = minimum_spanning_tree(information.max() + 1.0 - information)
+    edges = {frozenset(map(int, edge)) for edge in zip(*tree.nonzero(), strict=True)}
+    assert {frozenset((int(unit), int(parents[unit]))) for unit in order[1:]} == edges

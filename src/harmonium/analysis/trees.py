@@ -64,13 +64,24 @@ def tree_log_likelihood(train: Any, rows: Any, weights: Any = None) -> float:
 
 
 def _maximum_spanning_tree(information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the units of the tree of most information, each after its parent, and the parents."""
-    costs = information.max() + 1.0 - information
-    np.fill_diagonal(costs, 0.0)
-    # Reports import this file, and SciPy's graphs take a tenth of a second.
-    from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
+    """Return the units of the tree of most information, each after its parent, and the parents.
 
-    order, parents = breadth_first_order(minimum_spanning_tree(costs), 0, directed=False)
+    Not by SciPy, whose graphs take a fifth of a second to import, in each command that trains.
+
+    Source: Prim 1957.
+    """
+    n = len(information)
+    order = np.zeros(n, int)
+    parents = np.zeros(n, int)
+    most = np.full(n, -np.inf)  # information shared with one unit of the tree, the parent
+    is_outside = np.arange(n) > 0
+    for place in range(1, n):
+        last = order[place - 1]
+        is_better = is_outside & (information[last] > most)
+        most[is_better] = information[last, is_better]
+        parents[is_better] = last
+        order[place] = np.where(is_outside, most, -np.inf).argmax()
+        is_outside[order[place]] = False
     return order, parents
 
 
