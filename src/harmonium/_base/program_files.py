@@ -52,14 +52,10 @@ LAPACK = "lapack_"
 _LOCK = threading.Lock()
 
 
-def _automatic_layout() -> Any:
-    return Layout.AUTO
-
-
 # JAX 0.12 takes types of arrays for equal if they are one object, and makes a new one where a new
 # object stands for "any layout". So this one is written by its name: otherwise what a program from
 # a file returns would be of a type of its own, and each program that takes it compiled anew.
-copyreg.pickle(type(Layout.AUTO), lambda _: (_automatic_layout, ()))
+copyreg.pickle(type(Layout.AUTO), lambda _: (getattr, (Layout, "AUTO")))
 
 
 def are_kept() -> bool:
