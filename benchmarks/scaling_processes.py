@@ -17,8 +17,8 @@ import numpy as np
 from scaling_model import Work
 
 import harmonium as hm
+from harmonium._base.numerics import whole_number
 from harmonium._base.sharding import use_mesh
-from harmonium.data.dataset import count_of_rows
 from harmonium.training.arguments import first_state, plan_run
 from harmonium.training.chunks import advance
 
@@ -33,7 +33,7 @@ def prepared(work: Work, recipe: hm.Recipe | None = None, precision: str = "floa
     recipe = recipe or hm.Recipe()
     plan = plan_run(rbm, rows, None, method, recipe(10**9), 10**6, work.batch, precision)
     state = first_state(rbm, plan, key=key)
-    return plan.method, plan.dataset.padded(), count_of_rows(plan.dataset), state
+    return plan.method, plan.dataset.padded(), whole_number(len(plan.dataset)), state
 
 
 def mesh_of(work: Work) -> dict[str, int] | None:

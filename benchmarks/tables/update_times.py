@@ -22,7 +22,7 @@ from reference_data import reference
 from reporting import parser_of
 
 import harmonium as hm
-from harmonium.data.dataset import count_of_rows
+from harmonium._base.numerics import whole_number
 from harmonium.training.arguments import first_state, plan_run
 from harmonium.training.chunks import advance
 
@@ -60,7 +60,7 @@ def milliseconds(layer: Any, rows: np.ndarray, hidden: int) -> float:
     plan = plan_run(rbm, rows)
     key = jax.random.key(1)
     dataset = plan.dataset.padded()
-    n = count_of_rows(plan.dataset)
+    n = whole_number(len(plan.dataset))
     state = first_state(rbm, plan, key=key)
     updates = 0
     block = 1
