@@ -222,9 +222,8 @@ class BaseRBM(BaseEstimator):
             start = self._model()
         else:
             start = initialize(visible, self._hidden_layer(), dataset, key=key_start)
-        portions = Portions(start, dataset, **arguments)
-        state = portions.begin(start, state, key=key)
-        return self._after(portions, portions.learn(state, key))
+        portions = Portions(start, plan_run(start, dataset, epochs=1, endless=True, **arguments))
+        return self._after(portions, portions.learn(portions.begin(state, key=key), key))
 
     def _portions_like(self, rows: Any, sample_weight: Any) -> Portions | None:
         """Return what learned from the last portion, if this one needs no other checks."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -19,7 +20,7 @@ from ..data.stored import Numbers
 from ..errors import InputError, count_of, warn_user
 from ..gradients import AbstractGradient
 from ..rbm import RBM
-from .arguments import first_state, may_round, plan_run, resumable
+from .arguments import Plan, first_state, may_round, plan_run, resumable
 from .chunks import DivergenceWarning, advanced, growth_limit, largest
 from .optimizers import averaged_model
 from .state import Fit, TrainState
@@ -69,9 +70,10 @@ def partial_fit(
         >>> fit.message, int(fit.state.updates)
         ('learned from 8 rows in 1 update', 2)
     """
-    portions = Portions(rbm, data, weights, gradient, optimizer, batch_size, precision)
+    rest = (gradient, optimizer, 1, batch_size, precision)
+    portions = Portions(rbm, plan_run(rbm, data, weights, *rest, endless=True))
     key = checked_key(key)
-    learned = portions.learn(portions.begin(rbm, state, key=key), key)
+    learned = portions.learn(portions.begin(state, key=key), key)
     if learned.diverged:
         message = "diverged: the model before this portion is kept; lower the learning rate"
         warn_user(message, DivergenceWarning)
@@ -103,59 +105,50 @@ class Portions:
     Of a small portion, checks and plans take ten times as long as the updates.
 
     Args:
-        rbm: the model, of which only layers and sizes count.
-        data: the first portion.
-        weights: as in `partial_fit`, as all that follow.
-        gradient: see above.
-        optimizer: see above.
-        batch_size: see above.
-        precision: see above.
+        rbm: the model before the first of them.
+        plan: the plan of the first one, an endless one.
 
     Raises:
-        InputError: an invalid argument, or data outside the visible layer's domain.
+        InputError: a penalty whose strength is set by the number of rows.
     """
 
-    def __init__(
-        self,
-        rbm: RBM,
-        data: Any,
-        weights: Any = None,
-        gradient: AbstractGradient | str | None = None,
-        optimizer: Any = None,
-        batch_size: int | None = None,
-        precision: str | None = None,
-    ):
-        parts = (gradient, optimizer, 1, batch_size, precision)
-        self.plan = plan_run(rbm, data, weights, *parts, endless=True)
-        if self.plan.auto_strength:
+    def __init__(self, rbm: RBM, plan: Plan):
+        if plan.auto_strength:
             raise InputError(
                 "penalties: expected a number as the strength, since a stream has no number of rows"
                 ' to set it by; got "auto".'
             )
-        self.visible = rbm.visible
-        self.first = self.plan.dataset.padded()
-        self.shape = (len(self.plan.dataset), self.plan.dataset.columns)
-        # Whether rows are all that a portion consists of, whatever their values are.
-        meaning = self.first.meaning
-        is_read_as_it_is = meaning.scale == 1.0 and not meaning.stochastic and not meaning.missing
-        method = self.plan.method
-        self.is_plain = (
-            is_read_as_it_is
-            and self.first.weights is None
-            and not may_round(rbm, method.gradient, method.batch_size)
-        )
-        numbers = Numbers(self.shape[1], from_numpy(np.zeros(0)))
-        self.structure = jax.tree.structure(self.first._with(stored=numbers))
+        self.rbm = rbm
+        self.plan = plan
+        self.first = plan.dataset.padded()
+        self.shape = (len(plan.dataset), plan.dataset.columns)
 
-    def begin(self, rbm: RBM, state: TrainState | None, *, key: PRNGKeyArray) -> TrainState:
+    def begin(self, state: TrainState | None, *, key: PRNGKeyArray) -> TrainState:
         """Return the state before the first portion: the given one, if it is one of such a run.
 
         Raises:
             InputError: it is not.
         """
         if state is None:
-            return first_state(rbm, self.plan, key=key)
-        return resumable(state, rbm, self.plan, key=key)
+            return first_state(self.rbm, self.plan, key=key)
+        return resumable(state, self.rbm, self.plan, key=key)
+
+    # The next two are asked for where another portion follows: the first one does not need them.
+
+    @functools.cached_property
+    def is_plain(self) -> bool:
+        """Whether rows are all that a portion consists of, whatever their values are."""
+        meaning = self.first.meaning
+        is_read_as_it_is = meaning.scale == 1.0 and not meaning.stochastic and not meaning.missing
+        if self.first.weights is not None or not is_read_as_it_is:
+            return False
+        return not may_round(self.rbm, self.plan.method.gradient, self.plan.method.batch_size)
+
+    @functools.cached_property
+    def structure(self) -> Any:
+        """The tree of a dataset of rows as they are, with nothing else."""
+        numbers = Numbers(self.shape[1], from_numpy(np.zeros(0)))
+        return jax.tree.structure(self.first._with(stored=numbers))
 
     def takes(self, rows: Any) -> bool:
         """Return whether these rows may follow: a matrix like the first one, of valid numbers."""
@@ -165,7 +158,7 @@ class Portions:
             and rows.shape == self.shape
             and rows.dtype.kind == "f"
             and bool(np.isfinite(rows).all())
-            and not self.visible.coding.outside(rows).any()
+            and not self.plan.layer.coding.outside(rows).any()
         )
 
     def learn(
