@@ -13,8 +13,9 @@ import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
 import harmonium as hm
-from harmonium._base import program_files, programs
+from harmonium._base import one_thread, program_files, programs
 from harmonium._base.programs import UnknownPartError, compiled, described
+from harmonium._base.threefry import key_of
 
 
 @pytest.fixture
@@ -141,6 +142,9 @@ def test_a_later_process_compiles_nothing_and_computes_the_same_bits(tmp_path):
         assert ended(process)[1] == digest
     later, digest_later = ended(start(tmp_path / "programs"))
     assert (without > 15, later, digest_later) == (True, 0, digest)
+    # Programs that JAX keeps are compiled for as many threads as there are cores.
+    by_jax = start("off", JAX_COMPILATION_CACHE_DIR=str(tmp_path / "jax"))
+    assert ended(by_jax)[1] == digest
 
 
 def test_later_commands_compile_nothing_and_print_the_same(tmp_path, monkeypatch):
@@ -478,3 +482,90 @@ def test_settings_of_jax_and_meshes_are_heeded(folder):
 def test_what_cannot_be_compared_is_refused_as_by_equinox(folder):
     with pytest.raises(ValueError, match="Non-hashable static arguments"):
         scaled(jnp.arange(3.0), {1, 2})
+
+
+# ------------------------------------------------------------------ programs for one thread
+
+
+@compiled
+def drawn(inputs, count):
+    """Draws and sums, of which XLA divides the loops among threads if they are more than a few."""
+
+    def step(i, total):
+        key = jax.random.fold_in(key_of(0), i)
+        draws = jax.random.uniform(key, inputs.shape) < jax.nn.sigmoid(inputs)
+        return total + jnp.where(draws, inputs, 1.0)
+
+    return jax.lax.fori_loop(0, count, step, jnp.zeros_like(inputs))
+
+
+def loops_divided(call):
+    """Return in how many places the program of a call has loops that are divided, and its result.
+
+    It is what was compiled, whoever runs it.
+    """
+    programs_compiled = []
+    compile_as_usual = jax.stages.Lowered.compile
+
+    def noted(lowered, *args, **kwargs):
+        program = compile_as_usual(lowered, *args, **kwargs)
+        programs_compiled.append(program.as_text())
+        return program
+
+    programs.forget()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jax.stages.Lowered, "compile", noted)
+        result = np.asarray(call())
+    return sum(text.count('outer_dimension_partitions":["') for text in programs_compiled), result
+
+
+@pytest.mark.skipif(one_thread.cores() == 1, reason="nothing is divided on one core")
+def test_small_programs_have_one_thread_and_the_same_bits(folder, monkeypatch):
+    monkeypatch.setenv(program_files.VARIABLE, "off")
+    inputs = np.random.default_rng(0).normal(size=(64, 100)).astype(np.float32)
+    large = np.zeros((one_thread.SMALL, 2), np.float32)
+
+    def small():
+        return drawn(inputs, 5)
+
+    divided, result = loops_divided(small)
+    assert divided == 0
+    assert loops_divided(lambda: drawn(large, 2))[0] > 0
+    monkeypatch.setattr(one_thread, "SMALL", 0)
+    divided_as_usual, expected = loops_divided(small)
+    assert divided_as_usual > 0
+    np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("threads", [None, "3"])
+def test_without_a_client_of_one_thread_programs_are_compiled_as_usual(
+    folder, monkeypatch, threads
+):
+    if threads is None:
+        monkeypatch.delenv(one_thread.NPROC, raising=False)
+    else:
+        monkeypatch.setenv(one_thread.NPROC, threads)
+    one_thread._device.cache_clear()
+    seen = []
+
+    def failing():
+        seen.append(os.environ[one_thread.NPROC])
+        raise AttributeError("a part of jaxlib that has changed")
+
+    monkeypatch.setattr("jaxlib.xla_client.make_cpu_client", failing)
+    monkeypatch.setattr(one_thread, "cores", lambda: 2)
+    assert drawn(np.zeros(3, np.float32), 2).shape == (3,)
+    assert seen == ["1"]
+    assert os.environ.get(one_thread.NPROC) == threads
+    one_thread._device.cache_clear()
+
+
+def test_the_largest_array_is_that_of_any_part():
+    def nested(x):
+        def body(i, total):
+            return jax.lax.cond(total > i, lambda t: t + jnp.ones((7, 5)).sum(), lambda t: t, total)
+
+        return jax.lax.fori_loop(0, 3, body, x[0])
+
+    # What is an argument need not be computed.
+    assert one_thread.largest_array(jax.make_jaxpr(nested)(np.zeros(1000, np.float32)).jaxpr) == 35

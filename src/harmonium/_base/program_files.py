@@ -27,7 +27,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import platformdirs
@@ -111,6 +111,49 @@ def digest_of_package() -> str:
     return digest.hexdigest()
 
 
+class Content(NamedTuple):
+    """What is kept of a program.
+
+    Attributes:
+        serialized: the executable, as JAX writes it.
+        results: the number of arrays that it returns.
+        uses_lapack: whether it calls LAPACK, which this process has to know then.
+    """
+
+    serialized: bytes
+    results: int
+    uses_lapack: bool
+
+    def loaded(self, count: int) -> Any:
+        """Return the program, which takes this number of arguments, on the usual device."""
+        if self.uses_lapack:
+            find_lapack()
+        arguments = jax.tree.structure(((0,) * count, {}))
+        results = jax.tree.structure([0] * self.results)
+        with _quiet():
+            return serialize_executable.deserialize_and_load(
+                self.serialized, arguments, results, execution_devices=[device()]
+            )
+
+
+def content_of(lowered: Any, program: Any) -> Content | None:
+    """Return what can be kept of a program; None of one that is bound to its process.
+
+    Args:
+        lowered: what was compiled.
+        program: the compiled program, which was not from a file.
+    """
+    called = set(CALLED.findall(lowered.as_text()))
+    uses_lapack = any(target.startswith(LAPACK) for target in called)
+    if not all(target.startswith((*COMPILED, LAPACK)) for target in called):
+        return None
+    try:
+        serialized, _, results = serialize_executable.serialize(program)
+    except Exception:  # of some kinds of constants, JAX refuses
+        return None
+    return Content(serialized, results.num_leaves, uses_lapack)
+
+
 def read(name: str, count: int) -> tuple[Any, Any] | None:
     """Return a program and the outline of its result, as they were written; None without a file.
 
@@ -120,19 +163,12 @@ def read(name: str, count: int) -> tuple[Any, Any] | None:
     """
     path = folder() / name
     try:
-        content = path.read_bytes()
-        digest, _, body = content.removeprefix(HEAD).partition(b"\n")
-        if not content.startswith(HEAD) or digest != _digest_of(name, body):
+        file = path.read_bytes()
+        digest, _, body = file.removeprefix(HEAD).partition(b"\n")
+        if not file.startswith(HEAD) or digest != _digest_of(name, body):
             return None
-        serialized, outputs, uses_lapack, outline = pickle.loads(body)
-        if uses_lapack:
-            find_lapack()
-        arguments = jax.tree.structure(((0,) * count, {}))
-        results = jax.tree.structure([0] * outputs)
-        with _quiet():
-            program = serialize_executable.deserialize_and_load(
-                serialized, arguments, results, execution_devices=[device()]
-            )
+        *parts, outline = pickle.loads(body)
+        program = Content(*parts).loaded(count)
     except Exception:  # whatever is wrong with a file, the program can be compiled
         return None
     with contextlib.suppress(OSError):
@@ -145,23 +181,17 @@ def _digest_of(name: str, body: bytes) -> bytes:
     return hashlib.sha256(name.encode() + body).hexdigest().encode()
 
 
-def write(name: str, lowered: Any, program: Any, outline: Any) -> None:
-    """Write a program to its file, if it can be kept and the folder can be written.
+def write(name: str, content: Content, outline: Any) -> None:
+    """Write a program to its file, if the folder can be written.
 
     Args:
         name: of the file, from `name_of`.
-        lowered: what was compiled.
-        program: the compiled program.
+        content: the program.
         outline: the tree of its result, as `read` returns it.
     """
-    called = set(CALLED.findall(lowered.as_text()))
-    uses_lapack = any(target.startswith(LAPACK) for target in called)
-    if not all(target.startswith((*COMPILED, LAPACK)) for target in called):
-        return
     try:
-        serialized, _, results = serialize_executable.serialize(program)
-        body = pickle.dumps((serialized, results.num_leaves, uses_lapack, outline))
-    except Exception:  # not every program can be kept: of some kinds of constants, JAX refuses
+        body = pickle.dumps((*content, outline))
+    except Exception:  # the tree of a result may hold what a user made
         return
     with contextlib.suppress(OSError):
         folder().mkdir(mode=0o700, parents=True, exist_ok=True)

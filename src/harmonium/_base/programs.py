@@ -22,7 +22,7 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-from . import program_files
+from . import one_thread, program_files
 from .numerics import from_numpy, in_precision
 
 P = ParamSpec("P")
@@ -179,14 +179,43 @@ class Program(Generic[P, T]):
             return traced
 
         of_arrays.__name__ = self._function.__name__  # which profiles show
-        lowered = jax.jit(of_arrays).lower(*arrays)
-        with program_files.compilation() as compiled_here:
-            program = lowered.compile()
+        kinds = [_kind_of(array) for array in arrays]
+        traced = jax.jit(of_arrays).trace(*kinds)
+        program, content = _compiled(traced, len(arrays), is_kept=name is not None)
         assert result is not None
-        if name is not None and compiled_here():
+        if name is not None and content is not None:
             outline = jax.tree.unflatten(result.structure, result.leaves)
-            program_files.write(name, lowered, program, outline)
+            program_files.write(name, content, outline)
         return result._replace(call=program)
+
+
+def _compiled(
+    traced: Any, count: int, *, is_kept: bool
+) -> tuple[Any, program_files.Content | None]:
+    """Compile what was traced; return the program, and what of it can be kept.
+
+    Args:
+        traced: the function, of this number of arguments.
+        count: their number.
+        is_kept: whether the program will be written to a file.
+    """
+    usual = program_files.device()
+    compiler = one_thread.device_for(traced.jaxpr, usual)
+    if compiler == usual:
+        lowered = traced.lower()
+    else:
+        with jax.default_device(compiler):
+            lowered = traced.lower()
+    with program_files.compilation() as compiled_here:
+        program = lowered.compile()
+    content = None
+    if compiled_here() and (is_kept or compiler != usual):
+        content = program_files.content_of(lowered, program)
+    if compiler == usual:
+        return program, content
+    if content is None:  # it is bound to the device that compiled it
+        return traced.lower().compile(), None
+    return content.loaded(count), content
 
 
 _PROGRAMS: list[Program] = []

@@ -11,7 +11,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 from .._base.checks import checked_key, positive_integer
 from .._base.html import table
-from .._base.numerics import from_numpy, scalar
+from .._base.numerics import from_numpy, whole_number
 from .._base.programs import compiled
 from .._base.statistics import same_distribution
 from .._base.threefry import split
@@ -180,7 +180,7 @@ def _agree_with_distribution(
         sweeps = math.ceil(LENGTH_IN_RELAXATIONS * max(1.0, mixing.relaxation))
     else:  # as much work as the measurement took
         sweeps = max(1, mixing.sweeps * mixing.chains // (2 * n))
-    count = scalar(sweeps, np.int32)
+    count = whole_number(sweeps)
     now, later = _now_and_later(rbm, sampler, v, slow_directions(rbm), count, key=key)
     now = np.asarray(now, np.float64)
     reference = np.asarray(later, np.float64)

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from .._base.checks import check_positive, checked_key, positive_integer
-from .._base.numerics import from_numpy, scalar
+from .._base.numerics import from_numpy, whole_number
 from .._base.programs import compiled
 from .._base.sharding import clock
 from .._base.statistics import same_distribution
@@ -201,9 +201,9 @@ class _Run:
             self.sampler,
             self.directions,
             self.state,
-            first=scalar(self.sweeps, np.int32),
-            every=scalar(self.every, np.int32),
-            records=scalar(count, np.int32),
+            first=whole_number(self.sweeps),
+            every=whole_number(self.every),
+            records=whole_number(count),
             room=RECORDS_PER_DISPATCH,
             key=self.key,
         )

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._base.checks import checked_key
-from .._base.numerics import from_numpy, scalar
+from .._base.numerics import from_numpy, whole_number
 from .._base.programs import compiled
 from .._base.threefry import fold_in
 from ..data.parts import in_parts
@@ -288,7 +288,7 @@ def _conditionals(
     """
     count = _power_of_two(len(values))
     padded = from_numpy(np.concatenate([values, np.repeat(values[-1:], count - len(values))]))
-    number = scalar(unit, np.int32)
+    number = whole_number(unit)
     energies = in_parts(
         lambda part, _: _energies(rbm, part, padded, number),
         np.concatenate([rows, cells[:, None]], axis=1),

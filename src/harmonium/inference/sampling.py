@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from .._base.checks import as_array, checked_key, positive_integer
-from .._base.numerics import from_numpy, scalar
+from .._base.numerics import from_numpy, whole_number
 from .._base.programs import compiled
 from .._base.sharding import fetched, whole
 from .._base.threefry import fold_in, split
@@ -133,7 +133,7 @@ def drawn_rows(
         steps = DEFAULT_SWEEPS
         if sampler is not None and sampler.sweeps_per_step:
             steps = math.ceil(DEFAULT_SWEEPS / sampler.sweeps_per_step)
-    states = whole(_draw(rbm, sampler, count, scalar(steps, np.int32), key=key))
+    states = whole(_draw(rbm, sampler, count, whole_number(steps), key=key))
     return DrawnRows(rbm.visible.decode(states), True, UNCHECKED)
 
 

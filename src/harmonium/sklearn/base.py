@@ -225,6 +225,17 @@ class BaseRBM(BaseEstimator):
         portions = Portions(start, plan_run(start, dataset, epochs=1, endless=True, **arguments))
         return self._after(portions, portions.learn(portions.begin(state, key=key), key))
 
+    def _may_follow(self, X: Any) -> bool:
+        """Return whether X is an array like the last portion, with valid values.
+
+        scikit-learn's checks would find nothing in it, and take as long as ten updates. Names of
+        columns, which are its own matter, it has to see.
+        """
+        portions = getattr(self, "_alike", None)
+        has_names = hasattr(self, "feature_names_in_")
+        is_plain = type(X) is np.ndarray and X.dtype in FLOATS and not has_names
+        return is_plain and portions is not None and portions.takes(X)
+
     def _portions_like(self, rows: Any, sample_weight: Any) -> Portions | None:
         """Return what learned from the last portion, if this one needs no other checks."""
         portions = getattr(self, "_alike", None)

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base.checks import positive_integer
-from .._base.numerics import scalar
+from .._base.numerics import whole_number
 from .._base.threefry import fold_in
 from ..data import Dataset
 from ..data.parts import in_parts
@@ -174,7 +174,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         The parameters are those of `fit`.
         """
         first = not hasattr(self, "components_")
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=first)
+        if not self._may_follow(X):
+            X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=first)
         visible = None
         if first:
             warn_outside(X)  # once for a stream, since its portions are of one kind
@@ -282,7 +283,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
             self.random_state_ = check_random_state(self.random_state)
         rows = floats(v, accept_sparse="csr")
         key = key_from(self.random_state_, CHAINS)
-        count = scalar(positive_integer(k, "k"), np.int32)
+        count = whole_number(positive_integer(k, "k"))
         model = self._model()
 
         def swept(part: jax.Array, number: int) -> jax.Array:

@@ -14,6 +14,7 @@ from .._base.checks import checked_key
 from .._base.host import errors_as_raised
 from .._base.numerics import from_numpy, whole_number
 from .._base.programs import compiled
+from .._base.sharding import fetched
 from .._base.threefry import quick
 from ..data import Dataset
 from ..data.stored import Numbers
@@ -122,6 +123,8 @@ class Portions:
         self.plan = plan
         self.first = plan.dataset.padded()
         self.shape = (len(plan.dataset), plan.dataset.columns)
+        largest_at_start = np.max([np.abs(fetched(leaf)).max() for leaf in jax.tree.leaves(rbm)])
+        self.limit = growth_limit(largest_at_start)
 
     def begin(self, state: TrainState | None, *, key: PRNGKeyArray) -> TrainState:
         """Return the state before the first portion: the given one, if it is one of such a run.
@@ -180,9 +183,9 @@ class Portions:
         place = None if number is None else whole_number(number)
         counts = whole_number(self.shape[0]), whole_number(self.plan.total)
         with errors_as_raised():
-            after, rbm, sizes = _learn(self.plan.method, dataset, *counts, state, key, place)
-            before, largest_after = np.asarray(sizes)
-        if largest_after < growth_limit(before):
+            after, rbm, size = _learn(self.plan.method, dataset, *counts, state, key, place)
+            is_bounded = np.asarray(size) < self.limit
+        if is_bounded:
             return Learned(after, rbm, False)
         return Learned(state, averaged_model(state.optimizer, state.rbm), True)
 
@@ -196,17 +199,15 @@ def _learn(
     state: TrainState,
     key: PRNGKeyArray,
     number: Array | None,
-) -> tuple[TrainState, RBM, Float[Array, " 2"]]:
-    """Learn from a portion; return the state, the model to use, and the `largest` parameters.
+) -> tuple[TrainState, RBM, Float[Array, ""]]:
+    """Learn from a portion; return the state, the model to use, and the `largest` parameter.
 
-    The latter are those before and after. A portion is an epoch of its own, whose updates are
-    counted from 0.
+    A portion is an epoch of its own, whose updates are counted from 0.
     """
     key = quick(key)
     if number is not None:
         key = jax.random.fold_in(key, number)
     first = state._replace(updates=jnp.zeros_like(state.updates))
     last = advanced(method, dataset, n, first, total, key=key)
-    sizes = jnp.stack([largest(state.rbm), largest(last.rbm)])
     after = last._replace(updates=state.updates + total)
-    return after, averaged_model(after.optimizer, after.rbm), sizes
+    return after, averaged_model(after.optimizer, after.rbm), largest(last.rbm)

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from .._base.numerics import from_numpy, scalar
+from .._base.numerics import from_numpy, scalar, whole_number
 from .._base.programs import compiled
 from .._base.sharding import fetched
 from .._base.statistics import (
@@ -168,7 +168,7 @@ def _bridged(
     Without `end_states`, the states at the second model are those of the forward runs, resampled.
     """
     keys = split(key)
-    count = scalar(steps, np.int32)
+    count = whole_number(steps)
     annealed_v, log_w = annealed(Line(first, second), v, count, key=keys[0])
     forward = np.asarray(log_w, np.float64)
     fraction = _effective_fraction(forward)
@@ -321,7 +321,7 @@ def fresh_log_z(
     base, drawn, offset = independent_start(rbm, near, keys=keys[:2])
 
     def ran(line: Line, v: Array, count: int, key: PRNGKeyArray) -> tuple[Array, Any]:
-        v, log_w = annealed(line, v, scalar(max(1, count), np.int32), key=key)
+        v, log_w = annealed(line, v, whole_number(max(1, count)), key=key)
         return v, fetched(log_w).astype(np.float64)
 
     v, forward = ran(Line(base, rbm), drawn, steps, keys[2])

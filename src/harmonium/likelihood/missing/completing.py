@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..._base.numerics import from_numpy, scalar
+from ..._base.numerics import from_numpy, whole_number
 from ..._base.programs import compiled
 from ..._base.sharding import fetched
 from ..._base.threefry import fold_in, split
@@ -156,7 +156,7 @@ def _populations(
 ) -> tuple[Averages, np.ndarray]:
     """Return averages over populations of rows, and draws of each, for some rows at a time."""
     steps = max(1, sweeps // ANNEALED)
-    counts = scalar(steps, np.int32), scalar(max(2, sweeps - steps), np.int32)
+    counts = whole_number(steps), whole_number(max(2, sweeps - steps))
     size = rows_at_once(chains * (rbm.visible.size + rbm.hidden.size))
     is_free = bool(np.isnan(rows).all())
     results = []

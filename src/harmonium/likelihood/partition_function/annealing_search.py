@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..._base.numerics import from_numpy, scalar
+from ..._base.numerics import from_numpy, whole_number
 from ..._base.sharding import clock, fetched
 from ..._base.statistics import log_mean_exp
 from ..._base.threefry import fold_in
@@ -201,7 +201,7 @@ class Search:
     def _candidate_for(self, states: np.ndarray, near: AbstractPath) -> Candidate:
         """Return a path whose base has the moments of these states, after a few sweeps."""
         same_shape = np.resize(states, (max(2, self.chains // 2), states.shape[1]))
-        sweeps = scalar(SETTLING_SWEEPS, np.int32)
+        sweeps = whole_number(SETTLING_SWEEPS)
         v = swept(self.rbm, from_numpy(same_shape), sweeps, key=self._next_key())
         path = base_from_data(near.at(1.0), v, key=self._next_key())
         return self._candidate(self._spaced(path))
@@ -321,7 +321,7 @@ class Search:
         v, log_shares = resampled_states(final_states, own, self.groups, seed=self.keys_used)
         v = np.concatenate([v, others_than(v).astype(v.dtype)])
         burn_in = self.burn_in or max(1, steps * self.segments // 4)
-        v = swept(self.rbm, from_numpy(v), scalar(burn_in, np.int32), key=self._next_key())
+        v = swept(self.rbm, from_numpy(v), whole_number(burn_in), key=self._next_key())
         back = schedule.run(v, steps, key=self._next_key(), reverse=True)[1]
         back[0] -= schedule.last_step(self.rbm, v)
         return back, log_shares

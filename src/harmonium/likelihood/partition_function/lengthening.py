@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
-from ..._base.numerics import from_numpy, scalar
+from ..._base.numerics import from_numpy, whole_number
 from ..._base.programs import compiled
 from ..._base.sharding import clock, fetched
 from ..._base.statistics import from_left_out, log_mean_exp, lower_mean_bound, resampled
@@ -188,7 +188,7 @@ class _Runs:
     def round(self, steps: Integer[np.ndarray, " segments"]) -> _Round:
         """Anneal in both directions."""
         v, forward = self._through(self._start(), steps)
-        burn_in = scalar(max(1, int(steps.sum()) // 4), np.int32)
+        burn_in = whole_number(max(1, int(steps.sum()) // 4))
         v = swept(self.path.at(1.0), v, burn_in, key=self._next_key())
         return _Round(forward, self._through(v, steps, reverse=True)[1], int(steps.sum()))
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from ..._base.checks import checked_key, positive_integer
-from ..._base.numerics import scalar
+from ..._base.numerics import whole_number
 from ..._base.sharding import fetched
 from ..._base.statistics import log_mean_exp
 from ..._base.threefry import split
@@ -111,7 +111,7 @@ def raise_log_likelihood(
     _, gains = schedule.run(starts, PILOT_STEPS, key=keys[2])
     schedule = schedule.respaced(gains)
     v = rbm.visible.encode(array)
-    starts = swept(rbm, jnp.repeat(v, chains, axis=0), scalar(1, np.int32), key=keys[3])
+    starts = swept(rbm, jnp.repeat(v, chains, axis=0), whole_number(1), key=keys[3])
     steps_of_segment = max(1, round(steps / segments))
     _, back = schedule.run(starts, steps_of_segment, key=keys[4], reverse=True)
     log_weights = (back.sum(0) - float(path.log_z_of_base)).reshape(len(array), chains)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..._base.numerics import scalar
+from ..._base.numerics import whole_number
 from ..._base.programs import compiled
 from ..._base.sharding import fetched
 from ..._base.statistics import effective_size, log_mean_exp, relative_weights, resampled
@@ -126,7 +126,7 @@ def quenched(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Float[Array, "n visible"
     key_start, key_move = split(key)
     start = _random_states(rbm, n, key=key_start)
     # Its own call, since the search has compiled sweeps of so many chains already.
-    return swept(rbm, start, scalar(QUENCH_SWEEPS, np.int32), key=key_move)
+    return swept(rbm, start, whole_number(QUENCH_SWEEPS), key=key_move)
 
 
 @compiled

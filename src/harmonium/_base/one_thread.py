@@ -1,0 +1,81 @@
+"""Programs of small models, whose loops XLA must not divide among threads.
+
+XLA's compiler for CPUs divides a loop where it counts 200,000 cycles, at ten cycles for each byte
+and one for each operation. A thousand random numbers cost that much by its count, and take 6 µs; a
+second thread takes about as long to begin. No option says otherwise, only the number of threads of
+the client that compiles. So small programs are compiled by a client that has one thread, and run by
+the usual one, which still divides large products.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+from jax.extend import core
+
+from .hardware import cores
+
+# Numbers in the largest array that a small program computes. On two cores, updates are faster so up
+# to twice as many; with more cores, dividing them pays earlier.
+SMALL = 8_192
+NPROC = "NPROC"  # the environment variable that says how many threads a new client has
+
+
+def device_for(jaxpr: Any, usual: Any) -> Any:
+    """Return the device for which a program is compiled: its usual one, or that of one thread.
+
+    Args:
+        jaxpr: the program.
+        usual: the device on which it will run.
+    """
+    if usual.platform != "cpu" or cores() == 1 or _jax_keeps_programs():
+        return usual
+    if largest_array(jaxpr.jaxpr) > SMALL:
+        return usual
+    return _device() or usual
+
+
+def _jax_keeps_programs() -> bool:
+    """Return whether programs may come from JAX's own cache, which no other client can take."""
+    values = jax.config.values
+    return bool(values["jax_enable_compilation_cache"] and values["jax_compilation_cache_dir"])
+
+
+def largest_array(jaxpr: Any) -> int:
+    """Return how many numbers the largest array has that a program computes, loops included."""
+    sizes = [0]
+    for equation in jaxpr.eqns:
+        sizes += [getattr(variable.aval, "size", 0) for variable in equation.outvars]
+        sizes += [largest_array(part) for part in _parts_of(equation)]
+    return max(sizes)
+
+
+def _parts_of(equation: Any) -> Iterator[Any]:
+    """Yield the bodies of loops, branches and functions that an equation calls."""
+    for value in equation.params.values():
+        for part in value if isinstance(value, tuple | list) else [value]:
+            if isinstance(part, core.ClosedJaxpr):
+                yield part.jaxpr
+            elif isinstance(part, core.Jaxpr):
+                yield part
+
+
+@functools.cache
+def _device() -> Any:
+    """Return the device of a client of one thread; None where no such client can be made."""
+    threads = os.environ.get(NPROC)
+    os.environ[NPROC] = "1"
+    try:
+        from jaxlib import xla_client  # a part of it that may change, or go
+
+        return xla_client.make_cpu_client().devices()[0]
+    except Exception:  # programs are then compiled as usual
+        return None
+    finally:
+        os.environ.pop(NPROC)
+        if threads is not None:
+            os.environ[NPROC] = threads
