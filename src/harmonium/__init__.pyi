@@ -76,6 +76,7 @@ from .layers import Poisson as Poisson
 from .layers import Potts as Potts
 from .layers import ReLU as ReLU
 from .layers import ReplicatedSoftmax as ReplicatedSoftmax
+from .layers import Tree as Tree
 from .layers import UnitInterval as UnitInterval
 from .likelihood import Annealed as Annealed
 from .likelihood import ClosedForm as ClosedForm

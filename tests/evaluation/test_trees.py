@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 import harmonium as hm
-from harmonium.analysis.trees import _maximum_spanning_tree
+from harmonium._base.trees import maximum_spanning_tree
 
 RNG = np.random.default_rng(0)
 
@@ -59,7 +59,7 @@ def test_other_rows_are_refused(train, rows, words):
 def test_the_tree_is_that_of_scipy(n):
     information = np.random.default_rng(n).random((n, n))
     information += information.T
-    order, parents = _maximum_spanning_tree(information)
+    order, parents = maximum_spanning_tree(information)
     assert sorted(order) == list(range(n))
     assert all(parents[unit] in order[:place] for place, unit in enumerate(order) if place)
     tree = minimum_spanning_tree(information.max() + 1.0 - information)

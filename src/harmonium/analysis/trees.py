@@ -8,6 +8,7 @@ import numpy as np
 
 from .._base.checks import checked_beside, checked_rows
 from .._base.statistics import weights_of
+from .._base.trees import maximum_spanning_tree
 from ..errors import InputError
 
 PSEUDO_COUNT = 1.0  # spread over the cells of a pair of units
@@ -52,7 +53,7 @@ def tree_log_likelihood(train: Any, rows: Any, weights: Any = None) -> float:
     p = (np.diag(pairs) + PSEUDO_COUNT / size) / (n + PSEUDO_COUNT)
     terms = p_pairs * np.log(p_pairs / (p[:, None] * p))
     mutual_information = np.add.reduceat(np.add.reduceat(terms, first, 0), first, 1)
-    order, parents = _maximum_spanning_tree(mutual_information)
+    order, parents = maximum_spanning_tree(mutual_information)
     root = order[0]
     log_p = np.log(p[scored[:, root] + first[root]])
     for i in order[1:]:
@@ -61,28 +62,6 @@ def tree_log_likelihood(train: Any, rows: Any, weights: Any = None) -> float:
         conditional = np.log(joint / joint.sum(1, keepdims=True))
         log_p = log_p + conditional[scored[:, j], scored[:, i]]
     return float(log_p.mean())
-
-
-def _maximum_spanning_tree(information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the units of the tree of most information, each after its parent, and the parents.
-
-    Not by SciPy, whose graphs take a fifth of a second to import, in each command that trains.
-
-    Source: Prim 1957.
-    """
-    n = len(information)
-    order = np.zeros(n, int)
-    parents = np.zeros(n, int)
-    most = np.full(n, -np.inf)  # information shared with one unit of the tree, the parent
-    is_outside = np.arange(n) > 0
-    for place in range(1, n):
-        last = order[place - 1]
-        is_better = is_outside & (information[last] > most)
-        most[is_better] = information[last, is_better]
-        parents[is_better] = last
-        order[place] = np.where(is_outside, most, -np.inf).argmax()
-        is_outside[order[place]] = False
-    return order, parents
 
 
 def _codes(rows: np.ndarray) -> tuple[np.ndarray, list[int]]:

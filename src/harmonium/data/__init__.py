@@ -5,6 +5,7 @@ from .builtin import ising_configurations as ising_configurations
 from .builtin import labelled_shifter as labelled_shifter
 from .coding import as_table as as_table
 from .dataset import Dataset as Dataset
+from .dependences import dependence_tree as dependence_tree
 from .groups import exclusive_groups as exclusive_groups
 from .lattices import Thermodynamics as Thermodynamics
 from .lattices import lattice_bonds as lattice_bonds

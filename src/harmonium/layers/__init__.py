@@ -20,4 +20,5 @@ from .potts import Potts as Potts
 from .registry import register_layer as register_layer
 from .relu import ReLU as ReLU
 from .replicated_softmax import ReplicatedSoftmax as ReplicatedSoftmax
+from .tree import Tree as Tree
 from .unit_interval import UnitInterval as UnitInterval

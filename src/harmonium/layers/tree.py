@@ -1,0 +1,291 @@
+"""0/1 units that depend on one another along a tree."""
+
+import functools
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Integer, PRNGKeyArray, Shaped
+
+from .._base.numerics import softplus
+from .._base.trees import NONE
+from ..errors import InputError
+from .arrays import Columns, Rows, RowWeights, Units, parameter, weighted_mean
+from .capabilities import AbstractBlocked
+from .discrete import AbstractBernoulli
+
+
+class Tree(AbstractBernoulli, AbstractBlocked):
+    r"""0/1 units, each coupled to its parent in a tree: U(x) = −b·x − Σ_i J_i x_i x_p(i).
+
+    Sums and draws are exact, by one pass up the tree and one down. On the way up, each unit i has
+    the field f_i = I_i + b_i + Σ_c m_c, with a message of each of its children c,
+
+        m_c = log(1 + e^(f_c + J_c)) − log(1 + e^f_c),      Γ(I) = Σ_i log(1 + e^f_i).
+
+    On the way down, p(x_i = 1 | x_p) = σ(f_i + J_i x_p). With W = 0 a model of such units is the
+    tree of dependences itself, so hidden units are left with what no tree describes.
+
+    Attributes:
+        size: number of units.
+        parents: the parent of each unit, −1 for a root; several roots make several trees.
+        bias: b, shape (size,), in nats.
+        couplings: J, shape (size,), in nats; a root's has no effect.
+
+    Example:
+        >>> layer = hm.Tree(3, parents=[-1, 0, 0], couplings=[0.0, 2.0, -2.0])
+        >>> known, values = jnp.array([True, False, False]), jnp.array([1.0, 0.0, 0.0])
+        >>> layer.mean_given(layer.zero_inputs, known, values).round(2).tolist()  # σ(2), σ(−2)
+        [1.0, 0.88, 0.12]
+
+    Source: Chow & Liu 1968; Pearl 1988 (messages in a tree).
+    """
+
+    parents: tuple[int, ...] = eqx.field(static=True)
+    couplings: Float[Array, "*models size"]
+
+    def __init__(self, size: int, parents: Iterable[int], bias: Any = None, couplings: Any = None):
+        super().__init__(size, bias)
+        self.parents = tuple(int(parent) for parent in parents)
+        self.couplings = parameter(couplings, (self.size,), "Tree couplings", default=0.0)
+        if len(self.parents) != size or not all(NONE <= p < size for p in self.parents):
+            raise InputError(
+                f"Tree parents: expected for each of {size} units another one, 0 to {size - 1}, or"
+                f" −1 for a root; got {self.parents}."
+            )
+        _levels_of(self.parents)  # which refuses circles
+
+    # ------------------------------------------------------------------ sums along the tree
+
+    @property
+    def blocks(self) -> Integer[np.ndarray, " units"]:
+        """The tree of each unit, numbered by their roots."""
+        roots = np.arange(self.size)
+        for level in _levels_of(self.parents)[1:]:
+            roots[level.units] = roots[np.asarray(self.parents)[level.units]]
+        return np.unique(roots, return_inverse=True)[1]
+
+    def _joined(self, by_level: list[Array]) -> Units:
+        """Return what belongs to the units of each level in the order of the units."""
+        order = np.concatenate([level.units for level in _levels_of(self.parents)])
+        rows = jnp.concatenate(by_level)[np.argsort(order).astype(np.int32)]
+        return jnp.moveaxis(rows, 0, -1)
+
+    def _of_parents(self, x: Array) -> Shaped[Array, "*batch units"]:
+        """Return the column of each unit's parent."""
+        return x[..., np.maximum(self.parents, 0).astype(np.int32)]
+
+    def _couplings(self) -> Float[Array, "*models size"]:
+        """Return J, and 0 of roots."""
+        has_parent = np.asarray(self.parents) != NONE
+        return jnp.where(has_parent, self.couplings, 0.0)
+
+    def unit_energies(self, x: Columns) -> Units:
+        """Return −b_i x_i − J_i x_i x_p(i)."""
+        return -x * (self.bias + self._couplings() * self._of_parents(x))
+
+    def unit_cgfs(self, inputs: Columns) -> Units:
+        """Return log(1 + e^f_i); only their sum over a tree has a meaning."""
+        return softplus(self._joined(self._free(inputs).fields()))
+
+    def mean(self, inputs: Columns) -> Columns:
+        """Return p(x_i = 1), from those of the parents."""
+        on, _ = self._free(inputs).probabilities()
+        return self._joined(on)
+
+    def variance(self, inputs: Columns) -> Columns:
+        """Return p(1 − p) of each unit."""
+        on, off = self._free(inputs).probabilities()
+        return self._joined(on) * self._joined(off)
+
+    def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
+        """Draw each unit given its parent, from the roots down."""
+        messages = self._free(inputs)
+        uniforms = jax.random.uniform(key, messages.total.shape, inputs.dtype)
+        return self._joined(messages.draws(uniforms))
+
+    # ------------------------------------------------------------------ given some units
+
+    def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> Units:
+        """Return the cgfs with the known units held: f v of these."""
+        fields = self._joined(self._held(inputs, known, values).fields())
+        return jnp.where(known, fields * values, softplus(fields))
+
+    def mean_given(self, inputs: Array, known: Array, values: Array) -> Columns:
+        """Return the means of the units that are not known, given those that are."""
+        on, _ = self._held(inputs, known, values).probabilities()
+        return self._joined(on)
+
+    def variance_given(self, inputs: Array, known: Array, values: Array) -> Columns:
+        """Return p(1 − p) of each unit that is not known."""
+        on, off = self._held(inputs, known, values).probabilities()
+        return jnp.where(known, 0.0, self._joined(on) * self._joined(off))
+
+    def sample_given(
+        self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
+    ) -> Columns:
+        """Draw the units that are not known, from the roots down, given those that are."""
+        messages = self._held(inputs, known, values)
+        uniforms = jax.random.uniform(key, messages.total.shape, inputs.dtype)
+        return self._joined(messages.draws(uniforms))
+
+    def _free(self, inputs: Array) -> "_Messages":
+        """Return the messages of units of which none is known."""
+        shape = jnp.broadcast_shapes(inputs.shape, self.bias.shape)
+        couplings = _units_first(self._couplings(), shape)
+        total = _units_first(inputs + self.bias, shape)
+        return _Messages(_levels_of(self.parents), total, couplings, None, total)
+
+    def _held(self, inputs: Array, known: Array, values: Array) -> "_Messages":
+        """Return the messages where some units are known: they cut the tree.
+
+        The children of a known unit have its J v as a part of their own field.
+        """
+        shape = jnp.broadcast_shapes(inputs.shape, known.shape, values.shape, self.bias.shape)
+        is_cut = self._of_parents(known) & (np.asarray(self.parents) != NONE)
+        couplings = self._couplings()
+        of_parents = jnp.where(is_cut, couplings * self._of_parents(values), 0.0)
+        arrays = (inputs + self.bias + of_parents, jnp.where(is_cut, 0.0, couplings), known, values)
+        return _Messages(_levels_of(self.parents), *(_units_first(x, shape) for x in arrays))
+
+    # ------------------------------------------------------------------ parameters
+
+    def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Tree":
+        """Set the means, and the correlations with the parents, to those of the rows, and one more.
+
+        That row has all states with equal probabilities, so a pair of units has ¼ for each of its.
+        """
+        parents = np.asarray(self.parents)
+        mean, n = weighted_mean(x, weights)
+        both, _ = weighted_mean(x * self._of_parents(x), weights)
+        n_on = n * mean + 0.5
+        n_both = n * both + 0.25
+        of_parent = n_on[np.maximum(parents, 0)]
+        with_parent = jnp.log(n_both) - jnp.log(of_parent - n_both)
+        without = jnp.log(n_on - n_both) - jnp.log(n + 1.0 - of_parent - (n_on - n_both))
+        alone = jnp.log(n_on) - jnp.log(n + 1.0 - n_on)
+        # The fields are the log odds where the parent is 0; messages of the children are in them.
+        fields = jnp.where(parents == NONE, alone, without)
+        couplings = jnp.where(parents == NONE, 0.0, with_parent - without)
+        messages = softplus(fields + couplings) - softplus(fields)
+        of_children = jax.ops.segment_sum(
+            jnp.where(parents == NONE, 0.0, messages), np.maximum(parents, 0), self.size
+        )
+        return Tree(self.size, self.parents, fields - of_children, couplings)
+
+
+class _Messages(NamedTuple):
+    """One pass up a tree and one down; results are lists with an array for each level.
+
+    Units are on the first axis of all arrays: those of a level are then whole rows, which are
+    gathered several times as fast as columns.
+
+    Attributes:
+        levels: the levels of the tree, the roots first.
+        total: I + b of each unit.
+        couplings: J of each unit; 0 if it has no parent, or a known one.
+        known: which units are known, if any.
+        values: their values.
+    """
+
+    levels: tuple["_Level", ...]
+    total: Array
+    couplings: Array
+    known: Array | None
+    values: Array
+
+    def _unless_known(self, units: np.ndarray, result: Array, of_known: Array) -> Array:
+        """Return a result for the units of a level, and another one for the known ones."""
+        if self.known is None:
+            return result
+        return jnp.where(self.known[units], of_known, result)
+
+    def fields(self) -> list[Array]:
+        """Return f, the field on each unit, with the messages of its children."""
+        fields = [self.total[level.units] for level in self.levels]
+        for depth in range(len(self.levels) - 1, 0, -1):
+            units, links = self.levels[depth]
+            couplings = self.couplings[units]
+            message = softplus(fields[depth] + couplings) - softplus(fields[depth])
+            message = self._unless_known(units, message, couplings * self.values[units])
+            fields[depth - 1] = fields[depth - 1] + _along(links.T, message)
+        return fields
+
+    def probabilities(self) -> tuple[list[Array], list[Array]]:
+        """Return p(x = 1) and p(x = 0) of each unit; of a known one, its value v and 1 − v."""
+        on: list[Array] = []
+        off: list[Array] = []  # on its own, since 1 − p of a probability near 1 has few digits
+        for (units, links), field in zip(self.levels, self.fields(), strict=True):
+            p_on, p_off = jax.nn.sigmoid(field), jax.nn.sigmoid(-field)
+            if on:
+                parent_on, parent_off = _along(links, on[-1]), _along(links, off[-1])
+                with_parent = field + self.couplings[units]
+                p_on = parent_off * p_on + parent_on * jax.nn.sigmoid(with_parent)
+                p_off = parent_off * p_off + parent_on * jax.nn.sigmoid(-with_parent)
+            values = self.values[units]
+            on.append(self._unless_known(units, p_on, values))
+            off.append(self._unless_known(units, p_off, 1.0 - values))
+        return on, off
+
+    def draws(self, uniforms: Array) -> list[Array]:
+        """Draw each unit given its parent, from a uniform number of its own."""
+        drawn: list[Array] = []
+        for (units, links), field in zip(self.levels, self.fields(), strict=True):
+            logits = field
+            if drawn:
+                logits = field + self.couplings[units] * _along(links, drawn[-1])
+            is_on = uniforms[units] * (1.0 + jnp.exp(-logits)) < 1.0
+            states = jnp.sqrt(is_on.astype(logits.dtype))  # see `bernoulli_draws`
+            drawn.append(self._unless_known(units, states, self.values[units]))
+        return drawn
+
+
+def _along(links: np.ndarray, x: Array) -> Array:
+    """Return the sum of the rows of x that each row of the links marks."""
+    return jnp.tensordot(links, x, 1, precision="highest")
+
+
+def _units_first(x: Array, shape: tuple[int, ...]) -> Array:
+    """Return an array of this shape with the axis of units before those of the batch."""
+    return jnp.moveaxis(jnp.broadcast_to(x, shape), -1, 0)
+
+
+class _Level(NamedTuple):
+    """The units at one distance from the roots.
+
+    Attributes:
+        units: their numbers.
+        links: 1 where a unit of this level (row) has one of the level above (column) as its parent.
+    """
+
+    units: np.ndarray
+    links: np.ndarray
+
+
+@functools.cache
+def _levels_of(parents: tuple[int, ...]) -> tuple[_Level, ...]:
+    """Return the levels of units with these parents, the roots first.
+
+    Raises:
+        InputError: units that no root is above.
+    """
+    of_units = np.asarray(parents)
+    roots = np.flatnonzero(of_units == NONE).astype(np.int32)
+    levels = [_Level(roots, np.zeros((len(roots), 0), np.float32))]
+    while True:
+        above = levels[-1].units
+        units = np.flatnonzero(np.isin(of_units, above)).astype(np.int32)
+        if not len(units):
+            break
+        links = (of_units[units][:, None] == above).astype(np.float32)
+        levels.append(_Level(units, links))
+    reached = sum(len(level.units) for level in levels)
+    if reached < len(parents):
+        raise InputError(
+            "Tree parents: expected each unit to have a root above it; got a circle among"
+            f" {len(parents) - reached} units."
+        )
+    return tuple(levels)
