@@ -39,7 +39,7 @@ def dependence_tree(rows: Any, weights: Any = None) -> tuple[int, ...]:
         >>> rng = np.random.default_rng(0)
         >>> chain = np.cumsum(rng.random((500, 4)) < 0.2, axis=1) % 2  # each flips the one before
         >>> hm.data.dependence_tree(chain)
-        (1, -1, 1, 2)
+        (1, 2, -1, 2)
 
     Source: Chow & Liu 1968.
     """

@@ -37,8 +37,9 @@ class Tree(AbstractBernoulli, AbstractBlocked):
 
     Example:
         >>> layer = hm.Tree(3, parents=[-1, 0, 0], couplings=[0.0, 2.0, -2.0])
-        >>> known, values = jnp.array([True, False, False]), jnp.array([1.0, 0.0, 0.0])
-        >>> layer.mean_given(layer.zero_inputs, known, values).round(2).tolist()  # σ(2), σ(−2)
+        >>> known = jnp.array([True, False, False])
+        >>> mean = layer.mean_given(layer.zero_inputs, known, jnp.array([1.0, 0.0, 0.0]))
+        >>> [round(float(p), 2) for p in mean]  # σ(2) and σ(−2), given that their parent is on
         [1.0, 0.88, 0.12]
 
     Source: Chow & Liu 1968; Pearl 1988 (messages in a tree).
@@ -219,9 +220,11 @@ class _Messages(NamedTuple):
         on: list[Array] = []
         off: list[Array] = []  # on its own, since 1 − p of a probability near 1 has few digits
         for (units, links), field in zip(self.levels, self.fields(), strict=True):
-            p_on, p_off = jax.nn.sigmoid(field), jax.nn.sigmoid(-field)
+            p_on = jax.nn.sigmoid(field)
+            p_off = jax.nn.sigmoid(-field)
             if on:
-                parent_on, parent_off = _along(links, on[-1]), _along(links, off[-1])
+                parent_on = _along(links, on[-1])
+                parent_off = _along(links, off[-1])
                 with_parent = field + self.couplings[units]
                 p_on = parent_off * p_on + parent_on * jax.nn.sigmoid(with_parent)
                 p_off = parent_off * p_off + parent_on * jax.nn.sigmoid(-with_parent)
