@@ -213,9 +213,10 @@ def _compiled(
         content = program_files.content_of(lowered, program)
     if compiler == usual:
         return program, content
-    if content is None:  # it is bound to the device that compiled it
-        return traced.lower().compile(), None
-    return content.loaded(count), content
+    if content is not None:
+        with contextlib.suppress(Exception):  # as with a file, whatever is wrong with it
+            return content.loaded(count), content
+    return traced.lower().compile(), None  # it is bound to the device that compiled it
 
 
 _PROGRAMS: list[Program] = []
