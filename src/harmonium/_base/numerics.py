@@ -137,7 +137,11 @@ def bernoulli_draws(inputs: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Flo
     u < 1/(1 + e^(−x)) is tested as u·(1 + e^(−x)) < 1, which needs no division. The uniform numbers
     lie on a grid of 2^(−23) (float32), so a probability is exact to within 1.2e−7.
     """
-    uniforms = jax.random.uniform(key, inputs.shape, inputs.dtype)
+    return bernoulli_states(inputs, jax.random.uniform(key, inputs.shape, inputs.dtype))
+
+
+def bernoulli_states(inputs: Float[Array, "*shape"], uniforms: Array) -> Float[Array, "*shape"]:
+    """Return the draws of `bernoulli_draws` from given uniform numbers."""
     drawn = (uniforms * (1.0 + jnp.exp(-inputs)) < 1.0).astype(inputs.dtype)
     # The square root leaves 0 and 1 unchanged. XLA's CPU backend computes a root only once, but
     # without it would repeat cheap arithmetic, Threefry's sums and shifts included, in every place

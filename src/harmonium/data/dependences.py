@@ -56,9 +56,9 @@ def dependence_tree(rows: Any, weights: Any = None) -> tuple[int, ...]:
 def _information(data: Dataset) -> Float[np.ndarray, "columns columns"]:
     """Return the mutual information of each pair of columns, with one row more, in nats."""
     shape = (data.columns, data.columns)
-    observed = np.zeros(shape)
-    on = np.zeros(shape)  # of the first column, in rows in which both are observed
-    both = np.zeros(shape)
+    pair_counts = np.zeros(shape)  # of rows in which both columns are observed
+    first_counts = np.zeros(shape)  # of those in which the first column is on
+    joint_counts = np.zeros(shape)  # of those in which both are on
     row_weights = np.ones(len(data)) if data.weights is None else np.asarray(data.weights)
     first = 0
     for part in data.parts():
@@ -69,14 +69,15 @@ def _information(data: Dataset) -> Float[np.ndarray, "columns columns"]:
                 f"rows: expected numbers from 0 to 1; got {part[(x < 0) | (x > 1)][0]:g}."
             )
         seen = is_seen.astype(np.float32)
-        own = row_weights[first : first + len(part), None].astype(np.float32)
+        part_weights = row_weights[first : first + len(part), None].astype(np.float32)
         first += len(part)
-        observed += (seen * own).T @ seen
-        on += (x * own).T @ seen
-        both += (x * own).T @ x
-    n = observed + 1.0
-    p_both = (both + 0.25) / n
-    p_on = (on + 0.5) / n
+        pair_counts += (seen * part_weights).T @ seen
+        first_counts += (x * part_weights).T @ seen
+        joint_counts += (x * part_weights).T @ x
+    # The one row more is shared by the four states of a pair, so that no logarithm is of 0.
+    n = pair_counts + 1.0
+    p_both = (joint_counts + 0.25) / n
+    p_on = (first_counts + 0.5) / n
     information = np.zeros(shape)
     for p, p_first, p_second in (
         (p_both, p_on, p_on.T),

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer, PRNGKeyArray, Shaped
 
-from .._base.numerics import softplus
+from .._base.numerics import bernoulli_states, softplus
 from .._base.trees import NONE
 from ..errors import InputError
 from .arrays import Columns, Rows, RowWeights, Units, parameter, weighted_mean
@@ -161,9 +161,9 @@ class Tree(AbstractBernoulli, AbstractBlocked):
         """
         parents = np.asarray(self.parents)
         mean, n = weighted_mean(x, weights)
-        both, _ = weighted_mean(x * self._of_parents(x), weights)
+        pair_mean, _ = weighted_mean(x * self._of_parents(x), weights)
         n_on = n * mean + 0.5
-        n_both = n * both + 0.25
+        n_both = n * pair_mean + 0.25
         of_parent = n_on[np.maximum(parents, 0)]
         with_parent = jnp.log(n_both) - jnp.log(of_parent - n_both)
         without = jnp.log(n_on - n_both) - jnp.log(n + 1.0 - of_parent - (n_on - n_both))
@@ -240,8 +240,7 @@ class _Messages(NamedTuple):
             logits = field
             if drawn:
                 logits = field + self.couplings[units] * _along(links, drawn[-1])
-            is_on = uniforms[units] * (1.0 + jnp.exp(-logits)) < 1.0
-            states = jnp.sqrt(is_on.astype(logits.dtype))  # see `bernoulli_draws`
+            states = bernoulli_states(logits, uniforms[units])
             drawn.append(self._unless_known(units, states, self.values[units]))
         return drawn
 

@@ -205,8 +205,7 @@ class Models:
 
     def largest(self, state: TrainState) -> np.ndarray:
         """Return the largest absolute parameter of each model, or NaN if any is NaN."""
-        arrays = [np.abs(fetched(leaf)) for leaf in jax.tree.leaves(state.rbm)]
-        return np.max([array.reshape(self.count, -1).max(1) for array in arrays], axis=0)
+        return largest_on_host(state.rbm, self.count)
 
     def update_ratios(self, before: TrainState, after: TrainState) -> list[float]:
         """Return |ΔW| / |W| of each model's update between two states."""
@@ -256,6 +255,12 @@ def _frozen(old: TrainState, new: TrainState, is_moving: Array) -> TrainState:
 def largest(rbm: RBM) -> Array:
     """Return the largest absolute parameter, or NaN if any parameter is NaN."""
     return jnp.stack([abs(leaf).max() for leaf in jax.tree.leaves(rbm)]).max()
+
+
+def largest_on_host(rbm: RBM, count: int = 1) -> np.ndarray:
+    """Return `largest` of each of `count` models, for which no program is compiled."""
+    arrays = [np.abs(fetched(leaf)) for leaf in jax.tree.leaves(rbm)]
+    return np.max([array.reshape(count, -1).max(1) for array in arrays], axis=0)
 
 
 @compiled

@@ -14,7 +14,6 @@ from .._base.checks import checked_key
 from .._base.host import errors_as_raised
 from .._base.numerics import from_numpy, whole_number
 from .._base.programs import compiled
-from .._base.sharding import fetched
 from .._base.threefry import quick
 from ..data import Dataset
 from ..data.stored import Numbers
@@ -22,7 +21,7 @@ from ..errors import InputError, count_of, warn_user
 from ..gradients import AbstractGradient
 from ..rbm import RBM
 from .arguments import Plan, first_state, may_round, plan_run, resumable
-from .chunks import DivergenceWarning, advanced, growth_limit, largest
+from .chunks import DivergenceWarning, advanced, growth_limit, largest, largest_on_host
 from .optimizers import averaged_model
 from .state import Fit, TrainState
 from .update import Method
@@ -123,8 +122,8 @@ class Portions:
         self.plan = plan
         self.first = plan.dataset.padded()
         self.shape = (len(plan.dataset), plan.dataset.columns)
-        largest_at_start = np.max([np.abs(fetched(leaf)).max() for leaf in jax.tree.leaves(rbm)])
-        self.limit = growth_limit(largest_at_start)
+        # As in `fit`, parameters are compared with those at the start, not at the last portion.
+        self.limit = growth_limit(largest_on_host(rbm)[0])
 
     def begin(self, state: TrainState | None, *, key: PRNGKeyArray) -> TrainState:
         """Return the state before the first portion: the given one, if it is one of such a run.
