@@ -135,6 +135,17 @@ def test_shapes_are_checked():
         hm.RBM.from_arrays([[0.0]], [0.0, 1.0], [0.0])
 
 
+def test_a_precision_that_rounding_made_indefinite_confines_nothing():
+    """A column that is the sum of two others leaves a precision that is nearly singular."""
+    layer = hm.MultivariateGaussian(2)
+    precision = jnp.array([[1e6, 1e6], [1e6, 1e6 - 1.0]], layer.dtype)
+    layer = eqx.tree_at(lambda units: units.precision, layer, precision)
+    rbm = hm.RBM(layer, hm.Bernoulli(1), np.zeros((2, 1)))
+    assert not hm.likelihood.finite_z(rbm)
+    confined = hm.RBM(layer.project(), rbm.hidden, rbm.weights)
+    assert hm.likelihood.finite_z(confined)
+
+
 def test_infinite_z_is_known():
     weights = jnp.array([[0.9]])
     assert hm.likelihood.finite_z(hm.RBM(hm.Gaussian(1), hm.Gaussian(1), weights))

@@ -64,6 +64,9 @@ def check_finite_z(rbm: RBM) -> None:
 def _is_confined(weights: np.ndarray, visible: np.ndarray, hidden: np.ndarray) -> bool:
     """Return whether the energy grows in every direction, by the curvatures of both layers."""
     curvatures = (visible, hidden)
+    # In float32, the lowest eigenvalue of a precision that is nearly singular may round below 0.
+    if not all((c >= 0.0).all() for c in curvatures):
+        return False
     unbounded = np.outer(*map(np.isfinite, curvatures))
     weights = np.where(unbounded, weights, 0.0)  # others add a bounded input
     joint = np.sqrt(np.outer(*(np.where(np.isfinite(c), c, 1.0) for c in curvatures)))
