@@ -10,6 +10,7 @@ import pytest
 import harmonium as hm
 from harmonium.tables import Columns, Frame, RawColumn, columns_from, columns_of
 from harmonium.tables.columns import column_from
+from harmonium.tables.continuous import Continuous
 from harmonium.tables.words import Words
 
 RNG = np.random.default_rng(0)
@@ -406,3 +407,29 @@ def test_a_cell_that_does_not_fit_is_named_with_its_row():
     message = "expected dates such as 2024-01-31; got '2024-13-45' in row 2"
     with pytest.raises(hm.InputError, match=message):
         kind_of(EXAMPLES["dates"][0]).codes(days, "t")
+
+
+# ------------------------------------------------------------------ power transforms
+
+SHAPES = {  # whether a power makes the numbers normal
+    "normal": (lambda rng, n: rng.normal(size=n), False),
+    "uniform": (lambda rng, n: rng.random(n), False),
+    "two clusters": (lambda rng, n: rng.choice([-1, 1], n) + 0.1 * rng.normal(size=n), False),
+    "a few far away": (
+        lambda rng, n: np.where(rng.random(n) < 0.02, 5.0, 0.0) + rng.normal(size=n) * 0.7,
+        False,
+    ),
+    "log-normal": (lambda rng, n: rng.lognormal(size=n), True),
+    "exponential": (lambda rng, n: rng.exponential(size=n), True),
+    "incomes": (lambda rng, n: rng.lognormal(10.0, 0.7, n), True),
+}
+
+
+@pytest.mark.parametrize("n", [200, 3_000])
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_power_is_for_skewed_numbers_and_not_for_clusters(name, n):
+    draw, is_skewed = SHAPES[name]
+    powers = [
+        Continuous.of(column(draw(np.random.default_rng(seed), n)), "x").power for seed in range(10)
+    ]
+    assert sum((power != 1.0) == is_skewed for power in powers) >= 9

@@ -55,6 +55,7 @@ SIGNIFICANCE = 1e-3  # probability that a column without a calendar is divided
 
 ROUNDED = 10  # whole numbers that are all multiples of this or more are measured, not counted
 FEWEST = 5  # numbers of a scale: fewer are states, of which a normal density would make one hill
+BEYOND_CHANCE = 3.0  # nats of all rows: a column of noise gives a scale as many in 0.5 %
 # The part of what states explain that a scale must explain. Where it was 0.86, cells of 173 rows
 # were filled with less error as numbers, and where it was 0.68 as states.
 ENOUGH = 0.8
@@ -399,7 +400,7 @@ class Gains(NamedTuple):
     @property
     def is_scale(self) -> bool:
         """Whether the numbers are those of a scale, as others rise or fall with them."""
-        return self.scale > max(0.0, ENOUGH * self.states)
+        return self.scale > max(BEYOND_CHANCE, ENOUGH * self.states)
 
 
 def is_sparse(values: np.ndarray) -> bool:
