@@ -10,6 +10,7 @@ from hard_models import FAMILIES, exact_rows
 from harmonium._base.numerics import from_numpy
 from harmonium.likelihood.partition_function.agreement import AnnealingRuns
 from harmonium.samplers import Cloud
+from harmonium.training.base import with_values
 from harmonium.training.monitors import Monitors, adjusted_gap
 from harmonium.training.penalties import next_strength
 from harmonium.training.selection import chosen
@@ -175,7 +176,7 @@ def test_a_model_from_before_log_z_was_lost_is_kept_if_annealing_says_so():
 
     for earlier, last in ((good, poor), (poor, good)):
         state = with_last(tracker, last, earlier, doubt=APART)
-        choice = chosen(tracker, state, last, 1_000, measured)
+        choice = chosen(tracker, state, last, 1_000, measured, (poor.uncoupled, -np.inf))
         assert choice.rbm is good
         assert choice.update == (7 if earlier is good else 1_000)
     assert "the last model is kept: annealing" in choice.why
@@ -194,9 +195,36 @@ def test_a_model_whose_rows_would_have_a_probability_above_1_is_not_kept():
     def measured(rbm):
         return float(np.mean(hm.free_energies(rbm, rows))), 300.0 if rbm is last else -np.inf
 
-    choice = chosen(tracker, state, last, 1_000, measured)
+    choice = chosen(tracker, state, last, 1_000, measured, (good.uncoupled, -np.inf))
     assert choice.rbm is good
     assert "with the last model" in choice.why
+
+
+@pytest.mark.parametrize("has_earlier", [True, False])
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_a_model_that_is_surely_worse_than_its_units_is_not_kept(has_earlier, is_exact):
+    """Chains that lose the rows leave a model that gives them next to nothing."""
+    good = random_rbm(hm.Bernoulli(10), hm.Bernoulli(6), 1, coupling=1.0)
+    rows = np.asarray(exact_states(good, 200, KEY))
+    poor = hm.RBM(good.visible, good.hidden, -3.0 * good.weights)
+    units = hm.initialize(hm.Bernoulli(10), hm.Bernoulli(6), rows, key=KEY).uncoupled
+    tracker = Tracker(good, 100, None, key=KEY)
+    tracker.is_exact = is_exact
+
+    def measured(rbm):
+        return float(np.mean(hm.free_energies(rbm, rows))), -np.inf
+
+    state = with_last(tracker, poor, poor, doubt=APART)
+    if not has_earlier:
+        state = with_values(state, update=-1, earlier_update=-1)
+    state = with_values(state, value=hm.log_likelihood(poor, rows).value)
+    base = (units, hm.log_likelihood(units, rows).value)
+    choice = chosen(tracker, state, poor, 1_000, measured, base)
+    if is_exact and not has_earlier:  # nothing is known of such a run
+        assert choice.rbm is poor
+        return
+    assert choice.rbm is units
+    assert "the model is that without weights: held-out rows have" in choice.why
 
 
 def test_where_log_z_is_lost_nothing_is_shown_and_the_best_model_is_set_aside():

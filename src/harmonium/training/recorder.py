@@ -106,8 +106,10 @@ class Judge:
         """Return the last model, or one that has a higher log-likelihood of held-out rows."""
         if self.tracker is None or self.held_out is None:
             return Choice(last, updates)
-        measured = self.monitors.measured_to_choose_by
-        return chosen(self.tracker, self.held_out, last, updates, measured, named)
+        monitors = self.monitors
+        measured = monitors.measured_to_choose_by
+        base = (monitors.reference, monitors.value_of_reference(last))
+        return chosen(self.tracker, self.held_out, last, updates, measured, base, named)
 
 
 @dataclasses.dataclass

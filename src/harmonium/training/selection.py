@@ -13,6 +13,7 @@ exactly for a model with few states; else by the log Z that a run tracked, and b
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -106,9 +107,12 @@ def chosen(
     last: RBM,
     updates: int,
     measured: Callable[[RBM], tuple[float, float]],
+    base: tuple[RBM, float],
     named: Callable[[int], str] = in_updates,
 ) -> Choice:
     """Return the model of a run that has ended: the last one, or an earlier one if surely better.
+
+    It is never one that is surely worse than the visible units by themselves: these then are.
 
     Args:
         tracker: what tracked log Z.
@@ -117,16 +121,15 @@ def chosen(
         updates: updates made.
         measured: the mean free energy of the held-out rows under a model, nats, NaN if it is too
             rough to choose by; and a number that its log Z exceeds for certain.
+        base: the visible units by themselves, and the log-likelihood that the held-out rows have
+            under them, nats per row, NaN if it is too rough.
         named: which model is that of an update, in words.
     """
     best_so_far = [(state.best, int(state.update)), (state.earlier, int(state.earlier_update))]
     others = [(rbm, update) for rbm, update in best_so_far if 0 <= update < updates]
-    if not others:
-        return Choice(last, updates)
-    if tracker.is_exact:
-        rbm, update = others[0]
-        return Choice(rbm, update, f"the model is that {named(update)}, where {HIGHEST}")
     now = state.estimate
+    if tracker.is_exact or not (others or now.doubt):
+        return _best_known(state, others, last, updates, measured, base, named)
     sweeps = WORK / (1 + len(others)) * tracker.allowed(state, updates)
     candidates = []
     for i, (rbm, update) in enumerate([(last, updates), *others]):
@@ -146,8 +149,15 @@ def chosen(
         candidates.append(_Candidate(rbm, update, value, variance, low, high))
     end = candidates[0]
     earlier = candidates[1:]
-    best = max(earlier, key=lambda candidate: candidate.advantage(end))
-    if best.advantage(end) <= 0.0:
+    # None of the earlier ones is the result either if the base is surely better.
+    best = max(earlier, key=lambda candidate: candidate.advantage(end), default=end)
+    is_better = best is not end and best.advantage(end) > 0.0
+    result = best if is_better else end
+    if result.high < base[1] - TOLERANCE:
+        return _base_instead(base, f"held-out rows have {result} {named(result.update)}")
+    if not earlier:
+        return Choice(last, updates)
+    if not is_better:
         doubtful = " or ".join(named(candidate.update) for candidate in earlier)
         why = (
             "the last model is kept: annealing in both directions did not confirm that held-out"
@@ -159,6 +169,38 @@ def chosen(
     else:
         why = f"held-out rows have {best} by annealing anew, and {end} with the last model"
     return Choice(best.rbm, best.update, f"the model is that {named(best.update)}, where {why}")
+
+
+def _best_known(
+    state: HeldOut,
+    others: list[tuple[RBM, int]],
+    last: RBM,
+    updates: int,
+    measured: Callable[[RBM], tuple[float, float]],
+    base: tuple[RBM, float],
+    named: Callable[[int], str],
+) -> Choice:
+    """Return the best record's model where log Z is exact, or the last one where it is the best."""
+    rbm = last
+    update = updates
+    value = math.nan
+    why = ""
+    now = state.estimate
+    if others:
+        rbm, update = others[0]
+        value = float(state.value)
+        why = f"the model is that {named(update)}, where {HIGHEST}"
+    elif not now.doubt:
+        value = now.half_width - measured(last)[0] - now.value
+    if value < base[1] - TOLERANCE:
+        return _base_instead(base, f"held-out rows have {value:.2f} nats {named(update)}")
+    return Choice(rbm, update, why)
+
+
+def _base_instead(base: tuple[RBM, float], why: str) -> Choice:
+    """Return the visible units by themselves."""
+    rbm, value = base
+    return Choice(rbm, 0, f"the model is that without weights: {why}, and {value:.2f} without them")
 
 
 # ------------------------------------------------------------------ is it any good?
