@@ -78,7 +78,6 @@ SCORE = {
     "n_rows": 50,
     "converged": True,
     "method": "annealed both ways",
-    "without_hidden_units": -11.0,
 }
 
 

@@ -44,8 +44,8 @@ def checked_key(key: Any) -> PRNGKeyArray:
     return quick(key)
 
 
-def checked_rows(rows: Any, name: str) -> np.ndarray:
-    """Return rows as a matrix of finite numbers.
+def checked_rows(rows: Any, name: str, *, missing: bool = False) -> np.ndarray:
+    """Return rows as a matrix of finite numbers; with `missing`, NaN may stand for one.
 
     Raises:
         InputError: a wrong shape, no rows, or entries that are not finite numbers.
@@ -56,7 +56,10 @@ def checked_rows(rows: Any, name: str) -> np.ndarray:
             f"{name}: expected a matrix of numbers with at least one row and one column; got"
             f" shape {array.shape} of {array.dtype}; pass one row for each state."
         )
-    wrong = int((~np.isfinite(array)).sum())
+    are_right = np.isfinite(array)
+    if missing:
+        are_right |= np.isnan(array)
+    wrong = int((~are_right).sum())
     if wrong:
         raise InputError(
             f"{name}: expected finite numbers; got {wrong} entries that are not; fill or drop them"
@@ -65,9 +68,9 @@ def checked_rows(rows: Any, name: str) -> np.ndarray:
     return array
 
 
-def checked_beside(rows: Any, name: str, data: np.ndarray) -> np.ndarray:
-    """Return rows as a matrix of finite numbers with as many columns as the data."""
-    array = checked_rows(rows, name)
+def checked_beside(rows: Any, name: str, data: np.ndarray, *, missing: bool = False) -> np.ndarray:
+    """Return rows as `checked_rows` does, with as many columns as the data."""
+    array = checked_rows(rows, name, missing=missing)
     if array.shape[1] != data.shape[1]:
         raise InputError(
             f"{name}: expected {data.shape[1]} columns, as data has; got {array.shape[1]}; pass"

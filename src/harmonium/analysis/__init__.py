@@ -9,6 +9,9 @@ from .gauge import zero_sum as zero_sum
 from .model_entropy import Entropy as Entropy
 from .model_entropy import entropy as entropy
 from .mutations import single_changes as single_changes
+from .trees import DependenceForest as DependenceForest
+from .trees import dependence_forest as dependence_forest
 from .trees import tree_log_likelihood as tree_log_likelihood
+from .trees import tree_log_p as tree_log_p
 from .words_for_units import UnitInWords as UnitInWords
 from .words_for_units import hidden_in_words as hidden_in_words

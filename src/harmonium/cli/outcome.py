@@ -70,15 +70,12 @@ def _score_line(score: ScoreSummary) -> str:
 
 
 def _baseline_line(score: ScoreSummary) -> str:
-    """Return how far a log-likelihood is above that of independent units, as text."""
-    baseline = score.without_hidden_units
-    if baseline is None:
-        return "  the independent-units baseline is not known"
-    direction = "above" if score.value >= baseline else "below"
-    return (
-        f"  {nats(abs(score.value - baseline))} nats {direction} the independent-units baseline,"
-        f" {nats(baseline)} (no hidden units)"
-    )
+    """Return how a log-likelihood compares with those of simpler models, as text."""
+    if not score.baselines:
+        return "  simpler models are not known"
+    models = [f"{simpler.name} {nats(simpler.value)}" for simpler in score.baselines]
+    best = max(score.baselines, key=lambda simpler: simpler.value)
+    return f"  simpler models: {', '.join(models)}; above the best of them {best.difference}"
 
 
 def _mean_line(mean: MeanSummary) -> str:

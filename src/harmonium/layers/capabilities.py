@@ -130,6 +130,10 @@ class AbstractBlocked(AbstractLayer):
     ) -> AllColumns:
         """Draw the units that are not `known` given those that are; these keep their values."""
 
+    def apart(self) -> AbstractLayer:
+        """Return a layer of the same units that are independent; itself if there is none."""
+        return self
+
     def variance(self, inputs: Columns) -> Columns:
         return derivatives_of_means(self.mean, inputs, self.blocks, self.spread)
 
@@ -151,6 +155,11 @@ def blocks_of(layer: AbstractLayer) -> Integer[np.ndarray, " units"]:
 def has_independent_units(layer: AbstractLayer) -> bool:
     """Return whether each unit is a block of its own."""
     return len(np.unique(blocks_of(layer))) == layer.n_units
+
+
+def apart(layer: AbstractLayer) -> AbstractLayer:
+    """Return a layer of the same units that are independent, whatever its parameters."""
+    return layer.apart() if isinstance(layer, AbstractBlocked) else layer
 
 
 def unit_cgfs_given(layer: AbstractLayer, inputs: Array, known: Array, values: Array) -> Array:

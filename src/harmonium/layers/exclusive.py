@@ -13,9 +13,11 @@ from jaxtyping import Array, Float, Integer, PRNGKeyArray, Shaped
 from .._base.numerics import log_expm1, product, softplus
 from ..errors import InputError
 from .arrays import Columns, Rows, RowWeights, Units, bisected, parameter, weighted_mean
+from .base import AbstractLayer
 from .capabilities import AbstractBlocked
 from .coding import AbstractCoding, AbstractNumbers
 from .discrete import AbstractBernoulli
+from .registry import layer_named
 
 LOWEST_LOG = -60.0  # of c, where its interval begins
 
@@ -99,6 +101,10 @@ class Exclusive(AbstractBernoulli, AbstractBlocked):
         groups = self.groups if self.strict else ()
         words = "an Exclusive unit takes values in [0, 1]"
         return _StrictGroups(self.size, words, 0.0, 1.0, stored=np.uint8, groups=groups)
+
+    def apart(self) -> AbstractLayer:
+        """Return Bernoulli units, which groups do not bind."""
+        return layer_named("bernoulli", "apart").make(self.size)
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:

@@ -161,6 +161,10 @@ class Mixed(AbstractEnumerable, AbstractBlocked, AbstractAffine, AbstractCorrela
         draws = zip(self._pieces(inputs), jax.random.split(key, len(self.parts)), strict=True)
         return jnp.concatenate([part.sample(own, key=key) for (part, own), key in draws], axis=-1)
 
+    def apart(self) -> "Mixed":
+        """Return every part with its units apart."""
+        return Mixed(*map(capabilities.apart, self.parts))
+
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
         """The blocks of the parts' units, numbered one part after the other."""

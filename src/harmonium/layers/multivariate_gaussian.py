@@ -14,9 +14,10 @@ from .._base.linalg import eigh, inverse_factor
 from .._base.numerics import LOG_2PI, normals
 from ..errors import InputError
 from .arrays import Columns, Rows, RowWeights, Units, parameter, weighted_mean
-from .base import AbstractUnits
+from .base import AbstractLayer, AbstractUnits
 from .capabilities import AbstractAffine, AbstractBlocked, AbstractCorrelated
 from .coding import AbstractCoding, Numbers
+from .registry import layer_named
 
 SMALLEST_EIGENVALUE = 1e-6  # of the largest one
 # Of the covariance without correlations that may be mixed in; float32 resolves the least one.
@@ -99,6 +100,10 @@ class MultivariateGaussian(AbstractUnits, AbstractBlocked, AbstractAffine, Abstr
         return _drawn(inputs + self.bias, self._inverse_factor(), noise)
 
     # ------------------------------------------------------------------ given some units
+
+    def apart(self) -> AbstractLayer:
+        """Return Gaussian units, without correlations."""
+        return layer_named("gaussian", "apart").make(self.size)
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
@@ -193,15 +198,24 @@ class MultivariateGaussian(AbstractUnits, AbstractBlocked, AbstractAffine, Abstr
         return MultivariateGaussian(self.size, _times(mean, precision), precision)
 
     def project(self) -> "MultivariateGaussian":
-        """Keep the precision positive definite: if not, eigenvalues get 10⁻⁶ of the largest."""
+        """Keep the precision positive definite, and its smallest eigenvalue above rounding errors.
+
+        Of Λ_ij / √(Λ_ii Λ_jj), whatever the units of measurement, they are at least 10⁻⁶ of its
+        norm.
+        """
         precision = self._symmetric()
-        least = SMALLEST_EIGENVALUE * jnp.linalg.norm(precision, axis=(-2, -1))
-        return self._with(_raised(precision, jnp.zeros_like(least), least))
+        diagonal = jnp.diagonal(precision, axis1=-2, axis2=-1)
+        scale = jnp.sqrt(jnp.where(diagonal > 0.0, diagonal, 1.0))
+        scales = scale[..., :, None] * scale[..., None, :]
+        relative = precision / scales
+        least = SMALLEST_EIGENVALUE * jnp.linalg.norm(relative, axis=(-2, -1))
+        return self._with(_raised(relative, least, precision, scales))
 
     def confined(self, variance: float) -> "MultivariateGaussian":
         """Keep the eigenvalues of the precision above 1/variance."""
         least = jnp.asarray(1.0 / variance, self.dtype)
-        return self._with(_raised(self._symmetric(), least, least))
+        precision = self._symmetric()
+        return self._with(_raised(precision, least, precision))
 
     def _with(self, precision: Array) -> "MultivariateGaussian":
         return eqx.tree_at(lambda layer: layer.precision, self, precision)
@@ -235,20 +249,27 @@ class MultivariateGaussian(AbstractUnits, AbstractBlocked, AbstractAffine, Abstr
         return jnp.broadcast_to(values[..., :1], self.bias.shape)
 
 
-def _raised(precision: Array, limit: Array, least: Array) -> Array:
-    """Return a matrix whose eigenvalues are at least `least`, if one was below `limit`.
+def _raised(relative: Array, least: Array, precision: Array, scales: Any = 1.0) -> Array:
+    """Return a precision whose eigenvalues, divided by the scales, are at least `least`.
 
-    Eigenvalues are computed only then; otherwise the matrix is returned as it is.
+    Eigenvalues are computed only if one is below; otherwise the precision is returned as it is.
+
+    Args:
+        relative: the precision divided by the scales.
+        least: the smallest eigenvalue.
+        precision: the precision.
+        scales: of each entry.
     """
 
-    def raised(precision: Array) -> Array:
-        values, vectors = eigh(precision)
+    def raised() -> Array:
+        values, vectors = eigh(relative)
         values = jnp.maximum(values, least[..., None])
-        return _times(vectors * values[..., None, :], jnp.swapaxes(vectors, -1, -2))
+        both = _times(vectors * values[..., None, :], jnp.swapaxes(vectors, -1, -2))
+        return both * scales
 
-    identity = jnp.eye(precision.shape[-1], dtype=precision.dtype)
-    above = inverse_factor(precision - limit[..., None, None] * identity)
-    return jax.lax.cond(jnp.isfinite(above).all(), lambda p: p, raised, precision)
+    identity = jnp.eye(relative.shape[-1], dtype=relative.dtype)
+    above = inverse_factor(relative - least[..., None, None] * identity)
+    return jax.lax.cond(jnp.isfinite(above).all(), lambda: precision, raised)
 
 
 def _times(x: Array, matrix: Array) -> Array:

@@ -14,8 +14,10 @@ from .._base.numerics import bernoulli_states, softplus
 from .._base.trees import NONE
 from ..errors import InputError
 from .arrays import Columns, Rows, RowWeights, Units, parameter, weighted_mean
+from .base import AbstractLayer
 from .capabilities import AbstractBlocked
 from .discrete import AbstractBernoulli
+from .registry import layer_named
 
 
 class Tree(AbstractBernoulli, AbstractBlocked):
@@ -60,6 +62,10 @@ class Tree(AbstractBernoulli, AbstractBlocked):
         _levels_of(self.parents)  # which refuses circles
 
     # ------------------------------------------------------------------ sums along the tree
+
+    def apart(self) -> AbstractLayer:
+        """Return Bernoulli units, which no tree binds."""
+        return layer_named("bernoulli", "apart").make(self.size)
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:

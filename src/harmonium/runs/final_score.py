@@ -9,17 +9,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._base.threefry import key_of
 from ..data import Dataset
 from ..errors import HarmoniumError, NotFiniteError
-from ..layers import AbstractLayer, Bernoulli
 from ..layers.capabilities import takes_lengths
 from ..likelihood.partition_function.base import LogZ
 from ..likelihood.scoring import LogLikelihood, log_likelihood
 from ..rbm import RBM
-from ..transforms.initialization import initialize
 from .folder import RunFolder
-from .options import EVALUATION_SEED, ROWS_TO_START_FROM
 
 
 def finite_score(rbm: RBM, estimate: Callable[[], Any]) -> Any:
@@ -43,17 +39,6 @@ def finite_score(rbm: RBM, estimate: Callable[[], Any]) -> Any:
         f"{rbm}: expected parameters that leave its score finite; got some as large as"
         f" {largest:.2g}, which overflow; lower the learning rate."
     )
-
-
-def without_hidden_units(visible: AbstractLayer, train: Dataset, rows: Dataset) -> float:
-    """Return the log-likelihood that rows have where no unit depends on another, in nats per row.
-
-    The visible units are as in the training rows, and the weights are 0: what a model has above
-    this it has learned of how units depend on each other.
-    """
-    key = key_of(EVALUATION_SEED)
-    start = initialize(visible, Bernoulli(1), train.some(ROWS_TO_START_FROM), key=key)
-    return log_likelihood(start.uncoupled, rows, key=key).value
 
 
 def known_log_z(folder: RunFolder, rbm: RBM) -> LogZ | None:

@@ -11,7 +11,6 @@ import numpy as np
 
 from .._base.processes import by_first
 from .._base.threefry import fold_in, key_of
-from ..analysis import tree_log_likelihood
 from ..errors import InputError, NotFiniteError, count_of
 from ..inference.sampling import drawn_rows
 from ..io.formats.base import write_whole
@@ -24,9 +23,8 @@ from .display import Display
 from .folder import MODEL, REPORT, RunFolder
 from .jsonable import jsonable
 from .leftovers import is_run
-from .options import EVALUATION_SEED
 from .rows import Rows, own_rows
-from .summaries import ScoreSummary, Summary
+from .summaries import Summary
 from .train_options import RunConfig
 
 MOST_ROWS = 2_000
@@ -128,12 +126,22 @@ def content_of_run(
         summary=jsonable(UNFINISHED if summary is None else summary),
         history=jsonable(folder.metrics()),
         evaluation=None if evaluation is None else asdict(evaluation),
-        baselines=_baselines(rows, None if summary is None else summary.log_likelihood),
+        baselines=baselines_of(summary),
         command=config.command,
         about=[rows.about, *notes, *filter(None, [shown.doubt])],
         config={k: v for k, v in jsonable(asdict(config)).items() if k != "folder"},
         versions=f"harmonium {__version__}, JAX {jax.__version__}, on {jax.default_backend()}.",
     )
+
+
+def baselines_of(summary: Summary | None) -> list[dict[str, Any]]:
+    """Return the simpler models that a run's model was compared with."""
+    if summary is None or summary.log_likelihood is None:
+        return []
+    return [
+        baseline(simpler.name, simpler.words, simpler.value)
+        for simpler in summary.log_likelihood.baselines
+    ]
 
 
 def write_report(folder: RunFolder, content: dict[str, Any], out: str | None = None) -> Path:
@@ -146,22 +154,3 @@ def _written(folder: RunFolder, content: dict[str, Any], out: str | None) -> str
     path = folder.file(REPORT) if out is None else Path(out)
     write_whole(path, page_of(content, content["title"]).encode())
     return str(path)
-
-
-def _baselines(rows: Rows, score: ScoreSummary | None) -> list[dict[str, Any]]:
-    """Return simpler models' log-likelihoods of the rows that the model is scored on."""
-    if score is None or score.without_hidden_units is None:
-        return []
-    independent = baseline(
-        "independent units", "a model of independent units", score.without_hidden_units
-    )
-    key = key_of(EVALUATION_SEED)
-    train = rows.parts["train"].some(MOST_ROWS_OF_TREE)
-    scored = rows.parts[score.rows]
-    try:
-        tree = tree_log_likelihood(train.rows(key=key), scored.rows(key=key), train.weights)
-    except InputError:  # numbers, or missing values
-        return [independent]
-    density = 0.0 if scored.log_density is None else float(np.mean(scored.log_density))
-    words = "the best tree of dependences (Chow-Liu)"
-    return [independent, baseline("best tree", words, tree + density)]

@@ -6,7 +6,7 @@ A number that is not finite is null there, since JSON has no such numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -72,6 +72,33 @@ class LogZSummary:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BaselineSummary:
+    """A simpler model of the same rows, of which all is known exactly.
+
+    Attributes:
+        name: what a table calls it.
+        words: what a sentence calls it.
+        value: its log-likelihood, nats per row.
+        gain: by how much that of the model is higher.
+        stderr: standard error of the gain over rows; None where it is not known.
+    """
+
+    name: str
+    words: str
+    value: float
+    gain: float
+    stderr: float | None = None
+
+    @property
+    def difference(self) -> str:
+        """The gain and its standard error, as text."""
+        error = ""
+        if self.stderr is not None and math.isfinite(self.stderr):
+            error = f" ± {self.stderr:.3f}"
+        return f"{self.gain:+.3f}{error}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class ScoreSummary:
     """A log-likelihood in nats per row, with its 95 % interval, and the name of its rows."""
 
@@ -83,7 +110,7 @@ class ScoreSummary:
     stderr_rows: float | None = None
     rows: str
     n_rows: int
-    without_hidden_units: float | None = None
+    baselines: list[BaselineSummary] = field(default_factory=list)
     per_unit: float | None = None
     note: str = ""
 
@@ -95,7 +122,7 @@ class ScoreSummary:
         rows: str,
         n_rows: int,
         n_units: int,
-        without_hidden_units: float | None,
+        baselines: Sequence[BaselineSummary] = (),
     ) -> ScoreSummary:
         """Return the summary of a log-likelihood.
 
@@ -104,7 +131,7 @@ class ScoreSummary:
             rows: the name of the rows.
             n_rows: their number.
             n_units: the number of visible units.
-            without_hidden_units: the result of `without_hidden_units`, None if it is not known.
+            baselines: simpler models of the same rows, as far as they are known.
         """
         record = score._asdict()
         del record["log_z"]  # which has a summary of its own
@@ -112,7 +139,7 @@ class ScoreSummary:
             **record,
             rows=rows,
             n_rows=n_rows,
-            without_hidden_units=without_hidden_units,
+            baselines=list(baselines),
             per_unit=score.value / n_units,
         )
 

@@ -22,12 +22,13 @@ from ..rbm import RBM
 from ..training import DivergenceWarning, Fit, PoorModelWarning, TrainState
 from ..training.cross_validation import will_cross_validate
 from ..training.loop import Callback, run_plan
+from .baselines import baselines, verdict
 from .checkpointing import Checkpointer
 from .checkpoints import CHECKPOINTS
 from .display import Display
 from .ensemble import as_one, learn_together, summary_of_ensemble
 from .failures import failure_of
-from .final_score import finite_score, without_hidden_units
+from .final_score import finite_score
 from .folder import RunFolder, check_target
 from .options import EVALUATION_SEED, check_count
 from .origin import check_hashes, config_of
@@ -316,6 +317,9 @@ def scored(
     """
     first = score(rbm)
     summary = replace(summary, log_z=first.log_z, log_likelihood=first.log_likelihood)
+    if first.log_likelihood is not None:
+        no_better = verdict(first.log_likelihood.baselines)
+        summary = replace(summary, notes=[*summary.notes, *filter(None, [no_better])])
     scores = [first, *(score(model) for model in checkpointer.models[1:])]
     for of_model in scores:
         if of_model.problem:
@@ -361,8 +365,6 @@ def final_score(prepared: Prepared, rbm: RBM, display: Display, seconds: float) 
         rows=name,
         n_rows=len(rows),
         n_units=rbm.visible.n_units,
-        without_hidden_units=without_hidden_units(
-            prepared.rows.visible, prepared.rows.parts["train"], rows
-        ),
+        baselines=baselines(rbm, prepared.rows.parts["train"], rows, score.value),
     )
     return FinalScore(LogZSummary.of(score.log_z), summary)

@@ -264,7 +264,6 @@ def score_of(folder: RunFolder, summary: Summary) -> TrialScore | None:
             rows=name,
             n_rows=len(held_out),
             n_units=held_out.columns,
-            without_hidden_units=None,
         )
         for likelihood in likelihoods
     ]

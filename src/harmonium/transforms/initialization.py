@@ -90,16 +90,33 @@ def initialize(
     key_weights, key_rows = split(checked_key(key))
     fitted_to = None
     if data is not None:
-        dataset = rows_to_train_on(data, weights).checked_for(visible)
-        sample = dataset.some(max(1, min(MOST_ROWS, MOST_ENTRIES // dataset.columns)))
-        rows = sample.rows(key=key_rows)  # grey levels are drawn as 0 or 1
-        if sample.missing:
-            rows = _imputed(visible, rows, sample.weights)
-        fitted_to = from_numpy(rows), sample.weights
+        fitted_to = _rows_to_fit(visible, data, weights, key=key_rows)
     allowed = None
     if pattern is not None:
         allowed = _pattern_of_columns(pattern, visible, hidden)
     return _coupled(visible, hidden, scale, connections, allowed, fitted_to, key=key_weights)
+
+
+def fitted_units(visible: AbstractLayer, data: Any, *, key: PRNGKeyArray) -> AbstractLayer:
+    """Return the visible layer with the moments of data: what a model without weights has."""
+    return _fitted(visible, *_rows_to_fit(visible, data, None, key=key))
+
+
+@compiled
+def _fitted(visible: AbstractLayer, rows: Array, row_weights: Array | None) -> AbstractLayer:
+    return visible.fit_moments(visible.encode(rows), row_weights)
+
+
+def _rows_to_fit(
+    visible: AbstractLayer, data: Any, weights: Any, *, key: PRNGKeyArray
+) -> tuple[Array, Array | None]:
+    """Return rows in the user's coding without missing values, and their weights."""
+    dataset = rows_to_train_on(data, weights).checked_for(visible)
+    sample = dataset.some(max(1, min(MOST_ROWS, MOST_ENTRIES // dataset.columns)))
+    rows = sample.rows(key=key)  # grey levels are drawn as 0 or 1
+    if sample.missing:
+        rows = _imputed(visible, rows, sample.weights)
+    return from_numpy(rows), sample.weights
 
 
 def _pattern_of_columns(pattern: Any, visible: AbstractLayer, hidden: AbstractLayer) -> Pattern:

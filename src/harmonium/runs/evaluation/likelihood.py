@@ -7,9 +7,10 @@ from typing import Any
 from ..._base.threefry import key_of
 from ...likelihood.partition_function.base import TRUSTED_ESS, LogZ
 from ...likelihood.scoring import LogLikelihood, log_likelihood, log_z
+from ..baselines import baselines, verdict
 from ..display import nats
 from ..failures import NotMeasuredError
-from ..final_score import finite_score, without_hidden_units
+from ..final_score import finite_score
 from ..summaries import LogZSummary, ScoreSummary
 from .base import Line, ReportProgress
 from .target import Target
@@ -39,15 +40,15 @@ def likelihood(
         return LogZSummary.of(estimate), None
     score: LogLikelihood = finite_score(rbm, lambda: log_likelihood(rbm, rows, **settings))
     target.log_z = score.log_z
-    baseline = None
+    simpler = []
     if target.own and "train" in target.parts:
-        baseline = without_hidden_units(rbm.visible, target.parts["train"], rows)
+        simpler = baselines(rbm, target.parts["train"], rows, score.value)
     summary = ScoreSummary.of(
         score,
         rows=str(target.name),
         n_rows=len(rows),
         n_units=rbm.visible.n_units,
-        without_hidden_units=baseline,
+        baselines=simpler,
     )
     return LogZSummary.of(score.log_z), summary
 
@@ -65,10 +66,12 @@ def likelihood_lines(score: ScoreSummary | None) -> list[Line]:
     if score.n_rows > 1:
         explanation = "standard error of the mean: other rows of the same kind"
         lines.append(("  over rows", f"± {nats(score.stderr_rows, 3)}", explanation))
-    if score.without_hidden_units is not None:
-        baseline = f"{nats(score.without_hidden_units, 3)} nats per row"
-        explanation = "each unit by itself, as in the training rows"
-        lines.append(("  without hidden units", baseline, explanation))
+    for simpler in score.baselines:
+        explanation = f"of {simpler.words}; the model has {simpler.difference}"
+        lines.append((f"  {simpler.name}", f"{nats(simpler.value, 3)} nats per row", explanation))
+    no_better = verdict(score.baselines)
+    if no_better:
+        lines.append(("  simpler models", "", no_better))
     if score.note:
         lines.append(("  note", "", score.note))
     return lines

@@ -1,0 +1,135 @@
+"""Simpler models of the same rows, which a model is to be better than."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._base.statistics import effective_size, weights_of
+from .._base.threefry import key_of
+from ..analysis import tree_log_p
+from ..data import Dataset
+from ..errors import InputError
+from ..layers import AbstractLayer, Bernoulli
+from ..layers.capabilities import apart, has_independent_units, takes_lengths
+from ..likelihood.scoring import free_energies, log_likelihood
+from ..rbm import RBM
+from ..transforms.initialization import fitted_units
+from .options import EVALUATION_SEED, ROWS_TO_START_FROM
+from .summaries import BaselineSummary
+
+MOST_WORK_OF_TREE = 2**33  # rows × columns², of counting pairs: about a second
+FEWEST_ROWS_OF_TREE = 1_000
+SURE = 2.0  # standard errors of a difference
+
+
+def baselines(rbm: RBM, train: Dataset, rows: Dataset, value: float) -> list[BaselineSummary]:
+    """Return the log-likelihoods of rows under simpler models, which are exact, in nats per row.
+
+    Args:
+        rbm: the model.
+        train: the rows that it learned from, by which the simpler models are fitted.
+        rows: the rows that are scored.
+        value: their log-likelihood under the model.
+    """
+    log_p = None  # of each row under the model, but for a constant
+    if not rows.missing and not takes_lengths(rbm.visible):
+        log_p = -free_energies(rbm, rows.rows(key=key_of(EVALUATION_SEED)))
+    summaries = []
+    for simpler in _simpler_models(rbm.visible, train, rows):
+        stderr = None
+        if log_p is not None and simpler.log_p is not None:
+            stderr = _stderr(log_p - simpler.log_p, rows.weights)
+        gain = value - simpler.value
+        about = {"name": simpler.name, "words": simpler.words, "value": simpler.value}
+        summaries.append(BaselineSummary(**about, gain=gain, stderr=stderr))
+    return summaries
+
+
+def verdict(summaries: list[BaselineSummary]) -> str:
+    """Return in a sentence that a simpler model is as good; empty if none is, or none is known."""
+    if not summaries:
+        return ""
+    best = max(summaries, key=lambda summary: summary.value)
+    if best.gain > SURE * (best.stderr or 0.0):
+        return ""
+    return (
+        f"the model is NOT surely better than {best.words}, by {best.difference} nats per row; more"
+        " rows may help, or a longer run"
+    )
+
+
+class _Simpler(NamedTuple):
+    """A simpler model.
+
+    Attributes:
+        name: what a table calls it.
+        words: what a sentence calls it.
+        value: the log-likelihood of rows, nats per row.
+        log_p: the same of each row, but for a constant; None where some cells are missing.
+    """
+
+    name: str
+    words: str
+    value: float
+    log_p: np.ndarray | None
+
+
+def _simpler_models(visible: AbstractLayer, train: Dataset, rows: Dataset) -> Iterator[_Simpler]:
+    """Return independent units; the units as they hang together, if they do; and the best tree."""
+    yield _of_units("independent units", "independent units", apart(visible), train, rows)
+    if not has_independent_units(visible) and not takes_lengths(visible):
+        words = "its own visible units without hidden ones"
+        yield _of_units("no hidden units", words, visible, train, rows)
+    tree = _best_tree(visible, train, rows)
+    if tree is not None:
+        yield tree
+
+
+def _of_units(
+    name: str, words: str, layer: AbstractLayer, train: Dataset, rows: Dataset
+) -> _Simpler:
+    """Return the model of visible units that are as in the training rows, without weights."""
+    key = key_of(EVALUATION_SEED)
+    units = fitted_units(layer, train.some(ROWS_TO_START_FROM), key=key)
+    uncoupled = RBM(units, Bernoulli(1), np.zeros((units.size, 1)))
+    value = log_likelihood(uncoupled, rows, key=key).value
+    log_p = None
+    if not rows.missing and not takes_lengths(layer):
+        log_p = -free_energies(uncoupled, rows.rows(key=key))
+    return _Simpler(name, words, value, log_p)
+
+
+def _best_tree(visible: AbstractLayer, train: Dataset, rows: Dataset) -> _Simpler | None:
+    """Return the best tree of columns; None of columns for which it is not known."""
+    affordable = MOST_WORK_OF_TREE // visible.size**2
+    if takes_lengths(visible) or visible.n_units == 1 or affordable < FEWEST_ROWS_OF_TREE:
+        return None
+    key = key_of(EVALUATION_SEED)
+    sample = train.some(affordable)
+    low, high = visible.coding.support
+    is_real: Any = (np.isinf(low) & np.isinf(high)).astype(np.float32)
+    are_numbers = np.asarray(visible.fold(is_real)) > 0
+    given = (sample.rows(key=key), rows.rows(key=key), sample.weights)
+    try:
+        log_p = tree_log_p(*given, numbers=are_numbers)
+    except InputError:  # too many different values, such as grey levels
+        return None
+    value = float(np.average(log_p, weights=rows.weights))
+    if rows.log_density is not None:
+        value += float(np.average(rows.log_density, weights=rows.weights))
+    return _Simpler("best tree", "the best tree of columns (Chow-Liu)", value, log_p)
+
+
+def _stderr(differences: np.ndarray, weights: Any) -> float | None:
+    """Return the standard error of the mean of differences, one for each row."""
+    shares = weights_of(len(differences), weights)
+    shares = shares / shares.sum()
+    size = float(effective_size(shares))
+    if size <= 1.0:
+        return None
+    variance = float(shares @ (differences - shares @ differences) ** 2)
+    return math.sqrt(variance / (size - 1.0))
