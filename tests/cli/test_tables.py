@@ -181,6 +181,29 @@ def test_missing_cells_are_filled_and_all_others_stay(cli, table, run):
     )
 
 
+def test_the_kind_of_guess_is_chosen(cli, table, run):
+    filled = {}
+    for guess in ("mean", "median", "mode", "draw"):
+        assert cli(f"impute animals.csv run --out {guess}.csv --as {guess}").status == 0
+        filled[guess] = read(f"{guess}.csv")
+        assert len(filled[guess]) == len(table)
+        assert filled[guess][0] == table[0]
+        assert all(row[2] != "" for row in filled[guess][1:])
+    assert filled["draw"] != filled["mean"]
+    assert cli("impute animals.csv run --out m.csv -m 2").status == 0
+    assert len(read("m.csv")) == 1 + 2 * (len(table) - 1)
+
+
+def test_a_guess_that_is_unknown_or_does_not_fit_is_refused(cli, run):
+    outcome = cli("impute animals.csv run --out x.csv --as best")
+    assert outcome.status == 2
+    assert "--as: expected one of mean, median, mode, draw; got 'best'" in outcome.err
+    outcome = cli("impute animals.csv run --out x.csv --as median -m 3")
+    assert outcome.status == 2
+    assert "--as median: expected it without --draws" in outcome.err
+    assert not Path("x.csv").exists()
+
+
 def test_cells_that_are_there_stay_as_they_stand(cli, table, run):
     """Digits, spaces, the mark of a missing cell and the separator are those of the file."""
     odd = [[*row] for row in table]

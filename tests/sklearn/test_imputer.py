@@ -49,7 +49,8 @@ def imputer(**options):
 
 def test_pandas_comes_back_with_its_types_and_labels():
     table = pandas_table()
-    filled = imputer().fit_transform(table)
+    # Masses differ by factors: the mean of what may be a mouse or a dog is neither.
+    filled = imputer(strategy="median").fit_transform(table)
     assert filled.index.equals(table.index)
     assert list(filled.columns) == list(table.columns)
     for name in table:
@@ -80,6 +81,25 @@ def test_draws_differ_as_much_as_the_cells_are_uncertain():
     spread = drawn.std(0, ddof=1).mean()
     assert 0.3 < spread < 0.8
     assert np.corrcoef(drawn.mean(0), x[:200, 0])[0, 1] > 0.8
+
+
+def test_the_median_of_skewed_numbers_lies_below_their_mean():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=400)
+    X = np.stack([z, np.exp(0.5 * z + rng.normal(size=400))], axis=1)
+    is_missing = rng.random(400) < 0.3
+    seen = X.copy()
+    seen[is_missing, 1] = np.nan
+    model = RBMImputer(4, n_iter=100, random_state=0).fit(seen)
+    by_strategy = {
+        name: model.set_params(strategy=name).transform(seen)[is_missing, 1]
+        for name in ("mean", "median", "most_frequent")
+    }
+    assert (by_strategy["median"] < by_strategy["mean"]).all()
+    with pytest.raises(hm.InputError, match="strategy: expected one of 'mean', 'median'"):
+        model.set_params(strategy="best").transform(seen)
+    with pytest.raises(hm.InputError, match="got 'best'"):
+        RBMImputer(strategy="best").fit(seen)
 
 
 def test_indicators_and_names():

@@ -9,6 +9,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.tables import Columns, Frame, RawColumn, columns_from, columns_of
+from harmonium.tables.base import Guess
 from harmonium.tables.columns import column_from
 from harmonium.tables.continuous import Continuous
 from harmonium.tables.words import Words
@@ -413,7 +414,6 @@ def test_a_cell_that_does_not_fit_is_named_with_its_row():
 
 SHAPES = {  # whether a power makes the numbers normal
     "normal": (lambda rng, n: rng.normal(size=n), False),
-    "uniform": (lambda rng, n: rng.random(n), False),
     "two clusters": (lambda rng, n: rng.choice([-1, 1], n) + 0.1 * rng.normal(size=n), False),
     "a few far away": (
         lambda rng, n: np.where(rng.random(n) < 0.02, 5.0, 0.0) + rng.normal(size=n) * 0.7,
@@ -422,6 +422,10 @@ SHAPES = {  # whether a power makes the numbers normal
     "log-normal": (lambda rng, n: rng.lognormal(size=n), True),
     "exponential": (lambda rng, n: rng.exponential(size=n), True),
     "incomes": (lambda rng, n: rng.lognormal(10.0, 0.7, n), True),
+    "mice and dogs": (
+        lambda rng, n: np.exp(np.log(rng.choice([4.0, 600.0], n)) + 0.1 * rng.normal(size=n)),
+        True,
+    ),
 }
 
 
@@ -433,3 +437,30 @@ def test_a_power_is_for_skewed_numbers_and_not_for_clusters(name, n):
         Continuous.of(column(draw(np.random.default_rng(seed), n)), "x").power for seed in range(10)
     ]
     assert sum((power != 1.0) == is_skewed for power in powers) >= 9
+
+
+# ------------------------------------------------------------------ single guesses
+
+
+def test_the_mean_of_a_skewed_number_is_that_of_its_draws_and_the_median_is_not():
+    part = Continuous.of(column(np.random.default_rng(0).lognormal(size=3_000)), "x")
+    assert part.power < 0.2
+    means = np.array([[-0.5], [0.0], [0.5]])
+    spread = np.array([0.2, 0.5, 0.8])
+    codes = means + spread[:, None] * np.random.default_rng(1).normal(size=(3, 20_000))
+    numbers = np.stack([part.cells(row, RNG) for row in codes])
+    error = numbers.std(1) / np.sqrt(20_000)
+    assert (abs(part.best(means, Guess.MEAN, spread) - numbers.mean(1)) < 4 * error).all()
+    np.testing.assert_allclose(
+        part.best(means, Guess.MEDIAN, spread), np.median(numbers, axis=1), rtol=0.02
+    )
+
+
+def test_numbers_of_states_are_guessed_by_their_mean_median_or_frequency():
+    part = columns_of(Frame((column(np.repeat([1, 2, 5], 100)), words(["a", "b"] * 150, "w"))))
+    part = part.columns[0]
+    assert part.kind == "discrete"
+    p = np.array([[0.4, 0.2, 0.4], [0.6, 0.1, 0.3], [0.0, 0.45, 0.55]])
+    assert part.best(p, Guess.MEAN).tolist() == [2, 2, 5]  # 2.8, 2.3 and 3.65 among those seen
+    assert part.best(p, Guess.MEDIAN).tolist() == [2, 1, 5]
+    assert part.best(p, Guess.MODE).tolist() == [1, 1, 5]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from ..runs.options import Argument, Option, Seed, TextOptions, Whole
+from ..runs.options import Argument, Choice, Option, Seed, TextOptions, Whole
 from .base import display, print_json, status_of_chains
 from .options import Guard, Json, MustConverge, Overwrite, TableRun
 
@@ -19,7 +19,20 @@ def impute(
     run: TableRun,
     *,
     out: Annotated[str, Option("File to write: .csv or .tsv.", "FILE")],
-    draws: Annotated[int | None, Whole("Draw so many tables instead of the best guesses.")] = None,
+    guess: Annotated[
+        str,
+        Choice(
+            "Fill a number with its mean, its median or the most probable one; or draw all cells"
+            " of a row together.",
+            "GUESS",
+            names=("--as",),
+            allowed=("mean", "median", "mode", "draw"),
+        ),
+    ] = "mean",
+    draws: Annotated[
+        int | None,
+        Whole("Draw so many tables instead of the best guesses.", names=("-m", "--draws")),
+    ] = None,
     sweeps: Annotated[int, Whole("Gibbs sweeps per chain at first.")] = 64,
     text: TextOptions,
     seed: Seed = 0,
@@ -31,15 +44,16 @@ def impute(
     """Fill in the missing cells of a table.
 
     RUN is the folder of a run on this table, or on another one with the same columns. Each missing
-    cell gets the best single guess given the seen cells of its row. With --draws, complete tables
-    are drawn instead, whose differences show how uncertain the guesses are (multiple imputation);
+    cell gets the best single guess given the seen cells of its row: the most probable word, and of
+    a number the mean, whose squared error is least, or what --as says. With -m, complete tables are
+    drawn instead, whose differences show how uncertain the guesses are (multiple imputation);
     they are written one below the other, numbered in a first column. Columns that the run left out
     stay as they are; a line says which of them have empty cells.
 
     Examples:
       harmonium train titanic.csv
       harmonium impute titanic.csv runs/titanic --out filled.csv
-      harmonium impute titanic.csv runs/titanic --out five.csv --draws 5
+      harmonium impute titanic.csv runs/titanic --out five.csv -m 5
     """
     from ..runs.impute import fill
 
@@ -47,6 +61,7 @@ def impute(
         table,
         run,
         out,
+        guess=guess,
         draws=draws,
         sweeps=sweeps,
         seed=seed,

@@ -8,15 +8,18 @@ import numpy as np
 
 from .._base.threefry import key_of
 from ..data.readers import read_frame
+from ..errors import InputError
 from ..inference import impute
 from ..io.storage import load
 from ..tables import Columns, Frame, RawColumn
+from ..tables.base import Guess
 from ..tables.writing import SUFFIXES
 from .folder import RunFolder
 from .options import AS_DECIDED, TextOptions
 from .rows import text_format_for
 from .writing import check_target, write_filled
 
+DRAW = "draw"
 DRAWS = 10  # chains of each row, of which the averages are taken
 
 
@@ -66,6 +69,7 @@ def fill(
     run: str,
     out: str,
     *,
+    guess: str = Guess.MEAN,
     draws: int | None = None,
     sweeps: int,
     seed: int = 0,
@@ -76,11 +80,18 @@ def fill(
     """Write a table with its missing cells filled in; return what was filled.
 
     With `draws`, so many complete tables are written, whose cells are drawn from p(missing | seen);
-    else the best guess of each cell. The help of `harmonium impute` describes the arguments.
+    else the best guess of each cell, or one draw if that is the `guess`. The help of `harmonium
+    impute` describes the arguments.
 
     Raises:
-        InputError: a file that cannot be read or written, or a table that does not fit the run.
+        InputError: a file that cannot be read or written, a table that does not fit the run, or
+            both a kind of guess and several draws.
     """
+    if draws is not None and guess != Guess.MEAN:
+        raise InputError(
+            f"--as {guess}: expected it without --draws, whose tables are drawn; got {draws} of"
+            " these; leave one of them out."
+        )
     check_target(f"--out {out}", out, SUFFIXES, overwrite)
     rbm = load(run)
     columns = RunFolder(run).columns_of_table()
@@ -88,8 +99,10 @@ def fill(
     frame = read_frame(table, columns, text_format)
     codes = columns.encode(frame, table)
     imputed = impute(rbm, codes, key=key_of(seed), draws=draws or DRAWS, sweeps=sweeps)
-    if draws is None:
-        filled = columns.filled(frame, imputed.mean)
+    if guess == DRAW:
+        filled = columns.completed(frame, imputed.draws[0], seed=seed)
+    elif draws is None:
+        filled = columns.filled(frame, imputed.mean, Guess(guess), imputed.spread)
     else:
         completed = [
             columns.completed(frame, rows, seed=seed + i) for i, rows in enumerate(imputed.draws)

@@ -12,14 +12,18 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._base.checks import positive_integer
+from ..errors import InputError
 from ..inference import impute
 from ..tables import Columns, Frame, RawColumn
+from ..tables.base import Guess
 from ..tables.containers import AbstractContainer
 from ..tables.unmodelled import LeftOut
 from .base import SAMPLING, key_from
 from .holding_out import BaseHoldingOut
 from .tables import codes_of, columns_of_table, container_of, frame_checked, kinds_by_name
 
+# By the names of scikit-learn's SimpleImputer.
+GUESSES = {"mean": Guess.MEAN, "median": Guess.MEDIAN, "most_frequent": Guess.MODE}
 SHOWN = 5  # columns in a warning
 INDICATOR = "missingindicator_{}"  # as scikit-learn calls them
 
@@ -28,11 +32,11 @@ INDICATOR = "missingindicator_{}"  # as scikit-learn calls them
 class RBMImputer(OneToOneFeatureMixin, BaseHoldingOut):
     """Fills in missing cells of a table by a restricted Boltzmann machine of its columns.
 
-    A cell is filled given the seen cells of its row: a word with the most probable one, a number
-    with its mean. Data frames of pandas, polars and others, and arrays of objects, may have words,
-    booleans and dates, and come back with their own types and names. A column that is not modelled
-    keeps its missing cells, but one of a single number is filled with it. The inferred type of each
-    column is in `columns_` (docs/tables.md).
+    A cell is filled given the seen cells of its row: a word with the most probable one, a number as
+    `strategy` says. Data frames of pandas, polars and others, and arrays of objects, may have
+    words, booleans and dates, and come back with their own types and names. A column that is not
+    modelled keeps its missing cells, but one of a single number is filled with it. The inferred
+    type of each column is in `columns_` (docs/tables.md).
 
     Parameters
     ----------
@@ -44,6 +48,9 @@ class RBMImputer(OneToOneFeatureMixin, BaseHoldingOut):
         What columns are: "category", "discrete", "continuous", "date", "calendar" or "left out", by
         name, or as pairs (kind, columns) with columns by number, name, slice or mask. Others are
         decided by their cells.
+    strategy : {"mean", "median", "most_frequent"}, default="mean"
+        Which number fills a cell: the mean errs least in squares, the median in size, the most
+        frequent one most seldom.
     sample_posterior : bool, default=False
         Whether `transform` draws each row's missing cells together from their distribution given
         the seen ones, for multiple imputation.
@@ -84,6 +91,7 @@ validation_fraction
 
     hidden: str = "bernoulli"
     kinds: Any = None
+    strategy: str = "mean"
     sample_posterior: bool = False
     add_indicator: bool = False
     draws: int = 20
@@ -93,6 +101,7 @@ validation_fraction
     def fit(self, X: Any, y: Any = None) -> RBMImputer:
         """Train on the rows of X; cells are missing where they are NaN or None."""
         self._arguments()  # raises before anything has changed
+        self._guess()
         frame = frame_checked(self, X, reset=True)
         self._container = container_of(X)
         kinds = kinds_by_name(self.kinds, frame.names, "kinds")
@@ -109,6 +118,7 @@ validation_fraction
         with this number.
         """
         check_is_fitted(self)
+        guess = self._guess()
         names = tuple(column.name for column in self.columns_.columns)
         frame = frame_checked(self, X, reset=False, names=names)
         rows = codes_of(self.columns_, frame)
@@ -119,11 +129,19 @@ validation_fraction
         if self.sample_posterior:
             filled = self.columns_.completed(frame, imputation.draws[0], constants=True)
         else:
-            filled = self.columns_.filled(frame, imputation.mean, constants=True)
+            known = (imputation.mean, guess, imputation.spread)
+            filled = self.columns_.filled(frame, *known, constants=True)
         self._warn_of_gaps(filled)
         if self.add_indicator:
             filled = Frame((*filled.columns, *self._indicators(frame)))
         return self._container_for(X).filled(X, frame, filled)
+
+    def _guess(self) -> Guess:
+        """Return which number fills a cell."""
+        if self.strategy not in GUESSES:
+            known = ", ".join(map(repr, GUESSES))
+            raise InputError(f"strategy: expected one of {known}; got {self.strategy!r}.")
+        return GUESSES[self.strategy]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of `transform`."""

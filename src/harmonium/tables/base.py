@@ -31,6 +31,17 @@ class ColumnKind(StrEnum):
     LEFT_OUT = "left out"
 
 
+class Guess(StrEnum):
+    """What a single guess of a number is: the mean errs least in squares, the median in size.
+
+    A word is guessed by the most probable one in any case.
+    """
+
+    MEAN = "mean"
+    MEDIAN = "median"
+    MODE = "mode"
+
+
 @dataclass(frozen=True, kw_only=True)
 class AbstractColumn(ABC):
     """A column of a table and what it means.
@@ -180,11 +191,15 @@ class AbstractPart(AbstractColumn):
     ) -> np.ndarray:
         return cells[0]
 
-    def best(self, means: np.ndarray) -> np.ndarray:
+    def best(
+        self, means: np.ndarray, guess: Guess = Guess.MEAN, spread: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return the best single cell for each row, from the mean state of the unit.
 
         Args:
             means: each code's probability, shape (n, states), or the mean code, shape (n, 1).
+            guess: which number is the best one.
+            spread: the standard deviation of each row's code, shape (n,); None if it is not known.
         """
         codes = means[:, 0]
         if self.states is not None:

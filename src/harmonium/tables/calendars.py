@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .base import AbstractColumn, AbstractPart, ColumnKind
+from .base import AbstractColumn, AbstractPart, ColumnKind, Guess
 from .dates import MONTHS, checked_dates, has_times, parsed_date, shown_date
 from .frames import CellKind, RawColumn, with_gaps
 
@@ -184,8 +184,10 @@ class Dates(AbstractPart):
     def shown(self, cell: Any) -> str:
         return shown_date(self.form, cell)
 
-    def best(self, means: np.ndarray) -> np.ndarray:
-        return self._dates(self.inner.best(means))
+    def best(
+        self, means: np.ndarray, guess: Guess = Guess.MEAN, spread: np.ndarray | None = None
+    ) -> np.ndarray:
+        return self._dates(self.inner.best(means, guess, spread))
 
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return self._dates(self.inner.cells(codes, rng))

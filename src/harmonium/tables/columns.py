@@ -27,7 +27,7 @@ from ..layers import (
     Mixed,
     MultivariateGaussian,
 )
-from .base import AbstractColumn, AbstractPart
+from .base import AbstractColumn, AbstractPart, Guess
 from .calendars import Calendar, Dates
 from .conditions import Conditions, parsed_conditions
 from .continuous import Continuous
@@ -303,27 +303,49 @@ class Columns:
                 probabilities.append(piece)
         return probabilities
 
-    def decode_means(self, means: np.ndarray) -> Frame:
+    def decode_means(
+        self,
+        means: np.ndarray,
+        guess: Guess = Guess.MEAN,
+        spread: np.ndarray | None = None,
+    ) -> Frame:
         """Return the table of the best single guess of each cell.
 
         Args:
             means: the mean state of all units in each row, as `layer.encode` writes states.
+            guess: which number is the best guess.
+            spread: the standard deviations of the states; None if they are not known.
         """
-        pairs = zip(self.modelled, self.probabilities(means), strict=True)
-        guesses = {part.name: part.best(mean) for part, mean in pairs}
+        guesses = {}
+        spreads: Any = [None] * len(self.modelled)
+        if spread is not None:
+            spreads = [piece[:, 0] for piece in self.pieces(spread)]
+        triples = zip(self.modelled, self.probabilities(means), spreads, strict=True)
+        for part, mean, deviation in triples:
+            guesses[part.name] = part.best(mean, guess, deviation)
         return self._merged(guesses, {}, len(means), np.random.default_rng(0))
 
-    def filled(self, frame: Frame, means: np.ndarray, *, constants: bool = False) -> Frame:
+    def filled(
+        self,
+        frame: Frame,
+        means: np.ndarray,
+        guess: Guess = Guess.MEAN,
+        spread: np.ndarray | None = None,
+        *,
+        constants: bool = False,
+    ) -> Frame:
         """Return the table with its missing cells filled by the best single guesses.
 
         Columns that are not modelled stay as they are.
 
         Args:
             frame: the table, of which all modelled columns are there.
-            means: the mean state of all units in each row, as `layer.encode` writes states.
+            means: as in `decode_means`.
+            guess: as in `decode_means`.
+            spread: as in `decode_means`.
             constants: whether columns of a single number are filled with it.
         """
-        return self._with_cells(frame, self.decode_means(means), constants)
+        return self._with_cells(frame, self.decode_means(means, guess, spread), constants)
 
     def completed(
         self, frame: Frame, codes: np.ndarray, *, seed: int = 0, constants: bool = False

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .base import AbstractPart, ColumnKind, check_digits, check_numbers, decimals_of
+from .base import AbstractPart, ColumnKind, Guess, check_digits, check_numbers, decimals_of
 from .frames import RawColumn
 
 GAIN = 3.0  # nats by which a power transform must explain a column better
-CLUSTERS = (2, 3)  # numbers of clusters that are tried as the other explanation
+CLUSTERS = (2, 3)  # numbers of clusters that a column is tried to have
 POINTS = 512  # quantiles that stand for a column while clusters are sought
 MOST_STEPS = 100  # of expectation and maximisation
+POINTS_OF_A_MEAN = 15  # of a normal code
 LEAST_STEP = 1e-5  # nats of a number by which a step must gain
 
 
 class _Transform(NamedTuple):
-    """A power transform of (x − centre)/width, and its loss: −log p of a number in nats."""
+    """A power transform of (x − centre)/width."""
 
     centre: float
     width: float
     power: float
-    loss: float
+
+    def loss_of_one(self, x: np.ndarray) -> float:
+        """Return −log p of a number by one normal density, in nats."""
+        return _loss(self.power, x, self.centre, self.width)
+
+    def loss(self, x: np.ndarray) -> float:
+        """Return the same by one normal density, or by a few of one width, if that is less."""
+        u = (x - self.centre) / self.width
+        scale = float(np.log(self.width)) - float(_log_slope(u, self.power).mean())
+        z = _powered(u, self.power)
+        return min(self.loss_of_one(x), *(_loss_of_clusters(z, k) + scale for k in CLUSTERS))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +81,9 @@ class Continuous(AbstractPart):
         low, lower, middle, upper, high = np.quantile(x, (0.0, 0.25, 0.5, 0.75, 1.0)).tolist()
         # 1.349 standard deviations of a normal density lie between its quartiles.
         spread = (upper - lower) / 1.349 or float(x.std()) or 1.0
-        # GAIN is of all numbers, and the loss of one.
-        best = _Transform(middle, spread, 1.0, _loss(1.0, x, middle, spread) - GAIN / len(x))
+        plain = _Transform(middle, spread, 1.0)
+        best = plain
+        least = plain.loss_of_one(x) - GAIN / len(x)  # GAIN is of all numbers, the loss of one
         candidates = [(middle, spread)]
         candidates += [(low, (lower - low) / divisor) for divisor in (1.0, 10.0)]
         candidates += [(high, (high - upper) / divisor) for divisor in (1.0, 10.0)]
@@ -81,12 +93,13 @@ class Continuous(AbstractPart):
             loss = partial(_loss, x=x, centre=centre, width=width)
             # Beyond these powers the transform is bounded, and some draws would have no inverse.
             minimum: Any = minimize_scalar(loss, bounds=(0.0, 2.0), method="bounded")
-            if minimum.fun < best.loss:
-                best = _Transform(centre, width, float(minimum.x), float(minimum.fun))
-        # Of two clusters a power makes one wide and one narrow, and takes a few numbers far away
+            if minimum.fun < least:
+                best = _Transform(centre, width, float(minimum.x))
+                least = float(minimum.fun)
+        # Of two clusters a power makes a wide and a narrow one, and takes a few numbers far away
         # for a tail; units of one width, as those of a model are, then fit neither.
-        if best.power != 1.0 and min(_loss_of_clusters(x, k) for k in CLUSTERS) < best.loss:
-            best = _Transform(middle, spread, 1.0, best.loss)
+        if best is not plain and plain.loss(x) < best.loss(x):
+            best = plain
         z = _powered((x - best.centre) / best.width, best.power)
         return cls(
             name=name,
@@ -126,6 +139,24 @@ class Continuous(AbstractPart):
         slope = _log_slope((raw.values - self.centre) / self.width, self.power)
         return np.where(raw.is_missing, 0.0, slope - np.log(self.width * self.scale))
 
+    def best(
+        self, means: np.ndarray, guess: Guess = Guess.MEAN, spread: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the mean of the numbers, if the codes are normal; else that of their mean code.
+
+        The latter is the median, and stands for the most probable number too.
+        """
+        codes = means[:, 0]
+        rng = np.random.default_rng(0)
+        if guess is not Guess.MEAN or spread is None or self.power == 1.0:
+            return self.cells(codes, rng)
+        # The mean of a function of a normal number is a weighted sum over a few of its quantiles.
+        at, shares = np.polynomial.hermite_e.hermegauss(POINTS_OF_A_MEAN)
+        exact = replace(self, decimals=None)
+        numbers = [exact.cells(codes + z * spread, rng) for z in at]
+        mean = shares @ np.array(numbers) / shares.sum()
+        return mean if self.decimals is None else np.round(mean, self.decimals)
+
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return the numbers, rounded as those seen are, and between the ends of these."""
         powered = np.asarray(codes, float) * self.scale + self.mean
@@ -153,6 +184,8 @@ def _loss_of_clusters(x: np.ndarray, k: int) -> float:
     means = np.quantile(points, (np.arange(k) + 0.5) / k)
     shares = np.full(k, 1.0 / k)
     variance = float(points.var())
+    if variance == 0.0:  # a single number
+        return np.inf
     least = np.finfo(float).eps * variance
     log_p = -np.inf
     for _ in range(MOST_STEPS):

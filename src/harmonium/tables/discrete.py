@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .base import AbstractPart, ColumnKind, check_numbers, step_of
+from .base import AbstractPart, ColumnKind, Guess, check_numbers, step_of
 from .frames import RawColumn
 from .numbers import FEW_NUMBERS
 
@@ -148,8 +148,24 @@ class Discrete(AbstractPart):
             names.append(" … ".join(map(self.shown, ends)) or "other")
         return names
 
-    def best(self, means: np.ndarray) -> np.ndarray:
-        """Return the mean, rounded to a multiple, or to a number that was seen if they are few."""
+    def best(
+        self, means: np.ndarray, guess: Guess = Guess.MEAN, spread: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the mean, rounded to a multiple, or to a number that was seen if they are few.
+
+        The median and the most probable number are among those that were seen.
+        """
+        if guess is not Guess.MEAN:
+            # Numbers of one state are as frequent in it as they were seen to be.
+            frequency = np.array(self.counts) / np.maximum(self._rows, 1)[self._cells_of_seen]
+            p = means[:, self._cells_of_seen] * frequency
+            if guess is Guess.MODE:
+                places = p.argmax(1)
+            else:
+                ordered = np.argsort(self.seen)
+                below = np.cumsum(p[:, ordered], axis=1)
+                places = ordered[(below < 0.5 * below[:, -1:]).sum(1)]
+            return self._numbers(np.array(self.seen)[places].astype(float))
         sums = np.multiply(self.seen, self.counts)
         totals = np.bincount(self._cells_of_seen, sums, minlength=self.states)
         mean = means @ (totals / np.maximum(self._rows, 1))
