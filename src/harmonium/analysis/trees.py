@@ -9,17 +9,18 @@ import numpy as np
 from jaxtyping import Float, Integer
 
 from .._base.checks import checked_beside, checked_rows
+from .._base.numerics import LOG_2PI
 from .._base.statistics import weights_of
 from .._base.trees import NONE, maximum_spanning_tree
 from ..errors import InputError
 
 MOST_VALUES = 6_000  # of all columns, whose square is held
-ROWS_AT_ONCE = 2_000  # scored
-LEAST_VARIANCE = 1e-9  # of a constant column of numbers
+ROWS_AT_ONCE = 2_000  # scored: messages hold a number for each row and state
+LEAST_VARIANCE = 1e-9  # of a constant column of numbers, whose density would be infinite
+LEAST_WEIGHT = 1e-9  # of rows in which two columns are both seen, if there are none
 FEWEST_ROWS = 50  # fewer are too few to leave any out
 FEW_ROWS = 2_000  # fewer say by cross-validation which links to cut
 FOLDS = 4
-LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 def tree_log_likelihood(
@@ -137,7 +138,7 @@ class DependenceForest(NamedTuple):
             parent = int(self.parents[i])
             if isinstance(link, _States):
                 message = link.message(rows[:, i], of_states.pop(i))
-            elif self.states[parent] is None and parent != NONE:
+            elif parent != NONE and self.states[parent] is None:
                 of_number[parent] += link.message_to_number(rows[:, i], of_number.pop(i))
                 continue
             else:
@@ -409,21 +410,19 @@ class _Counts(NamedTuple):
         is_seen = ~np.isnan(self.rows[:, i]) & ~np.isnan(self.rows[:, other])
         x = self.rows[is_seen, i]
         weights = self.weights[is_seen]
-        n = weights.sum()
-        mean = float(weights @ x) / max(n, LEAST_VARIANCE)
-        variance = float(weights @ (x - mean) ** 2) / max(n, LEAST_VARIANCE)
-        variance = max(variance, LEAST_VARIANCE)
+        fractions = weights / max(weights.sum(), LEAST_WEIGHT)
+        mean = float(fractions @ x)
+        variance = max(float(fractions @ (x - mean) ** 2), LEAST_VARIANCE)
         slope = 0.0
         if parent == NONE:
             members = np.ones((len(x), 1))
         elif self.states[parent] is None:
             y = self.rows[is_seen, parent]
-            centred = y - float(weights @ y) / max(n, LEAST_VARIANCE)
-            slope = float(weights @ (centred * x)) / max(
-                float(weights @ centred**2), LEAST_VARIANCE
-            )
+            centred = y - float(fractions @ y)
+            of_parent = max(float(fractions @ centred**2), LEAST_VARIANCE)
+            slope = float(fractions @ (centred * x)) / of_parent
             x = x - slope * y
-            mean = float(weights @ x) / max(n, LEAST_VARIANCE)
+            mean = float(fractions @ x)
             members = np.ones((len(x), 1))
         else:
             members = self.hot[is_seen, self._of(parent)].astype(float)

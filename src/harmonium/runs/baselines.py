@@ -22,7 +22,7 @@ from .options import EVALUATION_SEED, ROWS_TO_START_FROM
 from .summaries import BaselineSummary
 
 MOST_WORK_OF_TREE = 2**33  # rows × columns², of counting pairs: about a second
-FEWEST_ROWS_OF_TREE = 1_000
+FEWEST_ROWS_OF_TREE = 1_000  # a tree of fewer, where there are more, would be no yardstick
 SURE = 2.0  # standard errors of a difference
 
 

@@ -149,7 +149,7 @@ def chosen(
         candidates.append(_Candidate(rbm, update, value, variance, low, high))
     end = candidates[0]
     earlier = candidates[1:]
-    # None of the earlier ones is the result either if the base is surely better.
+    # Of a run that never knew its log Z there are no earlier ones; the last is still compared.
     best = max(earlier, key=lambda candidate: candidate.advantage(end), default=end)
     is_better = best is not end and best.advantage(end) > 0.0
     result = best if is_better else end
@@ -191,6 +191,7 @@ def _best_known(
         value = float(state.value)
         why = f"the model is that {named(update)}, where {HIGHEST}"
     elif not now.doubt:
+        # The upper end of its interval: only a model that is surely worse makes way for the base.
         value = now.half_width - measured(last)[0] - now.value
     if value < base[1] - TOLERANCE:
         return _base_instead(base, f"held-out rows have {value:.2f} nats {named(update)}")
