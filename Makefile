@@ -19,6 +19,8 @@ DEALT = tests/laws tests/test_precision.py tests/test_sharding.py tests/test_cou
   tests/runs/test_distributed.py tests/hostile/test_damage.py tests/diagnostics/test_relaxation.py \
   tests/evaluation/test_pseudo_likelihood.py tests/gradients/test_external.py \
   tests/training/test_compiling.py tests/training/test_ensemble.py
+# What `make changed` gives to slow tests, in seconds of one core: with all else, a quarter of an hour.
+BUDGET ?= 1000
 INTEGRATION = tests/cli tests/runs tests/sklearn tests/training
 TESTS ?= --ignore=tests/laws --ignore=tests/browser $(addprefix --ignore=,$(INTEGRATION) $(PAGES) $(ROBUST))
 # Tests compile many small programs and run each once. So they compile with few optimisations, and
@@ -52,7 +54,7 @@ demo: $(VENV)/.base  ## train on handwritten digits, score the model, draw pictu
 	$(BIN)/harmonium train digits --hidden 64 --out runs/demo --overwrite
 
 test: $(VENV)/.quick  ## the tests of parts: layers, samplers, gradients, likelihoods, data
-	$(call quickly,$(VENV)) $(BIN)/python -m pytest -q $(PARALLEL) $(TESTS)
+	$(call quickly,$(VENV)) $(BIN)/python -m pytest -q $(PARALLEL) $(REPORT) $(TESTS)
 
 integration: TESTS = $(INTEGRATION) $(addprefix --ignore=,$(PAGES) $(ROBUST))
 integration: test  ## from end to end: training, runs in folders, the command, scikit-learn's estimators
@@ -69,13 +71,14 @@ cover: test  ## the property tests (laws), over a part of their combinations
 all: TESTS = --ignore=tests/browser
 all: test  ## all of these five in one run, which imports and collects once
 
-changed: TESTS = --ignore=tests/browser $(shell $(BIN)/python tests/suites.py ignored)
-changed: test  ## what a change has to pass: all, without the suites whose own files are as they were
+changed: TESTS = --ignore=tests/browser --seconds $(BUDGET)
+changed: test  ## what a change has to pass: the quick tests of all, and a share of the slow ones
 
-# The record says for which files all this has passed; `make changed` leaves these suites out.
+# The record says for which files all this has passed, and how long each slow test took.
+nightly: REPORT = --junitxml=$(VENV)/nightly.xml -o junit_family=xunit1  # which names the file of each test
 nightly: lint all interfaces newest-part package  ## everything on this computer; then records what has passed
 	$(MAKE) DOCS=$(INTERFACES) docs
-	$(BIN)/python tests/suites.py record
+	$(BIN)/python tests/suites.py record $(VENV)/nightly.xml
 
 laws: $(VENV)/.test  ## every law over all combinations and ten seeds; LAWS=dealt SEEDS=3-5 for some
 	HARMONIUM_LAWS=$(LAWS) HARMONIUM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q $(PARALLEL) $(DEALT)

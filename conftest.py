@@ -1,4 +1,4 @@
-"""What pytest leaves out, interfaces towards packages that are not installed; names in examples."""
+"""What pytest leaves out, for packages that are missing or by time; names in examples."""
 
 from importlib.util import find_spec
 
@@ -13,6 +13,27 @@ NEEDED = {
     "tests/interfaces/from_scratch": ["tensorflow"],
 }
 collect_ignore = [place for place, names in NEEDED.items() if not all(map(find_spec, names))]
+
+
+def pytest_addoption(parser):
+    """Add --seconds, with which `make changed` says what a change may take."""
+    parser.addoption(
+        "--seconds", type=float, help="how long the slow tests may take: see tests/suites.py"
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out the slow tests that do not fit into --seconds."""
+    seconds = config.getoption("seconds")
+    if seconds is None:
+        return
+    import suites
+
+    names = {item: f"{item.location[0]}::{item.name}" for item in items}
+    chosen = suites.dealt(names.values(), seconds)
+    left_out = [item for item in items if names[item] not in chosen]
+    items[:] = [item for item in items if names[item] in chosen]
+    config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture(autouse=True, scope="session")

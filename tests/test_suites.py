@@ -3,6 +3,8 @@
 import re
 import subprocess
 
+import pytest
+
 import suites
 
 MAKEFILE = (suites.ROOT / "Makefile").read_text()
@@ -30,8 +32,50 @@ def test_a_suite_runs_again_where_one_of_its_files_has_changed(tmp_path, monkeyp
     monkeypatch.setattr(suites, "RECORD", tmp_path / "suites.json")
     monkeypatch.setattr(suites, "SUITES", {"part": suite})
     assert suites.unchanged() == set()
-    suites.main("record")
+    report = tmp_path / "report.xml"
+    report.write_text("<testsuite/>")
+    suites.main("record", str(report))
     (part / "made.py").write_text("")
     assert suites.unchanged() == {"part"}
     (part / "module.py").write_text("x = 2\n")
     assert suites.unchanged() == set()
+
+
+@pytest.fixture
+def one_slow_file(tmp_path, monkeypatch):
+    """Return a function that deals the tests of a project: a hundred slow cases and a quick one."""
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / "tests").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / f"tests/test_{name}.py").write_text("")
+    author = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+    subprocess.run(["git", *author, "commit", "-q", "--allow-empty", "-m", "all"], cwd=tmp_path)
+    monkeypatch.setattr(suites, "ROOT", tmp_path)
+    monkeypatch.setattr(suites, "RECORD", tmp_path / "suites.json")
+    names = {name: suites.Suite((), (f"tests/test_{name}.py",)) for name in "ab"}
+    monkeypatch.setattr(suites, "SUITES", names)
+    cases = [
+        f'<testcase file="tests/test_{name}.py" name="test_slow[{case}]" time="2.0"/>'
+        for name in "ab"
+        for case in range(1000)
+    ]
+    report = tmp_path / "report.xml"
+    quick = '<testcase file="tests/test_a.py" name="test_quick" time="0.01"/>'
+    report.write_text(f"<testsuite>{quick}{''.join(cases)}</testsuite>")
+    suites.main("record", str(report))
+    tests = [f"tests/test_{name}.py::test_slow[{case}]" for name in "ab" for case in range(1000)]
+    return ["tests/test_a.py::test_quick", "tests/test_a.py::test_new", *tests]
+
+
+def test_a_change_runs_all_quick_and_new_tests_and_slow_ones_for_their_time(one_slow_file):
+    chosen = suites.dealt(one_slow_file, seconds=400)
+    assert chosen >= {"tests/test_a.py::test_quick", "tests/test_a.py::test_new"}
+    assert len(chosen) == 2 + 200  # of two seconds each
+    assert chosen == suites.dealt(one_slow_file, seconds=400)  # the same files, the same tests
+
+
+def test_slow_tests_of_changed_files_are_four_times_as_likely(one_slow_file):
+    (suites.ROOT / "tests/test_b.py").write_text("changed = True\n")
+    chosen = suites.dealt(one_slow_file, seconds=400)
+    # 40 of a and 160 of b are expected: their standard deviation is below 7.
+    assert 120 < sum(test.startswith("tests/test_b") for test in chosen) < 200
