@@ -13,6 +13,8 @@ from harmonium.data.shuffling import batches_in_order, keyed_order, random_order
 from harmonium.training import monitors
 from harmonium.training.arguments import plan_run
 from harmonium.training.recorder import epochs_a_record, recorded_epochs
+from harmonium.training.schedules import rate_of
+from harmonium.training.tracking import scored
 from registry import exact_states, random_rbm
 
 KEY = jax.random.key(7)
@@ -387,6 +389,57 @@ def test_a_run_that_diverges_at_its_usual_rate_starts_again_at_a_lower_one():
     with pytest.warns(hm.DivergenceWarning):
         at_given_rate = hm.fit(rbm, x / x.std(0), **given, optimizer=hm.Recipe(rate=16.0))
     assert at_given_rate.diverged
+
+
+FOLLOWED = {"validation": rows(seed=1), "gradient": hm.Persistent(hm.Gibbs(1), 20), "key": KEY}
+
+
+@pytest.fixture
+def few_updates(monkeypatch):
+    """Make default runs short."""
+    for name in ("FEWEST_UPDATES", "MOST_UPDATES"):
+        monkeypatch.setattr(f"harmonium.training.arguments.{name}", 200)
+
+
+def at_usual_rate():
+    recipe = hm.Recipe(rate=0.1, penalties=(hm.Huber(),))
+    return hm.fit(start(rows()), rows(), **FOLLOWED, epochs=200, optimizer=recipe, keep="best")
+
+
+def test_a_run_whose_held_out_rows_are_followed_has_four_times_the_usual_rate(few_updates):
+    fit = hm.fit(start(rows()), rows(), **FOLLOWED)
+    assert rate_of(fit.state.optimizer) == pytest.approx(0.4)
+    assert fit.notes[-1].startswith("the rate is 0.4: 4 times the usual one")
+    stopped = hm.fit(start(rows()), rows(), **FOLLOWED, callbacks=[lambda r: r.updates >= 50])
+    rest = hm.fit(start(rows()), rows(), **FOLLOWED, state=stopped.state)
+    assert eqx.tree_equal(rest.rbm, fit.rbm)
+    for options in ({"validation": None}, {"keep": "last"}):  # nothing says if it is too high
+        fit = hm.fit(start(rows()), rows(), **FOLLOWED | options)
+        assert rate_of(fit.state.optimizer) == pytest.approx(0.1)
+
+
+def test_a_run_that_loses_log_z_at_the_higher_rate_begins_again(few_updates, monkeypatch):
+    lost = []
+
+    def scored_once(state, energy, updates, half_width=0.0):
+        """Lose log Z at the first record after update 100."""
+        state, metrics = scored(state, energy, updates, half_width)
+        if updates >= 100 and not lost:
+            lost.append(updates)
+            return state, {}
+        return state, metrics
+
+    monkeypatch.setattr("harmonium.training.recorder.scored", scored_once)
+    fit = hm.fit(start(rows()), rows(), **FOLLOWED)
+    assert lost
+    assert fit.notes[-1].startswith(
+        "the rate is 0.1: at higher ones, from 0.4, the run diverged, or"
+    )
+    usual = at_usual_rate()
+    assert eqx.tree_equal(fit.rbm, usual.rbm)
+    assert [r["log_likelihood"] for r in fit.history] == [
+        r["log_likelihood"] for r in usual.history
+    ]
 
 
 def test_a_warning_of_divergence_points_to_the_users_call():

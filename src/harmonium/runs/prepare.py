@@ -56,7 +56,6 @@ class Prepared(NamedTuple):
         learned: the rows to train on and to hold out: the source's rows, standardised.
         rbm: the model of `learned` before the first update.
         plan: the run's fixed parts: method, optimiser, batches.
-        rate: the initial learning rate.
         config: the options, with what was chosen by default.
         key: the run's JAX random key.
         others: the same for the further models of an ensemble, each with its own seed.
@@ -67,7 +66,6 @@ class Prepared(NamedTuple):
     learned: dict[str, Dataset]
     rbm: RBM
     plan: Plan
-    rate: float
     config: RunConfig
     key: Any
     others: tuple[Prepared, ...] = ()
@@ -208,9 +206,9 @@ def _begun(
     if config.ensemble > 1:  # whose models go through the same updates
         plan = plan._replace(may_stop=False)
     # A diverging run restarts at a lower rate only where nobody chose the rate.
-    plan = plan._replace(may_slow=config.lr is None and config.ensemble == 1)
+    plan = plan._replace(may_slow=config.lr is None)
     config = replace(config, precision=SHORT if plan.method.rounds else "float32")
-    return Prepared(rows, change, learned, rbm, plan, rate, config, key_run)
+    return Prepared(rows, change, learned, rbm, plan, config, key_run)
 
 
 def _check_ensemble(config: RunConfig, rows: Rows) -> None:

@@ -182,7 +182,9 @@ def carry_out(
         checkpointer.save()
         for line in prepared.rows.introduction:
             display.say(line)
-        how = f"{config.method} at rate {prepared.rate:g}"
+        how = config.method
+        if config.lr is not None:
+            how += f" at rate {config.lr:g}"
         several = f"{config.ensemble} models of " if prepared.others else ""
         display.say(f"{several}{prepared.rbm}, {how}, to {folder.path}")
         if will_cross_validate(prepared.plan, prepared.validation, state):

@@ -108,7 +108,8 @@ class RunConfig:
         Number(
             "Learning rate; falls to 0 over the second half.  [default: 0.1; up to 0.4 for pcd with"
             " 500 chains or more on more than 64 columns of 0/1 or sites of letters; less for two"
-            " layers of wide units; a quarter if the run diverges]",
+            " layers of wide units; four times that where held-out rows choose the model and can be"
+            " followed; a quarter if the run diverges]",
             advice="0.1 is a good start",
         ),
     ] = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from collections.abc import Callable, Sequence
 from statistics import fmean
@@ -39,7 +38,10 @@ from .state import Fit, Report, TrainState
 
 Callback = Callable[[Report], Any]
 SLOWER = 4.0  # a run that diverges restarts at a quarter of its rate,
-SLOWEST = 1024.0  # down to this fraction of the first: five times
+SLOWEST = 1024.0  # down to this fraction of the usual one: five times
+# The usual rate is safe on all sets that were tried, and a quarter of what most of them learn best
+# at. So a run whose held-out rows are followed tries this multiple of it first.
+FASTER = SLOWER
 NO_TIME = -1.0  # seconds of the run so far, of which pseudo-likelihoods may take a small part
 
 
@@ -66,7 +68,9 @@ def fit(
     small model of more than 2,000 rows. The learning rate is 0.1, up to 0.4 for more than 64
     visible 0/1 units, less if the units of both layers vary widely, and falls to zero over the
     second half of the run. If the run diverges at this rate, it is restarted at a quarter of it, up
-    to five times. The result is an average of the parameters over the last part of the run.
+    to five times. Where validation rows choose the model, four times this rate is tried first: the
+    run is restarted at the usual one if their log-likelihood cannot be followed at a record. The
+    result is an average of the parameters over the last part of the run.
 
     Where neither `epochs` nor `optimizer` is given, overfitting is limited in two ways. The recipe
     has a penalty on large weights (`hm.Huber`), whose strength comes from the number of rows and,
@@ -172,15 +176,7 @@ def run_plan(
         track = held_out is not None
     judge = Judge(rbm, plan.rows, held_out, plan.auto_strength)
     recorder = Recorder(plan, judge, keep=keep, track=track, history=history, key=key)
-    restart = None
-    if plan.may_slow:
-        head = plan.rows
-        if not head.is_whole:  # of a stream rows are taken now: later another thread reads it
-            head = head.head
-        restart = functools.partial(first_state, rbm, plan._replace(rows=head), key=key)
-    run = Run(
-        plan, Models(plan, [key]), [recorder], callbacks, restart=restart, view=_report_of_one
-    )
+    run = Run(plan, Models(plan, [key]), [recorder], callbacks, view=_report_of_one)
     return run.fits([state])[0]
 
 
@@ -364,8 +360,6 @@ class Run:
         models: how the models are advanced.
         recorders: what measures each model, at the same updates.
         callbacks: as in `fit`.
-        restart: returns the first state of the only model, for a run that diverges; None if the
-            learning rate was given, or models that share one pace are trained.
         view: makes what callbacks receive of a report whose models and states are lists; None for
             the report itself.
         timetable: when there are records, and the end; the same for all models.
@@ -377,14 +371,16 @@ class Run:
         stopper: the callback that has stopped the run.
         histories: the records of each model.
         began: the time at which the run began, in seconds.
-        usual_rate: the learning rate of a run that has not been restarted; 0 if it never will be.
+        first: returns the states before the first update, to begin again from; None if the learning
+            rate was given.
+        rate: the learning rate of all models, if it was not given.
+        usual_rate: the rate that is taken by default.
     """
 
     plan: Plan
     models: Models
     recorders: Sequence[Recorder]
     callbacks: Sequence[Callback]
-    restart: Callable[[], TrainState] | None = None
     view: Callable[[Report], Report] | None = None
     timetable: Timetable = dataclasses.field(init=False)
     state: TrainState = dataclasses.field(init=False)
@@ -395,7 +391,13 @@ class Run:
     stopper: Callback | None = None
     histories: list[list[dict[str, float]]] = dataclasses.field(init=False)
     began: float = dataclasses.field(init=False)
+    first: Callable[[], list[TrainState]] | None = dataclasses.field(init=False)
+    rate: float = 0.0
     usual_rate: float = 0.0
+
+    def __post_init__(self):
+        """Take what is needed to begin again."""
+        self.first = _first_states(self.plan, self.recorders)
 
     def fits(self, states: list[TrainState]) -> list[Fit]:
         """Make all updates that are left, and return the `Fit` of each model.
@@ -409,12 +411,16 @@ class Run:
         self.timetable = self.recorders[0].timetable
         self.histories = [[] for _ in self.recorders]
         self.began = clock()
+        if self.first is not None:
+            self.usual_rate = rate_of(self.plan.optimizer.init(states[0].rbm)) or 0.0
+            self.rate = rate_of(states[0].optimizer) or 0.0
+            if int(states[0].updates) == 0 and self.recorders[0].follows:
+                self.rate = FASTER * self.usual_rate
+                states = [self._at_rate(state) for state in states]
         self.state = self.models.join(states)
         self.updates = int(self.state.updates)
         self.updates_of = np.array([int(state.updates) for state in states])
         self.is_moving = self.updates_of == self.updates
-        if self.restart is not None:
-            self.usual_rate = rate_of(self.plan.optimizer.init(states[0].rbm)) or 0.0
         limit = growth_limit(self.models.largest(self.state))
         end = self.timetable.end
         was_complete = self.updates >= end
@@ -435,7 +441,7 @@ class Run:
             self.updates_of[self.is_moving] = target
             self.is_over = target >= end
             self._record_and_report(before, per_second)
-            chunk = next_chunk(chunk, per_second)
+            chunk = next_chunk(chunk, per_second) if self.updates else 1
         return self._all_fits(was_complete)
 
     def _advanced(self, target: int) -> tuple[TrainState, TrainState, np.ndarray]:
@@ -454,22 +460,39 @@ class Run:
     def _recover(self, is_finite: np.ndarray) -> None:
         """Choose how to go on after a chunk in which parameters grew without bound.
 
-        A model whose rate was not given restarts at a lower one. Others are left as they were
-        before the chunk; without measurements the rest of them go on, else the run ends.
+        A run whose rate was not given begins again at a lower one. Of others, these models are left
+        as they were before the chunk; without measurements the rest go on, else the run ends.
         """
-        if self.restart is not None:
-            rate = (rate_of(self.state.optimizer) or 0.0) / SLOWER
-            if rate >= self.usual_rate / SLOWEST > 0.0:
-                first = self.restart()
-                slower = reschedule(first.optimizer, self.plan.total, rate)
-                self.state = self.recorders[0].begin(first._replace(optimizer=slower))
-                self.updates = 0
-                self.updates_of[:] = 0
-                self.histories[0].clear()
-                return
+        if self._begins_again():
+            return
         self.is_moving &= is_finite
         # Means over some of the models would be no records of the run.
         self.is_over = bool(self.timetable.records) or not self.is_moving.any()
+
+    def _begins_again(self) -> bool:
+        """Begin again at a lower rate, if the rate was not given and is not the lowest; say so."""
+        slower = self.rate / SLOWER
+        if self.first is None or not slower >= self.usual_rate / SLOWEST > 0.0:
+            return False
+        self.rate = slower
+        pairs = zip(self.recorders, self.first(), strict=True)
+        states = [self._at_rate(recorder.begin(state)) for recorder, state in pairs]
+        self.state = self.models.join(states)
+        self.updates = 0
+        self.updates_of[:] = 0
+        for history in self.histories:
+            history.clear()
+        self.is_over = False
+        return True
+
+    @property
+    def _is_fast(self) -> bool:
+        """Whether a run whose held-out rows are followed still has the rate that it tries first."""
+        fast = FASTER * self.usual_rate
+        return self.recorders[0].follows and math.isclose(self.rate, fast, rel_tol=1e-3)
+
+    def _at_rate(self, state: TrainState) -> TrainState:
+        return state._replace(optimizer=reschedule(state.optimizer, self.plan.total, self.rate))
 
     def _record_and_report(self, before: TrainState, per_second: float) -> None:
         """Measure the models if that is due, and call the callbacks."""
@@ -493,6 +516,10 @@ class Run:
                 measured.append(record)
             metrics |= _means(measured)
             self.state = self.models.join(states)
+            # At a rate that is too high, the chains lose the model, and log Z with it.
+            is_lost = self._is_fast and "log_likelihood" not in metrics
+            if is_lost and self._begins_again():
+                return
         report = Report(
             updates=self.updates,
             total=self.timetable.end,
@@ -546,7 +573,7 @@ class Run:
         done = f"after {updates:,} updates ({self._epochs(updates):g} epochs)"
         if len(self.recorders) > 1:
             done += ", one of an ensemble"
-        notes = recorder.notes(state) + self._notes(state)
+        notes = recorder.notes(state) + self._notes()
         full = recorder.with_records(state)
         if not self.is_moving[i]:
             message = (
@@ -570,13 +597,39 @@ class Run:
             notes = (*notes, warning)
         return Fit(choice.rbm, self.histories[i], full, message, False, notes)
 
-    def _notes(self, state: TrainState) -> tuple[str, ...]:
-        """Return a note on a rate that was lowered."""
-        rate = rate_of(state.optimizer)
-        usual = self.usual_rate
-        if not rate or rate >= 0.99 * usual:
+    def _notes(self) -> tuple[str, ...]:
+        """Return a note on a rate that was chosen on the way."""
+        if not self.usual_rate:
             return ()
-        return (f"the rate is {rate:.2g}: the run diverged at higher ones, from {usual:.2g}",)
+        if self._is_fast:
+            why = (
+                f"{FASTER:g} times the usual one, at which the log-likelihood of held-out rows"
+                " could be followed"
+            )
+        elif self.recorders[0].follows:
+            why = (
+                f"at higher ones, from {FASTER * self.usual_rate:.2g}, the run diverged, or the"
+                " log-likelihood of held-out rows could not be followed"
+            )
+        elif self.rate < 0.99 * self.usual_rate:
+            why = f"the run diverged at higher ones, from {self.usual_rate:.2g}"
+        else:
+            return ()
+        return (f"the rate is {self.rate:.2g}: {why}",)
+
+
+def _first_states(
+    plan: Plan, recorders: Sequence[Recorder]
+) -> Callable[[], list[TrainState]] | None:
+    """Return a function that returns the states before the first update; None if none is needed."""
+    starts = [(recorder.judge.start, recorder.key) for recorder in recorders if recorder.judge]
+    if not plan.may_slow or not starts:
+        return None
+    head = plan.rows
+    if not head.is_whole:  # of a stream rows are taken now: later another thread reads it
+        head = head.head
+    plan = plan._replace(rows=head)
+    return lambda: [first_state(rbm, plan, key=key) for rbm, key in starts]
 
 
 def _means(records: list[dict[str, float]]) -> dict[str, float]:

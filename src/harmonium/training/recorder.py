@@ -187,6 +187,8 @@ class Recorder:
         # Where log Z differs from row to row there is no single one to track.
         self.tracks = track and has_several and not takes_lengths(plan.layer)
         self.folds: CrossValidated | None = None
+        # Whether the log-likelihood of held-out rows decides which model is kept.
+        self.follows = self.tracks and keep == "best"
         self.choices: dict[int, Choice] = {}  # by the number of updates at the end
 
     def begin(self, state: TrainState) -> TrainState:
