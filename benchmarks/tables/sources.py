@@ -1,14 +1,16 @@
-"""Six tables as they come: complete rows, and halves to learn from and to be judged by."""
+"""Tables as they come and made ones: complete rows, and parts to learn from and to be judged by."""
 
 from __future__ import annotations
 
 import csv
+import functools
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from made import MADE
 from reference_data import reference
 
 from harmonium import InputError
@@ -51,13 +53,25 @@ def of_sklearn(loaded: datasets.Bunch) -> Frame:
     target = loaded.target
     if "target_names" in loaded:
         target = np.array(loaded.target_names, object)[target]
+    pairs = zip(loaded.data.tolist(), target.tolist(), strict=True)
+    return of_cells([*loaded.feature_names, "target"], ([*cells, last] for cells, last in pairs))
+
+
+def of_made(name: str) -> Frame:
+    """Return a table that is made, the same one each time."""
+    cells = MADE[name](np.random.default_rng(0))
+    columns = [column.tolist() for column in cells.values()]
+    return of_cells(list(cells), zip(*columns, strict=True))
+
+
+def of_cells(names: list[str], rows: Iterable[Iterable[object]]) -> Frame:
+    """Return a table by way of text."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "rows.csv")
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            writer.writerow([*loaded.feature_names, "target"])
-            pairs = zip(loaded.data.tolist(), target.tolist(), strict=True)
-            writer.writerows([*features, last] for features, last in pairs)
+            writer.writerow(names)
+            writer.writerows(rows)
         return open_text(path, "rows.csv").frame()
 
 
@@ -68,6 +82,7 @@ TABLES: dict[str, Callable[[], Frame]] = {
     "penguins": lambda: file_of_reference("penguins.csv"),
     "titanic": lambda: file_of_reference("titanic.csv"),
     "adult": lambda: file_of_reference("adult.data"),
+    **{name: functools.partial(of_made, name) for name in MADE},
 }
 
 
