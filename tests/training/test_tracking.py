@@ -8,11 +8,13 @@ import pytest
 import harmonium as hm
 from hard_models import FAMILIES, exact_rows
 from harmonium._base.numerics import from_numpy
+from harmonium.data import Dataset
 from harmonium.likelihood.partition_function.agreement import AnnealingRuns
 from harmonium.samplers import Cloud
 from harmonium.training.base import with_values
 from harmonium.training.monitors import Monitors, adjusted_gap
 from harmonium.training.penalties import next_strength
+from harmonium.training.recorder import Judge
 from harmonium.training.selection import chosen
 from harmonium.training.tracking import (
     APART,
@@ -225,6 +227,21 @@ def test_a_model_that_is_surely_worse_than_its_units_is_not_kept(has_earlier, is
         return
     assert choice.rbm is units
     assert "the model is that without weights: held-out rows have" in choice.why
+
+
+def test_units_that_hang_together_are_compared_with_the_whole_covariance_of_the_rows():
+    """The start has half of it, so that hidden units have something to learn."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 3))
+    train, held_out = rows[:200], rows[200:]
+    start = hm.initialize(hm.MultivariateGaussian(3), hm.Bernoulli(4), train, key=KEY)
+    judge = Judge(start, Dataset.of(train), Dataset.of(held_out), 0.0)
+    base, value = judge.base()
+    covariance = np.linalg.inv(np.asarray(base.visible.precision))
+    shrunk = covariance / np.cov(train.T, ddof=0)  # off the diagonal, by cross-validation
+    assert shrunk.min() > 0.85
+    assert value == pytest.approx(hm.log_likelihood(base, held_out).value, abs=1e-3)
+    assert value > hm.log_likelihood(start.uncoupled, held_out).value + 0.1
 
 
 def test_where_log_z_is_lost_nothing_is_shown_and_the_best_model_is_set_aside():

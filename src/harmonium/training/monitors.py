@@ -135,16 +135,6 @@ class Monitors:
         statistics = self.measured(rbm)
         return statistics[-1].energy_to_choose_by, self.bounds(statistics)[0]
 
-    def value_of_reference(self, rbm: RBM) -> float:
-        """Return the log-likelihood of held-out rows under the first model without its weights.
-
-        It is NaN where rows with missing values are too rough to compare any model by.
-        """
-        last = self.measured(rbm)[-1]
-        if not math.isfinite(last.half_width):
-            return math.nan
-        return -last.reference - self.log_z_of_reference
-
     def described(
         self, rbm: RBM, statistics: list[RowStatistics], seconds: float, *, last: bool
     ) -> dict[str, float]:

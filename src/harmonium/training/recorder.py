@@ -13,12 +13,15 @@ from typing import Any
 
 import jax
 
+from .._base.threefry import key_of
 from ..data import Dataset, Stream
-from ..layers.capabilities import takes_lengths
+from ..layers.capabilities import has_independent_units, takes_lengths
 from ..likelihood.scoring import is_exact_cheap
+from ..path import Line
 from ..rbm import RBM
 from ..samplers import Cloud
 from ..samplers.finite import finite_z
+from ..transforms.initialization import fitted_units
 from .arguments import Plan
 from .base import same_shapes
 from .cross_validation import CrossValidated, cross_validate, is_for, unknown
@@ -41,6 +44,7 @@ from .tracking import EXACT_WORK, HeldOut, Tracker, scored
 MOST_RECORDS = 100
 FEWEST_RECORDS = 10
 FIRST_RECORD = 10  # updates; from there records are at first a quarter of the time apart
+ROWS_OF_BASE = 10_000  # training rows that simpler models are fitted to
 WORK_OF_A_RECORD = 16  # rows trained on for each row measured: records take 5 % of the time
 
 
@@ -64,6 +68,8 @@ class Judge:
         """
         self.start = start
         self.monitors = Monitors(start, rows, held_out)
+        # Taken before the first update: later a stream is read by another thread.
+        self.rows = rows.some(ROWS_OF_BASE)
         self.has_held_out = held_out is not None
         self.prior = prior
         self.tracker: Tracker | None = None
@@ -106,10 +112,21 @@ class Judge:
         """Return the last model, or one that has a higher log-likelihood of held-out rows."""
         if self.tracker is None or self.held_out is None:
             return Choice(last, updates)
-        monitors = self.monitors
-        measured = monitors.measured_to_choose_by
-        base = (monitors.reference, monitors.value_of_reference(last))
-        return chosen(self.tracker, self.held_out, last, updates, measured, base, named)
+        measured = self.monitors.measured_to_choose_by
+        return chosen(self.tracker, self.held_out, last, updates, measured, self.base(), named)
+
+    def base(self) -> tuple[RBM, float]:
+        """Return the visible units by themselves, and the log-likelihood of held-out rows, nats.
+
+        Units that hang together have the covariance of the training rows: the start of a run has
+        half of it. The value is NaN where it is too rough to choose by.
+        """
+        base = self.start.uncoupled
+        if not has_independent_units(base.visible):
+            units = fitted_units(base.visible, self.rows, key=key_of(0))
+            base = RBM(units, base.hidden, base.weights)
+        energy, _ = self.monitors.measured_to_choose_by(base)
+        return base, -energy - float(Line(base, base).log_z_of_base)
 
 
 @dataclasses.dataclass
