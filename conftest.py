@@ -16,21 +16,21 @@ collect_ignore = [place for place, names in NEEDED.items() if not all(map(find_s
 
 
 def pytest_addoption(parser):
-    """Add --seconds, with which `make changed` says what a change may take."""
+    """Add --share, with which `make changed` says how many of the slow tests a change runs."""
     parser.addoption(
-        "--seconds", type=float, help="how long the slow tests may take: see tests/suites.py"
+        "--share", type=float, help="part of the slow tests, by time: see tests/suites.py"
     )
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out the slow tests that do not fit into --seconds."""
-    seconds = config.getoption("seconds")
-    if seconds is None:
+    """Leave out the slow tests that are not in the --share of this tree of files."""
+    share = config.getoption("share")
+    if share is None:
         return
     import suites
 
     names = {item: f"{item.location[0]}::{item.name}" for item in items}
-    chosen = suites.dealt(names.values(), seconds)
+    chosen = suites.dealt(names.values(), share)
     left_out = [item for item in items if names[item] not in chosen]
     items[:] = [item for item in items if names[item] in chosen]
     config.hook.pytest_deselected(items=left_out)

@@ -6,12 +6,12 @@ its tests, of a page of the documentation, of what needs an environment of its o
 three backends. Between two nights a change passes, in 20 minutes with its environment,
 
 * all tests that are quick, and all that the record does not know;
-* of the slow ones, as many as its share of time allows, dealt out by a hash of the tree of files.
-  So the same files get the same tests, and other files others; those of a suite whose own files
-  have changed since the record are four times as likely to be among them;
+* of the slow ones, as many as take a share of their time, dealt out by a hash of the tree of
+  files. So the same files get the same tests, and other files others; those of a suite whose own
+  files have changed since the record are four times as likely to be among them;
 * suites with a target of their own in the Makefile, if their own files have changed.
 
-    pytest --seconds 900             the quick tests, and slow ones that take 900 s on one core
+    pytest --share 0.2               the quick tests, and a fifth of the slow ones, by their time
     python tests/suites.py changed   the suites with a target of their own in the Makefile to run
     python tests/suites.py record F  record digests, and times from pytest's JUnit file F
 """
@@ -188,12 +188,12 @@ def function_of(test: str) -> str:
     return test.partition("[")[0]
 
 
-def dealt(tests: Iterable[str], seconds: float) -> set[str]:
+def dealt(tests: Iterable[str], share: float) -> set[str]:
     """Return which of some tests a change runs.
 
     Args:
         tests: identifiers, FILE::FUNCTION[CASE].
-        seconds: what the slow ones may take, on one core of the computer of the record.
+        share: what the slow ones may take, as a part of the time of all slow ones.
     """
     tests = list(tests)
     times = recorded()["seconds"]
@@ -211,6 +211,7 @@ def dealt(tests: Iterable[str], seconds: float) -> set[str]:
 
     slow = [test for test in tests if function_of(test) in times]
     chosen = set(tests).difference(slow)
+    seconds = share * sum(times[function_of(test)] for test in slow)
     for test in sorted(slow, key=turn):
         seconds -= times[function_of(test)]
         if seconds < 0:

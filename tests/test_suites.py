@@ -67,15 +67,15 @@ def one_slow_file(tmp_path, monkeypatch):
     return ["tests/test_a.py::test_quick", "tests/test_a.py::test_new", *tests]
 
 
-def test_a_change_runs_all_quick_and_new_tests_and_slow_ones_for_their_time(one_slow_file):
-    chosen = suites.dealt(one_slow_file, seconds=400)
+def test_a_change_runs_all_quick_and_new_tests_and_a_share_of_slow_ones(one_slow_file):
+    chosen = suites.dealt(one_slow_file, share=0.1)
     assert chosen >= {"tests/test_a.py::test_quick", "tests/test_a.py::test_new"}
-    assert len(chosen) == 2 + 200  # of two seconds each
-    assert chosen == suites.dealt(one_slow_file, seconds=400)  # the same files, the same tests
+    assert len(chosen) == 2 + 200
+    assert chosen == suites.dealt(one_slow_file, share=0.1)  # the same files, the same tests
 
 
 def test_slow_tests_of_changed_files_are_four_times_as_likely(one_slow_file):
     (suites.ROOT / "tests/test_b.py").write_text("changed = True\n")
-    chosen = suites.dealt(one_slow_file, seconds=400)
+    chosen = suites.dealt(one_slow_file, share=0.1)
     # 40 of a and 160 of b are expected: their standard deviation is below 7.
     assert 120 < sum(test.startswith("tests/test_b") for test in chosen) < 200

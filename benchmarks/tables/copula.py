@@ -137,8 +137,15 @@ def copula(
 
 
 def _normal(train: np.ndarray, held: np.ndarray, shrinking: float) -> float:
-    """Return the mean log density of held-out rows by a normal with shrunk correlations."""
-    return float(stats.multivariate_normal.logpdf(held, *_moments(train, shrinking)).mean())
+    """Return the mean log density of held-out rows by a normal with shrunk correlations.
+
+    It is −∞ for a singular covariance, as of a column that is the sum of others.
+    """
+    mean, covariance = _moments(train, shrinking)
+    try:
+        return float(stats.multivariate_normal.logpdf(held, mean, covariance).mean())
+    except np.linalg.LinAlgError:
+        return -np.inf
 
 
 def _moments(reals: np.ndarray, shrinking: float) -> tuple[np.ndarray, np.ndarray]:
