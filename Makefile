@@ -21,7 +21,7 @@ DEALT = tests/laws tests/test_precision.py tests/test_sharding.py tests/test_cou
   tests/training/test_compiling.py tests/training/test_ensemble.py
 # The part of the slow tests that `make changed` runs: with it, `.ci/run` takes 20 minutes on two slow
 # cores, and 10 on two fast ones.
-SHARE ?= 0.2
+SHARE ?= 0.15
 INTEGRATION = tests/cli tests/runs tests/sklearn tests/training
 TESTS ?= --ignore=tests/laws --ignore=tests/browser $(addprefix --ignore=,$(INTEGRATION) $(PAGES) $(ROBUST))
 # Tests compile many small programs and run each once. So they compile with few optimisations, and

@@ -11,7 +11,7 @@ three backends. Between two nights a change passes, in 20 minutes with its envir
   files have changed since the record are four times as likely to be among them;
 * suites with a target of their own in the Makefile, if their own files have changed.
 
-    pytest --share 0.2               the quick tests, and a fifth of the slow ones, by their time
+    pytest --share 0.2               the quick tests, and a fifth of the slow ones, by time
     python tests/suites.py changed   the suites with a target of their own in the Makefile to run
     python tests/suites.py record F  record digests, and times from pytest's JUnit file F
 """
