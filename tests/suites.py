@@ -5,7 +5,7 @@ then records how long each slow test took and a digest of the files of each suit
 its tests, of a page of the documentation, of what needs an environment of its own, such as Keras on
 three backends. Between two nights a change passes, in 20 minutes with its environment,
 
-* all tests that are quick, and all that the record does not know;
+* all tests that are quick, all that the record does not know, and those that read all files;
 * of the slow ones, as many as take a share of their time, dealt out by a hash of the tree of
   files. So the same files get the same tests, and other files others; those of a suite whose own
   files have changed since the record are four times as likely to be among them;
@@ -30,6 +30,9 @@ ROOT = Path(__file__).parents[1]
 RECORD = ROOT / "tests/suites.json"
 SLOW = 0.3  # seconds of a case, on average; the quicker ones are most of the tests, in little time
 MORE_LIKELY = 4  # how often tests of changed files are chosen, relative to others
+
+# Tests that read all sources, tests or pages: every change touches what they hold.
+OF_ALL_FILES = ("architecture", "claims", "code_habits", "docstrings", "readme", "release")
 
 
 class Suite(NamedTuple):
@@ -209,7 +212,8 @@ def dealt(tests: Iterable[str], share: float) -> set[str]:
         number = int(hashlib.sha256(f"{tree}{test}".encode()).hexdigest()[:8], 16) / 16**8
         return number / MORE_LIKELY if test.startswith(places) else number
 
-    slow = [test for test in tests if function_of(test) in times]
+    always = tuple(f"tests/test_{name}.py::" for name in OF_ALL_FILES)
+    slow = [test for test in tests if function_of(test) in times and not test.startswith(always)]
     chosen = set(tests).difference(slow)
     seconds = share * sum(times[function_of(test)] for test in slow)
     for test in sorted(slow, key=turn):

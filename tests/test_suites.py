@@ -15,6 +15,15 @@ def test_every_file_and_test_is_there():
     assert not [place for place in named if not (suites.ROOT / place).exists()]
 
 
+def test_what_reads_all_files_runs_with_every_change():
+    files = [f"tests/test_{name}.py" for name in suites.OF_ALL_FILES]
+    assert all((suites.ROOT / file).exists() for file in files)
+    slow = set(suites.recorded()["seconds"])
+    expected = {test for test in slow if test.partition("::")[0] in files}
+    assert "tests/test_code_habits.py::test_an_assignment_has_one_value" in expected
+    assert suites.dealt(slow, share=0.0) == expected
+
+
 def test_every_target_is_in_the_makefile():
     targets = {suite.target for suite in suites.SUITES.values()} - {""}
     rules = [name.replace("%", "[a-z]+") for name in re.findall(r"^([\w%-]+):", MAKEFILE, re.M)]

@@ -233,7 +233,8 @@ def test_units_that_hang_together_are_compared_with_the_whole_covariance_of_the_
     """The start has half of it, so that hidden units have something to learn."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 3))
-    train, held_out = rows[:200], rows[200:]
+    train = rows[:200]
+    held_out = rows[200:]
     start = hm.initialize(hm.MultivariateGaussian(3), hm.Bernoulli(4), train, key=KEY)
     judge = Judge(start, Dataset.of(train), Dataset.of(held_out), 0.0)
     base, value = judge.base()
