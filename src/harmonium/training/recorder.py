@@ -44,7 +44,7 @@ from .tracking import EXACT_WORK, HeldOut, Tracker, scored
 MOST_RECORDS = 100
 FEWEST_RECORDS = 10
 FIRST_RECORD = 10  # updates; from there records are at first a quarter of the time apart
-ROWS_OF_BASE = 10_000  # training rows that simpler models are fitted to
+ROWS_OF_BASE = 10_000  # training rows that units which hang together are fitted to
 WORK_OF_A_RECORD = 16  # rows trained on for each row measured: records take 5 % of the time
 
 
@@ -69,7 +69,9 @@ class Judge:
         self.start = start
         self.monitors = Monitors(start, rows, held_out)
         # Taken before the first update: later a stream is read by another thread.
-        self.rows = rows.some(ROWS_OF_BASE)
+        self.rows: Dataset | None = None
+        if not has_independent_units(start.visible):
+            self.rows = rows.some(ROWS_OF_BASE)
         self.has_held_out = held_out is not None
         self.prior = prior
         self.tracker: Tracker | None = None
@@ -122,7 +124,7 @@ class Judge:
         half of it. The value is NaN where it is too rough to choose by.
         """
         base = self.start.uncoupled
-        if not has_independent_units(base.visible):
+        if self.rows is not None:
             units = fitted_units(base.visible, self.rows, key=key_of(0))
             base = RBM(units, base.hidden, base.weights)
         energy, _ = self.monitors.measured_to_choose_by(base)
