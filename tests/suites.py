@@ -50,7 +50,10 @@ class Suite(NamedTuple):
 
 
 def package(name: str, *tests: str) -> Suite:
-    """Return the suite of src/harmonium/NAME: its docstrings' examples, and `tests`."""
+    """Return the suite of src/harmonium/NAME: its docstrings' examples, its laws, and `tests`."""
+    laws = f"tests/laws/test_{name}.py"
+    if (ROOT / laws).exists():
+        tests = (*tests, laws)
     return Suite((), (f"src/harmonium/{name}", *tests))
 
 
@@ -108,10 +111,6 @@ SUITES = {
         "likelihood/partition_function", "tests/partition_function", "tests/laws/test_log_z.py"
     ),
     "machine": Suite(("src/harmonium/rbm.py",), ("tests/laws/test_models.py",)),
-    "laws of gradients": Suite(("src/harmonium/gradients",), ("tests/laws/test_gradients.py",)),
-    "laws of layers": Suite(("src/harmonium/layers",), ("tests/laws/test_layers.py",)),
-    "laws of samplers": Suite(("src/harmonium/samplers",), ("tests/laws/test_samplers.py",)),
-    "laws of weights": Suite(("src/harmonium/weights",), ("tests/laws/test_weights.py",)),
     "sharding": Suite(
         ("src/harmonium/_base/sharding.py", "tests/eight_devices.py"), ("tests/test_sharding.py",)
     ),

@@ -51,8 +51,8 @@ def test_a_suite_runs_again_where_one_of_its_files_has_changed(tmp_path, monkeyp
 
 
 @pytest.fixture
-def one_slow_file(tmp_path, monkeypatch):
-    """Return a function that deals the tests of a project: a hundred slow cases and a quick one."""
+def two_slow_files(tmp_path, monkeypatch):
+    """Return the tests of a project: a thousand slow cases in each of two files, two others."""
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     (tmp_path / "tests").mkdir()
     for name in ("a", "b"):
@@ -76,15 +76,15 @@ def one_slow_file(tmp_path, monkeypatch):
     return ["tests/test_a.py::test_quick", "tests/test_a.py::test_new", *tests]
 
 
-def test_a_change_runs_all_quick_and_new_tests_and_a_share_of_slow_ones(one_slow_file):
-    chosen = suites.dealt(one_slow_file, share=0.1)
+def test_a_change_runs_all_quick_and_new_tests_and_a_share_of_slow_ones(two_slow_files):
+    chosen = suites.dealt(two_slow_files, share=0.1)
     assert chosen >= {"tests/test_a.py::test_quick", "tests/test_a.py::test_new"}
     assert len(chosen) == 2 + 200
-    assert chosen == suites.dealt(one_slow_file, share=0.1)  # the same files, the same tests
+    assert chosen == suites.dealt(two_slow_files, share=0.1)  # the same files, the same tests
 
 
-def test_slow_tests_of_changed_files_are_four_times_as_likely(one_slow_file):
+def test_slow_tests_of_changed_files_are_four_times_as_likely(two_slow_files):
     (suites.ROOT / "tests/test_b.py").write_text("changed = True\n")
-    chosen = suites.dealt(one_slow_file, share=0.1)
+    chosen = suites.dealt(two_slow_files, share=0.1)
     # 40 of a and 160 of b are expected: their standard deviation is below 7.
     assert 120 < sum(test.startswith("tests/test_b") for test in chosen) < 200

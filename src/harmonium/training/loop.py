@@ -395,10 +395,6 @@ class Run:
     rate: float = 0.0
     usual_rate: float = 0.0
 
-    def __post_init__(self):
-        """Take what is needed to begin again."""
-        self.first = _first_states(self.plan, self.recorders)
-
     def fits(self, states: list[TrainState]) -> list[Fit]:
         """Make all updates that are left, and return the `Fit` of each model.
 
@@ -406,6 +402,7 @@ class Run:
             states: a state of each model. One that has made fewer updates than the others is that
                 of a model that has diverged, and stays as it is.
         """
+        self.first = _first_states(self.plan, self.recorders)
         pairs = zip(self.recorders, states, strict=True)
         states = [recorder.begin(state) for recorder, state in pairs]
         self.timetable = self.recorders[0].timetable

@@ -123,7 +123,7 @@ class Judge:
         Units that hang together have the covariance of the training rows: the start of a run has
         half of it. The value is NaN where it is too rough to choose by.
         """
-        base = self.start.uncoupled
+        base = self.monitors.reference
         if self.rows is not None:
             units = fitted_units(base.visible, self.rows, key=key_of(0))
             base = RBM(units, base.hidden, base.weights)
