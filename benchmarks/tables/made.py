@@ -87,6 +87,17 @@ def scores(rng: np.random.Generator) -> Cells:
     return {f"examiner_{i + 1}": marks[:, i] for i in range(3)}
 
 
+def attitudes(rng: np.random.Generator) -> Cells:
+    """Twelve statements rated from 1 to 5, of which each six measure one attitude: 500 rows."""
+    attitude = rng.normal(size=(500, 2)) @ np.linalg.cholesky([[1.0, 0.3], [0.3, 1.0]]).T
+    cells: Cells = {}
+    for i in range(12):
+        latent = 0.75 * attitude[:, i // 6] + rng.normal(0.0, 0.66, 500)
+        cuts = np.array([-1.4, -0.5, 0.3, 1.2]) + 0.15 * (i % 3)
+        cells[f"statement_{i + 1}"] = 1 + np.searchsorted(cuts, latent)
+    return cells
+
+
 def rain(rng: np.random.Generator) -> Cells:
     """Rain, zero on most days, with pressure and season: 1,500 rows."""
     day = rng.integers(0, 365, 1_500)
@@ -99,5 +110,8 @@ def rain(rng: np.random.Generator) -> Cells:
 
 MADE: dict[str, Callable[[np.random.Generator], Cells]] = {
     table.__name__: table
-    for table in (total, fraud, clusters, signals, shares, salaries, survey, scores, rain)
+    for table in (
+        *(total, fraud, clusters, signals, shares),
+        *(salaries, survey, scores, attitudes, rain),
+    )
 }

@@ -5,7 +5,10 @@ import pytest
 
 import harmonium as hm
 
-EXAMPLES = [hm.Categorical(2, states=(3, 2))]
+EXAMPLES = [
+    hm.Categorical(2, states=(3, 2)),
+    hm.Categorical(2, states=(2, 4), orders=[(), (1, 0, 2, 3)]),
+]
 
 
 def test_rows_are_codes_and_states_are_one_hot():
@@ -62,3 +65,28 @@ def test_a_missing_unit_leaves_the_others_known():
     layer = hm.Categorical(2, states=(2, 3))
     x = jnp.array([jnp.nan, jnp.nan, 0.0, 1.0, 0.0])
     np.testing.assert_array_equal(layer.fold(x), [np.nan, 1.0])
+
+
+def test_fields_of_states_in_order_are_smooth_along_them():
+    """(SSᵀ)⁻¹ has the trace of the identity, and half of it goes to what rises along the scale."""
+    layer = hm.Categorical(3, states=(9, 3, 4), orders=[range(9), (), (1, 0, 2, 3)])
+    columns = layer.ordered_columns
+    np.testing.assert_array_equal(columns, [*range(9), 13, 12, 14, 15])
+    smoothing = np.asarray(layer.smoothing)
+    covariance = np.linalg.inv(smoothing @ smoothing.T)
+    np.testing.assert_allclose(covariance[:9, 9:], 0.0, atol=1e-12)
+    for own in (covariance[:9, :9], covariance[9:, 9:]):
+        count = len(own)
+        assert np.trace(own) == pytest.approx(count)
+        np.testing.assert_allclose(own.sum(0), 1.0)  # what is the same for all states is apart
+        values, vectors = np.linalg.eigh(own)
+        assert values[0] > 0.5  # of codes that only look like numbers
+        scale = np.arange(count) - (count - 1) / 2
+        assert abs(np.corrcoef(vectors[:, -1], scale)[0, 1]) > 0.98
+    assert hm.Categorical(2, 3).smoothing.shape == (0, 0)
+
+
+def test_orders_name_every_state_once():
+    for orders in ([(0, 1, 2)], [(0, 1), ()], [(0, 1, 1), ()]):
+        with pytest.raises(hm.InputError, match="Categorical: expected as orders all states"):
+            hm.Categorical(2, states=3, orders=orders)

@@ -228,6 +228,21 @@ def frame_of_all():
     return Frame((*columns, words([f"text {i}" for i in range(N)], "text")))
 
 
+def test_states_of_numbers_are_in_order_and_those_of_words_are_not():
+    columns = columns_of(frame_of_all())
+    for part in columns.modelled:
+        if part.kind != "discrete":
+            assert part.order == ()
+            continue
+        numbers = part.best(np.eye(part.states)[list(part.order)])
+        assert (np.diff(numbers) >= 0).all()
+    tied = next(part for part in columns.parts if part.name == "tied")
+    assert tied.order[0] == tied.states - 1  # 0 is a state of its own, after the ranges of others
+    several = [part for part in columns.modelled if (part.states or 0) > 2]
+    states = next(part for part in columns.layer.parts if isinstance(part, hm.Categorical))
+    assert states.orders == tuple(part.order for part in several)
+
+
 def test_rows_are_those_of_the_layer_and_missing_cells_stay_missing():
     frame = frame_of_all()
     columns = columns_of(frame)

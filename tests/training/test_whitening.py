@@ -40,6 +40,24 @@ def test_an_update_is_that_of_the_model_of_whitened_columns():
     np.testing.assert_allclose(precision_update, expected, atol=2e-2 * abs(expected).max())
 
 
+def test_an_update_is_smooth_along_states_in_order():
+    """ΔW = −η K gW with K = (SSᵀ)⁻¹; biases move as they would by themselves."""
+    states = hm.Categorical(2, states=(3, 5), orders=[(), range(5)])
+    layer = hm.Mixed(states, hm.MultivariateGaussian(2))
+    codes = np.random.default_rng(0).integers(0, 3, (400, 2))
+    rows = np.concatenate([codes, correlated()[:, 2:4]], axis=1)
+    rbm = hm.initialize(layer, hm.Bernoulli(3), rows, key=KEY)
+    grads = jax.tree.map(lambda x: jax.random.normal(KEY, x.shape), rbm)
+    transform = whitened(optax.sgd(0.1))
+    updates, _ = transform.update(grads, transform.init(rbm), rbm, info=NO_INFO)
+    smoothing = np.asarray(states.smoothing)
+    steps = -0.1 * np.asarray(grads.weights, float)
+    steps[3:8] = np.linalg.inv(smoothing @ smoothing.T) @ steps[3:8]
+    np.testing.assert_allclose(updates.weights[:8], steps[:8], rtol=1e-4, atol=1e-5)
+    expected = -0.1 * grads.visible.parts[0].bias
+    np.testing.assert_allclose(updates.visible.parts[0].bias, expected, atol=1e-6)
+
+
 def test_independent_units_and_masked_weights_are_left_alone():
     rows = correlated()
     plain = hm.initialize(hm.Gaussian(5), hm.Bernoulli(2), rows, key=KEY)

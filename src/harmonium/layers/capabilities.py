@@ -344,6 +344,33 @@ def confined(layer: AbstractLayer, variance: float) -> AbstractLayer:
     return layer.confined(variance) if isinstance(layer, AbstractCorrelated) else layer
 
 
+# ---------------------------------------------------------------- states in order
+
+
+class AbstractOrdered(AbstractLayer):
+    """A layer with units whose states may have an order, along which their fields are smooth."""
+
+    @property
+    @abstractmethod
+    def ordered_columns(self) -> Integer[np.ndarray, " some"]:
+        """The columns of the states that have an order."""
+
+    @property
+    @abstractmethod
+    def smoothing(self) -> Float[np.ndarray, "some some"]:
+        """S, where (SSᵀ)⁻¹ is the expected covariance of the fields on the `ordered_columns`."""
+
+
+def ordered_columns(layer: AbstractLayer) -> Integer[np.ndarray, " some"]:
+    """Return the columns of states that have an order, if any."""
+    return layer.ordered_columns if isinstance(layer, AbstractOrdered) else np.zeros(0, int)
+
+
+def smoothing(layer: AbstractLayer) -> Float[np.ndarray, "some some"]:
+    """Return S, where (SSᵀ)⁻¹ is the expected covariance of the fields on ordered columns."""
+    return layer.smoothing if isinstance(layer, AbstractOrdered) else np.zeros((0, 0))
+
+
 # ---------------------------------------------------------------- rows with a length
 
 

@@ -1,12 +1,13 @@
 """Units that take one of several states, each with its own number of states."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.linalg
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from .._base.numerics import from_numpy, product
@@ -21,15 +22,19 @@ from .arrays import (
     parameter,
     weighted_mean,
 )
+from .capabilities import AbstractOrdered
 from .coding import Codes
 from .discrete import AbstractOneHot
 from .registry import register_layer
 
 TINIEST = float(np.finfo(np.float32).tiny)  # for a waiting time of 0, by which odds are divided
+# The part of the fields' variance that is smooth along states in order. The rest is that of states
+# without an order, so that codes which only look like numbers are learned at half their rate.
+SMOOTH = 0.5
 
 
 @register_layer("categorical", rows="codes")
-class Categorical(AbstractOneHot):
+class Categorical(AbstractOneHot, AbstractOrdered):
     """Units with q_i states each, one-hot: U(x) = −b·x, Γ(I) = Σ_i log Σ_a e^(I_ia + b_ia).
 
     These are `Potts` units whose numbers of states differ, as those of a table's columns do. One
@@ -40,9 +45,15 @@ class Categorical(AbstractOneHot):
     unit i has q_i columns, one of which is 1 (one-hot). So `size` is Σ q_i, and the weights have
     that many rows.
 
+    States may have an order, as those of marks from 1 to 10. The model is the same then, but it is
+    expected that weights of neighbouring states are alike (`smoothing`), so a unit learns first
+    what rises or falls along its scale, from fewer rows.
+
     Attributes:
         counts: q_i of each unit, each at least 2. The constructor calls them `states`.
         bias: b, shape (size,), in nats.
+        orders: the states of each unit from the lowest to the highest, () where they have no order;
+            empty if none have.
 
     Example:
         >>> layer = hm.Categorical(2, states=(2, 4))
@@ -56,8 +67,15 @@ class Categorical(AbstractOneHot):
 
     counts: tuple[int, ...] = eqx.field(static=True)
     bias: Float[Array, "*models columns"]
+    orders: tuple[tuple[int, ...], ...] = eqx.field(static=True, default=())
 
-    def __init__(self, size: int, states: int | Sequence[int], bias: Any = None):
+    def __init__(
+        self,
+        size: int,
+        states: int | Sequence[int],
+        bias: Any = None,
+        orders: Iterable[Iterable[int]] = (),
+    ):
         """Make `size` units; `states` is their number of states, or one number for each unit."""
         given = np.broadcast_to(np.asarray(states), np.shape(states) or (max(int(size), 1),))
         if given.shape != (size,) or given.dtype.kind not in "iu" or (given < 2).any():
@@ -65,13 +83,25 @@ class Categorical(AbstractOneHot):
             raise InputError(f"Categorical: expected {expected}; got {size} and {states!r}.")
         self.counts = tuple(given.tolist())
         self.bias = parameter(bias, (sum(self.counts),), "Categorical bias")
+        self.orders = tuple(tuple(int(state) for state in order) for order in orders)
+        pairs = zip(self.orders, self.counts, strict=False)
+        are_whole = all(sorted(order) == list(range(count)) for order, count in pairs if order)
+        if not are_whole or len(self.orders) not in (0, size):
+            raise InputError(
+                "Categorical: expected as orders all states of each unit, or (), for each of"
+                f" {size} units; got {self.orders}."
+            )
 
     @classmethod
     def from_fields(cls, **fields: Any) -> "Categorical":
-        return cls(len(fields["counts"]), fields["counts"], fields["bias"])
+        counts = fields.pop("counts")
+        return cls(len(counts), counts, **fields)
 
     def __str__(self) -> str:
-        return f"Categorical(states={self.counts})"
+        ordered = ""
+        if any(self.orders):
+            ordered = f", {sum(map(bool, self.orders))} in order"
+        return f"Categorical(states={self.counts}{ordered})"
 
     @property
     def coding(self) -> Codes:
@@ -145,6 +175,29 @@ class Categorical(AbstractOneHot):
         is_pad[:, 1:] = places[:, 1:] == places[:, :-1]
         return places, jnp.where(is_pad, 0, x[..., taken] - x[..., places])
 
+    @property
+    def ordered_columns(self) -> Integer[np.ndarray, " some"]:
+        """The columns of the units whose states have an order, each unit's in that order."""
+        firsts = self.coding.first_columns
+        columns = [
+            first + state
+            for first, order in zip(firsts, self.orders, strict=False)
+            for state in order
+        ]
+        return np.array(columns, int)
+
+    @property
+    def smoothing(self) -> Float[np.ndarray, "some some"]:
+        """S with (SSᵀ)⁻¹ = K, where K of a unit is half smooth and half the identity.
+
+        The smooth half is the covariance of a random walk along the states, less its mean: fields
+        of neighbouring states differ little. It has the trace of the identity's, so all fields have
+        the same variance on average, and the field that rises along the scale has the most.
+        """
+        factors = [np.linalg.cholesky(_expected(len(order))) for order in self.orders if order]
+        blocks = [np.linalg.inv(factor).T for factor in factors]
+        return np.asarray(scipy.linalg.block_diag(np.zeros((0, 0)), *blocks))
+
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Categorical":
         """Set b = log p with p = (n m + 1/q) / (n + 1), centred over each unit's states."""
         mean, n = weighted_mean(x, weights)
@@ -152,3 +205,14 @@ class Categorical(AbstractOneHot):
         logs = jnp.log((n * mean + 1.0 / self.spread(counts)) / (n + 1.0))
         bias = logs - self.spread(self._sums(logs) / counts)
         return eqx.tree_at(lambda layer: layer.bias, self, bias)
+
+
+def _expected(count: int) -> Float[np.ndarray, "states states"]:
+    """Return the covariance of the fields on states in order, as `Categorical.smoothing` says."""
+    numbers = np.arange(1.0, count + 1.0)
+    even = np.full((count, count), 1.0 / count)
+    without_mean = np.eye(count) - even
+    walk = without_mean @ np.minimum.outer(numbers, numbers) @ without_mean
+    walk *= (count - 1.0) / np.trace(walk)
+    # A field that is the same for all states changes nothing, and keeps the identity's variance.
+    return SMOOTH * walk + (1.0 - SMOOTH) * without_mean + even

@@ -8,13 +8,20 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.linalg
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from ..errors import InputError
 from . import capabilities
 from .arrays import Columns, Proposals, Rows, RowWeights, Units
 from .base import AbstractLayer
-from .capabilities import AbstractAffine, AbstractBlocked, AbstractCorrelated, AbstractEnumerable
+from .capabilities import (
+    AbstractAffine,
+    AbstractBlocked,
+    AbstractCorrelated,
+    AbstractEnumerable,
+    AbstractOrdered,
+)
 from .coding import AbstractCoding
 
 
@@ -82,7 +89,9 @@ class _Joined(AbstractCoding):
         raise IndexError(f"no unit {unit} beyond the last one")
 
 
-class Mixed(AbstractEnumerable, AbstractBlocked, AbstractAffine, AbstractCorrelated):
+class Mixed(
+    AbstractEnumerable, AbstractBlocked, AbstractAffine, AbstractCorrelated, AbstractOrdered
+):
     """Several layers side by side, as one layer: every quantity is the parts', concatenated.
 
     Units of different parts are independent given the inputs, so energies and cgfs add. The columns
@@ -290,6 +299,16 @@ class Mixed(AbstractEnumerable, AbstractBlocked, AbstractAffine, AbstractCorrela
     def confined(self, variance: float) -> "Mixed":
         """Confine every part that has a covariance."""
         return Mixed(*(capabilities.confined(part, variance) for part in self.parts))
+
+    @property
+    def ordered_columns(self) -> Integer[np.ndarray, " some"]:
+        """The columns of states in order of all parts."""
+        columns = [capabilities.ordered_columns(part) for part in self.parts]
+        return _after_one_another(columns, [part.size for part in self.parts])
+
+    @property
+    def smoothing(self) -> Float[np.ndarray, "some some"]:
+        return np.asarray(scipy.linalg.block_diag(*map(capabilities.smoothing, self.parts)))
 
     def project(self) -> "Mixed":
         """Project every part."""

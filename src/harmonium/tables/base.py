@@ -167,6 +167,11 @@ class AbstractPart(AbstractColumn):
     def states(self) -> int | None:
         """The number of codes, 0, 1, …; None if codes are real numbers."""
 
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The codes from the lowest to the highest; () where they have no order."""
+        return ()
+
     @abstractmethod
     def codes(self, raw: RawColumn, label: str) -> np.ndarray:
         """Return the code of each cell, NaN where it is missing.

@@ -74,14 +74,18 @@ class Columns:
     def layer(self) -> AbstractLayer:
         """The layer of their units, without parameters."""
         states = [column.states for column in self.modelled]
-        several = [int(count) for count in states if count is not None and count > 2]
+        of_states = [column for column in self.modelled if (column.states or 0) > 2]
+        several = [int(column.states or 0) for column in of_states]
+        orders = [column.order for column in of_states]
+        if not any(orders):
+            orders = []
         parts: list[AbstractLayer] = []
         if 2 in states:
             parts.append(Bernoulli(states.count(2)))
         # One layer for all, whose number of states differs from unit to unit: fifteen columns
         # compile as one part and not as fifteen, five times as fast, and run as quickly.
         if several:
-            parts.append(Categorical(len(several), several))
+            parts.append(Categorical(len(several), several, orders=orders))
         if None in states:
             parts.append(_continuous_layer(states.count(None)))
         if len(parts) == 1:

@@ -68,6 +68,11 @@ class Discrete(AbstractPart):
         return max(2, len(self.starts) + 1 + len(self.points))  # a unit has at least 2
 
     @property
+    def order(self) -> tuple[int, ...]:
+        """The states by the mean of their numbers; a second one that never occurs comes last."""
+        return tuple(np.argsort(self._means, kind="stable").tolist())
+
+    @property
     def summary(self) -> str:
         if len(self.seen) <= FEW_NUMBERS // 2:
             return ", ".join(self.shown(number * self.step) for number in self.seen)
@@ -102,6 +107,12 @@ class Discrete(AbstractPart):
     def _rows(self) -> np.ndarray:
         """The number of rows in each state."""
         return np.bincount(self._cells_of_seen, self.counts, minlength=self.states)
+
+    @property
+    def _means(self) -> np.ndarray:
+        """The mean multiple in each state, as it was seen; ∞ for one that never occurs."""
+        sums = np.bincount(self._cells_of_seen, np.multiply(self.seen, self.counts), self.states)
+        return np.where(self._rows > 0, sums / np.maximum(self._rows, 1), np.inf)
 
     @property
     def _widths(self) -> np.ndarray:
@@ -166,9 +177,7 @@ class Discrete(AbstractPart):
                 below = np.cumsum(p[:, ordered], axis=1)
                 places = ordered[(below < 0.5 * below[:, -1:]).sum(1)]
             return self._numbers(np.array(self.seen)[places].astype(float))
-        sums = np.multiply(self.seen, self.counts)
-        totals = np.bincount(self._cells_of_seen, sums, minlength=self.states)
-        mean = means @ (totals / np.maximum(self._rows, 1))
+        mean = means @ np.where(self._rows > 0, self._means, 0.0)
         if len(self.seen) > FEW_NUMBERS:
             return self._numbers(mean.round())
         seen = np.array(self.seen)

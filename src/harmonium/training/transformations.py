@@ -24,7 +24,14 @@ from .._base.programs import compiled
 from ..errors import InputError
 from ..gradients import PhaseInfo
 from ..layers import AbstractLayer
-from ..layers.capabilities import along, confined, correlated, whitening
+from ..layers.capabilities import (
+    along,
+    confined,
+    correlated,
+    ordered_columns,
+    smoothing,
+    whitening,
+)
 from ..rbm import RBM
 from ..weights.base import dense, is_plain
 
@@ -176,7 +183,7 @@ def enhanced(
 
 
 class WhitenedState(NamedTuple):
-    """The inner state, and S of the correlated columns with its inverse; None if there are none."""
+    """The inner state, and S with its inverse; None if no columns depend on one another."""
 
     inner: Any
     basis: tuple[Array, Array] | None
@@ -185,8 +192,8 @@ class WhitenedState(NamedTuple):
 def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformationExtraArgs:
     r"""Apply `inner` to the gradient of the model of whitened columns y, where x = S y.
 
-    x are the columns of the visible layer that depend on one another, and SSᵀ is their covariance
-    at the start of the run, without inputs. The model of y has
+    x are the columns of the visible layer that depend on one another linearly, and SSᵀ is their
+    covariance at the start of the run, without inputs. The model of y has
 
         W′ = SᵀW,   b′ = Sᵀb,   Λ′ = SᵀΛS
 
@@ -194,15 +201,17 @@ def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformatio
     correlations nor units of measurement slow learning down, and a penalty compares weights with
     the conditional spread of a column. Given the hidden units, no direction of y may get more than
     ten times its variance at the start: where a model fits, hidden units only take variance from
-    the layer, and chains that noise let run away would not come back. A visible layer of
-    independent units, or weights that are not an array, make `whitened(inner)` the same as `inner`.
+    the layer, and chains that noise let run away would not come back. x are the columns of states
+    in order too, for which (SSᵀ)⁻¹ is the expected covariance of their fields, so that a step and a
+    penalty prefer weights that are smooth along the scale; their biases are as they were. A layer
+    of other units, or weights that are not an array, make `whitened(inner)` the same as `inner`.
 
     Source: Desjardins, Simonyan, Pascanu & Kavukcuoglu 2015, of whom this is the fixed basis.
     """
     wrapped: Any = optax.with_extra_args_support(inner)
 
     def init(rbm: RBM) -> WhitenedState:
-        if not len(correlated(rbm.visible)) or not is_plain(rbm.weights):
+        if not len(_dependent(rbm.visible)) or not is_plain(rbm.weights):
             return WhitenedState(wrapped.init(rbm), None)
         model, basis, inverse = _begun(rbm)
         return WhitenedState(wrapped.init(model), (basis, inverse))
@@ -232,16 +241,23 @@ def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformatio
 @compiled
 def _begun(rbm: RBM) -> tuple[RBM, Array, Array]:
     """Return the model of y, S and its inverse, by one compiled program."""
-    basis = whitening(rbm.visible)
+    of_states = jnp.asarray(smoothing(rbm.visible), rbm.visible.dtype)
+    basis = jax.scipy.linalg.block_diag(whitening(rbm.visible), of_states)
     return _along(rbm, basis), basis, inverse(basis)
+
+
+def _dependent(layer: AbstractLayer) -> np.ndarray:
+    """Return the columns that y replaces: those that are correlated, and states in order."""
+    return np.concatenate([correlated(layer), ordered_columns(layer)])
 
 
 def _along(rbm: RBM, basis: Array) -> RBM:
     """Return the model of y; linear in the parameters."""
-    columns = correlated(rbm.visible)
+    columns = _dependent(rbm.visible)
     rows = product(basis.T, rbm.weights[columns])
     weights = rbm.weights.at[columns].set(rows, unique_indices=True)
-    return RBM(along(rbm.visible, basis), rbm.hidden, weights)
+    count = len(correlated(rbm.visible))
+    return RBM(along(rbm.visible, basis[:count, :count]), rbm.hidden, weights)
 
 
 # ---------------------------------------------------------------- sparse activity

@@ -14,6 +14,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import harmonium as hm
+from harmonium.io.formats import native
 from harmonium.io.formats.base import write_whole
 from harmonium.io.formats.native import load_tree, read_header, save_tree
 from harmonium.io.storage import holds_model
@@ -25,6 +26,7 @@ LAYERS = [
     hm.Potts(2, states=3, bias=jnp.arange(6.0)),
     hm.Gaussian(2, jnp.array([1.0, -1.0]), jnp.array([0.5, 2.0])),
     hm.Mixed(hm.Bernoulli(1), hm.Mixed(hm.Potts(1, states=4), hm.Gaussian(2)), hm.Ising(2)),
+    hm.Categorical(2, states=(2, 3), orders=[(), (0, 2, 1)]),
 ]
 
 
@@ -58,6 +60,14 @@ def test_every_model_comes_back_as_it_was(layer, turned):
     for leaf, original in zip(jax.tree.leaves(back), jax.tree.leaves(rbm), strict=True):
         np.testing.assert_array_equal(leaf, original)
         assert leaf.dtype == original.dtype
+
+
+def test_a_file_that_is_older_than_a_field_has_its_default():
+    rbm = model(hm.Categorical(2, states=(2, 3)))
+    header, tensors = native.described(rbm, "rbm")
+    del header["visible"]["fields"]["orders"]
+    save_file(tensors, "old.safetensors", {"harmonium": json.dumps(HEADER | header)})
+    assert hm.load("old.safetensors") == rbm
 
 
 def test_a_clamped_model_comes_back():

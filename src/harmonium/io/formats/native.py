@@ -189,7 +189,9 @@ class _Builder:
         kind = type_named(description.get("type"), self.path)
         fields = description["fields"]
         names = {field.name for field in dataclasses.fields(kind)}
-        if set(fields) != names:
+        # A field with a default may be newer than the file.
+        required = {f.name for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING}
+        if not required <= set(fields) <= names:
             raise ModelFileError(
                 f"{self.path}: expected fields {', '.join(sorted(names))};"
                 f" got {listed(sorted(fields))}; {COPY_AGAIN}."
