@@ -1,7 +1,7 @@
 """The density of held-out rows of tables: a default run beside four other models.
 
     python benchmarks/tables/density.py [TABLE ...] [--seeds 3] [--rows 20000]
-        [--out runs/tables.json]
+        [--seconds 120] [--out runs/tables.json]
 
 A table is wine, breast_cancer or diabetes, which scikit-learn brings along, or penguins, titanic or
 adult of the folder that HARMONIUM_DATA names, or one that is made (made.py). Columns of which more
@@ -48,7 +48,6 @@ from timing import timed
 
 OURS = "harmonium"
 LEARNED = 1_000  # training rows that are scored too, to tell overfitting from underfitting
-SECONDS = 120.0  # after which log Z is no longer refined
 SURE = 1.96  # standard errors on either side of a 95 % interval
 
 
@@ -71,19 +70,19 @@ class Codes:
 Score = dict[str, Any]  # log p of test rows and of training rows, and what is known of the error
 
 
-def of_independent(codes: Codes, seed: int) -> Score:
+def of_independent(codes: Codes, seed: int, seconds: float) -> Score:
     """Score independent columns."""
     log_p = independent(codes.train, codes.states)
     return {"test": log_p(codes.test), "train": log_p(codes.learned)}
 
 
-def of_tree(codes: Codes, seed: int) -> Score:
+def of_tree(codes: Codes, seed: int, seconds: float) -> Score:
     """Score the tree of the strongest dependences between pairs of columns."""
     forest = hm.analysis.dependence_forest(codes.train, codes.states)
     return {"test": forest.log_p(codes.test), "train": forest.log_p(codes.learned)}
 
 
-def of_copula(codes: Codes, seed: int) -> Score:
+def of_copula(codes: Codes, seed: int, seconds: float) -> Score:
     """Score a Gaussian copula."""
     model = copula(codes.train, codes.states, orders_of(codes.cut.columns), seed)
     test, errors = model.log_p(codes.test)
@@ -91,15 +90,18 @@ def of_copula(codes: Codes, seed: int) -> Score:
     return {"test": test, "train": train, "worst_error_of_a_row": float(errors.max())}
 
 
-def of_mixture(codes: Codes, seed: int) -> Score:
+def of_mixture(codes: Codes, seed: int, seconds: float) -> Score:
     """Score a mixture of products."""
     model, scores = chosen_mixture(codes.train, codes.states, seed)
     about = {"classes": len(model.weights), "prior": model.prior, "by_prior_and_classes": scores}
     return {"test": model.log_p(codes.test), "train": model.log_p(codes.learned)} | about
 
 
-def of_harmonium(codes: Codes, seed: int) -> Score:
-    """Score the run that the command makes of a file of the training rows."""
+def of_harmonium(codes: Codes, seed: int, seconds: float) -> Score:
+    """Score the run that the command makes of a file of the training rows.
+
+    After so many seconds log Z is no longer refined.
+    """
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "rows.csv")
         out = Path(folder, "run")
@@ -113,7 +115,7 @@ def of_harmonium(codes: Codes, seed: int) -> Score:
         assert columns.record() == codes.cut.columns.record(), "the run read the columns otherwise"
         rbm = load(out)
     rows = Dataset(codes.test, log_density=codes.of_test)
-    score = hm.log_likelihood(rbm, rows, key=jax.random.key(1), seconds=SECONDS)
+    score = hm.log_likelihood(rbm, rows, key=jax.random.key(1), seconds=seconds)
     test = -np.asarray(hm.free_energies(rbm, codes.test), float) - score.log_z.value
     train = -np.asarray(hm.free_energies(rbm, codes.learned), float) - score.log_z.value
     assert abs((test + codes.of_test).mean() - score.value) < 1e-3 * (1 + abs(score.value))
@@ -130,7 +132,7 @@ def of_harmonium(codes: Codes, seed: int) -> Score:
     }
 
 
-MODELS: dict[str, Callable[[Codes, int], Score]] = {
+MODELS: dict[str, Callable[[Codes, int, float], Score]] = {
     "independent": of_independent,
     "tree": of_tree,
     "copula": of_copula,
@@ -156,7 +158,7 @@ def measure(name: str, seed: int, args: argparse.Namespace, record: dict[str, An
         sys.exit(f"{args.out} holds other rows or columns of {name}: give another --out")
     record |= about
     for model in missing:
-        score, score_seconds = timed(MODELS[model], codes, seed)
+        score, score_seconds = timed(MODELS[model], codes, seed, args.seconds)
         score["seconds"] = round(score_seconds, 1)
         for part, density in (("test", codes.of_test), ("train", codes.of_learned)):
             score[part] = np.round(np.asarray(score[part], float) + density, 4).tolist()
@@ -205,7 +207,7 @@ def line(name: str, runs: list[dict[str, Any]]) -> str:
 def main() -> None:
     """Measure the tables and print a table in Markdown."""
     args = parser_of(
-        __doc__, tables=TABLES, seeds=3, rows=20_000, out=Path("runs/tables.json")
+        __doc__, tables=TABLES, seeds=3, rows=20_000, seconds=120.0, out=Path("runs/tables.json")
     ).parse_args()
     args.out.parent.mkdir(parents=True, exist_ok=True)
     stored: dict[str, Any] = {}

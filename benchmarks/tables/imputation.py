@@ -1,11 +1,12 @@
-"""Imputation of mixed columns: UCI Adult with 30 % of its cells removed, beside other libraries.
+"""Imputation of mixed columns: tables with some of their cells removed, beside other libraries.
 
-    python benchmarks/tables/imputation.py [METHOD ...] [--rows 5000] [--seeds 0,1,2,3,4]
-        [--missing 0.3] [--draws 100] [--sets 20]
+    python benchmarks/tables/imputation.py [METHOD ...] [--tables adult] [--rows 5000]
+        [--seeds 0,1,2,3,4] [--missing 0.3] [--draws 100] [--sets 20]
 
-For each seed, rows are chosen at random, and of the cells that have a value each is removed with
-the same probability, whatever it holds. All methods see the same rows. Scores are of removed cells
-alone:
+A table is one of those of density.py. Columns of which more than half is missing, and those that no
+unit models, such as names, are left out. For each seed, rows are chosen at random, and of the cells
+that have a value each is removed with the same probability, whatever it holds. All methods see the
+same rows. Scores are of removed cells alone:
 
 - words: the fraction of guesses that are right (accuracy, higher is better);
 - numbers: the root of the mean squared error, divided by the standard deviation of the column in
@@ -62,8 +63,10 @@ from sklearn.impute import IterativeImputer, KNNImputer
 from sklearn.linear_model import BayesianRidge, LogisticRegression
 
 sys.path.append(str(Path(__file__).parents[1]))  # what all benchmarks share
-from adult import NAMES, NUMBERS, WORDS, adult, sampled_rows
 from reporting import parser_of, seeds, table
+from sources import MOST_MISSING, TABLES
+
+from harmonium.tables.inference import columns_of
 
 LOW = 0.05  # the ends of intervals
 HIGH = 0.95
@@ -73,6 +76,16 @@ NEIGHBOURS = 30
 TREES = 100
 LEAF = 5
 FIRST_CODE = 1_000  # of words, where they must differ from standardised numbers
+
+
+def words_in(rows: pd.DataFrame) -> list[str]:
+    """Return the names of the columns of words."""
+    return [name for name in rows if not pd.api.types.is_numeric_dtype(rows[name])]
+
+
+def numbers_in(rows: pd.DataFrame) -> list[str]:
+    """Return the names of the columns of numbers."""
+    return [name for name in rows if pd.api.types.is_numeric_dtype(rows[name])]
 
 
 class Seconds(NamedTuple):
@@ -129,12 +142,14 @@ class Coding:
     """A table as standardised numbers: words as ordinal codes or one-hot.
 
     Attributes:
+        names: the columns.
         words: the sorted words of each column of words.
         mean, deviation: of each column of numbers.
         one_hot: how large a one is; None for ordinal codes.
         first: the code of the first word.
     """
 
+    names: list[str]
     words: dict[str, list[str]]
     mean: pd.Series
     deviation: pd.Series
@@ -144,16 +159,16 @@ class Coding:
     @classmethod
     def of(cls, seen: pd.DataFrame, one_hot: float | None, first: int = 0) -> "Coding":
         """Return the coding of a table."""
-        words = {name: sorted(seen[name].dropna().unique()) for name in WORDS}
-        numbers = seen[list(NUMBERS)]
-        return cls(words, numbers.mean(), numbers.std(), one_hot, first)
+        words = {name: sorted(seen[name].dropna().unique()) for name in words_in(seen)}
+        numbers = seen[numbers_in(seen)]
+        return cls(list(seen), words, numbers.mean(), numbers.std(), one_hot, first)
 
     def encode(self, seen: pd.DataFrame) -> np.ndarray:
         """Return the numbers of a table, NaN in all columns of a missing cell."""
         parts = []
-        for name in NAMES:
+        for name in self.names:
             cells = seen[name]
-            if name in NUMBERS:
+            if name not in self.words:
                 parts.append(((cells - self.mean[name]) / self.deviation[name]).to_numpy()[:, None])
                 continue
             codes = cells.map({word: i for i, word in enumerate(self.words[name])})
@@ -168,8 +183,8 @@ class Coding:
         """Return a complete table: the nearest code, or the word with the largest number."""
         columns = {}
         place = 0
-        for name in NAMES:
-            if name in NUMBERS:
+        for name in self.names:
+            if name not in self.words:
                 columns[name] = filled[:, place] * self.deviation[name] + self.mean[name]
                 place += 1
                 continue
@@ -187,8 +202,8 @@ class Coding:
 def typical(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return the mean of each number and the most frequent of each word, cell by cell."""
     columns: dict[str, Any] = {}
-    for name in NAMES:
-        if name in NUMBERS:
+    for name in frames[0]:
+        if name in numbers_in(frames[0]):
             columns[name] = np.mean([frame[name].to_numpy(float) for frame in frames], axis=0)
             continue
         cells = np.stack([frame[name].to_numpy(object) for frame in frames])
@@ -200,7 +215,10 @@ def typical(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def numbers_of(frames: Sequence[pd.DataFrame]) -> dict[str, np.ndarray]:
     """Return all drawn columns of numbers."""
-    return {name: np.stack([frame[name].to_numpy(float) for frame in frames]) for name in NUMBERS}
+    return {
+        name: np.stack([frame[name].to_numpy(float) for frame in frames])
+        for name in numbers_in(frames[0])
+    }
 
 
 # ------------------------------------------------------------------ methods
@@ -209,8 +227,8 @@ def numbers_of(frames: Sequence[pd.DataFrame]) -> dict[str, np.ndarray]:
 def of_columns(seen: pd.DataFrame, seed: int, args: argparse.Namespace) -> Outcome:
     """Return the mean or the mode of each column."""
     clock = Clock()
-    fills = {name: seen[name].mean() for name in NUMBERS}
-    fills |= {name: seen[name].mode()[0] for name in WORDS}
+    fills = {name: seen[name].mean() for name in numbers_in(seen)}
+    fills |= {name: seen[name].mode()[0] for name in words_in(seen)}
     return Outcome({"mean, mode": (seen.fillna(fills), clock.read())})
 
 
@@ -243,7 +261,8 @@ class ByKind(BaseEstimator):
 
         self.which_ = X.min(0) >= FIRST_CODE
         self.encoder_ = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-        self.encoder_.fit(X[:, self.which_])
+        if self.which_.any():
+            self.encoder_.fit(X[:, self.which_])
         chosen = self.numbers
         if y.min() >= FIRST_CODE:
             chosen = self.words
@@ -255,6 +274,8 @@ class ByKind(BaseEstimator):
         return self.estimator_.predict(self._expanded(X))
 
     def _expanded(self, X: np.ndarray) -> np.ndarray:
+        if not self.which_.any():
+            return X
         words = self.encoder_.transform(X[:, self.which_])
         return np.concatenate([X[:, ~self.which_], words], axis=1)
 
@@ -307,15 +328,16 @@ def of_miceforest(seen: pd.DataFrame, seed: int, args: argparse.Namespace) -> Ou
     clock = Clock()
 
     def data_sets(count: int, seed: int) -> list[pd.DataFrame]:
+        words = words_in(seen)
         kernel = miceforest.ImputationKernel(
-            seen.astype(dict.fromkeys(WORDS, "category")),
+            seen.astype(dict.fromkeys(words, "category")),
             num_datasets=count,
             random_state=seed,
-            mean_match_strategy=dict.fromkeys(WORDS, "fast"),
+            mean_match_strategy=dict.fromkeys(words, "fast"),
             save_all_iterations_data=False,
         )
         kernel.mice(ITERATIONS)
-        types = dict.fromkeys(WORDS, object)
+        types = dict.fromkeys(words, object)
         return [kernel.complete_data(i).astype(types) for i in range(count)]
 
     with warnings.catch_warnings():
@@ -381,10 +403,10 @@ METHODS: dict[str, tuple[str, Method]] = {
 def errors(truth: pd.DataFrame, guess: pd.DataFrame, removed: np.ndarray) -> dict[str, float]:
     """Return each column's nrmse or accuracy on the removed cells."""
     scores = {}
-    for i, name in enumerate(NAMES):
+    for i, name in enumerate(truth):
         real = truth[name].to_numpy()[removed[:, i]]
         guessed = guess[name].to_numpy()[removed[:, i]]
-        if name in WORDS:
+        if name in words_in(truth):
             scores[name] = float(np.mean(real == guessed))
         else:
             error = np.sqrt(np.mean((real - guessed.astype(float)) ** 2))
@@ -399,7 +421,7 @@ def coverages(
     rng = np.random.default_rng(seed)
     results = {}
     for name, columns in draws.items():
-        where = removed[:, NAMES.index(name)]
+        where = removed[:, list(truth).index(name)]
         real = truth[name].to_numpy()[where]
         drawn = columns[:, where]
         low, high = np.quantile(drawn, (LOW, HIGH), axis=0, method="weibull")
@@ -420,13 +442,22 @@ def with_gaps(truth: pd.DataFrame, fraction: float, seed: int) -> tuple[pd.DataF
     return truth.mask(removed), removed
 
 
-def run(args: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return a record for each method, each of its guesses, and each seed."""
-    rows = adult()
+def rows_of(name: str, count: int, seed: int) -> pd.DataFrame:
+    """Return some rows of a table, without what no unit models or is mostly missing."""
+    frame = TABLES[name]()
+    modelled = {column.name for column in columns_of(frame).columns if column.parts}
+    kept = [c for c in frame.columns if c.name in modelled and c.is_missing.mean() <= MOST_MISSING]
+    rows = pd.DataFrame({column.name: column.values for column in kept})
+    order = np.random.default_rng(seed).permutation(len(rows))[:count]
+    return rows.iloc[np.sort(order)].reset_index(drop=True)
+
+
+def run(name: str, args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return a record of a table for each method, each of its guesses, and each seed."""
     records = []
     missing = set()
     for seed in args.seeds:
-        truth = sampled_rows(rows, args.rows, seed)
+        truth = rows_of(name, args.rows, seed)
         seen, removed = with_gaps(truth, args.missing, seed)
         for key in args.methods:
             module, method = METHODS[key]
@@ -446,25 +477,34 @@ def run(args: argparse.Namespace) -> list[dict[str, Any]]:
             for i, (title, (guess, seconds)) in enumerate(outcome.guesses.items()):
                 scores = errors(truth, guess, removed)
                 record = {
+                    "table": name,
                     "method": title,
                     "seed": seed,
                     "note": outcome.note,
                     "seconds": seconds.wall,
                     "cpu seconds": seconds.cpu,
                     "columns": scores,
-                    "accuracy": float(np.mean([scores[name] for name in WORDS])),
-                    "nrmse": float(np.mean([scores[name] for name in NUMBERS])),
+                    "words": words_in(truth),
+                    "accuracy": mean_of(scores, words_in(truth)),
+                    "nrmse": mean_of(scores, numbers_in(truth)),
                 }
                 if intervals is not None and i == 0:
                     record |= {"intervals": intervals, "seconds of draws": outcome.seconds}
                 records.append(record)
                 print(
-                    f"seed {seed}, {title}: accuracy {record['accuracy']:.4f}, nrmse"
+                    f"{name}, seed {seed}, {title}: accuracy {record['accuracy']:.4f}, nrmse"
                     f" {record['nrmse']:.4f}, {seconds}; {outcome.note}",
                     file=sys.stderr,
                     flush=True,
                 )
     return records
+
+
+def mean_of(scores: dict[str, float], names: Sequence[str]) -> float:
+    """Return the mean score of some columns; NaN if there are none."""
+    if not names:
+        return float("nan")
+    return float(np.mean([scores[name] for name in names]))
 
 
 def shown(values: list[float], form: str = ".3f") -> str:
@@ -476,13 +516,12 @@ def shown(values: list[float], form: str = ".3f") -> str:
 
 
 def tables(records: list[dict[str, Any]]) -> str:
-    """Return tables in Markdown: means, columns, intervals."""
+    """Return tables in Markdown of one table's records: means, columns, intervals."""
     by_title: dict[str, list[dict[str, Any]]] = {}
     for record in records:
         by_title.setdefault(record["method"], []).append(record)
-    texts = [means_table(by_title)]
-    texts.append(columns_table(by_title, "accuracy", WORDS, max))
-    texts.append(columns_table(by_title, "nrmse", NUMBERS, min))
+    texts = [f"{records[0]['table']}:", means_table(by_title)]
+    texts.append(columns_table(by_title))
     drawn = {title: runs for title, runs in by_title.items() if "intervals" in runs[0]}
     if drawn:
         texts.append(intervals_table(drawn))
@@ -498,24 +537,17 @@ def means_table(by_title: dict[str, list[dict[str, Any]]]) -> str:
     return table(lines)
 
 
-def columns_table(
-    by_title: dict[str, list[dict[str, Any]]],
-    measure: str,
-    names: Sequence[str],
-    best_of: Callable[[list[float]], float],
-) -> str:
-    lines = [[measure, *by_title]]
-    for name in names:
-        values = [float(np.mean([r["columns"][name] for r in runs])) for runs in by_title.values()]
-        best = best_of(values)
-        cells = [f"**{value:.3f}**" if value == best else f"{value:.3f}" for value in values]
-        lines.append([name, *cells])
+def columns_table(by_title: dict[str, list[dict[str, Any]]]) -> str:
+    lines = [["accuracy or nrmse", *by_title]]
+    for name in next(iter(by_title.values()))[0]["columns"]:
+        values = [np.mean([run["columns"][name] for run in runs]) for runs in by_title.values()]
+        lines.append([name, *(f"{value:.3f}" for value in values)])
     return table(lines)
 
 
 def intervals_table(drawn: dict[str, list[dict[str, Any]]]) -> str:
     lines = [["inside, by rank, mean width in standard deviations", *drawn]]
-    for name in NUMBERS:
+    for name in next(iter(drawn.values()))[0]["intervals"]:
         line = [name]
         for runs in drawn.values():
             intervals = [run["intervals"][name] for run in runs]
@@ -527,12 +559,48 @@ def intervals_table(drawn: dict[str, list[dict[str, Any]]]) -> str:
     return table(lines)
 
 
+def summary(records: list[dict[str, Any]]) -> str:
+    """Return a line for each table: the mean error of each method, and the cells in intervals.
+
+    The error of a table is the mean over its columns: of nrmse, or of the share of wrong guesses.
+    """
+    titles = list(dict.fromkeys(record["method"] for record in records))
+    lines = [["table", *titles, "of 90 % intervals, by rank"]]
+    for name in dict.fromkeys(record["table"] for record in records):
+        own = [record for record in records if record["table"] == name]
+        line = [name]
+        for title in titles:
+            runs = [record for record in own if record["method"] == title]
+            line.append(f"{np.mean([error_of(run) for run in runs]):.3f}" if runs else "")
+        shares = [
+            interval["by rank"] for run in own for interval in run.get("intervals", {}).values()
+        ]
+        lines.append([*line, f"{100 * np.mean(shares):.1f} %" if shares else ""])
+    return table(lines)
+
+
+def error_of(record: dict[str, Any]) -> float:
+    """Return the mean over columns of nrmse, or of the share of wrong guesses."""
+    errors = [
+        1.0 - score if name in record["words"] else score
+        for name, score in record["columns"].items()
+    ]
+    return float(np.mean(errors))
+
+
 def main() -> None:
     """Print tables in Markdown."""
     parser = parser_of(__doc__, methods=METHODS, rows=5_000, missing=0.3, sets=20, draws=100)
     parser.add_argument("--seeds", type=seeds, default=[0, 1, 2, 3, 4])
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=["adult"])
     args = parser.parse_args()
-    print(tables(run(args)))
+    records = []
+    for name in args.tables:
+        own = run(name, args)
+        records += own
+        print(tables(own), flush=True)
+    if len(args.tables) > 1:
+        print(summary(records))
 
 
 if __name__ == "__main__":

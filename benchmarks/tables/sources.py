@@ -16,7 +16,6 @@ from reference_data import reference
 from harmonium import InputError
 from harmonium.tables import Columns, Frame
 from harmonium.tables.columns import AbstractColumn
-from harmonium.tables.discrete import Discrete
 from harmonium.tables.frames import RawColumn
 from harmonium.tables.inference import columns_of
 from harmonium.tables.text import open_text
@@ -132,10 +131,4 @@ def _unknown(column: AbstractColumn, raw: RawColumn) -> np.ndarray:
 
 def orders_of(columns: Columns) -> list[np.ndarray | None]:
     """Return the states of each modelled column of numbers by size; None for any other column."""
-    orders: list[np.ndarray | None] = []
-    for column in columns.modelled:
-        if isinstance(column, Discrete):
-            orders.append(np.argsort(column.best(np.eye(column.states)), kind="stable"))
-        else:
-            orders.append(None)
-    return orders
+    return [np.array(part.order) if part.order else None for part in columns.modelled]
