@@ -241,6 +241,9 @@ def test_states_of_numbers_are_in_order_and_those_of_words_are_not():
     several = [part for part in columns.modelled if (part.states or 0) > 2]
     states = next(part for part in columns.layer.parts if isinstance(part, hm.Categorical))
     assert states.orders == tuple(part.order for part in several)
+    record = tied.record()
+    del record["ordered"]  # as of a run that is older than orders
+    assert column_from(record, "t").order == ()
 
 
 def test_rows_are_those_of_the_layer_and_missing_cells_stay_missing():

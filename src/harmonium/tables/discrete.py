@@ -29,6 +29,8 @@ class Discrete(AbstractPart):
         starts: the first multiple of each cell but the first, which has no lower end.
         points: multiples that are states of their own; they come after the cells.
         seen, counts: multiples that were seen, sorted, and how often.
+        ordered: whether the unit's weights are learned smoothly along the numbers; not for codes,
+            and not in runs that are older than this field.
     """
 
     kind = ColumnKind.DISCRETE
@@ -37,6 +39,7 @@ class Discrete(AbstractPart):
     points: tuple[int, ...]
     seen: tuple[int, ...]
     counts: tuple[int, ...]
+    ordered: bool = False
 
     @classmethod
     def of(cls, raw: RawColumn, name: str) -> Discrete:
@@ -61,6 +64,7 @@ class Discrete(AbstractPart):
             points=tuple(points.tolist()),
             seen=tuple(seen.tolist()),
             counts=tuple(counts.tolist()),
+            ordered=True,
         )
 
     @property
@@ -70,6 +74,8 @@ class Discrete(AbstractPart):
     @property
     def order(self) -> tuple[int, ...]:
         """The states by the mean of their numbers; a second one that never occurs comes last."""
+        if not self.ordered:
+            return ()
         return tuple(np.argsort(self._means, kind="stable").tolist())
 
     @property
