@@ -173,13 +173,24 @@ def test_a_row_of_which_nothing_is_seen_has_no_effect():
         np.testing.assert_allclose(leaf, 0.0, atol=1e-5)
 
 
-@pytest.mark.parametrize(("visible", "hidden"), [PAIRS[2], PAIRS[4]], ids=str)
-def test_imputation_is_the_enumerated_posterior(visible, hidden):
+@pytest.mark.parametrize(
+    ("visible", "hidden", "terms"),
+    [
+        (*PAIRS[2], "4 terms"),  # hidden states
+        (*PAIRS[4], "8 terms"),
+        (hm.Bernoulli(4), hm.Bernoulli(30), "16 terms"),  # completions
+        (hm.Categorical(2, (3, 4)), hm.Bernoulli(30), "16 terms"),
+        (MIXED, hm.Bernoulli(30), "81 terms"),
+    ],
+    ids=str,
+)
+def test_imputation_is_the_enumerated_posterior(visible, hidden, terms):
+    """A row's draws are its own, whatever rows stand beside it."""
     rbm, rows, _ = problem(visible, hidden, n=6)
     many = np.repeat(rows, 200, axis=0)
     missing = np.isnan(rows)
     imputation = hm.impute(rbm, many, key=KEY, draws=3)
-    assert imputation.method.startswith("exact, ")
+    assert imputation.method == f"exact, {terms}"
     assert imputation.draws.shape == (3, *many.shape)
     for draw in (imputation.rows, *imputation.draws):
         np.testing.assert_array_equal(draw[~np.isnan(many)], many[~np.isnan(many)])

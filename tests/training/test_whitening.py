@@ -58,6 +58,16 @@ def test_an_update_is_smooth_along_states_in_order():
     np.testing.assert_allclose(updates.visible.parts[0].bias, expected, atol=1e-6)
 
 
+def test_states_in_order_need_no_correlated_columns_beside_them():
+    layer = hm.Mixed(hm.Bernoulli(1), hm.Categorical(1, 4, orders=[(2, 0, 1, 3)]), hm.Gaussian(1))
+    rows = np.random.default_rng(0).integers(0, 2, (50, 3))
+    rbm = hm.initialize(layer, hm.Bernoulli(2), rows, key=KEY)
+    grads = jax.tree.map(jnp.ones_like, rbm)
+    transform = whitened(optax.sgd(0.1))
+    updates, _ = transform.update(grads, transform.init(rbm), rbm, info=NO_INFO)
+    np.testing.assert_allclose(updates.weights, -0.1, rtol=1e-4)  # equal for all states: as it was
+
+
 def test_independent_units_and_masked_weights_are_left_alone():
     rows = correlated()
     plain = hm.initialize(hm.Gaussian(5), hm.Bernoulli(2), rows, key=KEY)

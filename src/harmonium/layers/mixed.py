@@ -284,8 +284,7 @@ class Mixed(
 
     @property
     def whitening(self) -> Float[Array, "some some"]:
-        parts = [part for part in self.parts if isinstance(part, AbstractCorrelated)]
-        return jax.scipy.linalg.block_diag(*(part.whitening for part in parts))
+        return jax.scipy.linalg.block_diag(*map(capabilities.whitening, self.parts))
 
     def along(self, basis: Float[Array, "some some"]) -> "Mixed":
         moved = []

@@ -328,7 +328,8 @@ def _completions(
 ) -> tuple[Float[Array, "n terms visible"], Bool[Array, "n terms"]]:
     """Return completions and a mask of valid ones: fewer missing units have fewer of them."""
     n = len(v)
-    any_state = visible.sample_without_inputs((n,), key=key_of(0))
+    # One state for all rows, as an index must name the same completion whatever rows are beside it.
+    any_state = visible.sample_without_inputs((1,), key=key_of(0))
     start = jnp.where(jnp.isnan(v), any_state, v)
     columns, changes = proposals_from(visible, start)
     table = _table_of_proposals(visible, columns)
