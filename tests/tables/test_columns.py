@@ -480,5 +480,6 @@ def test_numbers_of_states_are_guessed_by_their_mean_median_or_frequency():
     assert part.kind == "discrete"
     p = np.array([[0.4, 0.2, 0.4], [0.6, 0.1, 0.3], [0.0, 0.45, 0.55]])
     assert part.best(p, Guess.MEAN).tolist() == [2, 2, 5]  # 2.8, 2.3 and 3.65 among those seen
+    np.testing.assert_allclose(part.best(p, Guess.EXACT), [2.8, 2.3, 3.65])
     assert part.best(p, Guess.MEDIAN).tolist() == [2, 1, 5]
     assert part.best(p, Guess.MODE).tolist() == [1, 1, 5]

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._base.checks import positive_integer
 from ..errors import InputError
-from ..inference import impute
+from ..inference import Imputation, impute
 from ..tables import Columns, Frame, RawColumn
 from ..tables.base import Guess
 from ..tables.containers import AbstractContainer
@@ -50,7 +50,8 @@ class RBMImputer(OneToOneFeatureMixin, BaseHoldingOut):
         decided by their cells.
     strategy : {"mean", "median", "most_frequent"}, default="mean"
         Which number fills a cell: the mean errs least in squares, the median in size, the most
-        frequent one most seldom.
+        frequent one most seldom. The mean of a column of floats is exact, such as 2.4 children;
+        that of other columns is rounded to a number which they can have.
     sample_posterior : bool, default=False
         Whether `transform` draws each row's missing cells together from their distribution given
         the seen ones, for multiple imputation.
@@ -126,15 +127,31 @@ validation_fraction
         key = key_from(self.random_state, SAMPLING)
         sweeps = positive_integer(self.sweeps, "sweeps")
         imputation = impute(self.rbm_, rows, key=key, draws=draws, sweeps=sweeps)
+        container = self._container_for(X)
         if self.sample_posterior:
             filled = self.columns_.completed(frame, imputation.draws[0], constants=True)
         else:
-            known = (imputation.mean, guess, imputation.spread)
-            filled = self.columns_.filled(frame, *known, constants=True)
+            filled = self._filled(frame, imputation, guess, container.holds_fractions(X))
         self._warn_of_gaps(filled)
         if self.add_indicator:
             filled = Frame((*filled.columns, *self._indicators(frame)))
-        return self._container_for(X).filled(X, frame, filled)
+        return container.filled(X, frame, filled)
+
+    def _filled(
+        self, frame: Frame, imputation: Imputation, guess: Guess, are_floats: list[bool]
+    ) -> Frame:
+        """Return the table filled by guesses, of which means of floats are not rounded."""
+        mean = imputation.mean
+        spread = imputation.spread
+        filled = self.columns_.filled(frame, mean, guess, spread, constants=True)
+        if guess is not Guess.MEAN:
+            return filled
+        exact = self.columns_.filled(frame, mean, Guess.EXACT, spread, constants=True)
+        pairs = zip(exact.columns, filled.columns, strict=True)
+        columns = []
+        for is_float, (exact_one, rounded) in zip(are_floats, pairs, strict=True):
+            columns.append(exact_one if is_float else rounded)
+        return Frame(tuple(columns), frame.has_names)
 
     def _guess(self) -> Guess:
         """Return which number fills a cell."""

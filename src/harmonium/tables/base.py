@@ -34,10 +34,12 @@ class ColumnKind(StrEnum):
 class Guess(StrEnum):
     """What a single guess of a number is: the mean errs least in squares, the median in size.
 
-    A word is guessed by the most probable one in any case.
+    `MEAN` is rounded to a number that the column can have, `EXACT` is not. A word is guessed by the
+    most probable one in any case.
     """
 
     MEAN = "mean"
+    EXACT = "exact mean"
     MEDIAN = "median"
     MODE = "mode"
 

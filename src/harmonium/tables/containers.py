@@ -36,6 +36,10 @@ class AbstractContainer(ABC):
         """Return rows of mean numbers, which are no whole numbers in an array of integers."""
 
     @abstractmethod
+    def holds_fractions(self, data: Any) -> list[bool]:
+        """Return of each column of data whether its cells are real numbers by their type."""
+
+    @abstractmethod
     def filled(self, data: Any, before: Frame, after: Frame) -> Any:
         """Return data of the same columns with the missing cells that were filled.
 
@@ -255,6 +259,10 @@ class ArrayLike(AbstractContainer):
             dtype = np.dtype(float)
         return self._array(frame, dtype)
 
+    def holds_fractions(self, data: Any) -> list[bool]:
+        array = np.asarray(data)
+        return [array.dtype.kind == "f"] * array.shape[1]
+
     def filled(self, data: Any, before: Frame, after: Frame) -> np.ndarray:
         array = np.asarray(data)
         own = ArrayLike.of(array)
@@ -449,6 +457,10 @@ class FrameLike(AbstractContainer):
 
     def means(self, frame: Frame) -> Any:
         return self.rows(frame)
+
+    def holds_fractions(self, data: Any) -> list[bool]:
+        table = nw.from_native(data, eager_only=True)
+        return [series.dtype.is_float() for series in table.iter_columns()]
 
     def filled(self, data: Any, before: Frame, after: Frame) -> Any:
         """Return a data frame like the data; categories of `fit` are added to theirs."""

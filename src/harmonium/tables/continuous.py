@@ -148,6 +148,8 @@ class Continuous(AbstractPart):
         """
         codes = means[:, 0]
         rng = np.random.default_rng(0)
+        if guess is Guess.EXACT:
+            return replace(self, decimals=None).best(means, Guess.MEAN, spread)
         if guess is not Guess.MEAN or spread is None or self.power == 1.0:
             return self.cells(codes, rng)
         # The mean of a function of a normal number is a weighted sum over a few of its quantiles.

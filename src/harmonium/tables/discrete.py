@@ -170,9 +170,10 @@ class Discrete(AbstractPart):
     ) -> np.ndarray:
         """Return the mean, rounded to a multiple, or to a number that was seen if they are few.
 
-        The median and the most probable number are among those that were seen.
+        The exact mean is not rounded. The median and the most probable number are among those that
+        were seen.
         """
-        if guess is not Guess.MEAN:
+        if guess in (Guess.MEDIAN, Guess.MODE):
             # Numbers of one state are as frequent in it as they were seen to be.
             frequency = np.array(self.counts) / np.maximum(self._rows, 1)[self._cells_of_seen]
             p = means[:, self._cells_of_seen] * frequency
@@ -184,6 +185,8 @@ class Discrete(AbstractPart):
                 places = ordered[(below < 0.5 * below[:, -1:]).sum(1)]
             return self._numbers(np.array(self.seen)[places].astype(float))
         mean = means @ np.where(self._rows > 0, self._means, 0.0)
+        if guess is Guess.EXACT:
+            return mean * self.step
         if len(self.seen) > FEW_NUMBERS:
             return self._numbers(mean.round())
         seen = np.array(self.seen)
