@@ -83,6 +83,19 @@ def test_draws_differ_as_much_as_the_cells_are_uncertain():
     assert np.corrcoef(drawn.mean(0), x[:200, 0])[0, 1] > 0.8
 
 
+def test_means_of_floats_are_exact_and_those_of_integers_whole():
+    marks = np.random.default_rng(0).integers(1, 6, (300, 2))
+    marks[:, 1] = np.clip(marks[:, 0] + marks[:, 1] // 3, 1, 6)
+    floats = pd.DataFrame(marks.astype(float), columns=["a", "b"])
+    floats.loc[:50, "b"] = np.nan
+    model = RBMImputer(4, n_iter=50, random_state=0).fit(floats)
+    exact = model.transform(floats)["b"]
+    integers = model.transform(floats.astype("Int64"))["b"]
+    assert (exact[:50] % 1 > 0).any()
+    np.testing.assert_array_equal(integers[:50], exact[:50].round())
+    np.testing.assert_array_equal(exact[51:], floats["b"][51:])
+
+
 def test_the_median_of_skewed_numbers_lies_below_their_mean():
     rng = np.random.default_rng(0)
     z = rng.normal(size=400)
