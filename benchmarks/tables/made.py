@@ -98,6 +98,17 @@ def attitudes(rng: np.random.Generator) -> Cells:
     return cells
 
 
+def films(rng: np.random.Generator) -> Cells:
+    """Ratings from 1 to 5 of 24 films by 300 people, whose tastes have three directions."""
+    tastes = rng.normal(size=(300, 3))
+    films = rng.normal(size=(3, 24)) / np.sqrt(3)
+    leniency = rng.normal(0.0, 0.4, (300, 1))
+    quality = rng.normal(3.3, 0.5, 24)
+    ratings = quality + leniency + tastes @ films + rng.normal(0.0, 0.6, (300, 24))
+    marks = ratings.round().clip(1, 5).astype(int)
+    return {f"film_{i + 1}": marks[:, i] for i in range(24)}
+
+
 def rain(rng: np.random.Generator) -> Cells:
     """Rain, zero on most days, with pressure and season: 1,500 rows."""
     day = rng.integers(0, 365, 1_500)
@@ -112,6 +123,6 @@ MADE: dict[str, Callable[[np.random.Generator], Cells]] = {
     table.__name__: table
     for table in (
         *(total, fraud, clusters, signals, shares),
-        *(salaries, survey, scores, attitudes, rain),
+        *(salaries, survey, scores, attitudes, films, rain),
     )
 }
