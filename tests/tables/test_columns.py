@@ -228,20 +228,29 @@ def frame_of_all():
     return Frame((*columns, words([f"text {i}" for i in range(N)], "text")))
 
 
-def test_states_of_numbers_are_in_order_and_those_of_words_are_not():
-    columns = columns_of(frame_of_all())
-    for part in columns.modelled:
-        if part.kind != "discrete":
-            assert part.order == ()
-            continue
-        numbers = part.best(np.eye(part.states)[list(part.order)])
-        assert (np.diff(numbers) >= 0).all()
-    tied = next(part for part in columns.parts if part.name == "tied")
-    assert tied.order[0] == tied.states - 1  # 0 is a state of its own, after the ranges of others
+@pytest.mark.parametrize("seed", range(5))
+def test_states_are_in_order_if_others_rise_with_them(seed):
+    rng = np.random.default_rng(seed)
+    mark = rng.integers(1, 8, N)
+    answer = np.clip(mark + rng.integers(-2, 3, N), 1, 7)
+    region = rng.integers(1, 8, N)
+    rent = rng.permutation(8)[region] + rng.normal(size=N)  # rises with none of its numbers
+    spent = np.where(rng.random(N) < 0.4, 0, 10 * mark + rng.integers(0, 40, N))
+    given = {"mark": mark, "answer": answer, "region": region, "rent": rent, "spent": spent}
+    raw = [column(values, name) for name, values in given.items()]
+    columns = columns_of(Frame((*raw, words(rng.choice(["a", "b", "c"], N), "w"))))
+    by_name = {part.name: part for part in columns.parts}
+    assert [name for name, part in by_name.items() if part.order] == ["mark", "answer", "spent"]
+    assert by_name["mark"].order == tuple(range(7))
+    spent = by_name["spent"]
+    assert spent.order[0] == spent.states - 1  # 0 is a state of its own, after the ranges of others
+    numbers = spent.best(np.eye(spent.states)[list(spent.order)])
+    assert (np.diff(numbers) > 0).all()
     several = [part for part in columns.modelled if (part.states or 0) > 2]
     states = next(part for part in columns.layer.parts if isinstance(part, hm.Categorical))
     assert states.orders == tuple(part.order for part in several)
-    record = tied.record()
+    assert Columns.from_record(columns.record(), "t").layer == columns.layer
+    record = by_name["mark"].record()
     del record["ordered"]  # as of a run that is older than orders
     assert column_from(record, "t").order == ()
 

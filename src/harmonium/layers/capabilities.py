@@ -348,7 +348,7 @@ def confined(layer: AbstractLayer, variance: float) -> AbstractLayer:
 
 
 class AbstractOrdered(AbstractLayer):
-    """A layer with units whose states may have an order, along which their fields are smooth."""
+    """A layer with units whose states may have an order, with which fields rise or fall."""
 
     @property
     @abstractmethod

@@ -28,9 +28,9 @@ from .discrete import AbstractOneHot
 from .registry import register_layer
 
 TINIEST = float(np.finfo(np.float32).tiny)  # for a waiting time of 0, by which odds are divided
-# The part of the fields' variance that is smooth along states in order. The rest is that of states
-# without an order, so that codes which only look like numbers are learned at half their rate.
-SMOOTH = 0.5
+# The part of the fields' variance along states in order that is a slope. What little is left lets
+# a unit bend where many rows call for it.
+SLOPE = 0.95
 
 
 @register_layer("categorical", rows="codes")
@@ -46,8 +46,8 @@ class Categorical(AbstractOneHot, AbstractOrdered):
     that many rows.
 
     States may have an order, as those of marks from 1 to 10. The model is the same then, but it is
-    expected that weights of neighbouring states are alike (`smoothing`), so a unit learns first
-    what rises or falls along its scale, from fewer rows.
+    expected that weights rise or fall with the states (`smoothing`), so a unit learns from fewer
+    rows what does.
 
     Attributes:
         counts: q_i of each unit, each at least 2. The constructor calls them `states`.
@@ -188,11 +188,11 @@ class Categorical(AbstractOneHot, AbstractOrdered):
 
     @property
     def smoothing(self) -> Float[np.ndarray, "some some"]:
-        """S with (SSᵀ)⁻¹ = K, where K of a unit is half smooth and half the identity.
+        """S with (SSᵀ)⁻¹ = K, where K of a unit is mostly that of a slope along its states.
 
-        The smooth half is the covariance of a random walk along the states, less its mean: fields
-        of neighbouring states differ little. It has the trace of the identity's, so all fields have
-        the same variance on average, and the field that rises along the scale has the most.
+        K = 0.95 (q − 1) uuᵀ + 0.05 (1 − 11ᵀ/q) + 11ᵀ/q for q states, where u is the unit vector
+        that rises by equal steps from state to state. It has the trace of the identity, so all
+        fields have the variance 1 on average, as those of states without an order.
         """
         factors = [np.linalg.cholesky(_expected(len(order))) for order in self.orders if order]
         blocks = [np.linalg.inv(factor).T for factor in factors]
@@ -210,9 +210,9 @@ class Categorical(AbstractOneHot, AbstractOrdered):
 def _expected(count: int) -> Float[np.ndarray, "states states"]:
     """Return the covariance of the fields on states in order, as `Categorical.smoothing` says."""
     numbers = np.arange(1.0, count + 1.0)
+    slope = numbers - numbers.mean()
+    slope /= np.linalg.norm(slope)
     even = np.full((count, count), 1.0 / count)
-    without_mean = np.eye(count) - even
-    walk = without_mean @ np.minimum.outer(numbers, numbers) @ without_mean
-    walk *= (count - 1.0) / np.trace(walk)
+    bends = np.eye(count) - even
     # A field that is the same for all states changes nothing, and keeps the identity's variance.
-    return SMOOTH * walk + (1.0 - SMOOTH) * without_mean + even
+    return SLOPE * (count - 1.0) * np.outer(slope, slope) + (1.0 - SLOPE) * bends + even

@@ -29,8 +29,8 @@ class Discrete(AbstractPart):
         starts: the first multiple of each cell but the first, which has no lower end.
         points: multiples that are states of their own; they come after the cells.
         seen, counts: multiples that were seen, sorted, and how often.
-        ordered: whether the unit's weights are learned smoothly along the numbers; not for codes,
-            and not in runs that are older than this field.
+        ordered: whether the unit's weights are expected to rise or fall with the numbers; not those
+            of codes.
     """
 
     kind = ColumnKind.DISCRETE
@@ -64,7 +64,6 @@ class Discrete(AbstractPart):
             points=tuple(points.tolist()),
             seen=tuple(seen.tolist()),
             counts=tuple(counts.tolist()),
-            ordered=True,
         )
 
     @property

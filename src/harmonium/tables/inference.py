@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,6 +61,7 @@ BEYOND_CHANCE = 3.0  # nats of all rows: a column of noise gives a scale as many
 # were filled with less error as numbers, and where it was 0.68 as states.
 ENOUGH = 0.8
 MOST_OTHERS = 256  # columns and states of others that decide on a scale
+ENOUGH_ROWS = 5_000  # of a table, chosen at random, decide too
 
 
 def columns_of(
@@ -203,19 +205,25 @@ def _with_scales(
 ) -> tuple[AbstractColumn, ...]:
     """Return the columns, few numbers of a scale as numbers where that predicts others better.
 
-    Salaries in thousands are numbers, however few; but codes such as 20, 30 and 190 are states, as
-    other columns do not rise or fall with them.
+    Salaries in thousands are numbers, however few; marks from 1 to 10 are states in order. Codes
+    such as those of regions are states without one, as other columns do not rise or fall with them.
     """
     decided = list(columns)
+    some = frame.taken(np.sort(np.random.default_rng(0).permutation(len(frame))[:ENOUGH_ROWS]))
     targets: list[list[np.ndarray]] = []
+    numbers: list[list[np.ndarray]] = []
     for place, (raw, column) in enumerate(zip(frame.columns, columns, strict=True)):
-        is_open = column.kind is ColumnKind.DISCRETE and column.name not in kinds
-        if not is_open or _is_tied(raw.known) or not is_sparse(raw.known):
+        if not isinstance(column, Discrete) or column.states == 2:
             continue
-        targets = targets or _of_each_part(frame, columns, targets_of)
+        targets = targets or _of_each_part(some, columns, targets_of)
+        numbers = numbers or _of_each_part(some, columns, numbers_of)
         scale = Continuous.of(raw, raw.name)
-        if gains(scale.codes(raw, "table"), _others(targets, place)).is_scale:
+        values = scale.codes(some.columns[place], "table")
+        is_open = column.name not in kinds and not _is_tied(raw.known) and is_sparse(raw.known)
+        if is_open and gains(values, _others(targets, place)).is_scale:
             decided[place] = scale
+        elif gains(values, _others(numbers, place)).is_order:
+            decided[place] = replace(column, ordered=True)
     return tuple(decided)
 
 
@@ -229,7 +237,9 @@ def _with_calendars(
         is_open = column.kind is ColumnKind.DATE and column.name not in kinds
         if not is_open or column.parts[0].states is not None:
             continue
-        classes = classes or _of_each_part(frame, columns, lambda *part: [classes_of(*part)])
+        classes = classes or _of_each_part(
+            frame, columns, lambda part, codes: [classes_of(codes, part.states)]
+        )
         names = calendar_parts(raw, _others(classes, place))
         if names:
             calendar = _calendar_of(raw, names)
@@ -241,14 +251,14 @@ def _with_calendars(
 def _of_each_part(
     frame: Frame,
     columns: Sequence[AbstractColumn],
-    arrays_of: Callable[[np.ndarray, int | None], list[np.ndarray]],
+    arrays_of: Callable[[AbstractPart, np.ndarray], list[np.ndarray]],
 ) -> list[list[np.ndarray]]:
-    """Return for each column what a function makes of the codes of its parts and their states."""
+    """Return for each column what a function makes of its parts and their codes."""
     arrays = []
     for raw, column in zip(frame.columns, columns, strict=True):
         parts = zip(column.parts, column.split(raw, "table"), strict=True)
-        codes = [(part.codes(cells, "table"), part.states) for part, cells in parts]
-        arrays.append([array for part in codes for array in arrays_of(*part)])
+        codes = [(part, part.codes(cells, "table")) for part, cells in parts]
+        arrays.append([array for pair in codes for array in arrays_of(*pair)])
     return arrays
 
 
@@ -402,6 +412,11 @@ class Gains(NamedTuple):
         """Whether the numbers are those of a scale, as others rise or fall with them."""
         return self.scale > max(BEYOND_CHANCE, ENOUGH * self.states)
 
+    @property
+    def is_order(self) -> bool:
+        """Whether states are in order: slopes explain as much, or neither explains anything."""
+        return self.scale >= min(self.states, ENOUGH * self.states)
+
 
 def is_sparse(values: np.ndarray) -> bool:
     """Return whether numbers lie so far apart that others between them are to be expected.
@@ -459,12 +474,21 @@ def _nats(explained: float, rows: int) -> float:
     return -0.5 * rows * float(np.log1p(-min(explained, 1.0 - 1e-9)))
 
 
-def targets_of(codes: np.ndarray, states: int | None) -> list[np.ndarray]:
+def targets_of(part: AbstractPart, codes: np.ndarray) -> list[np.ndarray]:
     """Return the codes of a column, or whether each of its states is there."""
-    if states is None or states == 2:  # of two states, each says what the other does
+    if part.states is None or part.states == 2:  # of two states, each says what the other does
         return [codes]
     missing = np.isnan(codes)
-    return [np.where(missing, np.nan, codes == state) for state in range(states)]
+    return [np.where(missing, np.nan, codes == state) for state in range(part.states)]
+
+
+def numbers_of(part: AbstractPart, codes: np.ndarray) -> list[np.ndarray]:
+    """Return the numbers of a column of numbers, which may be in order too; else its targets."""
+    if not isinstance(part, Discrete):
+        return targets_of(part, codes)
+    numbers = part.best(np.eye(part.states))
+    missing = np.isnan(codes)
+    return [np.where(missing, np.nan, numbers[np.where(missing, 0, codes).astype(int)])]
 
 
 def calendar_parts(raw: RawColumn, others: Sequence[np.ndarray]) -> tuple[str, ...]:

@@ -203,7 +203,7 @@ def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformatio
     ten times its variance at the start: where a model fits, hidden units only take variance from
     the layer, and chains that noise let run away would not come back. x are the columns of states
     in order too, for which (SSᵀ)⁻¹ is the expected covariance of their fields, so that a step and a
-    penalty prefer weights that are smooth along the scale; their biases are as they were. A layer
+    penalty prefer weights that rise or fall with the states; their biases are as they were. A layer
     of other units, or weights that are not an array, make `whitened(inner)` the same as `inner`.
 
     Source: Desjardins, Simonyan, Pascanu & Kavukcuoglu 2015, of whom this is the fixed basis.
