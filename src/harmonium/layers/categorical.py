@@ -63,6 +63,8 @@ class Categorical(AbstractOneHot, AbstractOrdered):
         [[0.0, 1.0, 0.0, 0.0, 1.0, 0.0]]
         >>> layer.mean(layer.zero_inputs).round(2).tolist()
         [0.5, 0.5, 0.25, 0.25, 0.25, 0.25]
+        >>> print(hm.Categorical(2, states=(2, 4), orders=[(), range(4)]))
+        Categorical(states=(2, 4), 1 in order)
     """
 
     counts: tuple[int, ...] = eqx.field(static=True)

@@ -168,10 +168,6 @@ class Dates(AbstractPart):
         return self.inner.states
 
     @property
-    def order(self) -> tuple[int, ...]:
-        return self.inner.order
-
-    @property
     def summary(self) -> str:
         return " … ".join(self.ends) or f"dates such as {self.form}"
 

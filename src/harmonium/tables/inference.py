@@ -209,16 +209,16 @@ def _with_scales(
     such as those of regions are states without one, as other columns do not rise or fall with them.
     """
     decided = list(columns)
-    some = frame.taken(np.sort(np.random.default_rng(0).permutation(len(frame))[:ENOUGH_ROWS]))
+    sample = frame.taken(np.sort(np.random.default_rng(0).permutation(len(frame))[:ENOUGH_ROWS]))
     targets: list[list[np.ndarray]] = []
     numbers: list[list[np.ndarray]] = []
     for place, (raw, column) in enumerate(zip(frame.columns, columns, strict=True)):
         if not isinstance(column, Discrete) or column.states == 2:
             continue
-        targets = targets or _of_each_part(some, columns, targets_of)
-        numbers = numbers or _of_each_part(some, columns, numbers_of)
+        targets = targets or _of_each_part(sample, columns, targets_of)
+        numbers = numbers or _of_each_part(sample, columns, numbers_of)
         scale = Continuous.of(raw, raw.name)
-        values = scale.codes(some.columns[place], "table")
+        values = scale.codes(sample.columns[place], "table")
         is_open = column.name not in kinds and not _is_tied(raw.known) and is_sparse(raw.known)
         if is_open and gains(values, _others(targets, place)).is_scale:
             decided[place] = scale
