@@ -17,8 +17,8 @@ import sys
 import jax
 import numpy as np
 from density import rows_of
+from rates import digits, divided
 from reporting import head, parser_of, row, unless_converged, with_interval
-from sklearn.datasets import load_digits
 from timing import timed
 from trees import independent
 
@@ -29,16 +29,14 @@ SETS = ("nltcs", "plants", "adult", "mushrooms", "dna", "words", "digits", "latt
 HIDDEN = 64
 
 
-def divided(name: str) -> tuple[np.ndarray, np.ndarray]:
+def parts_of(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return training and test rows."""
     if name == "digits":
-        rows = (load_digits().data > 7).astype(np.uint8)
-    elif name == "lattice":
-        rows = (hm.data.lattice_samples((8, 8), 0.35, 2_500, seed=0) > 0).astype(np.uint8)
-    else:
-        return rows_of(name, None)
-    order = np.random.default_rng(0).permutation(len(rows))
-    return rows[order[len(rows) // 5 :]], rows[order[: len(rows) // 5]]
+        return digits(spins=False)[1:]
+    if name == "lattice":
+        spins = hm.data.lattice_samples((8, 8), 0.35, 2_500, seed=0)
+        return divided((spins > 0).astype(np.uint8))
+    return rows_of(name, None)
 
 
 def measured(
@@ -73,7 +71,7 @@ def main() -> None:
     about = ("test nats", "s of log Z", "ms an update", "relaxation")
     print(head(["rows", "by themselves", *(f"{k}: {a}" for k in kinds for a in about)]), flush=True)
     for name in args.sets:
-        train, test = divided(name)
+        train, test = parts_of(name)
         columns = train.shape[1]
         train_rows, held_rows = held_out_rows(len(train), 0.1, seed=0)
         rows = (train[train_rows], train[held_rows], test)

@@ -64,7 +64,7 @@ from sklearn.linear_model import BayesianRidge, LogisticRegression
 
 sys.path.append(str(Path(__file__).parents[1]))  # what all benchmarks share
 from reporting import parser_of, seeds, table
-from sources import MOST_MISSING, TABLES
+from sources import TABLES, mostly_known
 
 from harmonium.tables.inference import columns_of
 
@@ -444,10 +444,10 @@ def with_gaps(truth: pd.DataFrame, fraction: float, seed: int) -> tuple[pd.DataF
 
 def rows_of(name: str, count: int, seed: int) -> pd.DataFrame:
     """Return some rows of a table, without what no unit models or is mostly missing."""
-    frame = TABLES[name]()
+    frame = mostly_known(TABLES[name]())
     modelled = {column.name for column in columns_of(frame).columns if column.parts}
-    kept = [c for c in frame.columns if c.name in modelled and c.is_missing.mean() <= MOST_MISSING]
-    rows = pd.DataFrame({column.name: column.values for column in kept})
+    cells = {column.name: column.values for column in frame.columns if column.name in modelled}
+    rows = pd.DataFrame(cells)
     order = np.random.default_rng(seed).permutation(len(rows))[:count]
     return rows.iloc[np.sort(order)].reset_index(drop=True)
 

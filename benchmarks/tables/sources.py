@@ -85,15 +85,18 @@ TABLES: dict[str, Callable[[], Frame]] = {
 }
 
 
+def mostly_known(frame: Frame) -> Frame:
+    """Return the columns that are not mostly missing."""
+    kept = tuple(raw for raw in frame.columns if raw.is_missing.mean() <= MOST_MISSING)
+    return Frame(kept, frame.has_names)
+
+
 def complete(frame: Frame, most_rows: int) -> Frame:
     """Return rows without missing cells, of columns that are not mostly missing.
 
     Of more than `most_rows`, so many are chosen at random.
     """
-    reduced = Frame(
-        tuple(raw for raw in frame.columns if raw.is_missing.mean() <= MOST_MISSING),
-        frame.has_names,
-    )
+    reduced = mostly_known(frame)
     rows = np.flatnonzero(~np.any([raw.is_missing for raw in reduced.columns], axis=0))
     if len(rows) > most_rows:
         rows = np.sort(np.random.default_rng(0).choice(rows, most_rows, replace=False))

@@ -28,8 +28,9 @@ from .discrete import AbstractOneHot
 from .registry import register_layer
 
 TINIEST = float(np.finfo(np.float32).tiny)  # for a waiting time of 0, by which odds are divided
-# The part of the fields' variance along states in order that is a slope. What little is left lets
-# a unit bend where many rows call for it.
+# The part of the fields' variance along states in order that is a slope; what is left lets a unit
+# bend where many rows call for it. With a half, or with walks in place of slopes, models of ratings
+# and marks needed more rows (docs/decisions/rows.md).
 SLOPE = 0.95
 
 
@@ -86,6 +87,7 @@ class Categorical(AbstractOneHot, AbstractOrdered):
         self.counts = tuple(given.tolist())
         self.bias = parameter(bias, (sum(self.counts),), "Categorical bias")
         self.orders = tuple(tuple(int(state) for state in order) for order in orders)
+        # Not strict: there may be none at all, and their number is checked below.
         pairs = zip(self.orders, self.counts, strict=False)
         are_whole = all(sorted(order) == list(range(count)) for order, count in pairs if order)
         if not are_whole or len(self.orders) not in (0, size):

@@ -183,6 +183,7 @@ class Discrete(AbstractPart):
                 below = np.cumsum(p[:, ordered], axis=1)
                 places = ordered[(below < 0.5 * below[:, -1:]).sum(1)]
             return self._numbers(np.array(self.seen)[places].astype(float))
+        # A state that never occurs has the mean ∞, of which 0 times is no number.
         mean = means @ np.where(self._rows > 0, self._means, 0.0)
         if guess is Guess.EXACT:
             return mean * self.step

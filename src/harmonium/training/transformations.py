@@ -256,6 +256,7 @@ def _along(rbm: RBM, basis: Array) -> RBM:
     columns = _dependent(rbm.visible)
     rows = product(basis.T, rbm.weights[columns])
     weights = rbm.weights.at[columns].set(rows, unique_indices=True)
+    # Biases of states keep the columns' shares, bends included, so only their weights change.
     count = len(correlated(rbm.visible))
     return RBM(along(rbm.visible, basis[:count, :count]), rbm.hidden, weights)
 
