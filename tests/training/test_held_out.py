@@ -268,7 +268,7 @@ def test_the_penalty_grows_where_a_run_overfits(monkeypatch):
     plain = hm.fit(start(x, 12), x, **given, optimizer=STRONG)
     following = hm.fit(start(x, 12), x, **given, optimizer=FOLLOWING)
     with monkeypatch.context() as patch:  # the strength stays at 1/150
-        patch.setattr("harmonium.training.recorder.next_strength", lambda strength, *_: strength)
+        patch.setattr("harmonium.training.judge.next_strength", lambda strength, *_: strength)
         fixed = hm.fit(start(x, 12), x, **given, optimizer=FOLLOWING)
     assert fixed.history[-1]["penalty"] == pytest.approx(1 / 150)
     assert following.history[0]["penalty"] == pytest.approx(1 / 150)
@@ -373,7 +373,7 @@ def test_a_best_model_that_is_not_confirmed_is_not_kept(monkeypatch):
         return state, metrics
 
     monkeypatch.setattr("harmonium.training.tracking.EXACT_WORK", 0)
-    monkeypatch.setattr("harmonium.training.recorder.scored", mistaken)
+    monkeypatch.setattr("harmonium.training.judge.scored", mistaken)
     bits = RNG.random((80, 2)) < 0.5
     x = (bits[:, np.arange(10) % 2] ^ (RNG.random((80, 10)) < 0.05)).astype(np.uint8)
     recipe = hm.Recipe(rate=0.2)

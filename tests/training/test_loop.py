@@ -429,7 +429,7 @@ def test_a_run_that_loses_log_z_at_the_higher_rate_begins_again(few_updates, mon
             return state, {}
         return state, metrics
 
-    monkeypatch.setattr("harmonium.training.recorder.scored", scored_once)
+    monkeypatch.setattr("harmonium.training.judge.scored", scored_once)
     fit = hm.fit(start(rows()), rows(), **FOLLOWED)
     assert lost
     assert fit.notes[-1].startswith(

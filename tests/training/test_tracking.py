@@ -12,9 +12,9 @@ from harmonium.data import Dataset
 from harmonium.likelihood.partition_function.agreement import AnnealingRuns
 from harmonium.samplers import Cloud
 from harmonium.training.base import with_values
+from harmonium.training.judge import Judge
 from harmonium.training.monitors import Monitors, adjusted_gap
 from harmonium.training.penalties import next_strength
-from harmonium.training.recorder import Judge
 from harmonium.training.selection import chosen
 from harmonium.training.tracking import (
     APART,

@@ -17,7 +17,7 @@ __all__ = ["split_off"]
 BINARIZE = ("stochastic", "threshold", "none")
 FEWEST_ROWS_TO_SPLIT = 10
 FEWEST_ROWS_TO_HOLD_OUT = 50  # of fewer rows, all are used for training
-FEW_ROWS = 500  # by default none of fewer discrete rows are held out: they are cross-validated
+FEW_ROWS = 500  # by default none of fewer rows are held out: they are cross-validated
 USUAL_FRACTION = 0.1
 SMALLEST_SHARE = 0.5  # of the rows to hold out; if groups give fewer, rows are held out one by one
 
@@ -82,8 +82,8 @@ def datasets_of(
     """
     few = ""
     if validation == "auto":
-        scored = table.is_discrete and table.weights is None
-        validation = usual_fraction(len(table.train), can_cross_validate=scored)
+        is_weighted = table.weights is not None
+        validation = usual_fraction(len(table.train), can_cross_validate=not is_weighted)
         if not validation:
             few = "too few to hold any out: they are cross-validated"
     _check_fraction(table, validation)
@@ -122,7 +122,7 @@ def usual_fraction(rows: int, *, can_cross_validate: bool) -> float:
     """Return the fraction of so many rows that is held out by default.
 
     A tenth of a few hundred rows is too few to decide by, and too many to lose. So they are
-    cross-validated instead, if they have no weights and the visible units are discrete.
+    cross-validated instead, if they have no weights.
     """
     if can_cross_validate and rows < FEW_ROWS:
         return 0.0

@@ -52,8 +52,8 @@ class Table:
     Example:
         >>> rows = hm.bars_and_stripes(2)
         >>> table = hm.data.as_table(rows, name="small", image_shape=(2, 2), exhaustive=True)
-        >>> table.train.shape, table.kind, table.is_discrete
-        ((8, 4), 'binary', True)
+        >>> table.train.shape, table.kind
+        ((8, 4), 'binary')
         >>> table.notes
         ('small: 8 rows of 4 binary values.',)
     """
@@ -80,14 +80,6 @@ class Table:
     def __post_init__(self) -> None:
         """Take the kind as a word too."""
         object.__setattr__(self, "kind", Kind(self.kind))
-
-    @property
-    def is_discrete(self) -> bool:
-        """Whether all values are known, and each is one of a few."""
-        if self.columns is not None:
-            complete = not np.isnan(self.train).any()
-            return complete and self.columns.layer.n_states is not None
-        return self.kind != Kind.REAL
 
 
 def describe(table: Table, count: int | None = None) -> str:

@@ -97,8 +97,9 @@ class DefaultRun(keras.callbacks.Callback):
 
     def __init__(self, model: Any, train: Part, held_out: Part | None, batch_size: int):
         from ..training.arguments import usual_epochs
+        from ..training.judge import Judge
         from ..training.penalties import prior_strength
-        from ..training.recorder import Judge, Timetable
+        from ..training.recorder import Timetable
 
         super().__init__()
         start = model.to_harmonium()

@@ -10,8 +10,9 @@ import jax.numpy as jnp
 
 from ..training import Fit, Report, TrainState
 from ..training.arguments import continued
+from ..training.judge import Judge
 from ..training.loop import Callback, run_ensemble
-from ..training.recorder import Judge, Recorder
+from ..training.recorder import Recorder
 from .folder import RunFolder
 from .prepare import Prepared
 from .summaries import EnsembleSummary, MeanSummary, ScoreSummary

@@ -45,8 +45,7 @@ class BaseHoldingOut(TransformerMixin, BaseRBM):
     ) -> tuple[Dataset, Dataset | None]:
         fraction = self.validation_fraction
         if fraction == "auto":
-            is_discrete = visible.n_states is not None and not np.isnan(rows).any()
-            fraction = usual_fraction(len(rows), can_cross_validate=is_discrete)
+            fraction = usual_fraction(len(rows), can_cross_validate=True)
         if not isinstance(fraction, int | float | np.number) or not 0 <= fraction < 1:
             raise InputError(
                 'validation_fraction: expected a number from 0 to below 1, or "auto"; got'

@@ -4,12 +4,17 @@ Of a few hundred rows, a tenth is too few to decide by and too many to lose. So 
 trained side by side in one compiled loop, each without a quarter of the rows. They follow the run's
 own schedule over its first half. At records, the free-energy gap between the rows that a model has
 seen and those that it has not, averaged over the four, sets the strength of the penalty for all;
-and the pseudo-log-likelihood of the rows that they have not seen says where to stop. The run itself
-then learns from all rows, with these strengths.
+and the score of the rows that they have not seen says where to stop. The run itself then learns
+from all rows, with these strengths.
+
+The score is the log-likelihood, with log Z tracked for each of the four models as for held-out rows
+of a run. Of complete rows of discrete units it is the pseudo-log-likelihood, which needs no log Z:
+of few rows of very many columns, log Z can be wrong without a sign of it.
 """
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import jax
@@ -22,15 +27,18 @@ from .._base.threefry import fold_in
 from ..data.splits import FEW_ROWS
 from ..evaluation import pseudo_log_likelihoods
 from ..gradients import Persistent
+from ..layers.capabilities import takes_lengths
 from ..rbm import RBM
 from ..samplers import Gibbs
 from .arguments import Plan, first_state, plan_run
 from .chunks import Models, growth_limit
-from .monitors import Monitors, RowStatistics, adjusted_gap
+from .judge import Judge
+from .monitors import RowStatistics, adjusted_gap
 from .optimizers import Recipe, averaged_model
 from .penalties import Huber, next_strength, size_of_weights, with_strength
 from .schedules import rate_of
 from .state import TrainState
+from .tracking import TOLERANCE, Tracker
 
 FOLDS = 4
 CHAINS = 200  # of each fold, fewer than a run has: four models share the time
@@ -46,9 +54,10 @@ class CrossValidated(NamedTuple):
     Attributes:
         updates: of the records.
         strengths: of the penalty from each record on.
-        scores: mean pseudo-log-likelihoods of rows that the models had not seen, nats per row.
+        scores: of rows that the models had not seen: mean log-likelihoods, or
+            pseudo-log-likelihoods of complete rows of discrete units, nats per row.
         stderr: standard error of the best score over rows.
-        independent: that of independent columns.
+        independent: that of the visible units by themselves.
         best: the update of the best record; −1 if it is the last, and the run may go on.
     """
 
@@ -65,13 +74,28 @@ class CrossValidated(NamedTuple):
         return float(self.strengths[max(0, place - 1)])
 
     @property
-    def note(self) -> str:
-        """What rows that were left out score, in a sentence."""
-        score = float(np.max(np.asarray(self.scores)))
+    def score(self) -> float:
+        """The best score."""
+        return float(np.max(np.asarray(self.scores)))
+
+    @property
+    def prefers_units_alone(self) -> bool:
+        """Whether the visible units by themselves score better than any model."""
+        is_known = bool(np.isfinite(self.score))
+        return is_known and self.score < float(self.independent) - TOLERANCE
+
+    def note(self, plan: Plan) -> str:
+        """Return what rows that were left out score in this run, in a sentence."""
+        name = "pseudo-log-likelihood" if _has_pseudo_likelihood(plan) else "log-likelihood"
+        if not np.isfinite(self.score):
+            return (
+                f"{FOLDS}-fold cross-validation set the penalty alone: the {name} of rows that a"
+                " model has not seen could not be followed"
+            )
         return (
-            f"by {FOLDS}-fold cross-validation, rows that a model has not seen have a"
-            f" pseudo-log-likelihood of {score:.2f} ± {float(self.stderr):.2f} nats"
-            f" (independent columns {float(self.independent):.2f})"
+            f"by {FOLDS}-fold cross-validation, rows that a model has not seen have a {name} of"
+            f" {self.score:.2f} ± {float(self.stderr):.2f} nats (the visible units by themselves"
+            f" {float(self.independent):.2f})"
         )
 
 
@@ -83,9 +107,14 @@ def will_cross_validate(plan: Plan, held_out: Any, state: TrainState) -> bool:
 def is_for(plan: Plan) -> bool:
     """Return whether a run without held-out rows decides by cross-validation."""
     rows = plan.rows
-    if plan.layer.n_states is None or rows.weights is not None or rows.missing:
+    if rows.weights is not None:
         return False
     return plan.auto_strength > 0.0 and rows.is_whole and 2 * FOLDS <= len(rows) < FEW_ROWS
+
+
+def _has_pseudo_likelihood(plan: Plan) -> bool:
+    """Return whether rows are scored by their pseudo-log-likelihood."""
+    return plan.layer.n_states is not None and not plan.rows.missing
 
 
 def records_of(plan: Plan) -> list[int]:
@@ -110,60 +139,100 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
         key: the run's random key.
     """
     keys = jax.random.split(fold_in(key, CROSS_VALIDATION), FOLDS + 1)
-    rows = plan.dataset
-    n = len(rows)
+    n = len(plan.dataset)
     order = np.asarray(jax.random.permutation(keys[0], n))
-    values = rows.rows(key=keys[0])
-    unseen = [np.sort(order[i::FOLDS]) for i in range(FOLDS)]
-    seen = [np.setdiff1d(np.arange(n), fold) for fold in unseen]
-    pairs = zip(seen, unseen, strict=True)
-    monitors = [Monitors(rbm, rows.chosen(train), rows.chosen(fold)) for train, fold in pairs]
-
-    def scores_of(models: list[RBM]) -> np.ndarray:
-        """Return the pseudo-log-likelihood of each row under the model that has not seen it."""
-        pairs = zip(models, unseen, strict=True)
-        return np.concatenate(
-            [pseudo_log_likelihoods(model, values[fold]) for model, fold in pairs]
-        )
-
+    left_out = [np.sort(order[i::FOLDS]) for i in range(FOLDS)]
     own = _plan(rbm, plan)
-    folds = Models(own, list(keys[1:]), np.stack([_weights(n, fold) for fold in unseen]))
-    state = folds.join([first_state(rbm, own, key=key) for key in keys[1:]])
+    models = Models(own, list(keys[1:]), np.stack([_weights(n, rows) for rows in left_out]))
+    pairs = zip(left_out, keys[1:], strict=True)
+    folds = [_Fold(rbm, own, rows, key=fold_key) for rows, fold_key in pairs]
+    state = models.join([fold.start for fold in folds])
     strength = plan.auto_strength
     records = records_of(plan)
     strengths = np.full(len(records), strength)
-    scores: list[np.ndarray] = []  # at each record, of all rows
+    scores = np.full(len(records), -np.inf)  # of records without one, and after a divergence
+    errors = np.zeros(len(records))
     for i, until in enumerate(records):
-        limit = growth_limit(folds.largest(state))
-        state, sizes = folds.advance(state, until)
-        states = folds.split(state, np.full(FOLDS, until))
-        models = [averaged_model(fold.optimizer, fold.rbm) for fold in states]
-        scores_now = scores_of(models)
-        # What was learned before a divergence is used.
-        if not ((sizes < limit).all() and np.isfinite(scores_now).all()):
-            break
-        scores.append(scores_now)
-        statistics = [m.measured(model) for m, model in zip(monitors, models, strict=True)]
-        size = float(np.mean([float(size_of_weights(model)) for model in models]))
-        strength = next_strength(strength, plan.auto_strength, *pooled_gap(statistics), size)
+        limit = growth_limit(models.largest(state))
+        state, sizes = models.advance(state, until)
+        if not (sizes < limit).all():
+            break  # what was learned before a divergence is used
+        states = models.split(state, np.full(FOLDS, until))
+        pairs = zip(folds, states, strict=True)
+        measured = [fold.measured(own_state) for fold, own_state in pairs]
+        score = fmean(of_fold.score for of_fold in measured)
+        if np.isfinite(score):
+            scores[i] = score
+        errors[i] = np.sqrt(sum(of_fold.variance for of_fold in measured)) / FOLDS
+        size = fmean(of_fold.size for of_fold in measured)
+        gap = pooled_gap([of_fold.statistics for of_fold in measured])
+        strength = next_strength(strength, plan.auto_strength, *gap, size)
         strengths[i:] = strength
         state = state._replace(optimizer=with_strength(state.optimizer, strength))
-    if not scores:
-        scores.append(scores_of([rbm] * FOLDS))
-    table = np.array(scores)
-    means = np.full(len(records), table.mean(1).min())  # where no model was left
-    means[: len(table)] = table.mean(1)
-    place = int(table.mean(1).argmax())
+    place = int(scores.argmax())
     best = records[place]
-    if place == len(records) - 1:
+    if place == len(records) - 1 or not np.isfinite(scores[place]):
         best = -1
-    independent = scores_of([rbm.uncoupled] * FOLDS).mean()
-    stderr = table[place].std() / np.sqrt(n)
-    given: Any = (np.array(records), strengths, means, stderr, independent, np.array(best))
+    independent = fmean(fold.score_of_units() for fold in folds)
+    given: Any = (np.array(records), strengths, scores, errors[place], independent, np.array(best))
     like = jax.eval_shape(unknown)
     return CrossValidated(
         *(from_numpy(np.asarray(x, y.dtype)) for x, y in zip(given, like, strict=True))
     )
+
+
+class _Measured(NamedTuple):
+    """What the rows that a model has not seen say of it.
+
+    Attributes:
+        score: their mean score, nats; NaN if it is not known.
+        variance: of that mean.
+        size: the size of the weights, as a penalty has it.
+        statistics: of the rows that it has seen, and of those that it has not.
+    """
+
+    score: float
+    variance: float
+    size: float
+    statistics: list[RowStatistics]
+
+
+class _Fold:
+    """A model that is trained without a part of the rows, by which it is judged."""
+
+    def __init__(self, rbm: RBM, plan: Plan, left_out: np.ndarray, *, key: PRNGKeyArray):
+        rows = plan.dataset
+        seen = np.setdiff1d(np.arange(len(rows)), left_out)
+        self.method = plan.method
+        self.judge = Judge(rbm, rows.chosen(seen), rows.chosen(left_out), plan.auto_strength)
+        self.start = first_state(rbm, plan, key=key)
+        self.rows: np.ndarray | None = None
+        if _has_pseudo_likelihood(plan):
+            self.rows = rows.rows(key=key)[left_out]
+        elif not takes_lengths(plan.layer):  # where log Z differs from row to row there is no score
+            self.judge.begin(Tracker.of_run(rbm, plan.method, self.start, key=key))
+
+    def measured(self, state: TrainState) -> _Measured:
+        """Return what the rows say of the averaged model of a state."""
+        rbm = averaged_model(state.optimizer, state.rbm)
+        chains = self.method.gradient.status(state.rbm, state.gradient).chains
+        statistics, likelihood = self.judge.measure(rbm, int(state.updates), chains)
+        rows = statistics[-1]
+        score = likelihood.get("log_likelihood", np.nan)
+        variance = rows.variance / max(1.0, rows.effective_size - 1.0)
+        if self.rows is not None:
+            scores = pseudo_log_likelihoods(rbm, self.rows)
+            score = float(scores.mean())
+            variance = float(scores.var() / len(scores))
+        return _Measured(score, variance, float(size_of_weights(rbm)), statistics)
+
+    def score_of_units(self) -> float:
+        """Return the mean score under the visible units by themselves; NaN if it is not known."""
+        if self.rows is not None:
+            return float(pseudo_log_likelihoods(self.judge.start.uncoupled, self.rows).mean())
+        if self.judge.tracker is None:
+            return np.nan
+        return self.judge.base()[1]
 
 
 def pooled_gap(statistics: list[list[RowStatistics]]) -> tuple[float, float]:

@@ -29,9 +29,10 @@ from .arguments import (
     resumable,
 )
 from .chunks import DivergenceWarning, Models, growth_limit, next_chunk
+from .judge import Judge
 from .monitors import Monitors
 from .optimizers import Recipe, averaged_model
-from .recorder import Judge, Recorder, Timetable
+from .recorder import Recorder, Timetable
 from .schedules import rate_of, reschedule
 from .selection import PoorModelWarning
 from .state import Fit, Report, TrainState

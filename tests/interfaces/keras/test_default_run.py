@@ -69,7 +69,7 @@ def test_the_penalty_follows_the_gap_and_ends_with_the_run(capsys, monkeypatch):
         seen.append((gap, stderr, size))
         return 2 * strength if len(seen) < 4 else strength
 
-    monkeypatch.setattr("harmonium.training.recorder.next_strength", twice)
+    monkeypatch.setattr("harmonium.training.judge.next_strength", twice)
     # All columns are equal; in the held-out rows, with the same means, neighbours are opposites.
     # Half the rows are up: both kinds of rows are equally probable, so that the gap is certain.
     column = np.tile([[0.0], [1.0]], (200, 1)).astype(np.float32)

@@ -1,0 +1,106 @@
+"""The judge of a run: what averaged models are worth, by rows that they have not seen.
+
+Held-out rows decide two things: how strong a penalty of strength "auto" is, and which record's
+model is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .._base.threefry import key_of
+from ..data import Dataset, Stream
+from ..layers.capabilities import has_independent_units
+from ..path import Line
+from ..rbm import RBM
+from ..samplers import Cloud
+from ..transforms.initialization import fitted_units
+from .monitors import Monitors, RowStatistics, adjusted_gap
+from .penalties import next_strength, size_of_weights
+from .selection import Choice, chosen, in_updates
+from .tracking import HeldOut, Tracker, scored
+
+ROWS_OF_BASE = 10_000  # training rows that units which hang together are fitted to
+
+
+class Judge:
+    """Measures averaged models, and decides by held-out rows: for the records of any loop.
+
+    Attributes:
+        monitors: what measures models.
+        tracker: what tracks log Z; None where it is not tracked.
+        held_out: what is known of log Z and of the best models; None likewise.
+    """
+
+    def __init__(self, start: RBM, rows: Dataset | Stream, held_out: Dataset | None, prior: float):
+        """Take some of the rows.
+
+        Args:
+            start: the model before the first update.
+            rows: the rows to train on.
+            held_out: the rows held out, if there are any.
+            prior: strength of an automatic penalty, by the number of rows alone.
+        """
+        self.start = start
+        self.monitors = Monitors(start, rows, held_out)
+        # Taken before the first update: later a stream is read by another thread.
+        self.rows: Dataset | None = None
+        if not has_independent_units(start.visible):
+            self.rows = rows.some(ROWS_OF_BASE)
+        self.has_held_out = held_out is not None
+        self.prior = prior
+        self.tracker: Tracker | None = None
+        self.held_out: HeldOut | None = None
+
+    def begin(self, tracker: Tracker, known: HeldOut | None = None) -> None:
+        """Track log Z from what is known, or from the start where that is of other rows."""
+        self.tracker = tracker
+        if known is None or not tracker.continues(known):
+            known = tracker.begin()
+        self.held_out = known
+
+    def measure(
+        self, rbm: RBM, updates: int, chains: Cloud | None
+    ) -> tuple[list[RowStatistics], dict[str, float]]:
+        """Return the statistics of the rows, and the log-likelihood if it is known.
+
+        Args:
+            rbm: the averaged model.
+            updates: updates made so far.
+            chains: the run's chains, if it has any.
+        """
+        statistics = self.monitors.measured(rbm)
+        if self.tracker is None or self.held_out is None:
+            return statistics, {}
+        bounds = self.monitors.bounds(statistics)
+        held_out = self.tracker.track(self.held_out, rbm, updates, chains, bounds)
+        rows = statistics[-1]
+        self.held_out, likelihood = scored(held_out, rows.energy, updates, rows.half_width)
+        return statistics, likelihood
+
+    def next_strength(self, strength: float, rbm: RBM, statistics: list[RowStatistics]) -> float:
+        """Return the strength of the penalty after a record, by the free-energy gap."""
+        if not self.has_held_out:
+            return strength
+        gap, stderr = adjusted_gap(*statistics)
+        return next_strength(strength, self.prior, gap, stderr, float(size_of_weights(rbm)))
+
+    def choose(self, last: RBM, updates: int, named: Callable[[int], str] = in_updates) -> Choice:
+        """Return the last model, or one that has a higher log-likelihood of held-out rows."""
+        if self.tracker is None or self.held_out is None:
+            return Choice(last, updates)
+        measured = self.monitors.measured_to_choose_by
+        return chosen(self.tracker, self.held_out, last, updates, measured, self.base(), named)
+
+    def base(self) -> tuple[RBM, float]:
+        """Return the visible units by themselves, and the log-likelihood of held-out rows, nats.
+
+        Units that hang together have the covariance of the training rows: the start of a run has
+        half of it. The value is NaN where it is too rough to choose by.
+        """
+        base = self.monitors.reference
+        if self.rows is not None:
+            units = fitted_units(base.visible, self.rows, key=key_of(0))
+            base = RBM(units, base.hidden, base.weights)
+        energy, _ = self.monitors.measured_to_choose_by(base)
+        return base, -energy - float(Line(base, base).log_z_of_base)
