@@ -151,9 +151,11 @@ class Checkpoints:
                 " the source, or train a new model."
             )
         state = load_tree(path, like)
-        # What is known of log Z may be that a model is worse than any: −∞, but never NaN.
-        is_sound = all(np.isfinite(x).all() for x in _floats(state._replace(held_out=None)))
-        is_known = not any(np.isnan(x).any() for x in _floats(state.held_out))
+        # What is known of likelihoods may be that a model is worse than any: −∞, but never NaN.
+        learned = dict.fromkeys(LEARNED_OF_ROWS)
+        is_sound = all(np.isfinite(x).all() for x in _floats(state._replace(**learned)))
+        of_rows = [getattr(state, name) for name in LEARNED_OF_ROWS]
+        is_known = not any(np.isnan(x).any() for x in _floats(of_rows))
         if not (is_sound and is_known) or int(state.updates) < 0:
             raise ModelFileError(
                 f"{path}: expected the state of a run; got values that are not finite; train a new"

@@ -26,6 +26,7 @@ from ..sequences import Sites
 from ..tables import Columns
 from ..tables.columns import entries_of
 from ..tables.text_format import TextFormat
+from ..training.cross_validation import can_cross_validate
 from .agreement import check_hidden, check_units
 from .checks import refuse_misfit
 from .folder import CONFIG, MODEL, RunFolder
@@ -111,13 +112,13 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
         **asdict(config.text_format),
         **roles_of(config),
     )
+    visible = visible_layer(table, config.visible)
     parts, notes = datasets_of(
         table,
-        validation=_fraction(config),
+        validation=_fraction(config, visible),
         binarize=config.binarize,
         seed=config.seed_of_rows,
     )
-    visible = visible_layer(table, config.visible)
     # Bernoulli units learn that at most one of a group is on by strong couplings alone, which the
     # penalty holds down: dna lost 9 nats by it.
     may_group = config.visible == "auto" and config.groups and not table.exhaustive
@@ -134,10 +135,13 @@ def roles_of(config: RunConfig) -> dict[str, Any]:
     return {"label": config.label, "weight": config.weight}
 
 
-def _fraction(config: RunConfig) -> float | Literal["auto"]:
+def _fraction(config: RunConfig, visible: AbstractLayer) -> float | Literal["auto"]:
     """Return the fraction to hold out; a run that decides nothing by cross-validation needs one."""
     may_cross_validate = (
-        config.epochs is None and config.penalty in (None, "auto") and config.keep != "best"
+        can_cross_validate(visible)
+        and config.epochs is None
+        and config.penalty in (None, "auto")
+        and config.keep != "best"
     )
     if config.validation == "auto" and not may_cross_validate:
         return USUAL_FRACTION

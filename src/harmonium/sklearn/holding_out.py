@@ -14,6 +14,7 @@ from ..data.splits import FEWEST_ROWS_TO_HOLD_OUT, held_out_rows, usual_fraction
 from ..errors import InputError
 from ..layers import AbstractLayer
 from ..training import Fit, Huber, TrainState
+from ..training.cross_validation import can_cross_validate
 from .base import BaseRBM
 
 
@@ -45,7 +46,8 @@ class BaseHoldingOut(TransformerMixin, BaseRBM):
     ) -> tuple[Dataset, Dataset | None]:
         fraction = self.validation_fraction
         if fraction == "auto":
-            fraction = usual_fraction(len(rows), can_cross_validate=True)
+            has_score = can_cross_validate(visible)
+            fraction = usual_fraction(len(rows), can_cross_validate=has_score)
         if not isinstance(fraction, int | float | np.number) or not 0 <= fraction < 1:
             raise InputError(
                 'validation_fraction: expected a number from 0 to below 1, or "auto"; got'
