@@ -7,8 +7,9 @@ the rows that they have not seen, averaged over the four, is measured at records
 which strength is better, and where to stop. The run itself then learns from all rows.
 
 The score is the log-likelihood, with log Z tracked for each of the models as for held-out rows of a
-run. Of complete rows of discrete units it is the pseudo-log-likelihood, which needs no log Z: of
-few rows of very many columns, log Z can be wrong without a sign of it.
+run. Of complete rows of discrete units that are independent without the hidden ones, it is the
+pseudo-log-likelihood, which needs no log Z: of few rows of very many columns, log Z can be wrong
+without a sign of it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from ..data.splits import FEW_ROWS
 from ..evaluation import pseudo_log_likelihoods
 from ..gradients import Persistent
 from ..layers import AbstractLayer
-from ..layers.capabilities import takes_lengths
+from ..layers.capabilities import has_independent_units, takes_lengths
 from ..rbm import RBM
 from ..samplers import Gibbs
 from .arguments import Plan, first_state, plan_run
@@ -119,8 +120,13 @@ def is_for(plan: Plan) -> bool:
 
 
 def _has_pseudo_likelihood(plan: Plan) -> bool:
-    """Return whether rows are scored by their pseudo-log-likelihood."""
-    return plan.layer.n_states is not None and not plan.rows.missing
+    """Return whether rows are scored by their pseudo-log-likelihood.
+
+    Units that hang together tell what each of them is: of exclusive columns all but one are known to
+    be 0 once that one is 1, whatever the model.
+    """
+    is_discrete = plan.layer.n_states is not None
+    return is_discrete and has_independent_units(plan.layer) and not plan.rows.missing
 
 
 def records_of(plan: Plan) -> list[int]:
