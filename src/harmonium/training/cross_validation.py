@@ -122,8 +122,8 @@ def is_for(plan: Plan) -> bool:
 def _has_pseudo_likelihood(plan: Plan) -> bool:
     """Return whether rows are scored by their pseudo-log-likelihood.
 
-    Units that hang together tell what each of them is: of exclusive columns all but one are known to
-    be 0 once that one is 1, whatever the model.
+    Units that hang together say what each of them is, whatever the model: of exclusive columns, all
+    others are 0 where one is 1.
     """
     is_discrete = plan.layer.n_states is not None
     return is_discrete and has_independent_units(plan.layer) and not plan.rows.missing
