@@ -41,7 +41,7 @@ __all__ = [
     "log_z",
 ]
 
-LARGEST_EXACT_WORK = 2**34  # states × width of the other layer: half a minute on two cores
+LARGEST_EXACT_WORK = 2**33  # states × width of the other layer: half a minute on two cores
 
 
 class LogLikelihood(NamedTuple):

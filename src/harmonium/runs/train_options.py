@@ -141,8 +141,8 @@ class RunConfig:
     validation: Annotated[
         float | Literal["auto"],
         Number(
-            "Fraction of the rows to hold out; auto is a tenth, but none of fewer than 500 rows of"
-            " discrete values, which are cross-validated.",
+            "Fraction of the rows to hold out; auto is a tenth, but none of fewer than 500 rows,"
+            " which are cross-validated.",
             word="auto",
             is_zero_allowed=True,
             below=1.0,

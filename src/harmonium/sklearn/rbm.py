@@ -57,8 +57,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
     validation_fraction : float or "auto", default="auto"
         Part of the rows to hold out in `fit` if neither `n_iter` nor `optimizer` is given: the
         model for which they are most likely is kept. "auto" is a tenth, but none of fewer than 500
-        rows of discrete columns: they are cross-validated, to choose the strength of the penalty
-        and the number of updates. None are held out of fewer than 50 rows, or where rows have
+        rows: they are cross-validated, to choose the strength of the penalty and the number of
+        updates. None are held out of fewer than 50 rows, or where rows have
         weights.
 
     Attributes

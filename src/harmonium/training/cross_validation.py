@@ -31,6 +31,7 @@ from ..layers import AbstractLayer
 from ..layers.capabilities import has_independent_units, takes_lengths
 from ..rbm import RBM
 from ..samplers import Gibbs
+from ..transforms.initialization import initialized_again
 from .arguments import Plan, first_state, plan_run
 from .chunks import Models, growth_limit
 from .judge import Judge
@@ -225,9 +226,13 @@ class _Fold:
         self, rbm: RBM, plan: Plan, left_out: np.ndarray, strength: float, *, key: PRNGKeyArray
     ):
         rows = plan.dataset
-        seen = np.setdiff1d(np.arange(len(rows)), left_out)
+        is_seen = ~np.isin(np.arange(len(rows)), left_out)
+        # The start of the run has the moments of all rows. Judged from there, a model of 100 rows
+        # of dna was at its best before it had forgotten what it knew of those left out.
+        rbm = initialized_again(rbm, rows, seen=is_seen, key=fold_in(key, 0))
+        seen = rows.chosen(np.flatnonzero(is_seen))
         self.method = plan.method
-        self.judge = Judge(rbm, rows.chosen(seen), rows.chosen(left_out), plan.auto_strength)
+        self.judge = Judge(rbm, seen, rows.chosen(left_out), plan.auto_strength)
         start = first_state(rbm, plan, key=key)
         self.start = start._replace(optimizer=with_strength(start.optimizer, strength))
         self.rows: np.ndarray | None = None

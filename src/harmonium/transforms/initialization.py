@@ -13,6 +13,7 @@ from .._base.numerics import from_numpy, product
 from .._base.programs import compiled
 from .._base.statistics import weights_of
 from .._base.threefry import fold_in, key_of, split
+from ..data import Dataset
 from ..data.stream import rows_to_train_on
 from ..errors import InputError
 from ..layers import AbstractLayer
@@ -20,10 +21,12 @@ from ..layers.base import independent_states
 from ..layers.capabilities import along, correlated, whitening
 from ..rbm import RBM
 from ..weights import MaskedWeights
+from ..weights.base import is_plain, projected, replaced
 from ..weights.masked import Pattern
 
 __all__ = ["initialize"]
 
+SCALE = 0.01  # of the weights, as in Hinton 2010, section 8
 MOST_ROWS = 50_000  # enough rows for moments
 MOST_ENTRIES = 2**26  # the limit for very wide rows, which may be sparse
 # A visible layer with all of the covariance leaves the weights a saddle point with almost no
@@ -40,7 +43,7 @@ def initialize(
     *,
     key: PRNGKeyArray,
     weights: Any = None,
-    scale: float = 0.01,
+    scale: float = SCALE,
     connections: int | None = None,
     pattern: Any = None,
 ) -> RBM:
@@ -91,10 +94,30 @@ def initialize(
     fitted_to = None
     if data is not None:
         fitted_to = _rows_to_fit(visible, data, weights, key=key_rows)
-    allowed = None
+    like = None
     if pattern is not None:
         allowed = _pattern_of_columns(pattern, visible, hidden)
-    return _coupled(visible, hidden, scale, connections, allowed, fitted_to, key=key_weights)
+        like = MaskedWeights(jnp.zeros((visible.size, hidden.size), visible.dtype), allowed)
+    return _coupled(visible, hidden, scale, connections, like, fitted_to, key=key_weights)
+
+
+def initialized_again(rbm: RBM, data: Dataset, *, seen: np.ndarray, key: PRNGKeyArray) -> RBM:
+    """Return a model like one that `initialize` made of all rows, but of those that are seen alone.
+
+    Args:
+        rbm: a model that knows all rows.
+        data: the rows.
+        seen: which of them the other model may know, shape (n,).
+        key: a JAX random key.
+    """
+    key_weights, key_rows = split(key)
+    mean_v = fitted_units(rbm.visible, data, key=key_rows).mean(rbm.visible.zero_inputs)
+    hidden = rbm.hidden.shift(product(mean_v, rbm.dense_weights))
+    # Rows of weight 0 and not fewer rows, for which another program would be compiled.
+    weighted = data.weighted(seen.astype(np.float32))
+    fitted_to = _rows_to_fit(rbm.visible, weighted, None, key=key_rows)
+    like = None if is_plain(rbm.weights) else rbm.weights
+    return _coupled(rbm.visible, hidden, SCALE, None, like, fitted_to, key=key_weights)
 
 
 def fitted_units(visible: AbstractLayer, data: Any, *, key: PRNGKeyArray) -> AbstractLayer:
@@ -163,14 +186,15 @@ def _coupled(
     hidden: AbstractLayer,
     scale: float,
     connections: int | None,
-    allowed: Pattern | None,
+    like: Any,
     fitted_to: tuple[Array, Array | None] | None,
     *,
     key: PRNGKeyArray,
 ) -> RBM:
     """Draw the weights, and shift the biases by minus the inputs at the other layer's means.
 
-    Before that, the visible layer is fitted to rows and their weights, if there are any.
+    Before that, the visible layer is fitted to rows and their weights, if there are any. Weights
+    that are not plain have the kind of `like`.
     """
     centred = fitted_to is not None
     if fitted_to is not None:
@@ -182,11 +206,11 @@ def _coupled(
         chosen = jnp.broadcast_to(first, (visible.n_units, hidden.n_units))
         chosen = jax.random.permutation(fold_in(key, 1), chosen, independent=True)
         couplings = jnp.where(visible.spread(hidden.spread(chosen).T).T, couplings, 0.0)
-    if centred and connections is None and allowed is None:
+    if centred and connections is None and like is None:
         key_directions = fold_in(key, 2)
         visible, couplings = _with_hidden_covariance(visible, hidden, couplings, key=key_directions)
-    if allowed is not None:
-        couplings = MaskedWeights(couplings, allowed).project()
+    if like is not None:
+        couplings = projected(replaced(like, couplings))
     if centred:
         mean_v = visible.mean(visible.zero_inputs)
         mean_h = hidden.mean(hidden.zero_inputs)
