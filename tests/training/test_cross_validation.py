@@ -177,7 +177,6 @@ def test_models_that_diverge_end_the_search(recwarn):
     """What was found before is used, and the user is not warned of models that they do not see."""
     plan = plan_run(start(), NOISE, optimizer=recipe(1e30), gradient=SHORT["gradient"])
     result = cross_validate(start(), plan, key=KEY)
-    assert float(result.strength) == np.float32(plan.auto_strength)
     assert int(result.best) == -1
     assert not result.prefers_units_alone
     assert not recwarn.list

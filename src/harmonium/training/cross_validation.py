@@ -1,10 +1,9 @@
-"""Cross-validation: for few rows, how strong the penalty should be and how long to learn.
+"""Cross-validation: for few rows, how long to learn.
 
-Of a few hundred rows, a tenth is too few to decide by and too many to lose. So models are trained
-side by side in one compiled loop, four with each of two strengths of the penalty, of which each is
-without a quarter of the rows. They follow the run's own schedule over its first half. The score of
-the rows that they have not seen, averaged over the four, is measured at records; the best one says
-which strength is better, and where to stop. The run itself then learns from all rows.
+Of a few hundred rows, a tenth is too few to decide by and too many to lose. So four models are
+trained side by side in one compiled loop, each without a quarter of the rows. They follow the run's
+own schedule over its first half, with its penalty. At records, the rows that a model has not seen
+are scored; the mean over the four says where to stop. The run itself then learns from all rows.
 
 The score is the log-likelihood, with log Z tracked for each of the models as for held-out rows of a
 run. Of complete rows of discrete units that are independent without the hidden ones, it is the
@@ -36,16 +35,12 @@ from .arguments import Plan, first_state, plan_run
 from .chunks import Models, growth_limit
 from .judge import Judge
 from .optimizers import Recipe, averaged_model
-from .penalties import Huber, with_strength
+from .penalties import Huber
 from .schedules import rate_of
 from .state import TrainState
 from .tracking import TOLERANCE, Tracker
 
 FOLDS = 4
-# Of the penalty, times that of the prior: on fifteen sets of 40 to 560 rows one of these was best
-# or level. The free-energy gap, which sets it where rows are held out, raised it by chance before
-# anything was learned: of 120 rows with gaps, to where no weights can grow.
-FACTORS = (1.0, 3.0)
 CHAINS = 200  # of each fold, fewer than a run has: four models share the time
 PART = 0.5  # of the run's updates; until then the default rate is constant
 FIRST_RECORD = 10  # the update of the first record; from there in equal ratios
@@ -58,8 +53,7 @@ class CrossValidated(NamedTuple):
 
     Attributes:
         updates: of the records.
-        strength: of the penalty, the better one.
-        scores: with it, of rows that the models had not seen: mean log-likelihoods, or
+        scores: of rows that the models had not seen: mean log-likelihoods, or
             pseudo-log-likelihoods of complete rows of discrete units, nats per row.
         stderr: standard error of the best score over rows.
         independent: that of the visible units by themselves.
@@ -67,7 +61,6 @@ class CrossValidated(NamedTuple):
     """
 
     updates: Int[Array, " records"]
-    strength: Float[Array, ""]
     scores: Float[Array, " records"]
     stderr: Float[Array, ""]
     independent: Float[Array, ""]
@@ -140,7 +133,7 @@ def unknown() -> CrossValidated:
     """Return the structure that `cross_validate` fills, the same for runs of any length."""
     real = jnp.zeros(RECORDS)
     whole = jnp.zeros(RECORDS, jnp.int32)
-    return CrossValidated(whole, real[0], real, real[0], real[0], whole[0])
+    return CrossValidated(whole, real, real[0], real[0], whole[0])
 
 
 def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated:
@@ -148,7 +141,7 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
 
     Args:
         rbm: the model that the run starts from.
-        plan: the fixed parts of the run, whose penalty is set by it.
+        plan: the fixed parts of the run.
         key: the run's random key.
     """
     keys = jax.random.split(fold_in(key, CROSS_VALIDATION), FOLDS + 1)
@@ -156,51 +149,31 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
     order = np.asarray(jax.random.permutation(keys[0], n))
     left_out = [np.sort(order[i::FOLDS]) for i in range(FOLDS)]
     own = _plan(rbm, plan)
-    # Models of either strength draw the same random numbers, so that chance differs less.
-    folds = [
-        _Fold(rbm, own, rows, factor * plan.auto_strength, key=fold_key)
-        for factor in FACTORS
-        for rows, fold_key in zip(left_out, keys[1:], strict=True)
-    ]
-    weights = np.stack([_weights(n, rows) for rows in left_out] * len(FACTORS))
-    models = Models(own, list(keys[1:]) * len(FACTORS), weights)
+    pairs = zip(left_out, keys[1:], strict=True)
+    folds = [_Fold(rbm, own, rows, key=fold_key) for rows, fold_key in pairs]
+    models = Models(own, list(keys[1:]), np.stack([_weights(n, rows) for rows in left_out]))
     state = models.join([fold.start for fold in folds])
     records = records_of(plan)
-    # −∞ for records without a score, and for those after a divergence: what was learned before it
-    # is used.
-    scores = np.full((len(FACTORS), len(records)), -np.inf)
-    errors = np.zeros_like(scores)
-    is_moving = np.ones(len(folds), bool)
+    scores = np.full(len(records), -np.inf)  # of records without one, and after a divergence
+    errors = np.zeros(len(records))
     for i, until in enumerate(records):
         limit = growth_limit(models.largest(state))
-        state, sizes = models.advance(state, until, is_moving)
-        is_moving &= sizes < limit
-        states = models.split(state, np.full(len(folds), until))
-        for j in range(len(FACTORS)):
-            of_factor = slice(j * FOLDS, (j + 1) * FOLDS)
-            if not is_moving[of_factor].all():
-                is_moving[of_factor] = False
-                continue
-            pairs = zip(folds[of_factor], states[of_factor], strict=True)
-            measured = [fold.measured(own_state) for fold, own_state in pairs]
-            score = fmean(of_fold.score for of_fold in measured)
-            if np.isfinite(score):
-                scores[j, i] = score
-            errors[j, i] = np.sqrt(sum(of_fold.variance for of_fold in measured)) / FOLDS
-        if not is_moving.any():
-            break
-    chosen, place = np.unravel_index(scores.argmax(), scores.shape)
+        state, sizes = models.advance(state, until)
+        if not (sizes < limit).all():
+            break  # what was learned before a divergence is used
+        pairs = zip(folds, models.split(state, np.full(FOLDS, until)), strict=True)
+        measured = [fold.measured(own_state) for fold, own_state in pairs]
+        score = fmean(of_fold.score for of_fold in measured)
+        if np.isfinite(score):
+            scores[i] = score
+        errors[i] = np.sqrt(sum(of_fold.variance for of_fold in measured)) / FOLDS
+    place = int(scores.argmax())
     best = records[place]
-    if place == len(records) - 1 or not np.isfinite(scores[chosen, place]):
+    if place == len(records) - 1 or not np.isfinite(scores[place]):
         best = -1
-    given: Any = (
-        np.array(records),
-        FACTORS[chosen] * plan.auto_strength,
-        scores[chosen],
-        errors[chosen, place],
-        np.nan_to_num(fmean(fold.score_of_units() for fold in folds[:FOLDS]), nan=-np.inf),
-        np.array(best),
-    )
+    independent = fmean(fold.score_of_units() for fold in folds)
+    independent = np.nan_to_num(independent, nan=-np.inf)
+    given: Any = (np.array(records), scores, errors[place], independent, np.array(best))
     like = jax.eval_shape(unknown)
     return CrossValidated(
         *(from_numpy(np.asarray(x, y.dtype)) for x, y in zip(given, like, strict=True))
@@ -222,9 +195,7 @@ class _Measured(NamedTuple):
 class _Fold:
     """A model that is trained without a part of the rows, by which it is judged."""
 
-    def __init__(
-        self, rbm: RBM, plan: Plan, left_out: np.ndarray, strength: float, *, key: PRNGKeyArray
-    ):
+    def __init__(self, rbm: RBM, plan: Plan, left_out: np.ndarray, *, key: PRNGKeyArray):
         rows = plan.dataset
         is_seen = ~np.isin(np.arange(len(rows)), left_out)
         # The start of the run has the moments of all rows. Judged from there, a model of 100 rows
@@ -233,13 +204,12 @@ class _Fold:
         seen = rows.chosen(np.flatnonzero(is_seen))
         self.method = plan.method
         self.judge = Judge(rbm, seen, rows.chosen(left_out), plan.auto_strength)
-        start = first_state(rbm, plan, key=key)
-        self.start = start._replace(optimizer=with_strength(start.optimizer, strength))
+        self.start = first_state(rbm, plan, key=key)
         self.rows: np.ndarray | None = None
         if _has_pseudo_likelihood(plan):
             self.rows = rows.rows(key=key)[left_out]
         else:
-            self.judge.begin(Tracker.of_run(rbm, plan.method, start, key=key))
+            self.judge.begin(Tracker.of_run(rbm, plan.method, self.start, key=key))
 
     def measured(self, state: TrainState) -> _Measured:
         """Return what the rows say of the averaged model of a state."""

@@ -114,7 +114,7 @@ def initialized_again(rbm: RBM, data: Dataset, *, seen: np.ndarray, key: PRNGKey
     mean_v = fitted_units(rbm.visible, data, key=key_rows).mean(rbm.visible.zero_inputs)
     hidden = rbm.hidden.shift(product(mean_v, rbm.dense_weights))
     # Rows of weight 0 and not fewer rows, for which another program would be compiled.
-    weighted = data.weighted(seen.astype(np.float32))
+    weighted = data.weighted(from_numpy(seen.astype(np.float32)))
     fitted_to = _rows_to_fit(rbm.visible, weighted, None, key=key_rows)
     like = None if is_plain(rbm.weights) else rbm.weights
     return _coupled(rbm.visible, hidden, SCALE, None, like, fitted_to, key=key_weights)
