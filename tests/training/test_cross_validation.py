@@ -10,7 +10,8 @@ import pytest
 import harmonium as hm
 from harmonium.training.arguments import first_state, plan_run
 from harmonium.training.chunks import Models
-from harmonium.training.cross_validation import FOLDS, cross_validate, is_for, records_of
+from harmonium.training.cross_validation import FOLDS, RISE, cross_validate, is_for, records_of
+from harmonium.training.tracking import TOLERANCE
 
 KEY = jax.random.key(3)
 RNG = np.random.default_rng(5)
@@ -189,3 +190,20 @@ def test_records_reach_half_of_the_run(rows):
     assert records == sorted(records)
     assert records[0] == 10
     assert records[-1] == plan.total // 2
+
+
+def test_the_penalty_rises_once_rows_left_out_get_less_likely():
+    """Not before: where nothing is learned yet, a stronger one would keep it so."""
+    weak = 1e-3
+    plan = plan_run(start(), NOISE, **OTHER_ARGUMENTS, optimizer=recipe())
+    noise = cross_validate(start(), plan._replace(auto_strength=weak), key=KEY)
+    scores = np.asarray(noise.scores)
+    strengths = np.asarray(noise.strengths)
+    overfits = scores < np.maximum.accumulate(scores) - TOLERANCE
+    assert overfits.any()
+    before = np.concatenate([[weak], strengths[:-1]])
+    np.testing.assert_allclose(strengths / before, np.where(overfits, RISE, 1.0), rtol=1e-5)
+    assert noise.strength_after(int(noise.updates[-1])) == strengths[-1]
+    plan = plan_run(start(COPIES), COPIES, **OTHER_ARGUMENTS, optimizer=recipe())
+    copies = cross_validate(start(COPIES), plan, key=KEY)
+    np.testing.assert_allclose(copies.strengths, 1 / len(COPIES), rtol=1e-5)

@@ -1,9 +1,11 @@
-"""Cross-validation: for few rows, how long to learn.
+"""Cross-validation: for few rows, how long to learn, and how strong the penalty should be.
 
 Of a few hundred rows, a tenth is too few to decide by and too many to lose. So four models are
 trained side by side in one compiled loop, each without a quarter of the rows. They follow the run's
-own schedule over its first half, with its penalty. At records, the rows that a model has not seen
-are scored; the mean over the four says where to stop. The run itself then learns from all rows.
+own schedule over its first half. At records, the rows that a model has not seen are scored. Once
+the mean over the four is worse than it was, the models overfit: the penalty is raised from there
+on. The best score says where to stop. The run itself then learns from all rows, with the same
+penalties.
 
 The score is the log-likelihood, with log Z tracked for each of the models as for held-out rows of a
 run. Of complete rows of discrete units that are independent without the hidden ones, it is the
@@ -35,12 +37,13 @@ from .arguments import Plan, first_state, plan_run
 from .chunks import Models, growth_limit
 from .judge import Judge
 from .optimizers import Recipe, averaged_model
-from .penalties import Huber
+from .penalties import LARGEST_FACTOR, Huber, with_strength
 from .schedules import rate_of
 from .state import TrainState
 from .tracking import TOLERANCE, Tracker
 
 FOLDS = 4
+RISE = 1.25  # of the penalty, from a record to the next, while the score is worse than it was
 CHAINS = 200  # of each fold, fewer than a run has: four models share the time
 PART = 0.5  # of the run's updates; until then the default rate is constant
 FIRST_RECORD = 10  # the update of the first record; from there in equal ratios
@@ -53,6 +56,7 @@ class CrossValidated(NamedTuple):
 
     Attributes:
         updates: of the records.
+        strengths: of the penalty from each record on.
         scores: of rows that the models had not seen: mean log-likelihoods, or
             pseudo-log-likelihoods of complete rows of discrete units, nats per row.
         stderr: standard error of the best score over rows.
@@ -61,10 +65,16 @@ class CrossValidated(NamedTuple):
     """
 
     updates: Int[Array, " records"]
+    strengths: Float[Array, " records"]
     scores: Float[Array, " records"]
     stderr: Float[Array, ""]
     independent: Float[Array, ""]
     best: Int[Array, ""]
+
+    def strength_after(self, updates: int) -> float:
+        """Return the strength that was found at the last record until then."""
+        place = int(np.searchsorted(np.asarray(self.updates), updates, side="right"))
+        return float(self.strengths[max(0, place - 1)])
 
     @property
     def score(self) -> float:
@@ -133,7 +143,7 @@ def unknown() -> CrossValidated:
     """Return the structure that `cross_validate` fills, the same for runs of any length."""
     real = jnp.zeros(RECORDS)
     whole = jnp.zeros(RECORDS, jnp.int32)
-    return CrossValidated(whole, real, real[0], real[0], whole[0])
+    return CrossValidated(whole, real, real, real[0], real[0], whole[0])
 
 
 def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated:
@@ -154,6 +164,8 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
     models = Models(own, list(keys[1:]), np.stack([_weights(n, rows) for rows in left_out]))
     state = models.join([fold.start for fold in folds])
     records = records_of(plan)
+    strength = plan.auto_strength
+    strengths = np.full(len(records), strength)
     scores = np.full(len(records), -np.inf)  # of records without one, and after a divergence
     errors = np.zeros(len(records))
     for i, until in enumerate(records):
@@ -167,13 +179,17 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
         if np.isfinite(score):
             scores[i] = score
         errors[i] = np.sqrt(sum(of_fold.variance for of_fold in measured)) / FOLDS
+        if score < scores.max() - TOLERANCE:
+            strength = min(RISE * strength, LARGEST_FACTOR * plan.auto_strength)
+            strengths[i:] = strength
+            state = state._replace(optimizer=with_strength(state.optimizer, strength))
     place = int(scores.argmax())
     best = records[place]
     if place == len(records) - 1 or not np.isfinite(scores[place]):
         best = -1
     independent = fmean(fold.score_of_units() for fold in folds)
     independent = np.nan_to_num(independent, nan=-np.inf)
-    given: Any = (np.array(records), scores, errors[place], independent, np.array(best))
+    given: Any = (np.array(records), strengths, scores, errors[place], independent, np.array(best))
     like = jax.eval_shape(unknown)
     return CrossValidated(
         *(from_numpy(np.asarray(x, y.dtype)) for x, y in zip(given, like, strict=True))

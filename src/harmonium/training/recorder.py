@@ -118,8 +118,11 @@ class Recorder:
             self.judge.begin(tracker, state.held_out)
         if self.uses_folds:
             self.folds = self._folds(state)
-        if self.folds is not None and self.plan.may_stop and int(self.folds.best) > 0:
-            self.timetable.end = int(self.folds.best)
+        if self.folds is not None:
+            strength = self.folds.strength_after(int(state.updates))
+            state = state._replace(optimizer=with_strength(state.optimizer, strength))
+            if self.plan.may_stop and int(self.folds.best) > 0:
+                self.timetable.end = int(self.folds.best)
         return state._replace(held_out=None, folds=None)
 
     def _folds(self, state: TrainState) -> CrossValidated | None:
@@ -155,7 +158,10 @@ class Recorder:
         metrics = self.judge.monitors.described(rbm, statistics, seconds, last=is_last) | likelihood
         strength = strength_of(state.optimizer)
         if strength is not None:
-            strength = self.judge.next_strength(strength, rbm, statistics)
+            if self.folds is not None:
+                strength = self.folds.strength_after(updates)
+            else:
+                strength = self.judge.next_strength(strength, rbm, statistics)
             metrics["penalty"] = strength
             state = state._replace(optimizer=with_strength(state.optimizer, strength))
         of_method = self.method.gradient.metrics(state.gradient)
@@ -226,15 +232,17 @@ class Recorder:
         strength = strength_of(state.optimizer)
         if strength is None:
             return tuple(notes)
+        judge = "the free-energy gap"
         if self.folds is not None:
             notes.append(self.folds.note(self.plan))
+            judge = "cross-validation"
         times = strength / self.judge.prior
-        if not self.judge.has_held_out:
+        if not self.judge.has_held_out and self.folds is None:
             why = "from the number of rows; with held-out rows it follows the free-energy gap"
         elif times > 1.01:
-            why = f"{times:.2g} times that from the number of rows, by the free-energy gap"
+            why = f"{times:.2g} times that from the number of rows, by {judge}"
         else:
-            why = "from the number of rows; the free-energy gap calls for no more"
+            why = f"from the number of rows; {judge} calls for no more"
         return (*notes, f"a penalty of {strength:.2g} on the weights, {why}")
 
 
