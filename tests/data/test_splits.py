@@ -6,7 +6,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.data.coding import as_table
-from harmonium.data.splits import datasets_of, split_off
+from harmonium.data.splits import datasets_of, held_out_rows, rarity_of, split_off
 from harmonium.errors import InputError
 from refusals import refusal
 
@@ -149,3 +149,26 @@ def test_weights_of_a_table_stay_with_their_rows():
 def test_an_unknown_use_of_grey_levels_is_refused():
     with pytest.raises(InputError, match="binarize: expected one of stochastic, threshold, none"):
         datasets_of(numbered(60), validation=0.0, binarize="half", seed=0)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_of_a_rare_word_the_same_fraction_is_held_out(seed):
+    rng = np.random.default_rng(seed)
+    word = (rng.permutation(1_000) < 40).astype(float)  # 40 rows of 1,000
+    rows = np.column_stack([word, rng.integers(0, 3, 1_000), rng.normal(size=1_000)])
+    train, held_out = held_out_rows(1_000, 0.1, seed=seed, rarity=rarity_of(rows, 0.1))
+    assert len(held_out) == 100
+    np.testing.assert_array_equal(np.sort(np.concatenate([train, held_out])), np.arange(1_000))
+    assert 2 <= word[held_out].sum() <= 6
+
+
+def test_numbers_with_many_digits_and_missing_cells_have_a_rarity_too():
+    rows = np.column_stack([np.arange(20.0), [0.0] * 18 + [1.0, np.nan]])
+    expected = -np.log([18.0] * 18 + [1.0, 1.0])
+    np.testing.assert_allclose(rarity_of(rows, 0.5), expected)
+
+
+@pytest.mark.parametrize(("rows", "fraction", "held"), [(10, 0.001, 1), (2, 0.9, 1), (7, 0.6, 4)])
+def test_at_least_one_row_of_each_is_left_with_a_rarity_too(rows, fraction, held):
+    train, held_out = held_out_rows(rows, fraction, seed=0, rarity=np.zeros(rows))
+    assert (len(train), len(held_out)) == (rows - held, held)

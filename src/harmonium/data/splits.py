@@ -193,7 +193,10 @@ def _split(table: Table, fraction: float, *, seed: int) -> tuple[np.ndarray, np.
             f"{table.name}: expected at least {FEWEST_ROWS_TO_SPLIT} rows to hold some out for"
             f" validation; got {rows}; give more rows, or a validation fraction of 0."
         )
-    train, held_out = held_out_rows(rows, fraction, seed=seed)
+    rarity = None
+    if table.columns is not None:
+        rarity = rarity_of(table.train, fraction)
+    train, held_out = held_out_rows(rows, fraction, seed=seed, rarity=rarity)
     note = f"{table.name}: {len(held_out):,} of {rows:,} rows held out for validation"
     if table.groups is not None:
         note += "; most sequences are alike, so some resemble those to learn from"
@@ -215,11 +218,40 @@ def held_out_groups(groups: np.ndarray, fraction: float, *, seed: int) -> np.nda
     return np.flatnonzero(taken[groups])
 
 
-def held_out_rows(rows: int, fraction: float, *, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def held_out_rows(
+    rows: int, fraction: float, *, seed: int, rarity: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices of the rows to train on and of those to hold out, at least one of each.
 
-    Both are sorted, so that files are read from front to back.
+    Both are sorted, so that files are read from front to back. Of rows that are about as rare, the
+    same fraction is held out: by chance, all rows of a rare word might be, or none.
+
+    Args:
+        rows: how many there are.
+        fraction: the fraction to hold out.
+        seed: the seed for their choice.
+        rarity: how rare each row is, as `rarity_of` says; None for a choice by chance alone.
     """
     count = min(max(1, round(fraction * rows)), rows - 1)
-    order = np.random.default_rng(seed).permutation(rows)
-    return np.sort(order[count:]), np.sort(order[:count])
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(rows)
+    chosen = order[:count]
+    if rarity is not None:
+        order = order[np.argsort(rarity[order], kind="stable")]
+        ends = np.linspace(0, rows, count + 1).astype(int)
+        chosen = order[rng.integers(ends[:-1], ends[1:])]
+    return np.setdiff1d(np.arange(rows), chosen), np.sort(chosen)
+
+
+def rarity_of(rows: np.ndarray, fraction: float) -> np.ndarray:
+    """Return −Σ log(the number of rows with the same value in a column) of each row, shape (n,).
+
+    Columns of which most values are in fewer rows than one is held out of, as numbers with many
+    digits, do not count.
+    """
+    total = np.zeros(len(rows))
+    for column in rows.T:
+        _, places, counts = np.unique(column, return_inverse=True, return_counts=True)
+        if len(counts) <= fraction * len(rows):
+            total -= np.log(counts[places])
+    return total
