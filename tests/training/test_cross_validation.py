@@ -12,6 +12,7 @@ from harmonium.training.arguments import first_state, plan_run
 from harmonium.training.chunks import Models
 from harmonium.training.cross_validation import FOLDS, RISE, cross_validate, is_for, records_of
 from harmonium.training.tracking import TOLERANCE
+from harmonium.transforms.initialization import initialized_again
 
 KEY = jax.random.key(3)
 RNG = np.random.default_rng(5)
@@ -207,3 +208,21 @@ def test_the_penalty_rises_once_rows_left_out_get_less_likely():
     plan = plan_run(start(COPIES), COPIES, **OTHER_ARGUMENTS, optimizer=recipe())
     copies = cross_validate(start(COPIES), plan, key=KEY)
     np.testing.assert_allclose(copies.strengths, 1 / len(COPIES), rtol=1e-5)
+
+
+def test_models_of_a_cross_validation_do_not_know_the_rows_left_out():
+    """Their start is that of the rows they see, and has the pattern of the run's own weights."""
+    pattern = np.ones((10, 4), int)
+    pattern[0] = 0
+    rbm = hm.initialize(hm.Bernoulli(10), hm.Bernoulli(4), NOISE, key=KEY, pattern=pattern)
+    seen = np.arange(40) < 30
+    again = initialized_again(rbm, hm.Dataset(NOISE), seen=seen, key=KEY)
+    changed = NOISE.copy()
+    changed[30:] = 1 - changed[30:]
+    other = hm.initialize(hm.Bernoulli(10), hm.Bernoulli(4), changed, key=KEY, pattern=pattern)
+    same = initialized_again(other, hm.Dataset(changed), seen=seen, key=KEY)
+    np.testing.assert_allclose(again.visible.bias, same.visible.bias, atol=1e-5)
+    np.testing.assert_allclose(again.dense_weights, same.dense_weights)
+    assert not again.dense_weights[0].any()
+    means = again.uncoupled.visible.mean(again.visible.zero_inputs)
+    np.testing.assert_allclose(means, NOISE[:30].mean(0), atol=0.05)

@@ -21,8 +21,7 @@ from ..layers.base import independent_states
 from ..layers.capabilities import along, correlated, whitening
 from ..rbm import RBM
 from ..weights import MaskedWeights
-from ..weights.base import is_plain, projected, replaced
-from ..weights.masked import Pattern
+from ..weights.masked import Pattern, pattern_of
 
 __all__ = ["initialize"]
 
@@ -94,11 +93,10 @@ def initialize(
     fitted_to = None
     if data is not None:
         fitted_to = _rows_to_fit(visible, data, weights, key=key_rows)
-    like = None
+    allowed = None
     if pattern is not None:
         allowed = _pattern_of_columns(pattern, visible, hidden)
-        like = MaskedWeights(jnp.zeros((visible.size, hidden.size), visible.dtype), allowed)
-    return _coupled(visible, hidden, scale, connections, like, fitted_to, key=key_weights)
+    return _coupled(visible, hidden, scale, connections, allowed, fitted_to, key=key_weights)
 
 
 def initialized_again(rbm: RBM, data: Dataset, *, seen: np.ndarray, key: PRNGKeyArray) -> RBM:
@@ -116,8 +114,8 @@ def initialized_again(rbm: RBM, data: Dataset, *, seen: np.ndarray, key: PRNGKey
     # Rows of weight 0 and not fewer rows, for which another program would be compiled.
     weighted = data.weighted(from_numpy(seen.astype(np.float32)))
     fitted_to = _rows_to_fit(rbm.visible, weighted, None, key=key_rows)
-    like = None if is_plain(rbm.weights) else rbm.weights
-    return _coupled(rbm.visible, hidden, SCALE, None, like, fitted_to, key=key_weights)
+    allowed = pattern_of(rbm.weights)
+    return _coupled(rbm.visible, hidden, SCALE, None, allowed, fitted_to, key=key_weights)
 
 
 def fitted_units(visible: AbstractLayer, data: Any, *, key: PRNGKeyArray) -> AbstractLayer:
@@ -186,15 +184,14 @@ def _coupled(
     hidden: AbstractLayer,
     scale: float,
     connections: int | None,
-    like: Any,
+    allowed: Pattern | None,
     fitted_to: tuple[Array, Array | None] | None,
     *,
     key: PRNGKeyArray,
 ) -> RBM:
     """Draw the weights, and shift the biases by minus the inputs at the other layer's means.
 
-    Before that, the visible layer is fitted to rows and their weights, if there are any. Weights
-    that are not plain have the kind of `like`.
+    Before that, the visible layer is fitted to rows and their weights, if there are any.
     """
     centred = fitted_to is not None
     if fitted_to is not None:
@@ -206,11 +203,11 @@ def _coupled(
         chosen = jnp.broadcast_to(first, (visible.n_units, hidden.n_units))
         chosen = jax.random.permutation(fold_in(key, 1), chosen, independent=True)
         couplings = jnp.where(visible.spread(hidden.spread(chosen).T).T, couplings, 0.0)
-    if centred and connections is None and like is None:
+    if centred and connections is None and allowed is None:
         key_directions = fold_in(key, 2)
         visible, couplings = _with_hidden_covariance(visible, hidden, couplings, key=key_directions)
-    if like is not None:
-        couplings = projected(replaced(like, couplings))
+    if allowed is not None:
+        couplings = MaskedWeights(couplings, allowed).project()
     if centred:
         mean_v = visible.mean(visible.zero_inputs)
         mean_h = hidden.mean(hidden.zero_inputs)

@@ -128,3 +128,8 @@ class MaskedWeights(AbstractWeights):
 
     def to_fields(self) -> dict[str, Any]:
         return {"weights": self.weights, "pattern": self.connected}
+
+
+def pattern_of(weights: Any) -> Pattern | None:
+    """Return which units may be connected; None if all of them may."""
+    return weights.pattern if isinstance(weights, MaskedWeights) else None
