@@ -176,7 +176,8 @@ class Recorder:
         updates = int(state.updates)
         if self.judge is None:
             return Choice(last, updates)
-        if self.folds is not None and self.folds.prefers_units_alone:
+        folds = self.folds if self.plan.may_stop else None  # else the user says what to run
+        if folds is not None and folds.prefers_units_alone:
             base, _ = self.judge.base()
             return Choice(base, 0, "the model is that without weights, by cross-validation")
         if self.keep == "last":
