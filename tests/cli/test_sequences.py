@@ -121,6 +121,7 @@ def test_new_sequences(cli):
     printed = cli("sample run -n 2 --sweeps 20").out
     assert printed.count(">sample_") == 2
     assert len(strict(cli("sample run -n 2 --sweeps 20 --json").out)["values"]) == 2
+    # X is the letter of an unknown residue, to be filled in.
     Path("half.fasta").write_text(">half\nAGXXXGAAAXXXCA\n")
     half = cli("sample run -n 5 --sweeps 20 --given half.fasta").out.split()[1::2]
     assert {(word[:2], word[5:9], word[12:]) for word in half} == {("AG", "GAAA", "CA")}

@@ -12,7 +12,7 @@ class Growing(hm.path.AbstractPath):
     """A path of models with any layers, whose weights grow until it ends at `rbm`."""
 
     def at(self, t):
-        raise NotImplementedError
+        raise NotImplementedError  # only the path that ends at a model is asked for
 
     def ending_at(self, rbm):
         weaker = [eqx.tree_at(lambda m: m.weights, rbm, s * rbm.weights) for s in (0.1, 0.7)]

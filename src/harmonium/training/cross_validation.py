@@ -217,20 +217,20 @@ class _Fold:
         # The start of the run has the moments of all rows. Judged from there, a model of 100 rows
         # of dna was at its best before it had forgotten what it knew of those left out.
         rbm = initialized_again(rbm, rows, seen=is_seen, key=fold_in(key, 0))
-        seen = rows.chosen(np.flatnonzero(is_seen))
         self.method = plan.method
-        self.judge = Judge(rbm, seen, rows.chosen(left_out), plan.auto_strength)
+        self.units = rbm.uncoupled
         self.start = first_state(rbm, plan, key=key)
-        self.rows: np.ndarray | None = None
-        if _has_pseudo_likelihood(plan):
-            self.rows = rows.rows(key=key)[left_out]
-        else:
+        self.rows = rows.rows(key=key)[left_out]
+        self.judge: Judge | None = None  # the pseudo-log-likelihood needs none
+        if not _has_pseudo_likelihood(plan):
+            seen = rows.chosen(np.flatnonzero(is_seen))
+            self.judge = Judge(rbm, seen, rows.chosen(left_out), plan.auto_strength)
             self.judge.begin(Tracker.of_run(rbm, plan.method, self.start, key=key))
 
     def measured(self, state: TrainState) -> _Measured:
         """Return what the rows say of the averaged model of a state."""
         rbm = averaged_model(state.optimizer, state.rbm)
-        if self.rows is not None:
+        if self.judge is None:
             scores = pseudo_log_likelihoods(rbm, self.rows)
             return _Measured(float(scores.mean()), float(scores.var() / len(scores)))
         chains = self.method.gradient.status(state.rbm, state.gradient).chains
@@ -241,9 +241,10 @@ class _Fold:
 
     def score_of_units(self) -> float:
         """Return the mean score under the visible units by themselves; NaN if it is not known."""
-        if self.rows is not None:
-            return float(pseudo_log_likelihoods(self.judge.start.uncoupled, self.rows).mean())
-        return self.judge.base()[1]
+        if self.judge is None:
+            return float(pseudo_log_likelihoods(self.units, self.rows).mean())
+        _, log_likelihood = self.judge.base()
+        return log_likelihood
 
 
 def _plan(rbm: RBM, plan: Plan) -> Plan:

@@ -174,17 +174,18 @@ class Recorder:
         """
         last = averaged_model(state.optimizer, state.rbm)
         updates = int(state.updates)
-        if self.judge is None:
-            return Choice(last, updates)
         folds = self.folds if self.plan.may_stop else None  # else the user says what to run
-        if folds is not None and folds.prefers_units_alone:
-            base, _ = self.judge.base()
-            return Choice(base, 0, "the model is that without weights, by cross-validation")
-        if self.keep == "last":
+        takes_units_alone = folds is not None and folds.prefers_units_alone
+        if self.judge is None or not (takes_units_alone or self.keep == "best"):
             return Choice(last, updates)
         # It is asked twice at the end of a run, for the last report and for the result.
         if updates not in self.choices:
-            self.choices[updates] = self.judge.choose(last, updates)
+            if takes_units_alone:
+                base, _ = self.judge.base()
+                why = "the model is that without weights, by cross-validation"
+                self.choices[updates] = Choice(base, 0, why)
+            else:
+                self.choices[updates] = self.judge.choose(last, updates)
         return self.choices[updates]
 
     def reason_against(self, state: TrainState, rbm: RBM) -> str:

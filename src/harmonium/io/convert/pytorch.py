@@ -222,6 +222,7 @@ def _array(tensor: Any, name: str, source: str) -> np.ndarray:
                 raise TypeError(f"{tensor.dtype}")
             return tensor.detach().cpu().double().numpy()
         return np.asarray(tensor)
+    # PyTorch raises NotImplementedError for tensors on its device "meta", which have no values.
     except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
         raise InputError(
             f"{source}: expected a dense real tensor {short(name)}; got one of another kind"

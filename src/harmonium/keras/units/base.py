@@ -134,6 +134,7 @@ class Unit(keras.layers.Layer):
         Each value is a list of changes (column, amount), both of shape (rows,): add `amount` to
         `column`. Only for discrete units whose energy is linear in x.
         """
+        # Not abstract: units of real numbers have no other values to go through, and are not asked.
         raise NotImplementedError
 
     def random_unit(self, x: Tensor, seed: Any) -> Tensor:
