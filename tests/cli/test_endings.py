@@ -15,7 +15,9 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import harmonium as hm
+from harmonium.runs import train as train_module
 from harmonium.runs.checkpointing import Checkpointer
+from harmonium.runs.tree_base import TreeCheck, TreeIsBetterError
 
 SMALL = "--hidden 4 --chains 8 --batch 8"
 # A child process of a shell's background job would ignore SIGINT; one of a terminal does not.
@@ -453,3 +455,26 @@ def test_real_columns_are_learned_standardised_and_scored_in_their_own_units(cli
     apart = -0.5 * np.log(2 * np.pi * np.e * x.var(0)).sum()  # the best for independent columns
     assert score > apart
     assert cli("resume runs/reals --epochs 102 --json").status == 0
+
+
+# --- begun again ------------------------------------------------------------------------
+
+
+def test_a_run_that_is_begun_again_from_a_tree_leaves_nothing_of_the_first(
+    cli, monkeypatch, no_report
+):
+    class Always(TreeCheck):
+        def __call__(self, report):
+            raise TreeIsBetterError(-1.0, -2.0)
+
+    flips = np.random.default_rng(0).random((60, 30)) < np.array([0.5] + [0.03] * 29)
+    np.save("chain.npy", (np.cumsum(flips, axis=1) % 2).astype(np.uint8))
+    monkeypatch.setattr(train_module, "TreeCheck", Always)
+    options = "--hidden 4 --chains 8 --epochs 4 --out run --json"
+    assert cli(f"train chain.npy {options}").status == 0
+    assert json.loads(Path("run/config.json").read_text())["visible"] == "tree"
+    assert isinstance(hm.load("run").visible, hm.Tree)
+    lines = Path("run/metrics.jsonl").read_text().splitlines()
+    updates = [json.loads(line)["update"] for line in lines]
+    assert updates == sorted(set(updates))
+    assert cli("resume run --epochs 6").status == 0

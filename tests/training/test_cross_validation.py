@@ -10,7 +10,14 @@ import pytest
 import harmonium as hm
 from harmonium.training.arguments import first_state, plan_run
 from harmonium.training.chunks import Models
-from harmonium.training.cross_validation import FOLDS, RISE, cross_validate, is_for, records_of
+from harmonium.training.cross_validation import (
+    FOLDS,
+    RISE,
+    _Fold,
+    cross_validate,
+    is_for,
+    records_of,
+)
 from harmonium.training.tracking import TOLERANCE
 from harmonium.transforms.initialization import initialized_again
 
@@ -182,6 +189,24 @@ def test_models_that_diverge_end_the_search(recwarn):
     assert int(result.best) == -1
     assert not result.prefers_units_alone
     assert not recwarn.list
+
+
+def test_a_run_goes_on_where_its_score_was_lost(monkeypatch):
+    """Models that were the better the longer they learned, until then, are no reason to stop."""
+    lost_after = 100
+    measured = _Fold.measured
+
+    def until_lost(self, state):
+        result = measured(self, state)
+        if int(state.updates) > lost_after:
+            return result._replace(score=np.nan)
+        return result._replace(score=float(state.updates))
+
+    monkeypatch.setattr(_Fold, "measured", until_lost)
+    plan = plan_run(start(), NOISE, **OTHER_ARGUMENTS, optimizer=recipe())
+    result = cross_validate(start(), plan, key=KEY)
+    assert np.isfinite(result.score)
+    assert int(result.best) == -1
 
 
 @pytest.mark.parametrize("rows", [8, 40, 499])

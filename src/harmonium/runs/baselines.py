@@ -24,6 +24,7 @@ from .summaries import BaselineSummary
 MOST_WORK_OF_TREE = 2**33  # rows × columns², of counting pairs: about a second
 FEWEST_ROWS_OF_TREE = 1_000  # a tree of fewer, where there are more, would be no yardstick
 SURE = 2.0  # standard errors of a difference
+BEST_TREE = "best tree"
 
 
 def baselines(rbm: RBM, train: Dataset, rows: Dataset, value: float) -> list[BaselineSummary]:
@@ -56,9 +57,12 @@ def verdict(summaries: list[BaselineSummary]) -> str:
     best = max(summaries, key=lambda summary: summary.value)
     if best.gain > SURE * (best.stderr or 0.0):
         return ""
+    advice = "more rows may help, or a longer run"
+    if best.name == BEST_TREE:
+        advice += "; columns of 0 and 1 may begin from that tree, with --visible tree"
     return (
-        f"the model is NOT surely better than {best.words}, by {best.difference} nats per row; more"
-        " rows may help, or a longer run"
+        f"the model is NOT surely better than {best.words}, by {best.difference} nats per row;"
+        f" {advice}"
     )
 
 
@@ -121,7 +125,7 @@ def _best_tree(visible: AbstractLayer, train: Dataset, rows: Dataset) -> _Simple
     value = float(np.average(log_p, weights=rows.weights))
     if rows.log_density is not None:
         value += float(np.average(rows.log_density, weights=rows.weights))
-    return _Simpler("best tree", "the best tree of columns (Chow-Liu)", value, log_p)
+    return _Simpler(BEST_TREE, "the best tree of columns (Chow-Liu)", value, log_p)
 
 
 def _stderr(differences: np.ndarray, weights: Any) -> float | None:

@@ -110,6 +110,11 @@ class Prepared(NamedTuple):
         """The rows held out, or None."""
         return self.learned.get("validation")
 
+    def with_note(self, note: str) -> Prepared:
+        """Return the same with a further note on the rows."""
+        notes = (*self.rows.notes, f"{self.rows.name}: {note}.")
+        return self._replace(rows=self.rows._replace(notes=notes))
+
     def model_of(self, state: TrainState) -> RBM:
         """Return the model of the source's rows in a run's state, the first one of an ensemble."""
         first = self.separate(state)[0]

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..data import Dataset, Stream, Table
 from ..data.builtin import BUILTIN
+from ..data.dependences import dependence_tree
 from ..data.groups import column_groups
 from ..data.kinds import Kind
 from ..data.readers import is_text
@@ -19,7 +20,7 @@ from ..data.sources import named_units, open_source
 from ..data.splits import USUAL_FRACTION, dataset_of, datasets_of, note_on_levels
 from ..data.table import describe
 from ..errors import InputError
-from ..layers import AbstractLayer, Exclusive
+from ..layers import AbstractLayer, Exclusive, Tree
 from ..layers.registry import row_of
 from ..rbm import RBM
 from ..sequences import Sites
@@ -38,6 +39,9 @@ from .streamed import is_streamed, opened, parts_of_stream
 from .summaries import RowsSummary
 from .train_options import RunConfig
 
+TREE = "tree"  # a value of --visible: units whose parents the training rows say
+_UNITS_OF_TREE = "bernoulli"  # as which its rows are read
+
 
 class Rows(NamedTuple):
     """The rows of a source.
@@ -52,6 +56,7 @@ class Rows(NamedTuple):
         parts: training rows, and validation and test rows where there are any.
         notes: sentences that say what was done to the data.
         exhaustive: whether the rows are a whole distribution, not a sample of one.
+        binary: whether they are of 0 and 1 alone.
         columns: what the columns of a table mean; None for rows of plain numbers.
         sites: what the sites of an alignment mean; None for other rows.
         stream: the rows to learn from, where these are read while training; "train" is then a
@@ -65,6 +70,7 @@ class Rows(NamedTuple):
     parts: dict[str, Dataset]
     notes: tuple[str, ...]
     exhaustive: bool = False
+    binary: bool = False
     columns: Columns | None = None
     sites: Sites | None = None
     stream: Stream | None = None
@@ -95,14 +101,18 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
     Raises:
         InputError: the source cannot be used as given.
     """
+    units = _UNITS_OF_TREE if config.visible == TREE else config.visible
     if is_streamed(config):
-        table, stream = opened(config)
+        table, stream = opened(replace(config, visible=units))
         parts, stream, notes = parts_of_stream(config, table, stream)
-        rows = _rows(table, visible_layer(table, config.visible), parts, notes, len(stream))
+        visible = visible_layer(table, units)
+        if config.visible == TREE:
+            visible = _tree(parts["train"])
+        rows = _rows(table, visible, parts, notes, len(stream))
         return rows._replace(stream=stream.checked_for(rows.visible))
     table = open_source(
         config.origin,
-        visible=config.visible,
+        visible=units,
         scale=config.scale,
         states=config.states,
         seed=config.seed_of_rows,
@@ -112,7 +122,7 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
         **asdict(config.text_format),
         **roles_of(config),
     )
-    visible = visible_layer(table, config.visible)
+    visible = visible_layer(table, units)
     parts, notes = datasets_of(
         table,
         validation=_fraction(config, visible),
@@ -127,7 +137,14 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
         if groups.all:
             visible = Exclusive(parts["train"].columns, groups.all)
             notes = (*notes, *(f"{table.name}: {note}" for note in groups.notes))
+    if config.visible == TREE:
+        visible = _tree(parts["train"])
     return _rows(table, visible, parts, notes)
+
+
+def _tree(train: Dataset) -> Tree:
+    """Return units of 0 and 1 that depend on one another along the best tree of training rows."""
+    return Tree(train.columns, dependence_tree(train))
 
 
 def roles_of(config: RunConfig) -> dict[str, Any]:
@@ -251,6 +268,7 @@ def _rows(
         parts=checked,
         notes=(*table.notes, *notes),
         exhaustive=table.exhaustive,
+        binary=table.kind == Kind.BINARY,
         columns=table.columns,
         sites=table.sites,
     )

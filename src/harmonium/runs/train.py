@@ -34,9 +34,10 @@ from .options import EVALUATION_SEED, check_count
 from .origin import check_hashes, config_of
 from .prepare import Prepared, prepare
 from .report import Shown, content_of_run, rows_of_data, rows_to_show, write_report
-from .rows import hashes, remember
+from .rows import TREE, hashes, remember
 from .summaries import DIVERGED, DONE, INTERRUPTED, LogZSummary, ScoreSummary, Summary
 from .train_options import RunConfig
+from .tree_base import TreeCheck, TreeIsBetterError
 
 if TYPE_CHECKING:  # a server takes time to import, and few runs are watched
     from .watch import Watch
@@ -82,13 +83,22 @@ def train(
     if out is not None:
         # Before rows are read and a model is made, which may take long.
         by_first(check_target)(Path(out), overwrite=overwrite)
-    prepared = prepare(replace(config, folder=str(Path.cwd())))
+    asked = replace(config, folder=str(Path.cwd()))
+    prepared = prepare(asked)
     state = prepared.start
     config = prepared.config
     with RunFolder.claim(out, prepared.rows.name, overwrite, config) as folder:
         folder.write_meaning(prepared.rows.columns, prepared.rows.sites)
         remember(folder, prepared.rows)
-        return carry_out(config, prepared, state, folder, display, watch, callbacks)
+        try:
+            with_check = [*callbacks, TreeCheck(prepared)]
+            return carry_out(config, prepared, state, folder, display, watch, with_check)
+        except TreeIsBetterError as better:
+            prepared = prepare(replace(asked, visible=TREE)).with_note(better.note)
+        config = prepared.config
+        folder.write_config(config)
+        folder.keep_metrics_until(0)
+        return carry_out(config, prepared, prepared.start, folder, display, watch, callbacks)
 
 
 def resume(

@@ -60,8 +60,9 @@ class RunConfig:
         str,
         Option(
             "Kind of visible units: bernoulli, ising, potts, gaussian, relu, drelu, unit_interval,"
-            " poisson, replicated_softmax (word counts), or auto (chosen by the data: groups of 0/1"
-            " columns of which at most one is ever on are categories).",
+            " poisson, replicated_softmax (word counts), tree (0/1 columns, each dependent on one"
+            " other), or auto (chosen by the data: groups of 0/1 columns of which at most one is"
+            " ever on are categories; few rows that a tree explains better begin from it).",
         ),
     ] = "auto"
     hidden: Annotated[

@@ -1,0 +1,67 @@
+"""Runs of few rows of 0 and 1 that begin from a tree of columns."""
+
+from types import SimpleNamespace
+
+import jax
+import numpy as np
+import pytest
+
+import harmonium as hm
+from harmonium.runs.prepare import prepare
+from harmonium.runs.rows import rows_of_run
+from harmonium.runs.train_options import RunConfig
+from harmonium.runs.tree_base import TreeCheck, TreeIsBetterError, score_of_tree
+
+KEY = jax.random.key(0)
+
+
+@pytest.fixture(autouse=True)
+def chain(tmp_path, monkeypatch):
+    """Rows of 30 columns, of which each nearly repeats the one before."""
+    monkeypatch.chdir(tmp_path)
+    flips = np.random.default_rng(0).random((60, 30)) < np.array([0.5] + [0.03] * 29)
+    rows = (np.cumsum(flips, axis=1) % 2).astype(np.uint8)
+    np.save("chain.npy", rows)
+    return rows
+
+
+def report_of(score: float) -> SimpleNamespace:
+    folds = SimpleNamespace(score=score, stderr=np.array(0.5))
+    return SimpleNamespace(state=SimpleNamespace(folds=folds))
+
+
+def test_visible_tree_takes_the_tree_of_the_training_rows(chain):
+    rows = rows_of_run(RunConfig(source="chain.npy", visible="tree"))
+    assert rows.visible.parents == hm.data.dependence_tree(chain)
+    assert rows.binary
+
+
+def test_rows_that_the_tree_has_not_seen_are_scored(chain):
+    data = hm.Dataset(chain)
+    independent = 30 * np.log(0.5)
+    entropy = np.log(0.5) + 29 * (0.03 * np.log(0.03) + 0.97 * np.log(0.97))
+    score = score_of_tree(data, pseudo=False, key=KEY)
+    pseudo = score_of_tree(data, pseudo=True, key=KEY)
+    assert independent < score < pseudo < 0.0
+    # Four standard errors of 60 rows (a flip gains or costs log(0.97 / 0.03) nats) and 1 nat of
+    # what 45 rows leave unknown.
+    error = np.log(0.97 / 0.03) * np.sqrt(29 * 0.03 * 0.97 / 60)
+    assert abs(score - entropy) < 4 * error + 1.0
+
+
+def test_a_model_that_scores_less_than_the_tree_is_begun_again():
+    prepared = prepare(RunConfig(source="chain.npy", hidden=4))
+    with pytest.raises(TreeIsBetterError, match="begins from the best tree of columns"):
+        TreeCheck(prepared)(report_of(-15.0))
+    TreeCheck(prepared)(report_of(-1.0))
+    check = TreeCheck(prepared)
+    check(report_of(-1.0))
+    check(report_of(-15.0))  # it is asked once
+
+
+@pytest.mark.parametrize(
+    "options", [{"visible": "bernoulli"}, {"epochs": 3}, {"source": "bars"}, {"ensemble": 2}]
+)
+def test_what_the_user_chose_is_kept(options):
+    prepared = prepare(RunConfig(**({"source": "chain.npy", "hidden": 4} | options)))
+    TreeCheck(prepared)(report_of(-15.0))
