@@ -3,10 +3,12 @@
     python benchmarks/bases.py [SET ...] [--seconds 60] [--runs 1]
 
 A set is one of the binary sets in the folder that HARMONIUM_DATA names; "words", rows drawn from a
-topic model; "digits", scikit-learn's at a threshold of 7; or "lattice", 2,000 configurations of the
-Ising model on 8 × 8 sites at β = 0.35. Both models have 64 Bernoulli hidden units and default runs,
-a tenth of the training rows held out. The tree is that of Chow & Liu 1968, of the rows that are
-learned from (`hm.data.dependence_tree`), and its couplings are learned on.
+topic model; "digits", scikit-learn's at a threshold of 7; "lattice", 2,000 configurations of the
+Ising model on 8 × 8 sites at β = 0.35; or one of binary_sources.py.
+
+Both models have 64 Bernoulli hidden units and default runs, a tenth of the training rows held out.
+The tree is that of Chow & Liu 1968, of the rows that are learned from (`hm.data.dependence_tree`),
+and its couplings are learned on.
 
 For each model: the test log-likelihood with its interval, the seconds that log Z took, the
 milliseconds of an update, and the relaxation time of Gibbs chains, in sweeps.
@@ -14,6 +16,7 @@ milliseconds of an update, and the relaxation time of Gibbs chains, in sweeps.
 
 import sys
 
+import binary_sources
 import jax
 import numpy as np
 from density import rows_of
@@ -36,6 +39,9 @@ def parts_of(name: str) -> tuple[np.ndarray, np.ndarray]:
     if name == "lattice":
         spins = hm.data.lattice_samples((8, 8), 0.35, 2_500, seed=0)
         return divided((spins > 0).astype(np.uint8))
+    if name in binary_sources.BINARY_SETS:
+        parts = binary_sources.parts_of(name)
+        return parts or sys.exit(f"{name}: expected its package to be installed")
     return rows_of(name, None)
 
 
