@@ -6,7 +6,7 @@ Each case runs in a process of its own, with each of the given interpreters in t
 version of JAX to compare; this interpreter if none is given). A first `fit` compiles, a second one
 with the same shapes does not. Both start from `hm.initialize`, on 400 rows with six hidden units;
 the seconds are medians over rounds. Two cases are also run by `harmonium.sklearn.RBM`. The table is
-Markdown, for docs/benchmarks.md. Run it with nothing else on the computer.
+Markdown, for docs/decisions/speed_in_detail.md. Run it with nothing else on the computer.
 """
 
 from __future__ import annotations

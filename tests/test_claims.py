@@ -105,7 +105,7 @@ def test_the_table_of_growth_is_that_of_the_records():
         factors = ("0.25", "0.5", "1", "2", "4", "8", "16")
         cells = [f"{times[factor]:.2f}" if factor in times else "" for factor in factors]
         row = " ".join(f"| {record['size']} | {' | '.join(cells)} |".split())
-        assert row in TEXTS["docs/benchmarks.md"], record
+        assert row in TEXTS["docs/decisions/speed_in_detail.md"], record
 
 
 def test_the_table_of_methods_is_that_of_the_records():
