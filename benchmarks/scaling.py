@@ -1,10 +1,10 @@
-"""What devices and processes cost on this computer, and a model of larger ones: docs/scaling.md.
+"""What devices and processes cost on this computer, and a model of larger ones.
 
     python benchmarks/scaling.py                  # measure everything: about half an hour
     python benchmarks/scaling.py --quick          # fewer rounds and counts, to try it out
     python benchmarks/scaling.py --page           # measure nothing: predictions, tables, picture
 
-Writes docs/measured/scaling.json, then the tables of docs/scaling.md and its picture from it; with
+Writes docs/measured/scaling.json, then the tables of docs/decisions/scaling.md and its picture from it; with
 --quick into --out only. Weak scaling: the rows, or the hidden units, of a device stay the same as
 there are more devices. All devices share this computer's cores, so each spread update is timed
 beside the same update on one device, in turn, by the same process or one with as many threads.
@@ -287,7 +287,7 @@ def main() -> None:
     record["predictions"] = scaling_page.predictions(record)
     target.write_text(json.dumps(record, indent=1) + "\n")
     if target == measured:
-        scaling_page.write(DOCS / "scaling.md", record)
+        scaling_page.write(DOCS / "decisions" / "scaling.md", record)
         scaling_page.draw(record, DOCS / "pictures" / "scaling.png")
     else:
         print(*scaling_page.tables(record).values(), sep="\n\n")

@@ -158,7 +158,7 @@ def test_the_tables_of_scaling_are_those_of_the_record(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     page = importlib.import_module("scaling_page")
     record = json.loads((ROOT / "docs" / "measured" / "scaling.json").read_text())
-    text = (ROOT / "docs" / "scaling.md").read_text("utf-8")
+    text = (ROOT / "docs" / "decisions" / "scaling.md").read_text("utf-8")
     assert measured("scaling") == record["records"]
     assert page.predictions(record) == record["predictions"]
     for name, table in page.tables(record).items():
