@@ -127,7 +127,7 @@ def equilibrium(rows: np.ndarray, hidden: int, method: hm.Persistent, epochs: in
 
 
 def pictures() -> None:
-    """Draw the annealing runs of docs/likelihood.md: with too few steps and with enough."""
+    """Draw the annealing runs of docs/log_z.md: with too few steps and with enough."""
     from harmonium.plot import annealing_runs, save_figure
 
     rbm = salakhutdinov()

@@ -4,11 +4,12 @@
     python benchmarks/scaling.py --quick          # fewer rounds and counts, to try it out
     python benchmarks/scaling.py --page           # measure nothing: predictions, tables, picture
 
-Writes docs/measured/scaling.json, then the tables of docs/decisions/scaling.md and its picture from it; with
---quick into --out only. Weak scaling: the rows, or the hidden units, of a device stay the same as
-there are more devices. All devices share this computer's cores, so each spread update is timed
-beside the same update on one device, in turn, by the same process or one with as many threads.
-A ratio is taken within a round; tables have medians over rounds, the lowest and the highest.
+Writes docs/measured/scaling.json, then the tables of docs/decisions/scaling.md and its picture from
+it; with --quick into --out only. Weak scaling: the rows, or the hidden units, of a device stay the
+same as there are more devices. All devices share this computer's cores, so each spread update is
+timed beside the same update on one device, in turn, by the same process or one with as many
+threads. A ratio is taken within a round; tables have medians over rounds, the lowest and the
+highest.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The tables and the picture of docs/decisions/scaling.md, from docs/measured/scaling.json and gpu.json."""
+"""The tables and the picture of docs/decisions/scaling.md, from scaling.json and gpu.json."""
 
 import json
 from pathlib import Path

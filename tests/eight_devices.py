@@ -34,7 +34,7 @@ def spread_of_states():
 
 
 def sent():
-    """Return the bytes that compiled updates send, and those by the formula of docs/decisions/scaling.md."""
+    """Return the bytes that compiled updates send, and those by the formula of scaling.md."""
     sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
     import scaling_model
     from scaling_processes import compiled

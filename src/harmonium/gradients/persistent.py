@@ -54,10 +54,10 @@ class Persistent(AbstractChains):
         """Return the usual rate; above 64 visible units of 0 and 1, more in proportion, up to 0.4.
 
         With 10,000 updates and 500 chains, most data sets of up to 800 columns are fitted best at
-        0.4 or above. But on data that a model can nearly overfit, such as bars and stripes, the
-        chains fall behind at that rate (docs/mnist.md). Sites of sequences, one-hot, are learned
-        better at higher rates too (docs/sequences.md). With fewer chains a high rate is noisier:
-        then, and for other units, the rate is that of other methods.
+        0.4 or above (docs/decisions/mnist_search.md). But on data that a model can nearly overfit,
+        such as bars and stripes, the chains fall behind at that rate. Sites of sequences, one-hot,
+        are learned better at higher rates too (docs/sequences.md). With fewer chains a high rate is
+        noisier: then, and for other units, the rate is that of other methods.
         """
         rate = usual_rate(rbm)
         if self.chains < USUAL_CHAINS or not (_is_binary(rbm.visible) and _is_binary(rbm.hidden)):
