@@ -25,7 +25,9 @@ extensions = [
     "sphinx_copybutton",
     "sphinx-mathjax-offline",
     "sphinx_design",
+    "sphinx_codeautolink",
     "docstrings",
+    "linked_names",
     "notebooks",
     "reference_pages",
 ]
@@ -78,7 +80,12 @@ napoleon_use_ivar = True
 napoleon_attr_annotations = False
 napoleon_custom_sections = [("Source", "params_style")]
 default_role = "code"
-suppress_warnings = ["ref.python"]  # words of numpydoc's types, such as "shape", are no links
+codeautolink_global_preface = "import harmonium as hm"
+suppress_warnings = [
+    "ref.python",  # words of numpydoc's types, such as "shape", are no links
+    "codeautolink.match_name",  # names across lines are not linked
+    "codeautolink.match_block",
+]
 
 # Appearance
 html_theme = "pydata_sphinx_theme"
