@@ -123,7 +123,9 @@ class RBM(AbstractModule):
         """The number of columns of the wider layer."""
         return max(self.visible.size, self.hidden.size)
 
-    def energy(self, v: Num[Array, "*#batch _"], h: Num[Array, "*#batch _"]) -> Float[Array, "..."]:
+    def energy(
+        self, v: Num[Array, "*#batch _"], h: Num[Array, "*#batch _"]
+    ) -> Float[Array, "*#batch"]:
         """Return E(v, h) = U_v(v) + U_h(h) − vᵀ W h, in nats; batch axes are broadcast."""
         v = self.visible.as_states(v, "v")
         h = self.hidden.as_states(h, "h")

@@ -53,7 +53,9 @@ class AbstractEnumerable(AbstractLayer):
         """
 
 
-def joint_states(layer: AbstractLayer, indices: Integer[Array, "*batch"]) -> Float[Array, "..."]:
+def joint_states(
+    layer: AbstractLayer, indices: Integer[Array, "*batch"]
+) -> Float[Array, "*batch columns"]:
     """Return the joint states with these indices.
 
     Raises:

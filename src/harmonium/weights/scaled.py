@@ -31,7 +31,7 @@ class Scaled(AbstractWeights):
     """
 
     weights: Any
-    scale: Float[Array, "..."] = data_field()
+    scale: Float[Array, "*models"] = data_field()
 
     @classmethod
     def from_fields(cls, **fields: Any) -> Scaled:
