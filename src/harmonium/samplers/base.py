@@ -40,7 +40,7 @@ class Cloud(NamedTuple):
         count = states.shape[0]
         return cls(states, filled((count,), 1.0 / count, states))
 
-    def mean_of(self, values: Float[Array, n * rest]) -> Float[Array, "*rest"]:
+    def mean_of(self, values: Float[Array, "n ..."]) -> Float[Array, "*rest"]:
         """Return Σ w_i x_i over the rows of an array."""
         return jnp.tensordot(self.weights, values, axes=1, precision="highest")
 
