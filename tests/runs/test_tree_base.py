@@ -54,6 +54,7 @@ def test_a_model_that_scores_less_than_the_tree_is_begun_again():
     with pytest.raises(TreeIsBetterError, match="begins from the best tree of columns"):
         TreeCheck(prepared)(report_of(-15.0))
     TreeCheck(prepared)(report_of(-1.0))
+    TreeCheck(prepared)(report_of(-np.inf))  # of scores that could not be followed
     check = TreeCheck(prepared)
     check(report_of(-1.0))
     check(report_of(-15.0))  # it is asked once

@@ -86,19 +86,10 @@ def train(
     asked = replace(config, folder=str(Path.cwd()))
     prepared = prepare(asked)
     state = prepared.start
-    config = prepared.config
-    with RunFolder.claim(out, prepared.rows.name, overwrite, config) as folder:
+    with RunFolder.claim(out, prepared.rows.name, overwrite, prepared.config) as folder:
         folder.write_meaning(prepared.rows.columns, prepared.rows.sites)
         remember(folder, prepared.rows)
-        try:
-            with_check = [*callbacks, TreeCheck(prepared)]
-            return carry_out(config, prepared, state, folder, display, watch, with_check)
-        except TreeIsBetterError as better:
-            prepared = prepare(replace(asked, visible=TREE)).with_note(better.note)
-        config = prepared.config
-        folder.write_config(config)
-        folder.keep_metrics_until(0)
-        return carry_out(config, prepared, prepared.start, folder, display, watch, callbacks)
+        return carried_out(asked, prepared, state, folder, display, watch, callbacks)
 
 
 def resume(
@@ -152,7 +143,39 @@ def resume(
                 f"  made so far with JAX {before}, from here with {jax.__version__}: the last"
                 " digits may differ"
             )
-        return carry_out(config, prepared, state, folder, display, watch, callbacks)
+        return carried_out(config, prepared, state, folder, display, watch, callbacks)
+
+
+def carried_out(
+    asked: RunConfig,
+    prepared: Prepared,
+    state: TrainState,
+    folder: RunFolder,
+    display: Display,
+    watch: Watch | None,
+    callbacks: Sequence[Callback],
+) -> Summary:
+    """Carry out a run, and begin it again from the tree of columns where that scores better.
+
+    Args:
+        asked: the options before they were completed.
+        prepared: what they give.
+        state: the state to begin with.
+        folder: the run's folder.
+        display: where progress is shown.
+        watch: what shows the run in a browser, if anything.
+        callbacks: further functions that are called with each report.
+    """
+    config = prepared.config
+    with_check = [*callbacks, TreeCheck(prepared)]
+    try:
+        return carry_out(config, prepared, state, folder, display, watch, with_check)
+    except TreeIsBetterError as better:
+        prepared = prepare(replace(asked, visible=TREE)).with_note(better.note)
+    config = prepared.config
+    folder.write_config(config)
+    folder.keep_metrics_until(0)
+    return carry_out(config, prepared, prepared.start, folder, display, watch, callbacks)
 
 
 def _no_checkpoints(folder: RunFolder) -> InputError:

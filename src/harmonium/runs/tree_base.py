@@ -70,7 +70,7 @@ class TreeCheck:
         folds = report.state.folds
         is_due = self.is_due and self.prepared.plan.may_stop
         self.is_due = False
-        if folds is None or not is_due:
+        if folds is None or not is_due or not np.isfinite(folds.score):
             return
         pseudo = has_pseudo_likelihood(self.prepared.plan)
         key = fold_in(self.prepared.key, KEY_OF_TREE)
