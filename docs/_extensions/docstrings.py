@@ -27,7 +27,7 @@ def escaped(line: str) -> str:
 def as_rest(lines: list[str]) -> list[str]:
     """Return a docstring as reStructuredText, before its sections are read."""
     rest: list[str] = []
-    in_fence = in_block = in_section = False
+    in_fence = in_block = in_section = in_example = False
     for line in lines:
         fence = FENCE.match(line)
         is_blank = not line.strip()
@@ -45,11 +45,13 @@ def as_rest(lines: list[str]) -> list[str]:
         if not is_blank and indent == 0:
             in_section = bool(SECTION.match(line))
             in_block = False
+        # A session ends at a blank line. What is printed in it is no text either.
+        in_example = not is_blank and (in_example or line.lstrip().startswith(">>>"))
         is_text = not (is_blank or in_section or in_block)
         if is_text and indent >= 4 and rest and not rest[-1].strip():
             rest += ["::", ""]
             in_block = True
-        rest.append(line if in_block else escaped(line))
+        rest.append(line if in_block or in_example else escaped(line))
     return rest
 
 
