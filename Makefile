@@ -120,7 +120,7 @@ newest-part:
 
 docs:  ## the documentation as a site, strictly: docs/_build/html/index.html
 	@$(MAKE) --no-print-directory VENV=$(DOCS) $(DOCS)/.docs
-	$(DOCS)/bin/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(DOCS)/bin/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 package: $(VENV)/.base  ## build sdist and wheel; install the wheel in an empty environment, train there

@@ -92,6 +92,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "harmonium"
 html_show_sourcelink = False
 html_static_path = ["_static"]
+html_favicon = "_static/favicon.svg"
 html_js_files = ["accessible.js"]
 html_theme_options = {
     "logo": {"text": "harmonium"},
