@@ -1,6 +1,6 @@
-"""Sixteen sets of rows of 0 and 1: real ones that packages bring along, and made ones.
+"""Seventeen sets of rows of 0 and 1: real ones that packages bring along, and made ones.
 
-Eight were open while defaults were chosen; the others, `SET_ASIDE`, were only measured afterwards.
+Nine were open while defaults were chosen; the others, `SET_ASIDE`, were only measured afterwards.
 Sets whose package is not installed are left out.
 """
 
@@ -146,6 +146,7 @@ OPEN: dict[str, Callable[[], np.ndarray]] = {
     "rock art": lambda: rows_of_frame("DAAG", "rockArt"),
     "alcohol": lambda: rows_of_frame("wooldridge", "alcohol"),
     "letters": letters,
+    "page": page,
     "glass": made(glass),
     "classes": made(classes),
     "parity": made(parity),
@@ -160,8 +161,7 @@ SET_ASIDE: dict[str, Callable[[], np.ndarray]] = {
     "haplotypes": haplotypes,
     "network": made(network),
 }
-FURTHER = {"page": page}
-BINARY_SETS = OPEN | SET_ASIDE | FURTHER
+BINARY_SETS = OPEN | SET_ASIDE
 
 
 def parts_of(name: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray] | None:

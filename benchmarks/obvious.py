@@ -1,4 +1,4 @@
-"""Default runs on sixteen further sets of rows of 0 and 1, beside the obvious and exact models.
+"""Default runs on seventeen further sets of rows of 0 and 1, beside the obvious and exact models.
 
     python benchmarks/obvious.py [SET ...] [--seconds 30] [--seeds 1]
 
@@ -14,8 +14,6 @@ command, which scores its training rows too.
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -23,6 +21,7 @@ from pathlib import Path
 import jax
 import numpy as np
 from binary_sources import BINARY_SETS, SET_ASIDE, parts_of
+from command import trained
 from reporting import head, parser_of, row, unless_converged, with_interval, with_minus
 from timing import timed
 
@@ -51,11 +50,7 @@ def default_run(train: np.ndarray) -> tuple[hm.RBM, str]:
         source = Path(folder, "rows.npy")
         out = Path(folder, "run")
         np.save(source, train)
-        command = [sys.executable, "-P", "-m", "harmonium", "train", str(source), "--out", str(out)]
-        result = subprocess.run([*command, "--json"], capture_output=True, text=True)
-        if result.returncode:
-            raise RuntimeError(f"{' '.join(command)}: {result.stderr[-2000:]}")
-        summary = json.loads(result.stdout)
+        summary = trained(source, out)
         return hm.load(out), "; ".join([summary["message"], *summary["notes"]])
 
 

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -42,6 +41,7 @@ from harmonium.tables import Columns
 from harmonium.tables.writing import text_of
 
 sys.path.append(str(Path(__file__).parents[1]))  # what all benchmarks share
+from command import trained
 from copula import copula
 from peers import chosen_mixture, independent
 from reporting import head, parser_of, row, with_minus
@@ -108,11 +108,7 @@ def of_harmonium(codes: Codes, seed: int, seconds: float) -> Score:
         source = Path(folder, "rows.csv")
         out = Path(folder, "run")
         source.write_text(text_of(codes.cut.train, source), encoding="utf-8")
-        command = [sys.executable, "-P", "-m", "harmonium", "train", str(source), "--out", str(out)]
-        result = subprocess.run([*command, "--json"], capture_output=True, text=True)
-        if result.returncode:
-            raise RuntimeError(f"{' '.join(command)}: {result.stderr[-2000:]}")
-        summary = json.loads(result.stdout)
+        summary = trained(source, out)
         columns = RunFolder(out).columns_of_table()
         assert meaning(columns) == meaning(codes.cut.columns), "the run read the columns otherwise"
         rbm = load(out)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import harmonium as hm
+from harmonium.runs import tree_base
 from harmonium.runs.prepare import prepare
 from harmonium.runs.rows import rows_of_run
 from harmonium.runs.train_options import RunConfig
@@ -47,6 +48,16 @@ def test_rows_that_the_tree_has_not_seen_are_scored(chain):
     # what 45 rows leave unknown.
     error = np.log(0.97 / 0.03) * np.sqrt(29 * 0.03 * 0.97 / 60)
     assert abs(score - entropy) < 4 * error + 1.0
+
+
+def test_the_pseudo_log_likelihood_of_a_tree_is_that_of_its_neighbours(chain):
+    rows = chain.astype(float)
+    forest = hm.analysis.dependence_forest(rows, [2] * 30)
+    flips = np.eye(30)
+    neighbours = abs(rows[:, None] - flips).reshape(-1, 30)
+    away = forest.log_p(neighbours).reshape(60, 30) - forest.log_p(rows)[:, None]
+    expected = -np.log1p(np.exp(away)).sum(1)
+    np.testing.assert_allclose(tree_base._pseudo_log_p(forest, rows), expected, rtol=1e-9)
 
 
 def test_a_model_that_scores_less_than_the_tree_is_begun_again():

@@ -143,7 +143,10 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
 
 
 def _tree(train: Dataset) -> Tree:
-    """Return units of 0 and 1 that depend on one another along the best tree of training rows."""
+    """Return units of 0 and 1 that depend on one another along the best tree of training rows.
+
+    Rows held out say nothing of it, since they are to judge it.
+    """
     return Tree(train.columns, dependence_tree(train))
 
 

@@ -173,8 +173,8 @@ def carried_out(
     except TreeIsBetterError as better:
         prepared = prepare(replace(asked, visible=TREE)).with_note(better.note)
     config = prepared.config
-    folder.write_config(config)
-    folder.keep_metrics_until(0)
+    folder.write_config(config)  # by which `resume` goes on from the tree
+    folder.keep_metrics_until(0)  # they are of the model that was given up
     return carry_out(config, prepared, prepared.start, folder, display, watch, callbacks)
 
 

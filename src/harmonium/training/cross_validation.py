@@ -154,10 +154,9 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
         plan: the fixed parts of the run.
         key: the run's random key.
     """
-    keys = jax.random.split(fold_in(key, CROSS_VALIDATION), FOLDS + 1)
+    keys = _keys(key)
     n = len(plan.dataset)
-    order = np.asarray(jax.random.permutation(keys[0], n))
-    left_out = [np.sort(order[i::FOLDS]) for i in range(FOLDS)]
+    left_out = rows_left_out(n, key=key)
     own = _plan(rbm, plan)
     pairs = zip(left_out, keys[1:], strict=True)
     folds = [_Fold(rbm, own, rows, key=fold_key) for rows, fold_key in pairs]
@@ -199,6 +198,17 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
     return CrossValidated(
         *(from_numpy(np.asarray(x, y.dtype)) for x, y in zip(given, like, strict=True))
     )
+
+
+def rows_left_out(n: int, *, key: PRNGKeyArray) -> list[np.ndarray]:
+    """Return which of n rows each model does not see, in the cross-validation of a run's key."""
+    order = np.asarray(jax.random.permutation(_keys(key)[0], n))
+    return [np.sort(order[i::FOLDS]) for i in range(FOLDS)]
+
+
+def _keys(key: PRNGKeyArray) -> PRNGKeyArray:
+    """Return a key for the order of the rows, and one for each model."""
+    return jax.random.split(fold_in(key, CROSS_VALIDATION), FOLDS + 1)
 
 
 class _Measured(NamedTuple):
