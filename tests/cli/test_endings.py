@@ -17,7 +17,7 @@ from safetensors.numpy import load_file, save_file
 import harmonium as hm
 from harmonium.runs import train as train_module
 from harmonium.runs.checkpointing import Checkpointer
-from harmonium.runs.tree_base import TreeCheck, TreeIsBetterError
+from harmonium.runs.simpler_start import SimplerCheck, SimplerIsBetterError, SimplerStart
 
 SMALL = "--hidden 4 --chains 8 --batch 8"
 # A child process of a shell's background job would ignore SIGINT; one of a terminal does not.
@@ -463,13 +463,15 @@ def test_real_columns_are_learned_standardised_and_scored_in_their_own_units(cli
 def test_a_run_that_is_begun_again_from_a_tree_leaves_nothing_of_the_first(
     cli, monkeypatch, no_report
 ):
-    class Always(TreeCheck):
+    tree = SimplerStart("the best tree of columns", {"visible": "tree"}, np.zeros(1))
+
+    class Always(SimplerCheck):
         def __call__(self, report):
-            raise TreeIsBetterError(-1.0, -2.0)
+            raise SimplerIsBetterError(tree, -1.0, -2.0)
 
     flips = np.random.default_rng(0).random((60, 30)) < np.array([0.5] + [0.03] * 29)
     np.save("chain.npy", (np.cumsum(flips, axis=1) % 2).astype(np.uint8))
-    monkeypatch.setattr(train_module, "TreeCheck", Always)
+    monkeypatch.setattr(train_module, "SimplerCheck", Always)
     options = "--hidden 4 --chains 8 --epochs 4 --out run --json"
     assert cli(f"train chain.npy {options}").status == 0
     assert json.loads(Path("run/config.json").read_text())["visible"] == "tree"

@@ -91,6 +91,7 @@ class About(NamedTuple):
             in `Marginal`.
         keeps_lengths: whether the model cloud has the lengths of the rows, where the model takes
             these as given.
+        is_exact: whether it is the gradient itself, and no estimate.
         data_share: the factor of ∇⟨F⟩_data in the gradient: 1 where two clouds are compared.
         rate: function that returns the default learning rate for an RBM.
 
@@ -106,6 +107,7 @@ class About(NamedTuple):
     multiplies_states: bool = False
     takes_missing: bool = False
     keeps_lengths: bool = False
+    is_exact: bool = False
     data_share: float = 1.0
     rate: Callable[[RBM], float] = usual_rate
 

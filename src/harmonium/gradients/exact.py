@@ -36,7 +36,7 @@ class Exact(AbstractGradient):
 
     @property
     def about(self) -> About:
-        return About("exact gradient")
+        return About("exact gradient", is_exact=True)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
         """Check that the model can be enumerated, and return an empty state."""

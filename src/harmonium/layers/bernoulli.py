@@ -4,13 +4,14 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from .arrays import Rows, RowWeights, weighted_mean
+from .arrays import Columns, Rows, RowWeights, weighted_mean
+from .capabilities import AbstractMatched
 from .discrete import AbstractBernoulli
 from .registry import register_layer
 
 
 @register_layer("bernoulli", rows="levels")
-class Bernoulli(AbstractBernoulli):
+class Bernoulli(AbstractBernoulli, AbstractMatched):
     """Units x ∈ {0, 1}: U(x) = −b·x, Γ(I) = Σ log(1 + e^(I + b)), ⟨x⟩ = σ(I + b).
 
     These are the units of the classical restricted Boltzmann machine (Smolensky 1986). Rows may
@@ -34,3 +35,7 @@ class Bernoulli(AbstractBernoulli):
         """Set b = logit p with p = (n m + 1/2) / (n + 1), m the mean of n rows."""
         mean, n = weighted_mean(x, weights)
         return Bernoulli(self.size, jnp.log(n * mean + 0.5) - jnp.log(n * (1.0 - mean) + 0.5))
+
+    def inputs_at(self, mean: Columns) -> Columns:
+        """Return logit m − b."""
+        return jnp.log(mean) - jnp.log1p(-mean) - self.bias

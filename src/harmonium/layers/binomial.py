@@ -13,6 +13,7 @@ from .._base.checks import positive_integer
 from .._base.numerics import softplus
 from .arrays import Columns, Rows, RowWeights, Units, weighted_mean
 from .base import AbstractUnits
+from .capabilities import AbstractMatched
 from .coding import AbstractCoding, Numbers
 from .discrete import AbstractDiscrete
 
@@ -21,7 +22,7 @@ from .discrete import AbstractDiscrete
 MOST_TRIALS = 2**16 - 1
 
 
-class Binomial(AbstractUnits, AbstractDiscrete):
+class Binomial(AbstractUnits, AbstractDiscrete, AbstractMatched):
     r"""Counts x ∈ {0, …, n}: U(x) = −log C(n, x) − b·x, Γ(I) = Σ n·log(1 + e^(I + b)).
 
     With t = I + b the mean is n·σ(t) and the variance n·σ(t)·σ(−t). A unit is the sum of n binary
@@ -95,6 +96,10 @@ class Binomial(AbstractUnits, AbstractDiscrete):
         up = rows * mean / self.total + 0.5
         down = rows * (1.0 - mean / self.total) + 0.5
         return Binomial(self.size, self.total, jnp.log(up) - jnp.log(down))
+
+    def inputs_at(self, mean: Columns) -> Columns:
+        """Return logit m/n − b."""
+        return jnp.log(mean) - jnp.log(self.total - mean) - self.bias
 
 
 @functools.cache

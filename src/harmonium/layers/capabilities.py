@@ -346,6 +346,38 @@ def confined(layer: AbstractLayer, variance: float) -> AbstractLayer:
     return layer.confined(variance) if isinstance(layer, AbstractCorrelated) else layer
 
 
+# ---------------------------------------------------------------- inputs that follow from means
+
+
+class AbstractMatched(AbstractLayer):
+    """A layer whose inputs follow from its means: the inverse of I ↦ ⟨x⟩."""
+
+    @property
+    def has_inputs_at(self) -> bool:
+        """Whether they follow; not where a part of a layer says otherwise."""
+        return True
+
+    @abstractmethod
+    def inputs_at(self, mean: Columns) -> Columns:
+        """Return the inputs at which the units have these means, which are no limits of theirs."""
+
+
+def has_inputs_at(layer: AbstractLayer) -> bool:
+    """Return whether `inputs_at` answers for a layer."""
+    return isinstance(layer, AbstractMatched) and layer.has_inputs_at
+
+
+def inputs_at(layer: AbstractLayer, mean: Array) -> Float[Array, "*batch columns"]:
+    """Return the inputs at which the units of a layer have these means.
+
+    Raises:
+        InputError: a layer for which they are not known in closed form.
+    """
+    if not has_inputs_at(layer):
+        raise InputError(f"{layer}: expected a layer whose inputs follow from its means.")
+    return layer.inputs_at(mean)  # pyright: ignore[reportAttributeAccessIssue]
+
+
 # ---------------------------------------------------------------- states in order
 
 

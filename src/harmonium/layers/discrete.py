@@ -15,7 +15,7 @@ from .._base.numerics import bernoulli_draws, chosen_states, softplus
 from .._base.parameters import map_parameters
 from .arrays import Columns, Proposals, Units, digits
 from .base import AbstractBiased, AbstractUnits
-from .capabilities import AbstractEnumerable
+from .capabilities import AbstractEnumerable, AbstractMatched
 from .coding import AbstractCodes, AbstractCoding, Numbers, Values
 
 
@@ -141,7 +141,7 @@ class AbstractBernoulli(AbstractUnits, AbstractDiscrete):
         return np.arange(self.size)[:, None], (1.0 - 2.0 * x)[..., None]
 
 
-class AbstractOneHot(AbstractBiased, AbstractEnumerable):
+class AbstractOneHot(AbstractBiased, AbstractEnumerable, AbstractMatched):
     """Base of units whose states are one-hot, with a field for each state: U(x) = −b·x.
 
     Attributes:
@@ -166,3 +166,7 @@ class AbstractOneHot(AbstractBiased, AbstractEnumerable):
     def unit_energies(self, x: Columns) -> Units:
         """Return −b_i·x_i, the bias of each unit's state."""
         return -self.fold(self.bias * x)
+
+    def inputs_at(self, mean: Columns) -> Columns:
+        """Return log m − b, the inputs under which a unit's odds sum to 1."""
+        return jnp.log(mean) - self.bias

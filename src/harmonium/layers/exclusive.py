@@ -14,12 +14,12 @@ from .._base.numerics import log_expm1, product, softplus
 from ..errors import InputError
 from .arrays import Columns, Rows, RowWeights, Units, bisected, parameter, weighted_mean
 from .base import AbstractLayer
-from .capabilities import AbstractBlocked
+from .capabilities import AbstractBlocked, AbstractMatched
 from .coding import AbstractCoding, AbstractNumbers
 from .discrete import AbstractBernoulli
 from .registry import layer_named
 
-LOWEST_LOG = -60.0  # of c, where its interval begins
+LOWEST_LOG = -60.0  # of c or its odds, where their interval begins
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +42,7 @@ class _StrictGroups(AbstractNumbers):
         return self.words
 
 
-class Exclusive(AbstractBernoulli, AbstractBlocked):
+class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
     r"""0/1 units in groups, such as the columns of a category: U(x) = −b·x + Σ_g κ_g (x_g − 1)₊.
 
     x_g is the number of units of group g that are on, and (·)₊ is the positive part: each unit that
@@ -267,6 +267,28 @@ class Exclusive(AbstractBernoulli, AbstractBlocked):
         of_singles = jnp.log(means) - jnp.log1p(-means)
         bias = jnp.where(sizes[blocks] > 1, of_groups, of_singles)
         return Exclusive(self.size, self.groups, bias, costs[: len(self.groups)], self.strict)
+
+    def inputs_at(self, mean: Columns) -> Columns:
+        """Return logit a + κ − b, where a of a unit is its mean where another of its group is on.
+
+        a_i = m_i (c + (1 − c) e^−κ), and c = 1 − Π (1 − a_i) is the root of one equation for each
+        block. A unit outside the groups has a = m.
+        """
+        blocks = self.blocks
+        costs = self._costs()
+
+        def alone(log_odds: Array) -> Array:
+            c = jax.nn.sigmoid(log_odds)
+            return mean * (c + jnp.exp(-costs - softplus(log_odds)))[..., blocks]
+
+        def is_low(log_odds: Array) -> Array:
+            # With κ < 0, a unit alone would have more than its mean: NaN of a c that is too low.
+            return ~(self._sums(jnp.log1p(-alone(log_odds))) >= -softplus(log_odds))
+
+        lowest = jnp.full_like(self._sums(mean), LOWEST_LOG)
+        low, high = bisected(is_low, lowest, -lowest)
+        a = alone(0.5 * (low + high))
+        return jnp.log(a) - jnp.log1p(-a) + costs[..., blocks] - self.bias
 
 
 def _log_any_alone(

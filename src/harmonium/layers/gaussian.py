@@ -8,13 +8,14 @@ from jaxtyping import Array, PRNGKeyArray
 
 from .._base.numerics import LOG_2PI, normals
 from .arrays import Columns, Rows, RowWeights, Units
+from .capabilities import AbstractMatched
 from .coding import AbstractCoding, Numbers
 from .real import AbstractQuadratic, mean_and_precision
 from .registry import register_layer
 
 
 @register_layer("gaussian")
-class Gaussian(AbstractQuadratic):
+class Gaussian(AbstractQuadratic, AbstractMatched):
     """Real units: U(x) = Σ ½γx² − bx, Γ(I) = Σ (I + b)²/(2γ) + ½ log(2π/γ), ⟨x⟩ = (I + b)/γ.
 
     Both parameters are natural parameters: without inputs the mean is b/γ and the variance 1/γ. A
@@ -63,6 +64,10 @@ class Gaussian(AbstractQuadratic):
         """Set mean and variance to those of n rows and one more row of average spread."""
         mean, precision = mean_and_precision(x, weights)
         return Gaussian(self.size, mean * precision, precision)
+
+    def inputs_at(self, mean: Columns) -> Columns:
+        """Return γm − b."""
+        return self.precision * mean - self.bias
 
     @property
     def gaussian_parameters(self) -> tuple[Array, Array]:

@@ -10,13 +10,14 @@ from jaxtyping import PRNGKeyArray
 from .._base.numerics import bernoulli_draws, log_2cosh
 from .arrays import Columns, Proposals, Rows, RowWeights, Units, weighted_mean
 from .base import AbstractUnits
+from .capabilities import AbstractMatched
 from .coding import AbstractCoding, Values
 from .discrete import AbstractDiscrete
 from .registry import register_layer
 
 
 @register_layer("ising", rows="spins")
-class Ising(AbstractUnits, AbstractDiscrete):
+class Ising(AbstractUnits, AbstractDiscrete, AbstractMatched):
     """Spins x ∈ {−1, +1}: U(x) = −b·x, Γ(I) = Σ log 2cosh(I + b), ⟨x⟩ = tanh(I + b).
 
     Attributes:
@@ -69,3 +70,7 @@ class Ising(AbstractUnits, AbstractDiscrete):
         up = 0.5 * n * (1.0 + mean) + 0.5
         down = 0.5 * n * (1.0 - mean) + 0.5
         return Ising(self.size, 0.5 * (jnp.log(up) - jnp.log(down)))
+
+    def inputs_at(self, mean: Columns) -> Columns:
+        """Return artanh m − b."""
+        return jnp.arctanh(mean) - self.bias

@@ -20,6 +20,7 @@ from .capabilities import (
     AbstractBlocked,
     AbstractCorrelated,
     AbstractEnumerable,
+    AbstractMatched,
     AbstractOrdered,
 )
 from .coding import AbstractCoding
@@ -90,7 +91,12 @@ class _Joined(AbstractCoding):
 
 
 class Mixed(
-    AbstractEnumerable, AbstractBlocked, AbstractAffine, AbstractCorrelated, AbstractOrdered
+    AbstractEnumerable,
+    AbstractBlocked,
+    AbstractAffine,
+    AbstractCorrelated,
+    AbstractOrdered,
+    AbstractMatched,
 ):
     """Several layers side by side, as one layer: every quantity is the parts', concatenated.
 
@@ -256,6 +262,15 @@ class Mixed(
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Mixed":
         """Fit every part to its columns."""
         return Mixed(*(part.fit_moments(own, weights) for part, own in self._pieces(x)))
+
+    @property
+    def has_inputs_at(self) -> bool:
+        """Whether the inputs of every part follow from its means."""
+        return all(map(capabilities.has_inputs_at, self.parts))
+
+    def inputs_at(self, mean: Columns) -> Columns:
+        """Return the inputs of every part."""
+        return self._over_columns(capabilities.inputs_at, mean)
 
     @property
     def curvature(self) -> Float[Array, " columns"]:

@@ -15,7 +15,7 @@ from .._base.numerics import LOG_2PI, normals
 from ..errors import InputError
 from .arrays import Columns, Rows, RowWeights, Units, parameter, weighted_mean
 from .base import AbstractLayer, AbstractUnits
-from .capabilities import AbstractAffine, AbstractBlocked, AbstractCorrelated
+from .capabilities import AbstractAffine, AbstractBlocked, AbstractCorrelated, AbstractMatched
 from .coding import AbstractCoding, Numbers
 from .registry import layer_named
 
@@ -26,7 +26,9 @@ USUAL_FRACTION = 0.1  # where rows are too few to choose by
 FOLDS = 5  # of the rows, each judged by the covariance of the others
 
 
-class MultivariateGaussian(AbstractUnits, AbstractBlocked, AbstractAffine, AbstractCorrelated):
+class MultivariateGaussian(
+    AbstractUnits, AbstractBlocked, AbstractAffine, AbstractCorrelated, AbstractMatched
+):
     r"""Real units that depend on one another: U(x) = ½ xᵀΛx − b·x, with a full precision matrix Λ.
 
         Γ(I) = ½ (I + b)ᵀΛ⁻¹(I + b) + ½ log det(2πΛ⁻¹),      ⟨x⟩ = Λ⁻¹(I + b)
@@ -196,6 +198,10 @@ class MultivariateGaussian(AbstractUnits, AbstractBlocked, AbstractAffine, Abstr
             fraction = _likeliest_fraction(x, weights)
         precision = _precision(_covariance(x, weights, mean), fraction)
         return MultivariateGaussian(self.size, _times(mean, precision), precision)
+
+    def inputs_at(self, mean: Columns) -> Columns:
+        """Return Λm − b."""
+        return _times(mean, self._symmetric()) - self.bias
 
     def project(self) -> "MultivariateGaussian":
         """Keep the precision positive definite, and its smallest eigenvalue above rounding errors.

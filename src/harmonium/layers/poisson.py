@@ -10,12 +10,13 @@ from jaxtyping import PRNGKeyArray
 from .._base.numerics import poissons
 from .arrays import Columns, Rows, RowWeights, Units, weighted_mean
 from .base import AbstractUnits
+from .capabilities import AbstractMatched
 from .coding import AbstractCoding, Numbers
 from .registry import register_layer
 
 
 @register_layer("poisson")
-class Poisson(AbstractUnits):
+class Poisson(AbstractUnits, AbstractMatched):
     r"""Counts x ∈ {0, 1, 2, …}: U(x) = log x! − b·x, Γ(I) = Σ e^(I + b), ⟨x⟩ = e^(I + b).
 
     Without inputs a unit has the Poisson distribution of mean e^b. Z is finite with a bounded other
@@ -66,3 +67,7 @@ class Poisson(AbstractUnits):
         """Set b = log (m + ½/(n + 1)), m the mean of n rows: finite where all counts are 0."""
         mean, n = weighted_mean(x, weights)
         return Poisson(self.size, jnp.log(mean + 0.5 / (n + 1.0)))
+
+    def inputs_at(self, mean: Columns) -> Columns:
+        """Return log m − b."""
+        return jnp.log(mean) - self.bias

@@ -43,7 +43,7 @@ def baselines(rbm: RBM, train: Dataset, rows: Dataset, value: float) -> list[Bas
     for simpler in _simpler_models(rbm.visible, train, rows):
         stderr = None
         if log_p is not None and simpler.log_p is not None:
-            stderr = _stderr(log_p - simpler.log_p, rows.weights)
+            stderr = stderr_of(log_p - simpler.log_p, rows.weights)
         gain = value - simpler.value
         about = {"name": simpler.name, "words": simpler.words, "value": simpler.value}
         summaries.append(BaselineSummary(**about, gain=gain, stderr=stderr))
@@ -128,7 +128,7 @@ def _best_tree(visible: AbstractLayer, train: Dataset, rows: Dataset) -> _Simple
     return _Simpler(BEST_TREE, "the best tree of columns (Chow-Liu)", value, log_p)
 
 
-def _stderr(differences: np.ndarray, weights: Any) -> float | None:
+def stderr_of(differences: np.ndarray, weights: Any) -> float | None:
     """Return the standard error of the mean of differences, one for each row."""
     shares = weights_of(len(differences), weights)
     shares = shares / shares.sum()

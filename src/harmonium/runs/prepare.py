@@ -252,8 +252,12 @@ def with_choices(config: RunConfig, rows: Rows) -> RunConfig:
         if rows.stream is not None:  # of which at most a number of rows are held out
             held = len(rows.parts.get("validation", ()))
             validation = held / (held + len(rows.stream))
+    may_be_mixture = config.may_be_mixture
+    if may_be_mixture is None:
+        may_be_mixture = is_left_open(config)
     return replace(
         config,
+        may_be_mixture=may_be_mixture,
         keep=keep,
         penalty=penalty,
         validation=validation,
@@ -262,6 +266,12 @@ def with_choices(config: RunConfig, rows: Rows) -> RunConfig:
         chains=config.chains or shared_by_devices(USUAL["chains"], ROWS),
         window=0 if rows.stream is None else rows.stream.window,
     )
+
+
+def is_left_open(config: RunConfig) -> bool:
+    """Return whether the options say nothing of the hidden units and how they are learned."""
+    names = ("hidden", "hidden_units", "hidden_states", "method", "k", "chains", "batch", "lr")
+    return all(getattr(config, name) == getattr(RunConfig, name) for name in names)
 
 
 def hidden_count(config: RunConfig, rows: Rows) -> int:

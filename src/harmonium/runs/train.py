@@ -34,10 +34,10 @@ from .options import EVALUATION_SEED, check_count
 from .origin import check_hashes, config_of
 from .prepare import Prepared, prepare
 from .report import Shown, content_of_run, rows_of_data, rows_to_show, write_report
-from .rows import TREE, hashes, remember
+from .rows import hashes, remember
+from .simpler_start import SimplerCheck, SimplerIsBetterError
 from .summaries import DIVERGED, DONE, INTERRUPTED, LogZSummary, ScoreSummary, Summary
 from .train_options import RunConfig
-from .tree_base import TreeCheck, TreeIsBetterError
 
 if TYPE_CHECKING:  # a server takes time to import, and few runs are watched
     from .watch import Watch
@@ -155,7 +155,7 @@ def carried_out(
     watch: Watch | None,
     callbacks: Sequence[Callback],
 ) -> Summary:
-    """Carry out a run, and begin it again from the tree of columns where that scores better.
+    """Carry out a run, and begin it again from a simpler model where that scores better.
 
     Args:
         asked: the options before they were completed.
@@ -167,13 +167,13 @@ def carried_out(
         callbacks: further functions that are called with each report.
     """
     config = prepared.config
-    with_check = [*callbacks, TreeCheck(prepared)]
+    check = SimplerCheck(prepared)
     try:
-        return carry_out(config, prepared, state, folder, display, watch, with_check)
-    except TreeIsBetterError as better:
-        prepared = prepare(replace(asked, visible=TREE)).with_note(better.note)
+        return carry_out(config, prepared, state, folder, display, watch, callbacks, check)
+    except SimplerIsBetterError as better:
+        prepared = prepare(replace(asked, **better.options)).with_note(better.note)
     config = prepared.config
-    folder.write_config(config)  # by which `resume` goes on from the tree
+    folder.write_config(config)  # by which `resume` goes on from the simpler model
     folder.keep_metrics_until(0)  # they are of the model that was given up
     return carry_out(config, prepared, prepared.start, folder, display, watch, callbacks)
 
@@ -207,8 +207,15 @@ def carry_out(
     display: Display,
     watch: Watch | None = None,
     callbacks: Sequence[Callback] = (),
+    check: SimplerCheck | None = None,
 ) -> Summary:
-    """Train, save, score and report; a run that ends early is saved but not scored."""
+    """Train, save, score and report; a run that ends early is saved but not scored.
+
+    Raises:
+        SimplerIsBetterError: the check says so.
+    """
+    if check is not None:
+        callbacks = [*callbacks, check]
     checkpointer = Checkpointer(folder, prepared, state, display.say)
     stage = "interrupted"
     try:
@@ -232,7 +239,7 @@ def carry_out(
             models = [fit.rbm for fit in fits]
         checkpointer.keep(result, models)
         stage = "trained, and interrupted while it was scored,"
-        summary = finish(prepared, result, checkpointer, display, watch)
+        summary = finish(prepared, result, checkpointer, display, watch, check)
     except KeyboardInterrupt:  # several processes raise it together
         Asked.number = 0
         checkpointer.save()
@@ -283,8 +290,13 @@ def finish(
     checkpointer: Checkpointer,
     display: Display,
     watch: Watch | None,
+    check: SimplerCheck | None = None,
 ) -> Summary:
-    """Compute the score of a run that has ended, and write its report; return its summary."""
+    """Compute the score of a run that has ended, and write its report; return its summary.
+
+    Raises:
+        SimplerIsBetterError: the check says so.
+    """
     summary = checkpointer.summary(DIVERGED if result.diverged else DONE, result.message)
     summary = replace(summary, notes=[*summary.notes, *result.notes])
     if not result.diverged:
@@ -302,6 +314,8 @@ def finish(
             seconds = seconds_to_score(clock() - checkpointer.began)
             score = partial(final_score, prepared, display=display, seconds=seconds)
             summary = scored(summary, result.rbm, checkpointer, score)
+            if check is not None and summary.log_z is not None:
+                check.by_held_out(result.rbm, summary.log_z.value)
         # What was computed is on the disk before it is drawn: drawing may fail, or take long.
         checkpointer.folder.write_summary(summary)
         try:

@@ -39,7 +39,13 @@ if TYPE_CHECKING:  # `harmonium train --help` need not wait for JAX
 CORRECT = "correct the run's config.json"
 USUAL = {"chains": 500, "batch": 200}  # where nothing is asked for, and one device computes
 # What runs did whose folders do not say.
-BEFORE: dict[str, Any] = {"penalty": 0.0, "keep": "last", "groups": False, "window": 0}
+BEFORE: dict[str, Any] = {
+    "penalty": 0.0,
+    "keep": "last",
+    "groups": False,
+    "window": 0,
+    "may_be_mixture": False,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +58,8 @@ class RunConfig:
         kinds: kinds of columns of a table by their names, such as {"age": "continuous"}.
         groups: whether visible="auto" looks for groups of 0/1 columns, `exclusive_groups`. Runs
             did not before there was this option.
+        may_be_mixture: whether the run may begin again from a mixture of products, as one whose
+            hidden units the user left open may. None until that is known.
         folder: the folder where the command was typed, so that the source is found from others.
     """
 
@@ -181,6 +189,7 @@ class RunConfig:
         ),
     ] = "auto"
     groups: bool = True
+    may_be_mixture: bool | None = None
     columns: Annotated[
         str | None,
         Option("What the columns of a table mean: columns.json of a run, perhaps edited.", "FILE"),

@@ -263,12 +263,15 @@ class _Fold:
 
 
 def _plan(rbm: RBM, plan: Plan) -> Plan:
-    """Return the plan of the models: the run's rate and schedule, with fewer chains."""
+    """Return the plan of the models: the run's rate and schedule, with fewer chains or none."""
+    gradient = plan.method.gradient
+    if not gradient.about.is_exact:
+        gradient = Persistent(Gibbs(1), chains=CHAINS)
     rate = rate_of(plan.optimizer.init(rbm)) or plan.method.gradient.about.rate(rbm)
     own = plan_run(
         rbm,
         plan.dataset,
-        gradient=Persistent(Gibbs(1), chains=CHAINS),
+        gradient=gradient,
         optimizer=Recipe(rate=rate, penalties=(Huber(),)),
         epochs=plan.total // plan.per_epoch,
         batch_size=plan.method.batch_size,

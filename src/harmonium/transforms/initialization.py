@@ -22,6 +22,7 @@ from ..layers.capabilities import along, correlated, whitening
 from ..rbm import RBM
 from ..weights import MaskedWeights
 from ..weights.masked import Pattern, pattern_of
+from .mixture import is_mixture, mixture_of
 
 __all__ = ["initialize"]
 
@@ -53,6 +54,9 @@ def initialize(
     the inputs that the weights add at the means of the other layer: the model starts centred
     (Melchior, Fischer & Wiskott 2016). Data with zeros and ones exchanged therefore give the
     exchanged model.
+
+    A single hidden unit of K states, `hm.Potts(1, K)`, makes the model a mixture of K products, for
+    which W = 0 is a saddle point. With at least as many rows, it starts from what EM finds.
 
     Args:
         visible: the visible layer.
@@ -96,6 +100,12 @@ def initialize(
     allowed = None
     if pattern is not None:
         allowed = _pattern_of_columns(pattern, visible, hidden)
+    elif (
+        fitted_to is not None
+        and connections is None
+        and is_mixture(visible, hidden, len(fitted_to[0]))
+    ):
+        return _mixture(visible, hidden, *fitted_to, key=key_weights)
     return _coupled(visible, hidden, scale, connections, allowed, fitted_to, key=key_weights)
 
 
@@ -115,6 +125,8 @@ def initialized_again(rbm: RBM, data: Dataset, *, seen: np.ndarray, key: PRNGKey
     weighted = data.weighted(from_numpy(seen.astype(np.float32)))
     fitted_to = _rows_to_fit(rbm.visible, weighted, None, key=key_rows)
     allowed = pattern_of(rbm.weights)
+    if allowed is None and is_mixture(rbm.visible, hidden, len(fitted_to[0])):
+        return _mixture(rbm.visible, hidden, *fitted_to, key=key_weights)
     return _coupled(rbm.visible, hidden, SCALE, None, allowed, fitted_to, key=key_weights)
 
 
@@ -176,6 +188,21 @@ def _imputed(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> np.ndarr
         places = np.minimum(np.searchsorted(cumulative, quantiles), len(observed) - 1)
         imputed[empty, column] = rows[observed[places], column]
     return imputed
+
+
+@compiled
+def _mixture(
+    visible: AbstractLayer,
+    hidden: AbstractLayer,
+    rows: Array,
+    row_weights: Array | None,
+    *,
+    key: PRNGKeyArray,
+) -> RBM:
+    """Return the mixture that EM finds, with a class for each state of the hidden unit."""
+    classes = hidden.size
+    mixture = mixture_of(visible, visible.encode(rows), row_weights, classes, key=key)
+    return mixture.as_rbm(hidden)
 
 
 @compiled

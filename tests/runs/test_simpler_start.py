@@ -1,4 +1,4 @@
-"""Runs of few rows of 0 and 1 that begin from a tree of columns."""
+"""Runs that begin again from a simpler model: a tree of columns, or a mixture of products."""
 
 from types import SimpleNamespace
 
@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium.runs import tree_base
+from harmonium.runs import simpler_start
 from harmonium.runs.prepare import prepare
 from harmonium.runs.rows import rows_of_run
+from harmonium.runs.simpler_start import SimplerCheck, SimplerIsBetterError
 from harmonium.runs.train_options import RunConfig
-from harmonium.runs.tree_base import TreeCheck, TreeIsBetterError, score_of_tree
+from harmonium.training.cross_validation import rows_left_out
 
 KEY = jax.random.key(0)
 
@@ -38,11 +39,13 @@ def test_visible_tree_takes_the_tree_of_the_training_rows(chain):
 
 
 def test_rows_that_the_tree_has_not_seen_are_scored(chain):
-    data = hm.Dataset(chain)
+    left_out = rows_left_out(60, key=KEY)
     independent = 30 * np.log(0.5)
     entropy = np.log(0.5) + 29 * (0.03 * np.log(0.03) + 0.97 * np.log(0.97))
-    score = score_of_tree(data, pseudo=False, key=KEY)
-    pseudo = score_of_tree(data, pseudo=True, key=KEY)
+    score, pseudo = (
+        float(simpler_start._tree(chain, left_out, pseudo=pseudo).scores.mean())
+        for pseudo in (False, True)
+    )
     assert independent < score < pseudo < 0.0
     # Four standard errors of 60 rows (a flip gains or costs log(0.97 / 0.03) nats) and 1 nat of
     # what 45 rows leave unknown.
@@ -57,16 +60,16 @@ def test_the_pseudo_log_likelihood_of_a_tree_is_that_of_its_neighbours(chain):
     neighbours = abs(rows[:, None] - flips).reshape(-1, 30)
     away = forest.log_p(neighbours).reshape(60, 30) - forest.log_p(rows)[:, None]
     expected = -np.log1p(np.exp(away)).sum(1)
-    np.testing.assert_allclose(tree_base._pseudo_log_p(forest, rows), expected, rtol=1e-9)
+    np.testing.assert_allclose(simpler_start._pseudo_log_p(forest, rows), expected, rtol=1e-9)
 
 
 def test_a_model_that_scores_less_than_the_tree_is_begun_again():
     prepared = prepare(RunConfig(source="chain.npy", hidden=4))
-    with pytest.raises(TreeIsBetterError, match="begins from the best tree of columns"):
-        TreeCheck(prepared)(report_of(-15.0))
-    TreeCheck(prepared)(report_of(-1.0))
-    TreeCheck(prepared)(report_of(-np.inf))  # of scores that could not be followed
-    check = TreeCheck(prepared)
+    with pytest.raises(SimplerIsBetterError, match="begins from the best tree of columns"):
+        SimplerCheck(prepared)(report_of(-15.0))
+    SimplerCheck(prepared)(report_of(-1.0))
+    SimplerCheck(prepared)(report_of(-np.inf))  # of scores that could not be followed
+    check = SimplerCheck(prepared)
     check(report_of(-1.0))
     check(report_of(-15.0))  # it is asked once
 
@@ -76,4 +79,4 @@ def test_a_model_that_scores_less_than_the_tree_is_begun_again():
 )
 def test_what_the_user_chose_is_kept(options):
     prepared = prepare(RunConfig(**({"source": "chain.npy", "hidden": 4} | options)))
-    TreeCheck(prepared)(report_of(-15.0))
+    SimplerCheck(prepared)(report_of(-15.0))

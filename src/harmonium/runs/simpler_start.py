@@ -1,0 +1,362 @@
+"""Simpler models that a run begins from, where they by themselves score better than its model.
+
+A run begins from independent columns. Three kinds of rows are described better by something else:
+
+- Columns that nearly repeat one another, of few rows: a tree says it with one number for each
+  column. On 124 rows of 512 chemical fingerprints (benchmarks/obvious.py) a run from independent
+  columns was 30 to 100 nats below the tree, and one from the tree 9 nats above it.
+- Rows that fall into classes far apart: chains of hidden units do not cross from one to another. A
+  mixture of products is one hidden unit with a state for each class.
+- Columns that depend on one another in threes and not in pairs: weights near 0 have no direction to
+  grow in, and EM of a mixture begins away from 0.
+
+Elsewhere hidden units are ahead, so a run begins again only where rows that neither has seen say
+that the simpler model is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Array, Float, Integer, PRNGKeyArray
+
+from .._base.numerics import from_numpy, scalar
+from .._base.programs import compiled
+from .._base.statistics import weights_of
+from .._base.threefry import fold_in
+from .._base.trees import NONE
+from ..analysis import dependence_forest
+from ..analysis.trees import MOST_VALUES, DependenceForest
+from ..data import Dataset
+from ..data.coding import AUTO
+from ..evaluation import pseudo_log_likelihoods
+from ..layers import AbstractLayer, Potts
+from ..layers.capabilities import has_inputs_at
+from ..likelihood.scoring import free_energies
+from ..rbm import RBM
+from ..training import Report
+from ..training.cross_validation import has_pseudo_likelihood, rows_left_out
+from ..transforms.mixture import Mixture, mixture_of
+from .baselines import stderr_of
+from .prepare import Prepared
+
+STATES = 2  # of a column of a tree
+# Standard errors by which a simpler model is to score better. Two would be sure; but the question
+# is which of two models to take, and a tenth of the rows is seldom sure of anything.
+BETTER = 1.0
+SIMPLER = 5  # folded into a run's key, whose parts 0 to 4 are used otherwise
+# Numbers of classes that are tried, by the room of the program that tries them.
+CLASSES = {16: (2, 4, 8, 16), 128: (32, 64, 128)}
+ROWS_PER_CLASS = 4
+PATIENCE = 2  # numbers of classes that may score less than the best one before the search ends
+# Times the gain of the last doubling: more than the three doublings from 16 to 128 have gained.
+HOPE = 3.0
+MOST_ENTRIES = 2**19  # of the rows that simpler models learn from: seconds
+FEWEST_ROWS = 1_000  # of which simpler models learn, where there are more
+
+
+class SimplerStart(NamedTuple):
+    """A simpler model that a run may begin from.
+
+    Attributes:
+        words: what a sentence calls it.
+        options: of the run that begins from it.
+        scores: of rows that it has not seen, in nats.
+    """
+
+    words: str
+    options: dict[str, Any]
+    scores: Float[np.ndarray, " rows"]
+
+
+class SimplerIsBetterError(Exception):
+    """A simpler model by itself scores better than the model of a run.
+
+    Attributes:
+        options: of the run that begins from it.
+        note: what is done then and why, a sentence without a full stop.
+    """
+
+    def __init__(self, simpler: SimplerStart, score: float, other: float):
+        """Take the mean scores of the simpler model and of the run's, nats per row."""
+        self.options = simpler.options
+        self.note = (
+            f"the model begins from {simpler.words}, which by rows that it has not seen scores"
+            f" {score:.2f} nats a row, and a model that begins from independent columns"
+            f" {other:.2f}"
+        )
+        super().__init__(self.note)
+
+
+class SimplerCheck:
+    """Ends a run whose rows a simpler model describes better.
+
+    It asks once: after a run's cross-validation, as a callback, or by held-out rows, when the model
+    is scored. What the user chose is kept.
+
+    Args:
+        prepared: the run.
+    """
+
+    def __init__(self, prepared: Prepared):
+        rows = prepared.rows
+        config = prepared.config
+        self.prepared = prepared
+        is_free = config.visible == AUTO and not prepared.others
+        is_plain = not rows.exhaustive and rows.stream is None and rows.sites is None
+        self.is_due = is_free and is_plain and prepared.plan.may_stop
+        # `dependence_forest` refuses more states.
+        self.may_be_tree = rows.binary and STATES * rows.visible.size <= MOST_VALUES
+        self.may_be_mixture = bool(config.may_be_mixture) and has_inputs_at(rows.visible)
+
+    def __call__(self, report: Report) -> None:
+        """Compare the scores of the run's cross-validation, if it has made one.
+
+        Raises:
+            SimplerIsBetterError: a simpler model is better by a standard error.
+        """
+        folds = report.state.folds
+        # A score that could not be followed says nothing against the model.
+        if folds is None or not self._once() or not np.isfinite(folds.score):
+            return
+        simpler = _best(self._cross_validated())
+        if simpler is None:
+            return
+        score = float(simpler.scores.mean())
+        if score > folds.score + BETTER * float(folds.stderr):
+            raise SimplerIsBetterError(simpler, score, folds.score)
+
+    def by_held_out(self, rbm: RBM, log_z: float) -> None:
+        """Compare log-likelihoods of held-out rows, if there are any.
+
+        Args:
+            rbm: the model of the source's rows.
+            log_z: its log Z.
+
+        Raises:
+            SimplerIsBetterError: a simpler model is better by a standard error of the difference.
+        """
+        held_out = self.prepared.rows.parts.get("validation")
+        if held_out is None or not self._once():
+            return
+        key = self.prepared.key
+        of_model = -free_energies(rbm, held_out.rows(key=key)) - log_z
+        mean = float(np.average(of_model, weights=held_out.weights))
+        simpler = _best(self._held_out(mean))
+        if simpler is None:
+            return
+        gains = simpler.scores - of_model
+        gain = float(np.average(gains, weights=held_out.weights))
+        error = stderr_of(gains, held_out.weights)
+        if error is not None and gain > BETTER * error:
+            raise SimplerIsBetterError(simpler, mean + gain, mean)
+
+    def _once(self) -> bool:
+        """Return whether to ask, the first time; simpler models are of complete rows."""
+        is_due = self.is_due and not self.prepared.train.missing
+        self.is_due = False
+        return is_due and (self.may_be_tree or self.may_be_mixture)
+
+    def _cross_validated(self) -> Iterator[SimplerStart]:
+        """Yield simpler models with the scores of the run's cross-validation."""
+        rows = self.prepared.train
+        key = self.prepared.key
+        pseudo = has_pseudo_likelihood(self.prepared.plan)
+        left_out = rows_left_out(len(rows), key=key)
+        if self.may_be_tree:
+            yield _tree(rows.rows(key=key), left_out, pseudo=pseudo)
+        if self.may_be_mixture:
+            visible = self.prepared.rows.visible
+            mixtures = _Mixtures(visible, rows, left_out, key=key)
+            yield from mixtures.best(pseudo=pseudo)
+
+    def _held_out(self, target: float) -> Iterator[SimplerStart]:
+        """Yield simpler models with the log-likelihoods of held-out rows of the source."""
+        train = self.prepared.train
+        count = MOST_ENTRIES // train.columns
+        if count < min(FEWEST_ROWS, len(train)):
+            return
+        train = train.some(count)
+        key = self.prepared.key
+        held_out = self.prepared.learned["validation"]
+        judged = np.arange(len(train), len(train) + len(held_out))
+        both = np.concatenate([train.rows(key=key), held_out.rows(key=key)])
+        rows = Dataset(both, weights=_weights_of_both(train, held_out))
+        if self.may_be_tree and train.weights is None:
+            yield _tree(both, [judged], pseudo=False)
+        if self.may_be_mixture:
+            log_volume = self.prepared.change.log_volume
+            mixtures = _Mixtures(self.prepared.rows.visible, rows, [judged], key=key)
+            yield from mixtures.best(target=target + log_volume, less=log_volume)
+
+
+def _weights_of_both(train: Dataset, held_out: Dataset) -> Float[np.ndarray, " rows"] | None:
+    """Return the weights of the rows of both; None where all are equal."""
+    if train.weights is None and held_out.weights is None:
+        return None
+    return np.concatenate([weights_of(len(part), part.weights) for part in (train, held_out)])
+
+
+def _best(simpler: Iterator[SimplerStart]) -> SimplerStart | None:
+    """Return the simpler model with the highest mean score."""
+    return max(simpler, key=lambda one: one.scores.mean(), default=None)
+
+
+# ------------------------------------------------------------------ the tree of columns
+
+
+def _tree(
+    x: Float[np.ndarray, "rows columns"],
+    left_out: list[Integer[np.ndarray, " some"]],
+    *,
+    pseudo: bool,
+) -> SimplerStart:
+    """Return the best tree of columns, by rows that it has not seen.
+
+    By counts and not as a model: each fold has a tree of its own, for which JAX would compile
+    programs of its own, 3 to 70 seconds in all.
+
+    Args:
+        x: rows of 0 and 1.
+        left_out: which rows are scored, by the tree of all others.
+        pseudo: whether the score is the pseudo-log-likelihood, and not the log-likelihood.
+    """
+    log_p = _pseudo_log_p if pseudo else DependenceForest.log_p
+    scores = []
+    for judged in left_out:
+        forest = dependence_forest(np.delete(x, judged, axis=0), [STATES] * x.shape[1])
+        scores.append(log_p(forest, x[judged]))
+    return SimplerStart("the best tree of columns", {"visible": "tree"}, np.concatenate(scores))
+
+
+def _pseudo_log_p(
+    forest: DependenceForest, rows: Float[np.ndarray, "rows columns"]
+) -> Float[np.ndarray, " rows"]:
+    """Return Σ_i log p(x_i | all other x) of rows of 0 and 1, in nats.
+
+    If x_i changes, so do its link to the parent and the links of its children to it.
+    """
+    other = 1.0 - rows
+    change = np.zeros(rows.shape)  # of log p(x), if x_i alone takes its other value
+    for i, parent in enumerate(forest.parents.tolist()):
+        link = forest.links[i]
+        of_parent = rows[:, parent] if parent != NONE else np.zeros(len(rows))
+        as_is = link.log_p_given(rows[:, i], of_parent)
+        change[:, i] += link.log_p_given(other[:, i], of_parent) - as_is
+        if parent != NONE:
+            change[:, parent] += link.log_p_given(rows[:, i], other[:, parent]) - as_is
+    return -np.logaddexp(0.0, change).sum(axis=1)
+
+
+# ------------------------------------------------------------------ mixtures of products
+
+
+class _Mixtures:
+    """Mixtures of products, each learned without some rows, which are scored.
+
+    Args:
+        visible: the visible layer.
+        rows: complete rows.
+        left_out: which rows are scored, by the mixture of all others.
+        key: a JAX random key.
+    """
+
+    def __init__(
+        self,
+        visible: AbstractLayer,
+        rows: Dataset,
+        left_out: list[Integer[np.ndarray, " some"]],
+        *,
+        key: PRNGKeyArray,
+    ):
+        self.visible = visible
+        self.rows = rows.rows(key=key)
+        self.weights = weights_of(len(rows), rows.weights)
+        self.left_out = left_out
+        self.key = fold_in(key, SIMPLER)
+
+    def of(self, classes: int, room: int) -> Iterator[tuple[Mixture, Float[np.ndarray, " some"]]]:
+        """Yield the mixture of each part, and log p of the rows left out."""
+        for judged in self.left_out:
+            weights = self.weights.copy()
+            weights[judged] = 0.0
+            mixture, log_p = _fitted(
+                self.visible,
+                from_numpy(self.rows),
+                from_numpy(weights.astype(np.float32)),
+                room,
+                scalar(classes, np.int32),
+                key=self.key,
+            )
+            yield mixture, np.asarray(log_p, np.float64)[judged]
+
+    def best(
+        self, *, pseudo: bool = False, target: float = -np.inf, less: float = 0.0
+    ) -> Iterator[SimplerStart]:
+        """Yield the mixture whose number of classes scores best, if there are rows for any.
+
+        Args:
+            pseudo: whether it is scored by the pseudo-log-likelihood.
+            target: the score that it is to exceed; without a hope of that, the search ends.
+            less: what is subtracted from log p.
+        """
+        scores = self._scores(target)
+        if not scores:
+            return
+        chosen = max(scores, key=lambda classes: scores[classes].mean())
+        values = scores[chosen] - less
+        if pseudo:
+            values = np.concatenate(list(self._pseudo(chosen)))
+        options = {
+            "hidden": 1,
+            "hidden_units": "potts",
+            "hidden_states": chosen,
+            "method": "exact",
+        }
+        words = f"a mixture of {chosen} products (one hidden unit of {chosen} states)"
+        yield SimplerStart(words, options, values)
+
+    def _scores(self, target: float) -> dict[int, Float[np.ndarray, " rows"]]:
+        """Return log p of the rows left out for numbers of classes, while more of them may help."""
+        seen = len(self.rows) - max(map(len, self.left_out))
+        scores: dict[int, np.ndarray] = {}
+        means: list[float] = []
+        for room, numbers in CLASSES.items():
+            for classes in numbers:
+                is_past = len(means) > PATIENCE and np.argmax(means) < len(means) - PATIENCE
+                if is_past or classes * ROWS_PER_CLASS > seen:
+                    return scores
+                log_p = np.concatenate([own for _, own in self.of(classes, room)])
+                if not np.isfinite(log_p).all():
+                    return scores
+                scores[classes] = log_p
+                means.append(float(log_p.mean()))
+            if means[-1] + HOPE * (means[-1] - means[-2]) < target:
+                break
+        return scores
+
+    def _pseudo(self, classes: int) -> Iterator[Float[np.ndarray, " some"]]:
+        """Yield the pseudo-log-likelihoods of the rows left out of each part."""
+        room = next(room for room, numbers in CLASSES.items() if classes in numbers)
+        pairs = zip(self.of(classes, room), self.left_out, strict=True)
+        for (mixture, _), judged in pairs:
+            rbm = mixture.first(classes).as_rbm(Potts(1, classes))
+            yield pseudo_log_likelihoods(rbm, self.rows[judged])
+
+
+@compiled
+def _fitted(
+    visible: AbstractLayer,
+    rows: Array,
+    weights: Array,
+    room: int,
+    classes: Array,
+    *,
+    key: PRNGKeyArray,
+) -> tuple[Mixture, Array]:
+    """Return the mixture of rows by their weights, and log p of all rows."""
+    x = visible.encode(rows)
+    mixture = mixture_of(visible, x, weights, room, classes, key=key)
+    return mixture, mixture.log_p(x)
