@@ -460,22 +460,33 @@ def test_real_columns_are_learned_standardised_and_scored_in_their_own_units(cli
 # --- begun again ------------------------------------------------------------------------
 
 
-def test_a_run_that_is_begun_again_from_a_tree_leaves_nothing_of_the_first(
-    cli, monkeypatch, no_report
+TREE = {"visible": "tree"}
+MIXTURE = {"hidden": 1, "hidden_units": "potts", "hidden_states": 3, "method": "exact"}
+
+
+@pytest.mark.parametrize("asked", ["after cross-validation", "by held-out rows"])
+@pytest.mark.parametrize("simpler", [TREE, MIXTURE], ids=["tree", "mixture"])
+def test_a_run_that_is_begun_again_leaves_nothing_of_the_first(
+    cli, monkeypatch, no_report, simpler, asked
 ):
-    tree = SimplerStart("the best tree of columns", {"visible": "tree"}, np.zeros(1))
+    def raised(*_):
+        raise SimplerIsBetterError(SimplerStart("it", simpler, np.zeros(1)), -1.0, -2.0)
 
     class Always(SimplerCheck):
-        def __call__(self, report):
-            raise SimplerIsBetterError(tree, -1.0, -2.0)
+        __call__ = raised if asked == "after cross-validation" else lambda *_: None
+        by_held_out = raised
 
     flips = np.random.default_rng(0).random((60, 30)) < np.array([0.5] + [0.03] * 29)
     np.save("chain.npy", (np.cumsum(flips, axis=1) % 2).astype(np.uint8))
     monkeypatch.setattr(train_module, "SimplerCheck", Always)
     options = "--hidden 4 --chains 8 --epochs 4 --out run --json"
-    assert cli(f"train chain.npy {options}").status == 0
-    assert json.loads(Path("run/config.json").read_text())["visible"] == "tree"
-    assert isinstance(hm.load("run").visible, hm.Tree)
+    status, out, _ = cli(f"train chain.npy {options}")
+    assert status == 0
+    assert json.loads(Path("run/config.json").read_text()).items() >= simpler.items()
+    rbm = hm.load("run")
+    assert isinstance(rbm.visible, hm.Tree) == (simpler is TREE)
+    assert isinstance(rbm.hidden, hm.Potts) == (simpler is MIXTURE)
+    assert any("begins from it" in note for note in json.loads(out)["notes"])
     lines = Path("run/metrics.jsonl").read_text().splitlines()
     updates = [json.loads(line)["update"] for line in lines]
     assert updates == sorted(set(updates))

@@ -13,6 +13,8 @@ from harmonium.layers.capabilities import (
     AbstractBlocked,
     alternatives,
     has_independent_units,
+    has_inputs_at,
+    inputs_at,
     is_rescalable,
     is_shiftable,
     projected,
@@ -54,6 +56,16 @@ def test_cgf_is_the_log_sum_over_states(layer, seed):
     states = layer.states(jnp.arange(layer.n_states))
     expected = jax.nn.logsumexp(states @ inputs - layer.energy(states))
     np.testing.assert_allclose(moments(layer, inputs)["cgf"], expected, rtol=2e-6, atol=2e-6)
+
+
+MATCHED = [(layer, seed) for layer, seed in CASES if has_inputs_at(layer)]
+
+
+@pytest.mark.parametrize(("layer", "seed"), MATCHED, ids=identify)
+def test_inputs_follow_from_means(layer, seed):
+    layer, inputs, _ = drawn(layer, seed)
+    mean = layer.mean(inputs)
+    np.testing.assert_allclose(layer.mean(inputs_at(layer, mean)), mean, rtol=1e-4, atol=1e-5)
 
 
 def is_of_real_numbers(layer):

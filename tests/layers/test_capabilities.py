@@ -7,6 +7,8 @@ from harmonium.layers.capabilities import (
     correlated,
     curvature,
     has_independent_units,
+    has_inputs_at,
+    inputs_at,
     is_rescalable,
     is_shiftable,
     joint_states,
@@ -27,6 +29,9 @@ def test_every_question_has_an_answer_for_a_layer_without_the_capability():
     assert not len(correlated(layer))
     assert whitening(layer).shape == (0, 0)
     assert not takes_lengths(layer)
+    assert not has_inputs_at(layer)
+    with pytest.raises(hm.InputError, match="inputs follow from its means"):
+        inputs_at(layer, jnp.full(2, 0.5))
 
 
 def test_states_of_a_continuum_are_refused():
@@ -44,4 +49,5 @@ def test_a_mixed_layer_passes_questions_on_to_its_parts():
     assert is_shiftable(layer).tolist() == [False, False, True, True, False, False]
     assert correlated(layer).tolist() == [2, 3]
     assert not has_independent_units(layer)
+    assert not has_inputs_at(layer)  # of rectified units they do not follow from the means
     assert np.isinf(curvature(layer)).tolist() == [True, False, False, False, True, True]

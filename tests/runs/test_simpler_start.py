@@ -1,5 +1,6 @@
 """Runs that begin again from a simpler model: a tree of columns, or a mixture of products."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import jax
@@ -80,3 +81,46 @@ def test_a_model_that_scores_less_than_the_tree_is_begun_again():
 def test_what_the_user_chose_is_kept(options):
     prepared = prepare(RunConfig(**({"source": "chain.npy", "hidden": 4} | options)))
     SimplerCheck(prepared)(report_of(-15.0))
+
+
+def classes(n: int) -> np.ndarray:
+    """Return rows of four classes far apart."""
+    rng = np.random.default_rng(1)
+    centres = rng.random((4, 20)) < 0.5
+    flips = rng.random((n, 20)) < 0.05
+    return (centres[rng.integers(0, 4, n)] ^ flips).astype(np.uint8)
+
+
+@pytest.mark.parametrize("n", [120, 600])  # cross-validated, and with held-out rows
+def test_a_mixture_that_scores_better_is_begun_from(n):
+    np.save("classes.npy", classes(n))
+    prepared = prepare(RunConfig(source="classes.npy"))
+    check = SimplerCheck(prepared)
+    asked = partial(check, report_of(-12.0))
+    if n >= 500:  # the model before the first update is that of independent columns
+        asked = partial(check.by_held_out, prepared.rbm, hm.log_z(prepared.rbm).value)
+    with pytest.raises(SimplerIsBetterError, match="from a mixture of 4 products") as caught:
+        asked()
+    begun = prepare(RunConfig(source="classes.npy", **caught.value.options))
+    # Columns that are never on together have groups, which do not hold within a class.
+    assert str(begun.rbm) == "RBM(Bernoulli(20) – Potts(1, states=4))"
+    entropy = np.log(0.25) + 20 * (0.05 * np.log(0.05) + 0.95 * np.log(0.95))
+    score = hm.log_likelihood(begun.rbm, begun.train)
+    error = np.log(19) * np.sqrt(20 * 0.05 * 0.95 / n)
+    # Above it by what 80 parameters learn of chance, at most; four standard errors below.
+    assert entropy - 4 * error - 0.1 < score.value < entropy + 4 * error + 80 / n
+
+
+@pytest.mark.parametrize("options", [{"hidden": 64}, {"method": "cd"}, {"lr": 0.1}])
+def test_hidden_units_that_the_user_chose_are_kept(options):
+    np.save("classes.npy", classes(120))
+    prepared = prepare(RunConfig(source="classes.npy", visible="bernoulli", **options))
+    SimplerCheck(prepared)(report_of(-12.0))
+    completed = prepare(RunConfig(source="classes.npy", **options)).config
+    assert not prepare(completed).config.may_be_mixture
+
+
+def test_whether_a_run_may_become_a_mixture_is_kept_in_its_options():
+    completed = prepare(RunConfig(source="chain.npy")).config
+    assert completed.may_be_mixture
+    assert prepare(completed).config.may_be_mixture  # though 64 hidden units stand there now

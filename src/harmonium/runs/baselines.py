@@ -128,7 +128,7 @@ def _best_tree(visible: AbstractLayer, train: Dataset, rows: Dataset) -> _Simple
     return _Simpler(BEST_TREE, "the best tree of columns (Chow-Liu)", value, log_p)
 
 
-def stderr_of(differences: np.ndarray, weights: Any) -> float | None:
+def stderr_of(differences: np.ndarray, weights: Any = None) -> float | None:
     """Return the standard error of the mean of differences, one for each row."""
     shares = weights_of(len(differences), weights)
     shares = shares / shares.sum()

@@ -24,16 +24,14 @@ from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from .._base.numerics import from_numpy, scalar
 from .._base.programs import compiled
-from .._base.statistics import weights_of
 from .._base.threefry import fold_in
 from .._base.trees import NONE
 from ..analysis import dependence_forest
 from ..analysis.trees import MOST_VALUES, DependenceForest
-from ..data import Dataset
 from ..data.coding import AUTO
 from ..evaluation import pseudo_log_likelihoods
 from ..layers import AbstractLayer, Potts
-from ..layers.capabilities import has_inputs_at
+from ..layers.capabilities import apart, has_independent_units, has_inputs_at
 from ..likelihood.scoring import free_energies
 from ..rbm import RBM
 from ..training import Report
@@ -143,34 +141,35 @@ class SimplerCheck:
             return
         key = self.prepared.key
         of_model = -free_energies(rbm, held_out.rows(key=key)) - log_z
-        mean = float(np.average(of_model, weights=held_out.weights))
+        mean = float(of_model.mean())
         simpler = _best(self._held_out(mean))
         if simpler is None:
             return
         gains = simpler.scores - of_model
-        gain = float(np.average(gains, weights=held_out.weights))
-        error = stderr_of(gains, held_out.weights)
+        gain = float(gains.mean())
+        error = stderr_of(gains)
         if error is not None and gain > BETTER * error:
             raise SimplerIsBetterError(simpler, mean + gain, mean)
 
     def _once(self) -> bool:
-        """Return whether to ask, the first time; simpler models are of complete rows."""
-        is_due = self.is_due and not self.prepared.train.missing
+        """Return whether to ask, the first time; simpler models are of complete, equal rows."""
+        train = self.prepared.train
+        is_due = self.is_due and not train.missing and train.weights is None
         self.is_due = False
         return is_due and (self.may_be_tree or self.may_be_mixture)
 
     def _cross_validated(self) -> Iterator[SimplerStart]:
         """Yield simpler models with the scores of the run's cross-validation."""
-        rows = self.prepared.train
         key = self.prepared.key
+        x = self.prepared.train.rows(key=key)
         pseudo = has_pseudo_likelihood(self.prepared.plan)
-        left_out = rows_left_out(len(rows), key=key)
+        left_out = rows_left_out(len(x), key=key)
         if self.may_be_tree:
-            yield _tree(rows.rows(key=key), left_out, pseudo=pseudo)
+            yield _tree(x, left_out, pseudo=pseudo)
         if self.may_be_mixture:
-            visible = self.prepared.rows.visible
-            mixtures = _Mixtures(visible, rows, left_out, key=key)
-            yield from mixtures.best(pseudo=pseudo)
+            for visible, options in self._visible_of_mixtures():
+                mixtures = _Mixtures(visible, options, x, left_out, key=key)
+                yield from mixtures.best(pseudo=pseudo)
 
     def _held_out(self, target: float) -> Iterator[SimplerStart]:
         """Yield simpler models with the log-likelihoods of held-out rows of the source."""
@@ -183,25 +182,28 @@ class SimplerCheck:
         held_out = self.prepared.learned["validation"]
         judged = np.arange(len(train), len(train) + len(held_out))
         both = np.concatenate([train.rows(key=key), held_out.rows(key=key)])
-        rows = Dataset(both, weights=_weights_of_both(train, held_out))
-        if self.may_be_tree and train.weights is None:
+        if self.may_be_tree:
             yield _tree(both, [judged], pseudo=False)
         if self.may_be_mixture:
             log_volume = self.prepared.change.log_volume
-            mixtures = _Mixtures(self.prepared.rows.visible, rows, [judged], key=key)
-            yield from mixtures.best(target=target + log_volume, less=log_volume)
+            for visible, options in self._visible_of_mixtures():
+                mixtures = _Mixtures(visible, options, both, [judged], key=key)
+                yield from mixtures.best(target=target + log_volume, less=log_volume)
 
+    def _visible_of_mixtures(self) -> Iterator[tuple[AbstractLayer, dict[str, Any]]]:
+        """Yield the visible layer, and independent columns where it has groups; with the options.
 
-def _weights_of_both(train: Dataset, held_out: Dataset) -> Float[np.ndarray, " rows"] | None:
-    """Return the weights of the rows of both; None where all are equal."""
-    if train.weights is None and held_out.weights is None:
-        return None
-    return np.concatenate([weights_of(len(part), part.weights) for part in (train, held_out)])
+        What holds in a group of all rows need not hold within a class, or be all that does.
+        """
+        visible = self.prepared.rows.visible
+        yield visible, {}
+        if self.prepared.rows.binary and not has_independent_units(visible):
+            yield apart(visible), {"visible": "bernoulli"}
 
 
 def _best(simpler: Iterator[SimplerStart]) -> SimplerStart | None:
     """Return the simpler model with the highest mean score."""
-    return max(simpler, key=lambda one: one.scores.mean(), default=None)
+    return max(simpler, key=lambda start: start.scores.mean(), default=None)
 
 
 # ------------------------------------------------------------------ the tree of columns
@@ -258,7 +260,8 @@ class _Mixtures:
 
     Args:
         visible: the visible layer.
-        rows: complete rows.
+        options: of a run with such a layer.
+        rows: complete rows, in the user's coding.
         left_out: which rows are scored, by the mixture of all others.
         key: a JAX random key.
     """
@@ -266,26 +269,27 @@ class _Mixtures:
     def __init__(
         self,
         visible: AbstractLayer,
-        rows: Dataset,
+        options: dict[str, Any],
+        rows: np.ndarray,
         left_out: list[Integer[np.ndarray, " some"]],
         *,
         key: PRNGKeyArray,
     ):
         self.visible = visible
-        self.rows = rows.rows(key=key)
-        self.weights = weights_of(len(rows), rows.weights)
+        self.options = options
+        self.rows = rows
         self.left_out = left_out
         self.key = fold_in(key, SIMPLER)
 
     def of(self, classes: int, room: int) -> Iterator[tuple[Mixture, Float[np.ndarray, " some"]]]:
         """Yield the mixture of each part, and log p of the rows left out."""
         for judged in self.left_out:
-            weights = self.weights.copy()
+            weights = np.ones(len(self.rows), np.float32)
             weights[judged] = 0.0
             mixture, log_p = _fitted(
                 self.visible,
                 from_numpy(self.rows),
-                from_numpy(weights.astype(np.float32)),
+                from_numpy(weights),
                 room,
                 scalar(classes, np.int32),
                 key=self.key,
@@ -295,7 +299,7 @@ class _Mixtures:
     def best(
         self, *, pseudo: bool = False, target: float = -np.inf, less: float = 0.0
     ) -> Iterator[SimplerStart]:
-        """Yield the mixture whose number of classes scores best, if there are rows for any.
+        """Yield the mixture with the fewest classes that score best, if there are rows for any.
 
         Args:
             pseudo: whether it is scored by the pseudo-log-likelihood.
@@ -305,11 +309,11 @@ class _Mixtures:
         scores = self._scores(target)
         if not scores:
             return
-        chosen = max(scores, key=lambda classes: scores[classes].mean())
+        chosen = _fewest(scores)
         values = scores[chosen] - less
         if pseudo:
             values = np.concatenate(list(self._pseudo(chosen)))
-        options = {
+        options = self.options | {
             "hidden": 1,
             "hidden_units": "potts",
             "hidden_states": chosen,
@@ -344,6 +348,19 @@ class _Mixtures:
         for (mixture, _), judged in pairs:
             rbm = mixture.first(classes).as_rbm(Potts(1, classes))
             yield pseudo_log_likelihoods(rbm, self.rows[judged])
+
+
+def _fewest(scores: dict[int, Float[np.ndarray, " rows"]]) -> int:
+    """Return the fewest classes that are as good as any, by a standard error of the difference.
+
+    Source: Breiman, Friedman, Olshen & Stone 1984, section 3.4.3.
+    """
+    best = max(scores, key=lambda classes: scores[classes].mean())
+    for classes in sorted(scores):
+        losses = scores[best] - scores[classes]
+        if losses.mean() <= (stderr_of(losses) or 0.0):
+            return classes
+    return best
 
 
 @compiled
