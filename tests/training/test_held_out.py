@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import harmonium as hm
+from harmonium.training.judge import Judge
 from harmonium.training.monitors import Monitors, RowStatistics, adjusted_gap
 from harmonium.training.optimizers import averaged_model
 from harmonium.training.penalties import (
@@ -384,3 +385,30 @@ def test_a_best_model_that_is_not_confirmed_is_not_kept(monkeypatch):
     last = averaged_model(fit.state.optimizer, fit.state.rbm)
     assert eqx.tree_equal(fit.rbm, last)
     assert hm.log_likelihood(last, x).value > -5.0  # independent units have −6.9
+
+
+def test_training_rows_that_lose_what_they_had_gained_are_told_from_overfitting():
+    copies = np.repeat(RNG.random((80, 2)) < 0.5, 5, axis=1).astype(np.uint8)
+    slow = hm.Recipe(rate=0.1)
+    learned = hm.fit(start(copies), copies, **SHORT, epochs=400, optimizer=slow).rbm
+    cases = [
+        (copies, learned, start(copies), True),  # the data are lost
+        (copies, start(copies), learned, False),
+        (NOISE, start(), overfitted(keep="last").rbm, False),  # held-out rows lose, training gain
+    ]
+    for x, first, then, expected in cases:
+        held_out = OTHERS if x is NOISE else x[40:]
+        judge = Judge(start(x), hm.Dataset(x[:40]), hm.Dataset(held_out), 0.0)
+        judge.begin(Tracker(start(x), 10, None, key=KEY))
+        assert not judge.has_fallen(*judge.measure(first, 10, None))
+        assert judge.has_fallen(*judge.measure(then, 20, None)) == expected
+
+
+def test_a_run_that_loses_the_data_begins_again_at_a_lower_rate(monkeypatch):
+    records = iter([False] * 5 + [True] + [False] * 1_000)
+    monkeypatch.setattr(Judge, "has_fallen", lambda *_: next(records))
+    monkeypatch.setattr("harmonium.training.arguments.FEWEST_UPDATES", 100)
+    given = {key: value for key, value in SHORT.items() if key != "gradient"}
+    fit = hm.fit(start(), NOISE, **given, validation=OTHERS)
+    assert fit.history[0]["update"] < fit.history[-1]["update"]
+    assert any("the rate is 0.1: at higher ones" in note for note in fit.notes)

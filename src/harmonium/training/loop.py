@@ -70,7 +70,8 @@ def fit(
     visible 0/1 units, less if the units of both layers vary widely, and falls to zero over the
     second half of the run. If the run diverges at this rate, it is restarted at a quarter of it, up
     to five times. Where validation rows choose the model, four times this rate is tried first: the
-    run is restarted at the usual one if their log-likelihood cannot be followed at a record. The
+    run is restarted at the usual one if their log-likelihood cannot be followed at a record, and at
+    a lower one if training rows lose a twentieth of the log-likelihood that they had gained. The
     result is an average of the parameters over the last part of the run.
 
     Where neither `epochs` nor `optimizer` is given, overfitting is limited in two ways. The recipe
@@ -516,7 +517,8 @@ class Run:
             self.state = self.models.join(states)
             # At a rate that is too high, the chains lose the model, and log Z with it.
             is_lost = self._is_fast and "log_likelihood" not in metrics
-            if is_lost and self._begins_again():
+            has_fallen = any(recorder.has_fallen for recorder in self.recorders)
+            if (is_lost or has_fallen) and self._begins_again():
                 return
         report = Report(
             updates=self.updates,
@@ -607,7 +609,7 @@ class Run:
         elif self.recorders[0].follows:
             why = (
                 f"at higher ones, from {FASTER * self.usual_rate:.2g}, the run diverged, or the"
-                " log-likelihood of held-out rows could not be followed"
+                " log-likelihood of held-out rows could not be followed, or it fell"
             )
         elif self.rate < 0.99 * self.usual_rate:
             why = f"the run diverged at higher ones, from {self.usual_rate:.2g}"

@@ -106,6 +106,8 @@ class Recorder:
         self.folds: CrossValidated | None = None
         # Whether the log-likelihood of held-out rows decides which model is kept.
         self.follows = self.tracks and keep == "best"
+        # Whether training rows have lost at the last record what they had gained.
+        self.has_fallen = False
         self.choices: dict[int, Choice] = {}  # by the number of updates at the end
 
     def begin(self, state: TrainState) -> TrainState:
@@ -154,6 +156,7 @@ class Recorder:
         updates = int(state.updates)
         chains = self.method.gradient.status(state.rbm, state.gradient).chains
         statistics, likelihood = self.judge.measure(rbm, updates, chains)
+        self.has_fallen = self.follows and self.judge.has_fallen(statistics, likelihood)
         is_last = updates == self.timetable.end
         metrics = self.judge.monitors.described(rbm, statistics, seconds, last=is_last) | likelihood
         strength = strength_of(state.optimizer)
