@@ -70,14 +70,15 @@ class RunConfig:
             "Kind of visible units: bernoulli, ising, potts, gaussian, relu, drelu, unit_interval,"
             " poisson, replicated_softmax (word counts), tree (0/1 columns, each dependent on one"
             " other), or auto (chosen by the data: groups of 0/1 columns of which at most one is"
-            " ever on are categories; few rows that a tree explains better begin from it).",
+            " ever on are categories; where a tree explains them better, the run begins from it).",
         ),
     ] = "auto"
     hidden: Annotated[
         int | Literal["auto"],
         Whole(
             "Number of hidden units; auto is one for every 100 rows, but at most two for each"
-            " column and 500 in all, and at least 64.",
+            " column and 500 in all, and at least 64; or a single one with a state for each class,"
+            " where a mixture explains held-out rows better.",
             word="auto",
         ),
     ] = "auto"
