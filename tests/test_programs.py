@@ -569,3 +569,35 @@ def test_the_largest_array_is_that_of_any_part():
 
     # What is an argument need not be computed.
     assert one_thread.largest_array(jax.make_jaxpr(nested)(np.zeros(1000, np.float32)).jaxpr) == 35
+
+
+def test_options_that_the_compiler_does_not_know_are_left_out(monkeypatch):
+    from harmonium._base import compiler_options
+
+    monkeypatch.setattr(compiler_options, "_UNKNOWN", set())
+    lowered = jax.jit(lambda x: x + 1).lower(1.0)
+    known = {"xla_gpu_graph_min_graph_size": 1}
+    program = compiler_options.compile_with(lowered, {**known, "xla_no_such_option": True})
+    assert float(program(1.0)) == 2.0
+    assert {"xla_no_such_option"} == compiler_options._UNKNOWN
+
+
+def test_programs_with_loops_are_compiled_into_command_buffers_on_a_gpu(monkeypatch, tmp_path):
+    from types import SimpleNamespace
+
+    from harmonium._base import compiler_options
+
+    def names(function):
+        return set(compiler_options.options_for(jax.make_jaxpr(function)(1.0).jaxpr))
+
+    def looped(x):
+        return jax.lax.fori_loop(0, 3, lambda _, y: y + 1.0, x)
+
+    assert names(looped) == set()  # on a CPU
+    monkeypatch.setenv("HARMONIUM_CACHE", str(tmp_path))
+    monkeypatch.setattr(compiler_options, "device", lambda: SimpleNamespace(platform="gpu"))
+    measured = {compiler_options.MEASUREMENTS}
+    assert names(looped) == measured | set(compiler_options.IN_COMMAND_BUFFERS)
+    assert names(lambda x: x + 1.0) == measured
+    monkeypatch.setenv("HARMONIUM_CACHE", "off")
+    assert names(lambda x: x + 1.0) == set()

@@ -12,6 +12,8 @@ from jax import lax
 from jax.core import Tracer
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
+from .device import is_cpu
+
 LOG_2PI = 1.8378770664093453
 
 
@@ -125,10 +127,22 @@ def normals(shape: tuple[int, ...], dtype: Any, *, key: PRNGKeyArray) -> Float[A
 
     XLA's CPU backend computes several at once along the last axis only, which means a quarter of
     the speed for three columns. So they are drawn in one row, and an optimization barrier keeps it
-    one row.
+    one row there.
     """
+    if not is_cpu():
+        return jax.random.normal(key, shape, dtype)
     row = jax.random.normal(key, (math.prod(shape),), dtype)
     return lax.optimization_barrier(row).reshape(shape)
+
+
+def computed_once(draws: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """Return draws of 0 and 1, which XLA's CPU backend then does not compute in several places.
+
+    The square root leaves 0 and 1 unchanged. That backend computes a root only once, but without it
+    would repeat cheap arithmetic, Threefry's sums and shifts included, in every place that uses the
+    draw. A GPU would spend a kernel on it.
+    """
+    return jnp.sqrt(draws) if is_cpu() else draws
 
 
 def bernoulli_draws(inputs: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
@@ -142,11 +156,7 @@ def bernoulli_draws(inputs: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Flo
 
 def bernoulli_states(inputs: Float[Array, "*shape"], uniforms: Array) -> Float[Array, "*shape"]:
     """Return the draws of `bernoulli_draws` from given uniform numbers."""
-    drawn = (uniforms * (1.0 + jnp.exp(-inputs)) < 1.0).astype(inputs.dtype)
-    # The square root leaves 0 and 1 unchanged. XLA's CPU backend computes a root only once, but
-    # without it would repeat cheap arithmetic, Threefry's sums and shifts included, in every place
-    # that uses the draw.
-    return jnp.sqrt(drawn)
+    return computed_once((uniforms * (1.0 + jnp.exp(-inputs)) < 1.0).astype(inputs.dtype))
 
 
 def chosen_states(

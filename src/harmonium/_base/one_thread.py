@@ -54,6 +54,16 @@ def largest_array(jaxpr: Any) -> int:
     return max(sizes)
 
 
+def has_loop(jaxpr: Any) -> bool:
+    """Return whether a program has a loop."""
+    for equation in jaxpr.eqns:
+        if equation.primitive.name in ("while", "scan"):
+            return True
+        if any(map(has_loop, _parts_of(equation))):
+            return True
+    return False
+
+
 def _parts_of(equation: Any) -> Iterator[Any]:
     """Yield the bodies of loops, branches and functions that an equation calls."""
     for value in equation.params.values():

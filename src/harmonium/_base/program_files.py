@@ -35,6 +35,7 @@ from jax.experimental import serialize_executable
 from jax.experimental.layout import Layout
 from jaxlib import utils  # pyright: ignore[reportAttributeAccessIssue]
 
+from .device import device
 from .hardware import cores, processor
 from .linalg import find_lapack
 
@@ -70,12 +71,6 @@ def folder() -> Path:
     if named:
         return Path(named).expanduser().absolute()
     return Path(platformdirs.user_cache_dir("harmonium", appauthor=False)) / "programs"
-
-
-@functools.cache
-def device() -> Any:
-    """Return the device on which programs run."""
-    return jax.devices()[0]
 
 
 def name_of(function: str, description: str) -> str:

@@ -23,6 +23,8 @@ import numpy as np
 from jax.core import Tracer
 
 from . import one_thread, program_files
+from .compiler_options import compile_with, options_for
+from .device import device
 from .numerics import from_numpy, in_precision
 
 P = ParamSpec("P")
@@ -199,7 +201,7 @@ def _compiled(
         count: their number.
         is_kept: whether the program will be written to a file.
     """
-    usual = program_files.device()
+    usual = device()
     compiler = one_thread.device_for(traced.jaxpr, usual)
     if compiler == usual:
         lowered = traced.lower()
@@ -207,7 +209,7 @@ def _compiled(
         with jax.default_device(compiler):
             lowered = traced.lower()
     with program_files.compilation() as compiled_here:
-        program = lowered.compile()
+        program = compile_with(lowered, options_for(traced.jaxpr.jaxpr))
     content = None
     if compiled_here() and (is_kept or compiler != usual):
         content = program_files.content_of(lowered, program)
@@ -254,7 +256,7 @@ def _is_key(leaf: jax.Array | np.ndarray) -> bool:
 @functools.cache
 def _kind_of_numpy(shape: tuple[int, ...], dtype: np.dtype) -> tuple[Any, Any]:
     """Return the kind of a NumPy array, which is that of JAX's array of the same numbers."""
-    place = jax.sharding.SingleDeviceSharding(program_files.device())
+    place = jax.sharding.SingleDeviceSharding(device())
     return jax.typeof(jax.ShapeDtypeStruct(shape, dtype)), place
 
 
@@ -268,7 +270,7 @@ def _kind_of(leaf: Any) -> Any:
 
 def _are_here(arrays: list[jax.Array | np.ndarray]) -> bool:
     """Return whether all arrays are on the device on which programs run, and it alone works."""
-    here = {program_files.device()}
+    here = {device()}
     placed = [array for array in arrays if isinstance(array, jax.Array)]
     return jax.process_count() == 1 and all(array.devices() == here for array in placed)
 

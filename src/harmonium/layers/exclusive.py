@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer, PRNGKeyArray, Shaped
 
-from .._base.numerics import log_expm1, product, softplus
+from .._base.numerics import computed_once, log_expm1, product, softplus
 from ..errors import InputError
 from .arrays import Columns, Rows, RowWeights, Units, bisected, parameter, weighted_mean
 from .base import AbstractLayer
@@ -241,7 +241,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         uniforms = jax.random.uniform(key_any, total.shape, total.dtype)
         room = jnp.where(uniforms < jax.nn.sigmoid(log_any), 1.0 - earliest, -1.0)
         drawn = (times - first[..., blocks] <= room[..., blocks]).astype(rates.dtype)
-        return jnp.sqrt(drawn)  # see `bernoulli_draws`
+        return computed_once(drawn)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Exclusive":
         """Fit b and κ to the means of x and of (x_g − 1)₊, with one row more.

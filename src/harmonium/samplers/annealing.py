@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from .._base.checks import positive_integer
+from .._base.loops import loop
 from .._base.statistics import effective_size
 from ..errors import InputError
 from ..path import AbstractPath, path_to
@@ -84,7 +85,7 @@ def anneal(
         v = there.gibbs_sweep(state.v, key=jax.random.fold_in(key, s))
         return Annealing(v, state.log_weights + gain)
 
-    return jax.lax.fori_loop(0, steps, step, state)
+    return loop(0, steps, step, state)
 
 
 def model_between(

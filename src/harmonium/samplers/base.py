@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from .._base.loops import TURNS, loop
 from .._base.module import AbstractModule
 from .._base.numerics import filled
 from .._base.threefry import fold_in, split
@@ -114,7 +114,14 @@ class AbstractSampler(AbstractModule):
         return self.init(rbm, v, key=key_init)
 
     def run(
-        self, rbm: RBM, state: Any, count: Array | int, *, key: PRNGKeyArray, first: Array | int = 0
+        self,
+        rbm: RBM,
+        state: Any,
+        count: Array | int,
+        *,
+        key: PRNGKeyArray,
+        first: Array | int = 0,
+        turns: int = TURNS,
     ) -> Any:
         """Return the state after `count` steps; their number may be traced.
 
@@ -126,12 +133,13 @@ class AbstractSampler(AbstractModule):
             count: number of steps.
             key: a JAX random key.
             first: the number of the first step.
+            turns: steps in a block of the loop on a GPU; 1 where `count` is traced and small.
         """
 
         def step(i: Array, state: Any) -> Any:
             return self.step(rbm, state, key=fold_in(key, first + i))[0]
 
-        return jax.lax.fori_loop(0, count, step, state)
+        return loop(0, count, step, state, turns=turns)
 
     def replicas(self, state: Any) -> Float[Array, "models n visible"]:
         """Return the visible states at each model that is moved; the last one is `rbm`."""

@@ -7,6 +7,7 @@ import jax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._base.checks import positive_integer
+from .._base.loops import TURNS
 from ..rbm import RBM
 from .base import AbstractSampler
 
@@ -87,9 +88,15 @@ class Gibbs(AbstractSampler):
 
 
 def after_sweeps(
-    rbm: RBM, v: Float[Array, "n visible"], sweeps: Array | int, *, key: PRNGKeyArray
+    rbm: RBM,
+    v: Float[Array, "n visible"],
+    sweeps: Array | int,
+    *,
+    key: PRNGKeyArray,
+    turns: int = TURNS,
 ) -> Float[Array, "n visible"]:
-    """Return visible states after Gibbs sweeps from these; the number of sweeps may be traced."""
+    """Return visible states after Gibbs sweeps from these, as `run` of a sampler makes them."""
     sampler = Gibbs(1)
     key_start, key_step = jax.random.split(key)
-    return sampler.run(rbm, sampler.init(rbm, v, key=key_start), sweeps, key=key_step).v
+    chains = sampler.init(rbm, v, key=key_start)
+    return sampler.run(rbm, chains, sweeps, key=key_step, turns=turns).v

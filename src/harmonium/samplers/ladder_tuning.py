@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from .._base.checks import checked_key, positive_integer
+from .._base.loops import loop
 from .._base.programs import compiled
 from .._base.threefry import fold_in, split
 from ..errors import InputError, NotFiniteError
@@ -173,7 +174,7 @@ def _watched(
             state, info = sampler.step(rbm, both[0], key=here)
             return state, info.up, info.down
 
-        state, up, down = jax.lax.fori_loop(0, every, step, (carry[0], gain[0], gain[0]))
+        state, up, down = loop(0, every, step, (carry[0], gain[0], gain[0]))
         seen = (up, down, state.trips.sum(dtype=jnp.int32))
         pairs = zip(carry[1:], seen, strict=True)
         return (state, *(table.at[i].set(entry) for table, entry in pairs))

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from .._base.loops import loop
 from .._base.statistics import Z_95, effective_size, resampled, student_95
 from ..path import AbstractPath, path_to
 from ..rbm import RBM
@@ -218,7 +219,7 @@ def moved_population(
         low = effective_size(_shares(log_weights)) < RESAMPLED_BELOW * shape[-1]
         return jax.lax.cond(low.any(), _resampled, lambda p, *_: p, there, low, key_choose)
 
-    return jax.lax.fori_loop(0, steps, step, population)
+    return loop(0, steps, step, population)
 
 
 def _resampled(population: Population, which: Array, key: PRNGKeyArray) -> Population:
@@ -292,7 +293,7 @@ def _swept(
     zero = jnp.zeros_like(v)
     none = jnp.zeros((), v.dtype)
     start = (chains, (zero, zero, zero, none, none))
-    chains, sums = jax.lax.fori_loop(0, sweeps, sweep, start)
+    chains, sums = loop(0, sweeps, sweep, start)
     early, late, squares, n_early, n_late = sums
     by_row = (rows, len(v) // rows, v.shape[1])
     first = (early / n_early).reshape(by_row)

@@ -421,4 +421,4 @@ def free_energy(model: Model, rows: jax.Array) -> jax.Array:
 @compiled
 def sweeps(model: Model, rows: jax.Array, k: jax.Array, key: jax.Array) -> jax.Array:
     """Return the visible states after k Gibbs sweeps from the rows, in arithmetic columns."""
-    return after_sweeps(model, model.visible.encode(rows), k, key=key)
+    return after_sweeps(model, model.visible.encode(rows), k, key=key, turns=1)

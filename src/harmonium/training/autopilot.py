@@ -160,7 +160,9 @@ class Autopilot(AbstractTempering):
     def _swept(self, rbm: RBM, state: AutopilotState, *, key: PRNGKeyArray) -> Any:
         """Make k sweeps of all chains, none of which is on the ladder."""
         v = state.ladder.replicas.v
-        moved = after_sweeps(rbm, v.reshape(-1, v.shape[-1]), state.sweeps, key=key)
+        # Usually one sweep: a block of them would be computed for nothing.
+        flat = v.reshape(-1, v.shape[-1])
+        moved = after_sweeps(rbm, flat, state.sweeps, key=key, turns=1)
         replicas = state.ladder.replicas._replace(v=moved.reshape(v.shape))
         return state.ladder._replace(replicas=replicas)
 

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from .._base.host import errors_as_raised
+from .._base.loops import TURNS, loop
 from .._base.numerics import from_numpy, scalar, whole_number
 from .._base.programs import compiled
 from .._base.sharding import fetched
@@ -63,7 +64,7 @@ def advanced(
     most = math.ceil(room / size)
     per_epoch = -(-n // size)  # rounded up, as the other traced numbers are
 
-    # Both loops have dynamic bounds: one compilation serves every chunk, however a run is cut.
+    # Both loops have traced bounds: one compilation serves every chunk, however a run is cut.
     def epoch(e: Array, state: TrainState) -> TrainState:
         rows_of = batches_in_order(room, n, size, key=jax.random.fold_in(key_order, e))
         # All keys of an epoch at once: for a small model, one key takes a tenth of an update.
@@ -79,9 +80,11 @@ def advanced(
             return make_update(method, batch, mass, state, key=key_gradient)
 
         end = jnp.minimum(until, (e + 1) * per_epoch)
-        return jax.lax.fori_loop(state.updates, end, update, state)
+        return loop(state.updates, end, update, state, most=most)
 
-    return jax.lax.fori_loop(state.updates // per_epoch, -(-until // per_epoch), epoch, state)
+    # Of epochs with few updates, several are in a block.
+    epochs = max(1, TURNS // most)
+    return loop(state.updates // per_epoch, -(-until // per_epoch), epoch, state, turns=epochs)
 
 
 advance = compiled(advanced)

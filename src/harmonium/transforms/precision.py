@@ -17,6 +17,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 from .._base import program_files
 from .._base.checks import positive_integer
+from .._base.device import multiplies_bfloat16
 from .._base.hardware import cores, processor
 from .._base.numerics import from_numpy, scalar
 from .._base.processes import from_first
@@ -133,7 +134,8 @@ def is_worth_rounding(rbm: RBM, rows: int) -> bool:
     product = rows * rbm.visible.size * rbm.hidden.size
     if rows < FEWEST_ROWS or product < WORTHWHILE:
         return False
-    return precision_timing(rbm, rows).is_bfloat16_faster
+    # Where it is known, a first fit need not wait for the measurement.
+    return multiplies_bfloat16() or precision_timing(rbm, rows).is_bfloat16_faster
 
 
 def precision_timing(rbm: RBM, rows: int) -> Timing:

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
+from .._base.device import is_cpu
 from .._base.numerics import product
 from .base import AbstractWeights
 
@@ -135,8 +136,11 @@ def _outer(x: Array, y: Array) -> Array:
     """Return Σ_rows x yᵀ in float32.
 
     XLA's CPU backend computes a product over the first axis of both operands in float32, whatever
-    their type, but one over two axes in bfloat16. So rows are summed in blocks.
+    their type, but one over two axes in bfloat16. So rows are summed in blocks there.
     """
+    if not is_cpu():
+        over_rows = (((0,), (0,)), ((), ()))
+        return lax.dot_general(x, y, over_rows, AS_THEY_ARE, preferred_element_type=jnp.float32)
     rows = x.shape[0]
     size = next(s for s in (MOST_IN_A_BLOCK, 8, 4, 2) if rows % s == 0 or s == 2)
     if rows % size:

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ..._base.loops import loop
 from ...layers import AbstractLayer
 from ...layers.capabilities import sample_given, unit_cgfs_given
 from ...rbm import RBM
@@ -132,7 +133,7 @@ def moved(
         x = sample_given(rbm.visible, inputs, seen.known, seen.values, key=key_v)
         return x, log_weights
 
-    return jax.lax.fori_loop(*steps, step, (x, log_weights))
+    return loop(*steps, step, (x, log_weights))
 
 
 def seen_energies(
