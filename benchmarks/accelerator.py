@@ -1,16 +1,23 @@
 """What harmonium makes of a GPU, or of whatever device JAX has here: limits, precision, sizes.
 
-    python benchmarks/accelerator.py [limits] [precision] [memory] [--out FILE]
+    python benchmarks/accelerator.py [limits] [updates] [first] [precision] [memory] [--out FILE]
         [--largest 65536] [--size 8192]
 
-`limits` times square matrix products. `precision` holds draws against exact probabilities, and
-gradients and log Z against float64. `memory` trains ever larger models until one does not fit. FILE
-collects the results as JSON, for docs/benchmarks.md. The race against other packages is
-benchmarks/race.
+`limits` times square matrix products. `updates` times updates of many kinds, beside those of a
+short loop of plain JAX that does the same gradient ascent, with and without command buffers.
+`first` times the first fit of a process, without and with what earlier ones kept. `precision` holds
+draws against exact probabilities, and gradients and log Z against float64. `memory` trains ever
+larger models until one does not fit. FILE collects the results as JSON, for docs/benchmarks.md. All
+of it takes less than eight minutes on an H100. The race against other packages is benchmarks/race.
 """
 
 import json
+import os
+import subprocess
+import sys
+import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -19,9 +26,10 @@ import numpy as np
 from reporting import parser_of
 from scipy import stats
 from scipy.special import expit, logsumexp
-from timing import ContinuedRun, timed
+from timing import PLAIN, ContinuedRun, binary_rows, timed
 
 import harmonium as hm
+from harmonium._base.compiler_options import IN_COMMAND_BUFFERS
 
 DRAWS = 2**21
 SWEEPS = 200
@@ -130,6 +138,129 @@ def precision(args) -> dict:
     return figures
 
 
+BLOCK = 8  # updates in a turn of the plain loop
+TURNS = 250
+
+
+def plain_loop(rows: np.ndarray, hidden: int, batch: int, dtype, options: dict):
+    """Return a call that makes `BLOCK * TURNS` updates of PCD-1 in plain JAX, compiled."""
+    data = jnp.asarray(rows, dtype)
+    visible = rows.shape[1]
+    dot = partial(jnp.matmul, precision="highest", preferred_element_type=jnp.float32)
+
+    def update(i, state):
+        w, a, b, v, key = state
+        key, key_rows, key_h, key_v = jax.random.split(key, 4)
+        x = data[jax.random.randint(key_rows, (batch,), 0, len(data))]
+        short = w.astype(dtype)
+        h = jax.random.uniform(key_h, (batch, hidden)) < jax.nn.sigmoid(dot(v, short) + b)
+        inputs = dot(h.astype(dtype), short.T) + a
+        v = (jax.random.uniform(key_v, inputs.shape) < jax.nn.sigmoid(inputs)).astype(dtype)
+        positive = jax.nn.sigmoid(dot(x, short) + b)
+        negative = jax.nn.sigmoid(dot(v, short) + b)
+        dw = dot(x.T, positive.astype(dtype)) - dot(v.T, negative.astype(dtype))
+        w = w + 0.01 / batch * dw
+        a = a + 0.01 * (x.mean(0, dtype=jnp.float32) - v.mean(0, dtype=jnp.float32))
+        return w, a, b + 0.01 * (positive.mean(0) - negative.mean(0)), v, key
+
+    def updates(state):
+        def turn(_, state):
+            return jax.lax.fori_loop(0, BLOCK, update, state, unroll=True)
+
+        return jax.lax.fori_loop(0, TURNS, turn, state)
+
+    w = 0.01 * jax.random.normal(jax.random.key(0), (visible, hidden))
+    chains = jnp.zeros((batch, visible), dtype)
+    state = (w, jnp.zeros(visible), jnp.zeros(hidden), chains, jax.random.key(1))
+    program = jax.jit(updates).lower(state).compile(compiler_options=options)
+    return lambda: program(state)
+
+
+def per_update(run, seconds: float = 3.0) -> float:
+    """Return the least microseconds of an update of a run, over some seconds after the first."""
+    run.train(1)  # compiles
+    epochs = max(1, round(seconds / REPEATS / max(run.train(1), 1e-4)))
+    spent = [run.train(epochs) for _ in range(REPEATS)]
+    return 1e6 * min(spent) / (epochs * run.updates_per_epoch)
+
+
+def updates(args) -> dict:
+    """Time updates of many kinds, in microseconds."""
+    figures: dict = {}
+    for visible, hidden, batch in ((784, 500, 512), (64, 64, 100), (4_096, 4_096, 1_024)):
+        rows = binary_rows(max(20_000, 20 * batch), visible, np.uint8)
+        name = f"{visible}×{hidden} b{batch}"
+        for dtype in (jnp.bfloat16, jnp.float32):
+            for words, options in (("", {}), (", in graphs", IN_COMMAND_BUFFERS)):
+                try:
+                    call = plain_loop(rows, hidden, batch, dtype, options)
+                    micros = 1e6 * fastest(call) / (BLOCK * TURNS)
+                except Exception as error:  # an option that this compiler does not know
+                    micros = f"{type(error).__name__}: {error}"[:200]
+                figures[f"{name}, plain JAX, {dtype.__name__}{words}"] = micros
+        for words, recipe in (("plain ascent", PLAIN), ("default recipe", hm.Recipe())):
+            for short in ("bfloat16", "float32"):
+                options = {"batch": batch, "chains": batch, "precision": short, "recipe": recipe}
+                run = ContinuedRun(hm.Bernoulli(visible), hidden, rows, **options)
+                figures[f"{name}, {words}, {short}"] = per_update(run)
+                print(name, words, short, figures[f"{name}, {words}, {short}"], flush=True)
+    codes = np.random.default_rng(0).integers(0, 21, (10_000, 112))
+    sites = ContinuedRun(hm.Potts(112, 21), 800, codes, batch=5_000, chains=5_000)
+    figures["112 sites of 21 states × 800, 5,000 chains"] = per_update(sites)
+    rows = binary_rows(20_000, 784, np.uint8)
+    figures |= {name: of_fit(rows, **options) for name, options in OTHERS.items()}
+    return figures
+
+
+OTHERS = {
+    "784×500 b512, ten replicas": {"gradient": hm.Tempering(10, 50)},
+    "784×500 b512, PCD-10": {"gradient": hm.Persistent(hm.Gibbs(10), 512)},
+    "100 models of 784×64": {"models": 100},
+}
+
+
+def of_fit(rows: np.ndarray, gradient=None, models: int = 1) -> float:
+    """Return the microseconds of an update of `fit`, or of `fit_ensemble` for each model."""
+    hidden = 500 if models == 1 else 64
+    keys = jax.random.split(jax.random.key(0), models)
+    starts = [hm.initialize(hm.Bernoulli(784), hm.Bernoulli(hidden), rows, key=k) for k in keys]
+    options = {"gradient": gradient, "batch_size": 512}
+
+    def seconds(epochs: int) -> float:
+        if models == 1:
+            return timed(hm.fit, starts[0], rows, key=keys[0], epochs=epochs, **options)[1]
+        return timed(hm.fit_ensemble, starts, rows, keys=keys, epochs=epochs, **options)[1]
+
+    seconds(1)  # compiles
+    few, many = (min(seconds(epochs) for _ in range(2)) for epochs in (2, 12))
+    return 1e6 * (many - few) / (10 * -(-len(rows) // 512)) / models
+
+
+FIRST_FIT = """
+import time
+began = time.perf_counter()
+import jax, numpy as np, harmonium as hm
+rows = (np.random.default_rng(0).random((60_000, 784)) < 0.2).astype(np.uint8)
+rbm = hm.initialize(hm.Bernoulli(784), hm.Bernoulli(500), rows, key=jax.random.key(0))
+hm.fit(rbm, rows, key=jax.random.key(0), epochs=1)
+print(time.perf_counter() - began)
+"""
+
+
+def first(args) -> dict:
+    """Time the first fit of a process, imports included, with an empty and with a full cache."""
+    with tempfile.TemporaryDirectory() as folder:
+        variables = {**os.environ, "HARMONIUM_CACHE": folder, "JAX_ENABLE_COMPILATION_CACHE": "0"}
+        # Two processes cannot hold most of a GPU's memory each.
+        variables["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+        command = [sys.executable, "-c", FIRST_FIT]
+        seconds = []
+        for _ in range(2):
+            done = subprocess.run(command, env=variables, capture_output=True, text=True)
+            seconds.append(done.stdout.strip() or done.stderr[-500:])
+    return {"empty cache": seconds[0], "kept programs": seconds[1]}
+
+
 def peak_bytes(n: int) -> int | None:
     """Train an n×n model, and return the most bytes in use; None where none are counted."""
     rows = np.random.default_rng(0).integers(0, 2, (EPOCH * BATCH, n), dtype=np.uint8)
@@ -156,7 +287,13 @@ def memory(args) -> dict:
     return {"records": records}
 
 
-PARTS = {"limits": limits, "precision": precision, "memory": memory}
+PARTS = {
+    "limits": limits,
+    "updates": updates,
+    "first": first,
+    "precision": precision,
+    "memory": memory,
+}
 
 
 def main() -> None:

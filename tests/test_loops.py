@@ -114,3 +114,32 @@ def test_annealing_in_blocks_gives_the_same_log_z(in_blocks, monkeypatch):
     blocked = jax.jit(weights)(jnp.asarray(50, jnp.int32))
     monkeypatch.setattr(loops, "waits_at_turns", lambda: False)
     np.testing.assert_allclose(blocked, jax.jit(lambda s: weights(s))(jnp.asarray(50)), atol=1e-5)
+
+
+def test_updates_lowered_for_a_gpu_have_nothing_that_is_written_around_xlas_cpu(monkeypatch):
+    """Roots that keep draws from being repeated, and sums in blocks, would be kernels there."""
+    from types import SimpleNamespace
+
+    from harmonium._base import device
+
+    x = (np.random.default_rng(0).random((512, 64)) < 0.4).astype(np.uint8)
+    rbm = hm.initialize(hm.Bernoulli(64), hm.Bernoulli(32), x, key=KEY)
+    options = {"batch_size": 128, "epochs": 100, "precision": "bfloat16"}
+    plan = plan_run(rbm, x, optimizer=hm.Recipe(rate=0.1), **options)
+    state = first_state(rbm, plan, key=KEY)
+    count = jnp.asarray(512, jnp.int32)
+
+    def lowered(platform):
+        fake = SimpleNamespace(platform={"cuda": "gpu"}.get(platform, platform))
+        monkeypatch.setattr(device, "device", lambda: fake)
+        advance = partial(chunks.advanced, plan.method, plan.dataset, count, state, key=KEY)
+        exported = jax.export.export(jax.jit(lambda until: advance(until)), platforms=[platform])
+        return exported(jax.ShapeDtypeStruct((), jnp.int32)).mlir_module()
+
+    of_cpu, of_gpu = lowered("cpu"), lowered("cuda")
+    assert of_cpu.count("stablehlo.sqrt") > of_gpu.count("stablehlo.sqrt") == 0
+    # In an update: the products of a sweep, the means of both phases, the sums over their rows, and
+    # vectors. XLA merges those that appear twice.
+    assert of_gpu.count("stablehlo.dot_general") <= 15
+    # Ranges over epochs and over blocks of their updates are traced; blocks are not.
+    assert of_gpu.count("stablehlo.while") == 3
