@@ -41,9 +41,9 @@ from .baselines import stderr_of
 from .prepare import Prepared
 
 STATES = 2  # of a column of a tree
-# Standard errors by which a simpler model is to score better. Two would be sure; but the question
-# is which of two models to take, and a tenth of the rows is seldom sure of anything.
-BETTER = 1.0
+# Standard errors by which a simpler model is to score better: where neither is better, it does by
+# chance in one case of twenty. Of the difference, or of the score where only that is known.
+BETTER = 1.645
 SIMPLER = 5  # folded into a run's key, whose parts 0 to 4 are used otherwise
 # Numbers of classes that are tried, by the room of the program that tries them.
 CLASSES = {16: (2, 4, 8, 16), 128: (32, 64, 128)}
@@ -113,7 +113,7 @@ class SimplerCheck:
         """Compare the scores of the run's cross-validation, if it has made one.
 
         Raises:
-            SimplerIsBetterError: a simpler model is better by a standard error.
+            SimplerIsBetterError: a simpler model is better by more than chance allows.
         """
         folds = report.state.folds
         # A score that could not be followed says nothing against the model.
@@ -134,7 +134,7 @@ class SimplerCheck:
             log_z: its log Z.
 
         Raises:
-            SimplerIsBetterError: a simpler model is better by a standard error of the difference.
+            SimplerIsBetterError: a simpler model is better by more than chance allows.
         """
         held_out = self.prepared.rows.parts.get("validation")
         if held_out is None or not self._once():
