@@ -116,3 +116,21 @@ def test_a_mixture_learns_on_by_the_exact_gradient():
     fit = hm.fit(rbm, rows, key=KEY, gradient="exact")
     assert hm.log_likelihood(fit.rbm, fresh).value > before - 0.05
     assert float(fit.state.folds.score) < 0.0  # the folds begin as mixtures too
+
+
+def test_the_rate_of_a_mixture_of_numbers_falls_with_the_distance_of_its_classes():
+    """At 0.1 the exact gradient took two tight clusters apart in two steps."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(600, 2))
+    side = np.where(rng.random((600, 1)) < 0.3, 1.0, -1.0)
+    rates = []
+    for width in (3.0, 0.3, 0.05):
+        rows = width * noise + side
+        rbm = hm.initialize(hm.MultivariateGaussian(2), hm.Potts(1, 2), rows, key=KEY)
+        rates.append(hm.Exact().about.rate(rbm))
+        before = hm.log_likelihood(rbm, rows).value
+        fit = hm.fit(rbm, rows, key=KEY, gradient="exact", optimizer=hm.Recipe(rates[-1]), epochs=9)
+        assert hm.log_likelihood(fit.rbm, rows).value > before - 0.01
+    assert rates[0] == 0.1 > rates[1] > rates[2]
+    usual = hm.initialize(hm.MultivariateGaussian(2), hm.Bernoulli(8), rows, key=KEY)
+    assert hm.Exact().about.rate(usual) == 0.1

@@ -17,13 +17,16 @@ from .._base.programs import compiled
 from .._base.sharding import summed_over_rows
 from ..errors import InputError
 from ..layers import AbstractLayer
-from ..layers.capabilities import correlated
+from ..layers.capabilities import correlated, whitening
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
 
 USUAL_CHAINS = 500
 # At 0.4, bars and stripes diverge; digits of 784 pixels end 3.5 nats lower at 0.1: `Persistent`.
 USUAL_RATE = 0.1
+# Times the variance of whitened columns: models start with hidden units that add as much as that.
+USUALLY_ADDED = 2.0
+ITERATIONS = 10  # of a power iteration, whose result is needed to a few per cent
 BOTH_WIDE = 4.0  # s_v s_h of a model with one layer of ±1 units, the other of 0 and 1
 
 
@@ -59,6 +62,10 @@ def usual_rate(rbm: RBM) -> float:
     large units of measurement. The gradient of W is proportional to the states of both layers. One
     wide layer is learned best at about 0.1, as 0/1 units are at 0.4; with two of them, the chains
     fall behind at that rate (docs/practice.md, section 13).
+
+    Real columns that hang together are whitened, so their variance is 1. Where hidden units add
+    much more, as in a mixture of classes far apart, the rate is divided by what they add: a step of
+    the precision moves the classes by as much more.
     """
     return USUAL_RATE * min(1.0, BOTH_WIDE / float(_spread_of_both(rbm)))
 
@@ -66,7 +73,20 @@ def usual_rate(rbm: RBM) -> float:
 @compiled
 def _spread_of_both(rbm: RBM) -> Float[Array, ""]:
     """Return s_v s_h."""
-    return _spread(rbm.visible) * _spread(rbm.hidden)
+    spread = _spread(rbm.visible) * _spread(rbm.hidden)
+    columns = correlated(rbm.visible)
+    if not len(columns):
+        return spread
+    # What hidden units are without inputs says little of what they are where rows are far apart.
+    neutral = rbm.hidden.base()
+    variance = neutral.variance(neutral.zero_inputs)
+    added = whitening(rbm.visible).T @ rbm.dense_weights[columns] * jnp.sqrt(variance)
+    direction = jnp.ones(len(columns), added.dtype)
+    for _ in range(ITERATIONS):  # towards the direction in which they add most
+        direction = added @ (added.T @ direction)
+        direction /= jnp.maximum(jnp.linalg.norm(direction), jnp.finfo(added.dtype).tiny)
+    most = ((direction @ added) ** 2).sum()
+    return spread * jnp.where(most > USUALLY_ADDED, most, 1.0)
 
 
 def _spread(layer: AbstractLayer) -> Float[Array, ""]:
