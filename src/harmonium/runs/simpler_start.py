@@ -46,11 +46,11 @@ STATES = 2  # of a column of a tree
 BETTER = 1.645
 SIMPLER = 5  # folded into a run's key, whose parts 0 to 4 are used otherwise
 # Numbers of classes that are tried, by the room of the program that tries them.
-CLASSES = {16: (2, 4, 8, 16), 128: (32, 64, 128)}
+CLASSES = {16: (2, 3, 4, 6, 8, 12, 16), 128: (24, 32, 48, 64, 96, 128)}
 ROWS_PER_CLASS = 4
-PATIENCE = 2  # numbers of classes that may score less than the best one before the search ends
-# Times the gain of the last doubling: more than the three doublings from 16 to 128 have gained.
-HOPE = 3.0
+PATIENCE = 3  # numbers of classes that may score less than the best one before the search ends
+# Times the gain of the last step: as many steps follow, each of which gains less.
+HOPE = 6.0
 MOST_ENTRIES = 2**19  # of the rows that simpler models learn from: seconds
 FEWEST_ROWS = 1_000  # of which simpler models learn, where there are more
 
@@ -337,7 +337,8 @@ class _Mixtures:
                     return scores
                 scores[classes] = log_p
                 means.append(float(log_p.mean()))
-            if means[-1] + HOPE * (means[-1] - means[-2]) < target:
+            gain = max(0.0, means[-1] - means[-2])
+            if max(means) + HOPE * gain < target:
                 break
         return scores
 
