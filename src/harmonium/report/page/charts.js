@@ -3,7 +3,8 @@
 import { draw, figures, make } from "./dom.js";
 
 const [WIDTH, HEIGHT] = [420, 220];
-const MARGIN = { left: 58, right: 12, top: 10, bottom: 38 };
+const MARGIN = { left: 58, right: 20, top: 10, bottom: 38 };
+const LABEL = 14; // room above a chart for the label of its vertical axis
 
 /** Return about `wanted` round numbers from low to high. */
 export function ticks(low, high, wanted = 5) {
@@ -20,7 +21,7 @@ export function ticks(low, high, wanted = 5) {
 function labelled(places) {
   const step = places.length > 1 ? places[1] - places[0] : 1;
   const largest = Math.max(...places.map(Math.abs));
-  if (largest >= 1e6 || (largest > 0 && largest < 1e-3)) return places.map((tick) => [tick, figures(tick)]);
+  if (largest >= 1e6 || (largest > 0 && largest < 1e-4)) return places.map((tick) => [tick, figures(tick)]);
   const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
   const text = (tick) => Math.abs(tick).toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
   return places.map((tick) => [tick, (tick < 0 ? "−" : "") + text(tick)]);
@@ -38,7 +39,8 @@ export function range(numbers, room = 0.05) {
 /** A plane with axes; `x` and `y` turn numbers into places, `show` numbers of x into text. */
 class Plane {
   constructor({ xs, ys, xLabel, yLabel, label, width = WIDTH, height = HEIGHT, show = null }) {
-    const [left, right, top, bottom] = [MARGIN.left, width - MARGIN.right, MARGIN.top, height - MARGIN.bottom];
+    const room = yLabel ? LABEL : 0;
+    const [left, right, top, bottom] = [MARGIN.left, width - MARGIN.right, MARGIN.top + room, height - MARGIN.bottom];
     this.x = (number) => left + ((number - xs[0]) / (xs[1] - xs[0])) * (right - left);
     this.y = (number) => bottom - ((number - ys[0]) / (ys[1] - ys[0])) * (bottom - top);
     this.svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, class: "chart" });
@@ -52,11 +54,8 @@ class Plane {
     for (const [tick, words] of named) this.text(this.x(tick), bottom + 16, words, "middle");
     this.add("line", { x1: left, x2: right, y1: bottom, y2: bottom, class: "axis" });
     this.text((left + right) / 2, height - 4, xLabel, "middle");
-    if (yLabel) {
-      const middle = (top + bottom) / 2;
-      const element = this.text(12, middle, yLabel, "middle");
-      element.setAttribute("transform", `rotate(-90 12 ${middle})`);
-    }
+    // Above the axis, where it is read without turning one's head, and wide numbers do not reach it.
+    if (yLabel) this.text(0, 12, yLabel, "start");
   }
 
   add(tag, attributes, ...children) {
