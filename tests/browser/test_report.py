@@ -120,6 +120,8 @@ def test_a_table_answers_what_it_is_told(opened, table):
     names = page.locator(".field .name").all_inner_texts()
     assert "<script>alert(1)</script>" in names  # text, and nothing else
     field = page.locator(".field", has_text="<script>")
+    at_first = [float(x) for x in field.locator("svg text").all_text_contents() if x.isdigit()]
+    assert 97 <= sum(at_first) <= 103  # per cent, before anything is pressed
     field.locator("select").select_option(label="cow")
     click(page, "Dream")
     page.wait_for_timeout(500)

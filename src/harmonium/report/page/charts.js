@@ -113,13 +113,43 @@ export function legend(series) {
 /** Return a chart, below a legend if it has several series. */
 const withLegend = (series, plane) => (series.length > 1 ? make("div", {}, legend(series), plane.svg) : plane.svg);
 
-/** Draw horizontal bars, each {name, value, low?, high?, color?}; their values stand beside them. */
-export function bars({ items, label, unit, from = null, show = (value) => figures(value, 4), width = 520, left = 150, right = 96 }) {
+/**
+ * Draw numbers that have no natural zero as dots on an axis, each {name, value, low?, high?, color?}; a
+ * bar would begin at a number that means nothing. Their values stand beside them.
+ */
+export function dots({ items, label, unit, show = (value) => figures(value, 4), width = 520, left = 150, right = 96 }) {
+  const [row, top] = [26, 4];
+  const bottom = top + row * items.length + 2;
+  const values = items.flatMap(({ value, low, high }) => [value, low ?? value, high ?? value]);
+  const [least, most] = range(values, 0.15);
+  const x = (value) => left + ((value - least) / (most - least)) * (width - left - right);
+  const svg = draw("svg", { viewBox: `0 0 ${width} ${bottom + 42}`, role: "img", "aria-label": label, class: "chart dots" });
+  for (const [tick, words] of labelled(ticks(least, most))) {
+    svg.append(
+      draw("line", { x1: x(tick), x2: x(tick), y1: top, y2: bottom, class: "grid" }),
+      draw("text", { x: x(tick), y: bottom + 16, "text-anchor": "middle" }, words),
+    );
+  }
+  svg.append(draw("line", { x1: left, x2: width - right, y1: bottom, y2: bottom, class: "axis" }));
+  items.forEach(({ name, value, low, high, color }, number) => {
+    const y = top + row * number + 13;
+    svg.append(draw("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, name));
+    if (high > low) svg.append(draw("line", { x1: x(low), x2: x(high), y1: y, y2: y, class: "error" }));
+    svg.append(
+      draw("circle", { cx: x(value), cy: y, r: 5, class: `dot series-${color ?? 0}` }),
+      draw("text", { x: x(Math.max(value, high ?? value)) + 10, y: y + 4, class: "value" }, show(value)),
+    );
+  });
+  svg.append(draw("text", { x: (left + width - right) / 2, y: bottom + 34, "text-anchor": "middle" }, unit));
+  return svg;
+}
+
+/** Draw horizontal bars from 0, each {name, value, low?, high?, color?}; their values stand beside them. */
+export function bars({ items, label, unit, show = (value) => figures(value, 4), width = 520, left = 150, right = 96 }) {
   const [row, top] = [26, 4];
   const height = top + row * items.length + 26;
-  const values = items.flatMap(({ value, low, high }) => [value, low ?? value, high ?? value]);
-  const [least, most] = from === null ? range(values, 0.25) : [from, Math.max(...values) * 1.02];
-  const x = (value) => left + ((value - least) / (most - least)) * (width - left - right);
+  const values = items.flatMap(({ value, high }) => [value, high ?? value]);
+  const x = (value) => left + (value / (Math.max(...values) * 1.02)) * (width - left - right);
   const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, class: "chart bars" });
   items.forEach(({ name, value, low, high, color }, number) => {
     const y = top + row * number;

@@ -1,6 +1,6 @@
 // The sections of a report that show numbers.
 
-import { bars, histograms, legend, lines, scatter } from "./charts.js";
+import { bars, dots, histograms, legend, lines, scatter } from "./charts.js";
 import { count, countOf, figure, figures, make, nats, note, section, shortened } from "./dom.js";
 import { tiles } from "./images.js";
 
@@ -27,7 +27,7 @@ export function likelihood({ summary, baselines }) {
       `The mean log-likelihood of ${countOf(score.n_rows, `${score.rows} row`)}. ${interval} `,
       score.converged ? null : make("strong", {}, "The estimate has not converged: do not quote it. "),
       best ? (apart >= 0 ? `The model gives a row ${times} ${best.words} gives it (geometric mean).` : `${capital(best.words)} gives a row ${times} this model gives it (geometric mean).`) : null),
-    bars({ items, label: "Log-likelihood beside simpler models", unit: "nats per row; longer is better", show: nats }),
+    dots({ items, label: "Log-likelihood beside simpler models", unit: "nats per row; more is better", show: nats }),
     note(`${score.method}.`),
   );
 }
@@ -152,7 +152,7 @@ function fractions(column, theirs, ours) {
   const shown = values.toSorted((a, b) => b.data - a.data).slice(0, 6);
   const items = shown.flatMap(({ label, data, samples }) => [
     { name: shortened(label, 18), value: data, color: 2 }, { name: "", value: samples, color: 0 }]);
-  return bars({ items, label: column.name, unit: values.length > 6 ? `fraction of rows; ${values.length - 6} rarer values left out` : "fraction of rows", from: 0, show: (x) => `${Math.round(100 * x)} %`, width: 320, left: 110, right: 48 });
+  return bars({ items, label: column.name, unit: values.length > 6 ? `fraction of rows; ${values.length - 6} rarer values left out` : "fraction of rows", show: (x) => `${Math.round(100 * x)} %`, width: 320, left: 110, right: 48 });
 }
 
 /** What was done, and how to do it again. */

@@ -1,6 +1,6 @@
 // Runs side by side.
 
-import { bars, lines } from "./charts.js";
+import { dots, lines } from "./charts.js";
 import { count, figures, make, nats, note, section } from "./dom.js";
 
 const MOST = 6; // colours
@@ -23,7 +23,7 @@ export function comparison({ title, rows, runs, histories }, into) {
   into.replaceChildren(
     make("header", {}, make("h1", {}, title)),
     section("Log-likelihood",
-      bars({ items, label: "Log-likelihood of each run", unit: `nats per row, of the same ${rows}; longer is better`, show: nats }),
+      dots({ items, label: "Log-likelihood of each run", unit: `nats per row, of the same ${rows}; more is better`, show: nats }),
       make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Runs" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))), make("tbody", {}, ...body))),
       note("The interval of a difference pairs the rows: what is common to all models of a row cancels. So it is narrower than the intervals of the two likelihoods. Where it does not reach 0, the runs differ.")),
     ...(series.length ? [section("Learning curves", lines({ series, xLabel: "seconds", yLabel: "log-likelihood, nats per row", label: "Learning curves" }),

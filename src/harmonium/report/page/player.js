@@ -18,6 +18,9 @@ export class Player {
   constructor({ model, rows, sites, columns, rounding }, seed = 1) {
     // A table and a logo answer with averages over chains; a picture shows one chain.
     const simulation = new Simulation(model, { chains: columns ? 64 : sites ? 8 : 1, seed });
+    // Where chains mix slowly, only draws of the model have its groups of rows in the right shares:
+    // rows of data without a missing cell are seldom like all rows.
+    if (columns && rows.sampled.length) simulation.startAmong(rows.sampled);
     const view = columns ? new TableView(simulation, columns) : sites ? new SequenceView(simulation, sites) : new ImageView(simulation, rows);
     Object.assign(this, { simulation, view, rows, sites, running: false, walking: 0 });
     this.play = button("Dream", () => this.toggle(), "Let the chains run");

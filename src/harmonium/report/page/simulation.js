@@ -104,6 +104,13 @@ export class Simulation {
     this.measure();
   }
 
+  /** Put each chain at one of these states. */
+  startAmong(states) {
+    for (const chain of this.chains) this.place(chain, states[this.random.below(states.length)]);
+    this.half = "v";
+    this.forget();
+  }
+
   /** Restart all chains at draws without hidden units. */
   restart() {
     for (const chain of this.chains) {

@@ -7,6 +7,8 @@ const [WIDTH, HEIGHT] = [220, 54];
 const MOST_BARS = 12; // the months of a year
 const REMEMBERED = 0.9; // of the counts of numbers, from one frame to the next: ten frames
 const BINS = 22;
+// An answer is shown at once: the chains make so many sweeps, or as many as fit into a moment.
+const [SETTLING, MOMENT] = [200, 150]; // sweeps, milliseconds
 
 export class TableView {
   /** @param columns [{name, states, labels, cell, code, ends}] in the order of the units. */
@@ -18,6 +20,13 @@ export class TableView {
       make("label", {}, make("span", { class: "name", title: column.name }, shortened(column.name, 30)), column.states ? this.choice(column, unit) : this.number(column, unit)),
       this.answers[unit]));
     this.element = make("div", {}, make("p", {}, "Fill in what you know of a row; the other columns show their distributions given that."), make("div", { class: "form" }, ...fields));
+    this.settle();
+  }
+
+  /** Let the chains forget what was known before; without a sweep, the means would be those of nothing. */
+  settle() {
+    const end = performance.now() + MOMENT;
+    for (let sweep = 0; sweep < SETTLING && performance.now() < end; sweep++) this.simulation.run(1);
   }
 
   choice(column, unit) {
@@ -33,6 +42,7 @@ export class TableView {
     if (value === null) this.simulation.release(unit);
     else this.simulation.hold(unit, value);
     for (const counts of this.counts) counts.fill(0);
+    this.settle();
     this.show();
   }
 
