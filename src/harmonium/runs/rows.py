@@ -12,6 +12,7 @@ import numpy as np
 
 from ..data import Dataset, Stream, Table
 from ..data.builtin import BUILTIN
+from ..data.coding import AUTO
 from ..data.dependences import dependence_tree
 from ..data.groups import column_groups
 from ..data.kinds import Kind
@@ -102,6 +103,8 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
         InputError: the source cannot be used as given.
     """
     units = _UNITS_OF_TREE if config.visible == TREE else config.visible
+    if units != AUTO:
+        named_units("--visible", units, AUTO, TREE)  # here, where a tree is one of them
     if is_streamed(config):
         table, stream = opened(replace(config, visible=units))
         parts, stream, notes = parts_of_stream(config, table, stream)
@@ -131,7 +134,7 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
     )
     # Bernoulli units learn that at most one of a group is on by strong couplings alone, which the
     # penalty holds down: dna lost 9 nats by it.
-    may_group = config.visible == "auto" and config.groups and not table.exhaustive
+    may_group = config.visible == AUTO and config.groups and not table.exhaustive
     if may_group and table.kind == Kind.BINARY:
         groups = column_groups(parts["train"])
         if groups.all:
@@ -244,13 +247,13 @@ def rows_for_model(
     return _rows(table, visible, parts, note_on_levels(table, binarize))
 
 
-def visible_layer(table: Table, name: str = "auto") -> AbstractLayer:
+def visible_layer(table: Table, name: str = AUTO) -> AbstractLayer:
     """Return the layer of this kind; for "auto", the usual one for the table's kind of rows."""
     if table.columns is not None:
         return table.columns.layer
-    if name == "auto":
+    if name == AUTO:
         name = table.kind.layer
-    row = named_units("--visible", name, "auto")
+    row = named_units("--visible", name, AUTO)
     return row.make(table.train.shape[1], table.states)
 
 
