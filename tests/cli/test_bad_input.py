@@ -101,7 +101,7 @@ CASES = [
     Case("train bits.npy --precision half", "--precision: expected one of auto, float32"),
     Case("train bits.npy --precision bfloat16 --method tap", "multiplies weights with other"),
     Case("train bits.npy --binarize yes", "--binarize: expected one of stochastic, threshold"),
-    Case("train bits.npy --visible real", "--visible: expected one of auto, bernoulli"),
+    Case("train bits.npy --visible real", "--visible: expected one of auto, tree, bernoulli"),
     Case("train bits.npy --hidden-units real", "--hidden-units: expected one of bernoulli, "),
     Case("train bits.npy --hidden-units potts", "--hidden-units: expected the number of states"),
     Case("train bits.npy --hidden-states 3", "--hidden-units: expected no number of states"),

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from .._base.device import waits_at_turns
 from .._base.loops import loop
 from .._base.statistics import Z_95, effective_size, resampled, student_95
 from ..path import AbstractPath, path_to
@@ -217,6 +218,8 @@ def moved_population(
         log_weights = here.log_weights + gain.reshape(shape)
         there = Population(v, log_weights, here.families)
         low = effective_size(_shares(log_weights)) < RESAMPLED_BELOW * shape[-1]
+        if waits_at_turns():  # for the host, at a branch too
+            return _resampled(there, low, key_choose)
         return jax.lax.cond(low.any(), _resampled, lambda p, *_: p, there, low, key_choose)
 
     return loop(0, steps, step, population)
