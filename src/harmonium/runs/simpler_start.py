@@ -23,6 +23,7 @@ import numpy as np
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from .._base.numerics import from_numpy, scalar
+from .._base.processes import are_several
 from .._base.programs import compiled
 from .._base.threefry import fold_in
 from .._base.trees import NONE
@@ -102,7 +103,8 @@ class SimplerCheck:
         rows = prepared.rows
         config = prepared.config
         self.prepared = prepared
-        is_free = config.visible == AUTO and not prepared.others
+        # Several processes would have to begin again together.
+        is_free = config.visible == AUTO and not prepared.others and not are_several()
         is_plain = not rows.exhaustive and rows.stream is None and rows.sites is None
         self.is_due = is_free and is_plain and prepared.plan.may_stop
         # `dependence_forest` refuses more states.
@@ -153,8 +155,9 @@ class SimplerCheck:
 
     def _once(self) -> bool:
         """Return whether to ask, the first time; simpler models are of complete, equal rows."""
-        train = self.prepared.train
-        is_due = self.is_due and not train.missing and train.weights is None
+        parts = self.prepared.learned.values()
+        are_plain = all(not part.missing and part.weights is None for part in parts)
+        is_due = self.is_due and are_plain
         self.is_due = False
         return is_due and (self.may_be_tree or self.may_be_mixture)
 
