@@ -136,7 +136,8 @@ def test_updates_lowered_for_a_gpu_have_nothing_that_is_written_around_xlas_cpu(
         exported = jax.export.export(jax.jit(lambda until: advance(until)), platforms=[platform])
         return exported(jax.ShapeDtypeStruct((), jnp.int32)).mlir_module()
 
-    of_cpu, of_gpu = lowered("cpu"), lowered("cuda")
+    of_cpu = lowered("cpu")
+    of_gpu = lowered("cuda")
     assert of_cpu.count("stablehlo.sqrt") > of_gpu.count("stablehlo.sqrt") == 0
     # In an update: the products of a sweep, the means of both phases, the sums over their rows, and
     # vectors. XLA merges those that appear twice.
