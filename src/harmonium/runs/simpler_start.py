@@ -52,8 +52,11 @@ ROWS_PER_CLASS = 4
 PATIENCE = 3  # numbers of classes that may score less than the best one before the search ends
 # Times the gain of the last step: as many steps follow, each of which gains less.
 HOPE = 6.0
-MOST_ENTRIES = 2**19  # of the rows that simpler models learn from: seconds
-FEWEST_ROWS = 1_000  # of which simpler models learn, where there are more
+# Simpler models learn from so many entries and rows at most, which takes seconds; where that leaves
+# too few of the rows, they are not asked.
+MOST_ENTRIES = 2**19
+MOST_ROWS = 4_000
+FEWEST_ROWS = 1_000
 
 
 class SimplerStart(NamedTuple):
@@ -177,7 +180,7 @@ class SimplerCheck:
     def _held_out(self, target: float) -> Iterator[SimplerStart]:
         """Yield simpler models with the log-likelihoods of held-out rows of the source."""
         train = self.prepared.train
-        count = MOST_ENTRIES // train.columns
+        count = min(MOST_ROWS, MOST_ENTRIES // train.columns)
         if count < min(FEWEST_ROWS, len(train)):
             return
         train = train.some(count)
