@@ -287,8 +287,10 @@ class _Mixtures:
         self.left_out = left_out
         self.key = fold_in(key, SIMPLER)
 
-    def of(self, classes: int, room: int) -> Iterator[tuple[Mixture, Float[np.ndarray, " some"]]]:
-        """Yield the mixture of each part, and log p of the rows left out."""
+    def of(self, classes: int, room: int) -> tuple[list[Mixture], list[np.ndarray]]:
+        """Return the mixture of each part, and log p of the rows left out of each."""
+        mixtures = []
+        of_left_out = []
         for judged in self.left_out:
             weights = np.ones(len(self.rows), np.float32)
             weights[judged] = 0.0
@@ -300,7 +302,9 @@ class _Mixtures:
                 scalar(classes, np.int32),
                 key=self.key,
             )
-            yield mixture, np.asarray(log_p, np.float64)[judged]
+            mixtures.append(mixture)
+            of_left_out.append(np.asarray(log_p, np.float64)[judged])
+        return mixtures, of_left_out
 
     def best(
         self, *, pseudo: bool = False, target: float = -np.inf, less: float = 0.0
@@ -312,13 +316,14 @@ class _Mixtures:
             target: the score that it is to exceed; without a hope of that, the search ends.
             less: what is subtracted from log p.
         """
-        scores = self._scores(target)
-        if not scores:
+        tried = self._tried(target)
+        if not tried:
             return
-        chosen = _fewest(scores)
-        values = scores[chosen] - less
+        chosen = _fewest({classes: np.concatenate(log_p) for classes, (_, log_p) in tried.items()})
+        mixtures, log_p = tried[chosen]
+        values = np.concatenate(log_p) - less
         if pseudo:
-            values = np.concatenate(list(self._pseudo(chosen)))
+            values = np.concatenate(list(self._pseudo(mixtures, chosen)))
         options = self.options | {
             "hidden": 1,
             "hidden_units": "potts",
@@ -328,31 +333,32 @@ class _Mixtures:
         words = f"a mixture of {chosen} products (one hidden unit of {chosen} states)"
         yield SimplerStart(words, options, values)
 
-    def _scores(self, target: float) -> dict[int, Float[np.ndarray, " rows"]]:
-        """Return log p of the rows left out for numbers of classes, while more of them may help."""
+    def _tried(self, target: float) -> dict[int, tuple[list[Mixture], list[np.ndarray]]]:
+        """Return what `of` does for numbers of classes, while more of them may help."""
         seen = len(self.rows) - max(map(len, self.left_out))
-        scores: dict[int, np.ndarray] = {}
+        tried: dict[int, tuple[list[Mixture], list[np.ndarray]]] = {}
         means: list[float] = []
         for room, numbers in CLASSES.items():
             for classes in numbers:
                 is_past = len(means) > PATIENCE and np.argmax(means) < len(means) - PATIENCE
                 if is_past or classes * ROWS_PER_CLASS > seen:
-                    return scores
-                log_p = np.concatenate([own for _, own in self.of(classes, room)])
-                if not np.isfinite(log_p).all():
-                    return scores
-                scores[classes] = log_p
-                means.append(float(log_p.mean()))
+                    return tried
+                mixtures, log_p = self.of(classes, room)
+                mean = float(np.concatenate(log_p).mean())
+                if not np.isfinite(mean):
+                    return tried
+                tried[classes] = (mixtures, log_p)
+                means.append(mean)
             gain = max(0.0, means[-1] - means[-2])
             if max(means) + HOPE * gain < target:
                 break
-        return scores
+        return tried
 
-    def _pseudo(self, classes: int) -> Iterator[Float[np.ndarray, " some"]]:
+    def _pseudo(
+        self, mixtures: list[Mixture], classes: int
+    ) -> Iterator[Float[np.ndarray, " some"]]:
         """Yield the pseudo-log-likelihoods of the rows left out of each part."""
-        room = next(room for room, numbers in CLASSES.items() if classes in numbers)
-        pairs = zip(self.of(classes, room), self.left_out, strict=True)
-        for (mixture, _), judged in pairs:
+        for mixture, judged in zip(mixtures, self.left_out, strict=True):
             rbm = mixture.first(classes).as_rbm(Potts(1, classes))
             yield pseudo_log_likelihoods(rbm, self.rows[judged])
 

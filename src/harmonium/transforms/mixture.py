@@ -106,7 +106,6 @@ def mixture_of(
     """
     if weights is None:
         weights = jnp.ones(len(x), x.dtype)
-    visible = visible.fit_moments(x, weights)
     is_seen = jnp.arange(len(x)) % ONE_IN > 0
     learned = jnp.where(is_seen, weights, 0.0)
     judged = jnp.where(is_seen, 0.0, weights)
@@ -122,14 +121,18 @@ def mixture_of(
         prior = jnp.where(i < STARTS, USUAL_PRIOR, priors[chosen])
         start = _start(visible, x, learned, is_used, key=fold_in(key, number))
         taken = jnp.where(i < last, learned, weights)
-        mixture = _climbed(visible, x, taken, start, is_used, prior, key=key)
+        # As many equal rows as the weights are worth (Kish 1965).
+        taken = taken * taken.sum() / (taken @ taken)
+        fitted = visible.fit_moments(x, taken)
+        climb_by = _Climb(fitted, x, taken, is_used, prior, key)
+        mixture = climb_by.from_memberships(start)
         log_p = mixture.log_p(x)
         both = jnp.stack([learned @ log_p, judged @ log_p])
         return scores.at[:, i].set(jnp.where(jnp.isfinite(both), both, -jnp.inf)), mixture
 
     nothing = jnp.full((2, last + 1), -jnp.inf, x.dtype)
     inputs = jnp.zeros((most, x.shape[1]), x.dtype)
-    begin = (nothing, Mixture(visible, inputs, jnp.zeros(most, x.dtype)))
+    begin = (nothing, Mixture(visible.fit_moments(x, weights), inputs, jnp.zeros(most, x.dtype)))
     # One loop, so that one program of a climb is compiled.
     return jax.lax.fori_loop(0, last + 1, climb, begin)[1]
 
@@ -173,68 +176,74 @@ def _start(
     return jax.nn.one_hot(nearest, count, dtype=x.dtype)
 
 
-def _climbed(
-    visible: AbstractLayer,
-    x: Float[Array, "rows columns"],
-    weights: Float[Array, " rows"],
-    memberships: Float[Array, "rows classes"],
-    is_used: Bool[Array, " classes"],
-    prior: Array,
-    *,
-    key: PRNGKeyArray,
-) -> Mixture:
-    """Return the mixture that EM reaches from these memberships of classes."""
-    total = weights.sum()
-    # As many equal rows as the weights are worth (Kish 1965).
-    weights = weights * total / (weights @ weights)
+class _Climb(NamedTuple):
+    """What EM climbs by, the same at every step.
 
-    def value(mixture: Mixture) -> Float[Array, ""]:
-        return weights @ mixture.log_p(x) / weights.sum()
+    Attributes:
+        visible: the visible layer, with the moments of the rows.
+        x: the rows.
+        weights: of the rows, as many as these are worth.
+        is_used: which classes may be taken.
+        prior: further rows of each class, which are like all rows.
+        key: a JAX random key.
+    """
 
-    def goes_on(state: tuple[Mixture, Array, Array, Array]) -> Array:
-        _, now, last, step = state
-        return (now - last > TOLERANCE) & (step < MOST_STEPS)
+    visible: AbstractLayer
+    x: Float[Array, "rows columns"]
+    weights: Float[Array, " rows"]
+    is_used: Bool[Array, " classes"]
+    prior: Array
+    key: PRNGKeyArray
 
-    def stepped(
-        state: tuple[Mixture, Array, Array, Array],
-    ) -> tuple[Mixture, Array, Array, Array]:
-        mixture, now, _, step = state
-        memberships = jax.nn.softmax(mixture.log_joint(x), axis=1)
-        mixture = _maximised(mixture.visible, x, weights, memberships, is_used, prior, key=key)
-        return mixture, value(mixture), now, step + 1
+    def from_memberships(self, memberships: Float[Array, "rows classes"]) -> Mixture:
+        """Return the mixture that EM reaches from these memberships of classes."""
 
-    first = _maximised(visible, x, weights, memberships, is_used, prior, key=key)
-    state = (first, value(first), jnp.asarray(-jnp.inf, x.dtype), jnp.zeros((), jnp.int32))
-    return jax.lax.while_loop(goes_on, stepped, state)[0]
+        def goes_on(state: tuple[Mixture, Array, Array, Array, Array]) -> Array:
+            _, _, now, last, step = state
+            return (now - last > TOLERANCE) & (step < MOST_STEPS)
 
+        def stepped(
+            state: tuple[Mixture, Array, Array, Array, Array],
+        ) -> tuple[Mixture, Array, Array, Array, Array]:
+            _, memberships, now, _, step = state
+            mixture = self.maximised(memberships)
+            return mixture, *self.expected(mixture), now, step + 1
 
-def _maximised(
-    visible: AbstractLayer,
-    x: Float[Array, "rows columns"],
-    weights: Float[Array, " rows"],
-    memberships: Float[Array, "rows classes"],
-    is_used: Bool[Array, " classes"],
-    prior: Array,
-    *,
-    key: PRNGKeyArray,
-) -> Mixture:
-    """Return the mixture for given memberships of the rows, with further rows of each class."""
-    weighted = memberships * weights[:, None]
-    counts = weighted.sum(0)
-    typical = product(weights, x) / weights.sum()
-    # One further row keeps a column that is always 0 from being impossible.
-    inside = visible.fit_moments(x, weights)
-    is_real = _is_real(visible)
-    typical = jnp.where(is_real, typical, inside.mean(inside.zero_inputs))
-    means = (product(weighted.T, x) + prior * typical) / (counts + prior)[:, None]
-    if is_real.any():
-        # The covariance within a class is that of the rows around the mean of a class of theirs,
-        # drawn by their memberships: around the mean of all classes it would be too small.
-        noise = jax.random.gumbel(key, memberships.shape, x.dtype)
-        drawn = (jnp.log(memberships) + noise).argmax(1)
-        inside = visible.fit_moments(jnp.where(is_real, x - means[drawn], x), weights)
-    shares = jnp.where(is_used, counts + 1.0 / is_used.sum(), 0.0) / (counts.sum() + 1.0)
-    return Mixture(inside, inputs_at(inside, means), jnp.log(shares))
+        first = self.maximised(memberships)
+        nothing = jnp.asarray(-jnp.inf, self.x.dtype)
+        state = (first, *self.expected(first), nothing, jnp.zeros((), jnp.int32))
+        return jax.lax.while_loop(goes_on, stepped, state)[0]
+
+    def expected(self, mixture: Mixture) -> tuple[Float[Array, "rows classes"], Float[Array, ""]]:
+        """Return the memberships of the rows, and their mean log-likelihood."""
+        log_joint = mixture.log_joint(self.x)
+        log_p = jax.nn.logsumexp(log_joint, axis=1) - mixture.visible.energy(self.x)
+        return jax.nn.softmax(log_joint, axis=1), self.weights @ log_p / self.weights.sum()
+
+    def maximised(self, memberships: Float[Array, "rows classes"]) -> Mixture:
+        """Return the mixture for given memberships, with further rows of each class."""
+        x = self.x
+        weighted = memberships * self.weights[:, None]
+        counts = weighted.sum(0)
+        is_real = _is_real(self.visible)
+        inside = self.visible
+        # The moments of the layer have one further row, so no column is impossible.
+        typical = jnp.where(
+            is_real,
+            product(self.weights, x) / self.weights.sum(),
+            inside.mean(inside.zero_inputs),
+        )
+        means = (product(weighted.T, x) + self.prior * typical) / (counts + self.prior)[:, None]
+        if is_real.any():
+            # The covariance within a class is that of the rows around the mean of a class of
+            # theirs, drawn by their memberships: around the mean of all it would be too small.
+            noise = jax.random.gumbel(self.key, memberships.shape, x.dtype)
+            drawn = (jnp.log(memberships) + noise).argmax(1)
+            around = jnp.where(is_real, x - means[drawn], x)
+            inside = inside.fit_moments(around, self.weights)
+        is_used = self.is_used
+        shares = jnp.where(is_used, counts + 1.0 / is_used.sum(), 0.0) / (counts.sum() + 1.0)
+        return Mixture(inside, inputs_at(inside, means), jnp.log(shares))
 
 
 def _is_real(visible: AbstractLayer) -> Bool[np.ndarray, " columns"]:
