@@ -7,8 +7,8 @@
 short loop of plain JAX that does the same gradient ascent, with and without command buffers.
 `first` times the first fit of a process, without and with what earlier ones kept. `precision` holds
 draws against exact probabilities, and gradients and log Z against float64. `memory` trains ever
-larger models until one does not fit. FILE collects the results as JSON, for docs/benchmarks.md. All
-of it takes less than eight minutes on an H100. The race against other packages is benchmarks/race.
+larger models until one does not fit. FILE collects the results as JSON, for docs/benchmarks.md. The
+race against other packages is benchmarks/race.
 """
 
 import json
