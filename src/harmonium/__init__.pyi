@@ -71,6 +71,7 @@ from .layers import Exclusive as Exclusive
 from .layers import Gaussian as Gaussian
 from .layers import Ising as Ising
 from .layers import Mixed as Mixed
+from .layers import Mixture as Mixture
 from .layers import MultivariateGaussian as MultivariateGaussian
 from .layers import Poisson as Poisson
 from .layers import Potts as Potts

@@ -12,6 +12,7 @@ from harmonium.layers import AbstractLayer
 from harmonium.layers.capabilities import (
     AbstractBlocked,
     alternatives,
+    has_classes,
     has_independent_units,
     has_inputs_at,
     inputs_at,
@@ -227,7 +228,11 @@ def test_decoded_and_encoded_rows_are_the_same_states(layer, seed):
             layer.validate(wrong)
 
 
-@over_layers
+# Classes are data, and have the moments of the rows that they were found in.
+ONE_CLASS = [case for case in CASES if not has_classes(case[0])]
+
+
+@pytest.mark.parametrize(("layer", "seed"), ONE_CLASS, ids=identify)
 def test_fitted_moments_are_those_of_the_states(layer, seed):
     layer, inputs, key = drawn(layer, seed)
     x = layer.sample(jnp.broadcast_to(inputs, (400, layer.size)), key=key)

@@ -29,7 +29,7 @@ def chain(tmp_path, monkeypatch):
 
 
 def report_of(score: float) -> SimpleNamespace:
-    folds = SimpleNamespace(score=score, stderr=np.array(0.5))
+    folds = SimpleNamespace(score=score, of_rows=np.full(500, score))
     return SimpleNamespace(state=SimpleNamespace(folds=folds))
 
 

@@ -14,6 +14,7 @@ from .exclusive import Exclusive as Exclusive
 from .gaussian import Gaussian as Gaussian
 from .ising import Ising as Ising
 from .mixed import Mixed as Mixed
+from .mixture import Mixture as Mixture
 from .multivariate_gaussian import MultivariateGaussian as MultivariateGaussian
 from .poisson import Poisson as Poisson
 from .potts import Potts as Potts

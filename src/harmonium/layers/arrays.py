@@ -44,12 +44,14 @@ def parameter(value: Any, shape: Sequence[int], what: str, default: float = 0.0)
     if value is None:
         return from_numpy(np.full(tuple(shape), default, dtype))
     traced = isinstance(value, Tracer)
-    array = jnp.asarray(value, dtype) if traced else from_numpy(np.array(value, dtype))
+    array = jnp.asarray(value, dtype) if traced else np.array(value, dtype)
     if array.shape != tuple(shape):
         raise InputError(f"{what}: expected shape {tuple(shape)}; got {array.shape}.")
-    if not traced and not np.isfinite(array).all():
+    if traced:
+        return array
+    if not np.isfinite(array).all():
         raise InputError(f"{what}: expected finite numbers.")
-    return array
+    return from_numpy(array)
 
 
 def weighted_mean(x: Array, weights: Array | None) -> tuple[Array, Array]:

@@ -16,10 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
-from .._base.numerics import from_numpy
+from .._base.numerics import from_numpy, product
 from .._base.threefry import key_of
 from ..errors import InputError
-from .arrays import AllColumns, AllUnits, Columns, Proposals, derivatives_of_means
+from .arrays import AllColumns, AllUnits, Columns, Proposals, Rows, RowWeights, derivatives_of_means
 from .base import AbstractLayer
 
 Known = Bool[Array, "*rows units"]  # which units are held, at values of their columns
@@ -285,6 +285,12 @@ def is_bounded(layer: AbstractLayer) -> bool:
     return bool(np.all(_bounded_columns(layer)))
 
 
+def are_unbounded(layer: AbstractLayer) -> Bool[np.ndarray, " columns"]:
+    """Return which columns are real numbers without a bound on either side."""
+    low, high = layer.coding.support
+    return np.isinf(low) & np.isinf(high)
+
+
 def _bounded_columns(layer: AbstractLayer) -> np.ndarray:
     low, high = layer.coding.support
     # Counts of a document are at most its length, though no bound serves all documents.
@@ -361,6 +367,14 @@ class AbstractMatched(AbstractLayer):
     def inputs_at(self, mean: Columns) -> Columns:
         """Return the inputs at which the units have these means, which are no limits of theirs."""
 
+    def fit_with_prior(
+        self, x: Rows, weights: Float[Array, " rows"], prior: Array
+    ) -> AbstractLayer:
+        """Return the layer of these rows and of `prior` further ones that are like its own."""
+        own = self.mean(self.zero_inputs)
+        mean = (product(weights, x) + prior * own) / (weights.sum() + prior)
+        return self.shift(self.inputs_at(mean))
+
 
 def has_inputs_at(layer: AbstractLayer) -> bool:
     """Return whether `inputs_at` answers for a layer."""
@@ -373,9 +387,54 @@ def inputs_at(layer: AbstractLayer, mean: Array) -> Float[Array, "*batch columns
     Raises:
         InputError: a layer for which they are not known in closed form.
     """
+    _check_matched(layer)
+    return layer.inputs_at(mean)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _check_matched(layer: AbstractLayer) -> None:
     if not has_inputs_at(layer):
         raise InputError(f"{layer}: expected a layer whose inputs follow from its means.")
-    return layer.inputs_at(mean)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def fit_with_prior(
+    layer: AbstractLayer, x: Rows, weights: Float[Array, " rows"], prior: Array
+) -> AbstractLayer:
+    """Return the layer of these rows and of `prior` further ones that are like its own.
+
+    Raises:
+        InputError: a layer whose inputs do not follow from its means.
+    """
+    _check_matched(layer)
+    return layer.fit_with_prior(x, weights, prior)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+# ---------------------------------------------------------------- values in classes
+
+
+class AbstractClassed(AbstractLayer):
+    """A layer whose values fall into classes, which are data and not parameters.
+
+    `initialize` finds them by expectation maximisation, from rows that are far apart.
+    """
+
+    @property
+    @abstractmethod
+    def n_classes(self) -> int:
+        """The number of classes."""
+
+    @property
+    @abstractmethod
+    def prototype(self) -> AbstractLayer:
+        """A layer of the classes' type."""
+
+    @abstractmethod
+    def refitted(self, x: Rows, weights: RowWeights = None) -> AbstractClassed:
+        """Return the layer with the classes that the rows have, near those that it has."""
+
+
+def has_classes(layer: AbstractLayer) -> TypeGuard[AbstractClassed]:
+    """Return whether the values of a layer fall into classes."""
+    return isinstance(layer, AbstractClassed)
 
 
 # ---------------------------------------------------------------- states in order

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
-from .._base.numerics import bernoulli_draws, chosen_states, softplus
+from .._base.numerics import bernoulli_draws, chosen_states, product, softplus
 from .._base.parameters import map_parameters
 from .arrays import Columns, Proposals, Units, digits
 from .base import AbstractBiased, AbstractUnits
@@ -119,6 +119,10 @@ class AbstractBernoulli(AbstractUnits, AbstractDiscrete):
         words = "a Bernoulli unit takes values in [0, 1]"
         return Numbers(self.size, words, 0.0, 1.0, stored=np.uint8)
 
+    def energy(self, x: Columns) -> Float[Array, "*batch"]:
+        """Return −b·x, as a product: that of many layers is one product with all their biases."""
+        return -product(x, self.bias)
+
     def unit_cgfs(self, inputs: Columns) -> Units:
         """Return log(1 + e^(I_i + b_i)), the softplus."""
         return softplus(inputs + self.bias)
@@ -162,6 +166,10 @@ class AbstractOneHot(AbstractBiased, AbstractEnumerable, AbstractMatched):
     def n_states(self) -> int:
         """The number of joint states, the product of the units' numbers of states."""
         return math.prod(self.coding.counts)
+
+    def energy(self, x: Columns) -> Float[Array, "*batch"]:
+        """Return −b·x, as a product: that of many layers is one product with all their biases."""
+        return -product(x, self.bias)
 
     def unit_energies(self, x: Columns) -> Units:
         """Return −b_i·x_i, the bias of each unit's state."""

@@ -4,9 +4,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._base.numerics import LOG_2PI, normals
+from .._base.numerics import LOG_2PI, normals, product
 from .arrays import Columns, Rows, RowWeights, Units
 from .capabilities import AbstractMatched
 from .coding import AbstractCoding, Numbers
@@ -68,6 +68,13 @@ class Gaussian(AbstractQuadratic, AbstractMatched):
     def inputs_at(self, mean: Columns) -> Columns:
         """Return γm − b."""
         return self.precision * mean - self.bias
+
+    def fit_with_prior(self, x: Rows, weights: Float[Array, " rows"], prior: Array) -> "Gaussian":
+        """Set mean and variance to those of the rows and of further ones that are like its own."""
+        total = weights.sum() + prior
+        mean = (product(weights, x) + prior * self.bias / self.precision) / total
+        variance = (product(weights, (x - mean) ** 2) + prior / self.precision) / total
+        return Gaussian(self.size, mean / variance, 1.0 / variance)
 
     @property
     def gaussian_parameters(self) -> tuple[Array, Array]:

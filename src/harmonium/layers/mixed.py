@@ -272,6 +272,13 @@ class Mixed(
         """Return the inputs of every part."""
         return self._over_columns(capabilities.inputs_at, mean)
 
+    def fit_with_prior(self, x: Rows, weights: Float[Array, " rows"], prior: Array) -> "Mixed":
+        """Fit every part to its columns."""
+        pieces = self._pieces(x)
+        return Mixed(
+            *(capabilities.fit_with_prior(part, own, weights, prior) for part, own in pieces)
+        )
+
     @property
     def curvature(self) -> Float[Array, " columns"]:
         """The curvatures of all parts' columns."""

@@ -11,7 +11,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from .._base.linalg import eigh, inverse_factor
-from .._base.numerics import LOG_2PI, normals
+from .._base.numerics import LOG_2PI, normals, product
 from ..errors import InputError
 from .arrays import Columns, Rows, RowWeights, Units, parameter, weighted_mean
 from .base import AbstractLayer, AbstractUnits
@@ -202,6 +202,23 @@ class MultivariateGaussian(
     def inputs_at(self, mean: Columns) -> Columns:
         """Return Λm − b."""
         return _times(mean, self._symmetric()) - self.bias
+
+    def fit_with_prior(
+        self, x: Rows, weights: Float[Array, " rows"], prior: Array
+    ) -> "MultivariateGaussian":
+        """Set mean and covariance to those of the rows and of further ones that are like its own.
+
+        A column has ½(size + 1) entries of the covariance, so that there are as many times more
+        further rows for these as for the mean.
+        """
+        n = weights.sum()
+        factor = self._inverse_factor()
+        mean = (product(weights, x) + prior * _solved(self.bias, factor)) / (n + prior)
+        rows = 0.5 * (self.size + 1) * prior
+        away = x - mean
+        moments = _times((away * weights[:, None]).T, away) + rows * _times(factor.T, factor)
+        precision = _precision(moments / (n + rows), jnp.zeros((), x.dtype))
+        return MultivariateGaussian(self.size, _times(mean, precision), precision)
 
     def project(self) -> "MultivariateGaussian":
         """Keep the precision positive definite, and its smallest eigenvalue above rounding errors.

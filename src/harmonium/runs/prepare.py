@@ -19,6 +19,7 @@ from ..errors import InputError
 from ..gradients import AbstractGradient
 from ..gradients.exact import LARGEST_LOG2_STATES
 from ..layers import AbstractLayer
+from ..layers.capabilities import are_unbounded
 from ..rbm import RBM
 from ..tables import Columns
 from ..training import Huber, Recipe, TrainState, method_named
@@ -254,7 +255,8 @@ def with_choices(config: RunConfig, rows: Rows) -> RunConfig:
             validation = held / (held + len(rows.stream))
     may_be_mixture = config.may_be_mixture
     if may_be_mixture is None:
-        may_be_mixture = is_left_open(config)
+        is_open = is_left_open(config) or bool(are_unbounded(rows.visible).any())
+        may_be_mixture = config.classes is None and is_open
     return replace(
         config,
         may_be_mixture=may_be_mixture,

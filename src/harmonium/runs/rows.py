@@ -21,7 +21,8 @@ from ..data.sources import named_units, open_source
 from ..data.splits import USUAL_FRACTION, dataset_of, datasets_of, note_on_levels
 from ..data.table import describe
 from ..errors import InputError
-from ..layers import AbstractLayer, Exclusive, Tree
+from ..layers import AbstractLayer, Exclusive, Mixture, Tree
+from ..layers.capabilities import has_inputs_at
 from ..layers.registry import row_of
 from ..rbm import RBM
 from ..sequences import Sites
@@ -111,7 +112,7 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
         visible = visible_layer(table, units)
         if config.visible == TREE:
             visible = _tree(parts["train"])
-        rows = _rows(table, visible, parts, notes, len(stream))
+        rows = _rows(table, _in_classes(visible, config), parts, notes, len(stream))
         return rows._replace(stream=stream.checked_for(rows.visible))
     table = open_source(
         config.origin,
@@ -142,7 +143,23 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
             notes = (*notes, *(f"{table.name}: {note}" for note in groups.notes))
     if config.visible == TREE:
         visible = _tree(parts["train"])
-    return _rows(table, visible, parts, notes)
+    return _rows(table, _in_classes(visible, config), parts, notes)
+
+
+def _in_classes(visible: AbstractLayer, config: RunConfig) -> AbstractLayer:
+    """Return units that fall into the classes that the options ask for, which rows make differ.
+
+    Raises:
+        InputError: units that cannot.
+    """
+    if config.classes is None or config.classes == 1:
+        return visible
+    if not has_inputs_at(visible):
+        raise InputError(
+            f"--classes: expected units whose parameters follow from their means; got {visible};"
+            " leave --classes out."
+        )
+    return Mixture([visible] * config.classes)
 
 
 def _tree(train: Dataset) -> Tree:

@@ -1,6 +1,6 @@
 """Simpler models that a run begins from, where they by themselves score better than its model.
 
-A run begins from independent columns. Three kinds of rows are described better by something else:
+A run begins from independent columns. Four kinds of rows are described better by something else:
 
 - Columns that nearly repeat one another, of few rows: a tree says it with one number for each
   column. On 124 rows of 512 chemical fingerprints (benchmarks/obvious.py) a run from independent
@@ -9,6 +9,9 @@ A run begins from independent columns. Three kinds of rows are described better 
   mixture of products is one hidden unit with a state for each class.
 - Columns that depend on one another in threes and not in pairs: weights near 0 have no direction to
   grow in, and EM of a mixture begins away from 0.
+- Numbers whose variance differs from class to class, such as salaries by grade: hidden units of a
+  few states move the mean of a number and not its variance. On 142 rows of wine a run from one
+  covariance was 0.9 nats below a mixture in which each class has its own.
 
 Elsewhere hidden units are ahead, so a run begins again only where rows that neither has seen say
 that the simpler model is.
@@ -31,19 +34,24 @@ from ..analysis import dependence_forest
 from ..analysis.trees import MOST_VALUES, DependenceForest
 from ..data.coding import AUTO
 from ..evaluation import pseudo_log_likelihoods
-from ..layers import AbstractLayer, Potts
-from ..layers.capabilities import apart, has_independent_units, has_inputs_at
+from ..layers import AbstractLayer, Mixture, Potts
+from ..layers.capabilities import (
+    apart,
+    are_unbounded,
+    has_independent_units,
+    has_inputs_at,
+)
 from ..likelihood.scoring import free_energies
 from ..rbm import RBM
 from ..training import Report
 from ..training.cross_validation import has_pseudo_likelihood, rows_left_out
-from ..transforms.mixture import Mixture, mixture_of
+from ..transforms.mixture import as_rbm, mixture_of
 from .baselines import stderr_of
 from .prepare import Prepared
 
 STATES = 2  # of a column of a tree
-# Standard errors by which a simpler model is to score better: where neither is better, it does by
-# chance in one case of twenty. Of the difference, or of the score where only that is known.
+# Standard errors of the difference by which a simpler model is to score better: where neither is
+# better, it does by chance in one case of twenty.
 BETTER = 1.645
 SIMPLER = 5  # folded into a run's key, whose parts 0 to 4 are used otherwise
 # Numbers of classes that are tried, by the room of the program that tries them.
@@ -86,8 +94,7 @@ class SimplerIsBetterError(Exception):
         self.options = simpler.options
         self.note = (
             f"the model begins from {simpler.words}, which by rows that it has not seen scores"
-            f" {score:.2f} nats a row, and a model that begins from independent columns"
-            f" {other:.2f}"
+            f" {score:.2f} nats a row, and a model that does not {other:.2f}"
         )
         super().__init__(self.note)
 
@@ -108,6 +115,7 @@ class SimplerCheck:
         self.prepared = prepared
         # Several processes would have to begin again together.
         is_free = config.visible == AUTO and not prepared.others and not are_several()
+        is_free &= config.classes is None
         is_plain = not rows.exhaustive and rows.stream is None and rows.sites is None
         self.is_due = is_free and is_plain and prepared.plan.may_stop
         # `dependence_forest` refuses more states.
@@ -124,12 +132,10 @@ class SimplerCheck:
         # A score that could not be followed says nothing against the model.
         if folds is None or not self._once() or not np.isfinite(folds.score):
             return
-        simpler = _best(self._cross_validated())
-        if simpler is None:
-            return
-        score = float(simpler.scores.mean())
-        if score > folds.score + BETTER * float(folds.stderr):
-            raise SimplerIsBetterError(simpler, score, folds.score)
+        key = self.prepared.key
+        left_out = rows_left_out(len(self.prepared.train), key=key)
+        of_model = np.asarray(folds.of_rows)[np.concatenate(left_out)]
+        self._compare(self._cross_validated(left_out), of_model)
 
     def by_held_out(self, rbm: RBM, log_z: float) -> None:
         """Compare log-likelihoods of held-out rows, if there are any.
@@ -146,15 +152,27 @@ class SimplerCheck:
             return
         key = self.prepared.key
         of_model = -free_energies(rbm, held_out.rows(key=key)) - log_z
-        mean = float(of_model.mean())
-        simpler = _best(self._held_out(mean))
-        if simpler is None:
+        self._compare(self._held_out(float(of_model.mean())), of_model)
+
+    def _compare(
+        self, simpler: Iterator[SimplerStart], of_model: Float[np.ndarray, " rows"]
+    ) -> None:
+        """Begin again from the best of simpler models, if it is better.
+
+        Args:
+            simpler: the models, with scores of the rows.
+            of_model: the scores of the run's model.
+
+        Raises:
+            SimplerIsBetterError: a simpler model is better by more than chance allows.
+        """
+        best = max(simpler, key=lambda start: start.scores.mean(), default=None)
+        if best is None:
             return
-        gains = simpler.scores - of_model
-        gain = float(gains.mean())
+        gains = best.scores - of_model
         error = stderr_of(gains)
-        if error is not None and gain > BETTER * error:
-            raise SimplerIsBetterError(simpler, mean + gain, mean)
+        if error is not None and gains.mean() > BETTER * error:
+            raise SimplerIsBetterError(best, float(best.scores.mean()), float(of_model.mean()))
 
     def _once(self) -> bool:
         """Return whether to ask, the first time; simpler models are of complete, equal rows."""
@@ -164,12 +182,13 @@ class SimplerCheck:
         self.is_due = False
         return is_due and (self.may_be_tree or self.may_be_mixture)
 
-    def _cross_validated(self) -> Iterator[SimplerStart]:
+    def _cross_validated(
+        self, left_out: list[Integer[np.ndarray, " some"]]
+    ) -> Iterator[SimplerStart]:
         """Yield simpler models with the scores of the run's cross-validation."""
         key = self.prepared.key
         x = self.prepared.train.rows(key=key)
         pseudo = has_pseudo_likelihood(self.prepared.plan)
-        left_out = rows_left_out(len(x), key=key)
         if self.may_be_tree:
             yield _tree(x, left_out, pseudo=pseudo)
         if self.may_be_mixture:
@@ -205,11 +224,6 @@ class SimplerCheck:
         yield visible, {}
         if self.prepared.rows.binary and not has_independent_units(visible):
             yield apart(visible), {"visible": "bernoulli"}
-
-
-def _best(simpler: Iterator[SimplerStart]) -> SimplerStart | None:
-    """Return the simpler model with the highest mean score."""
-    return max(simpler, key=lambda start: start.scores.mean(), default=None)
 
 
 # ------------------------------------------------------------------ the tree of columns
@@ -324,14 +338,18 @@ class _Mixtures:
         values = np.concatenate(log_p) - less
         if pseudo:
             values = np.concatenate(list(self._pseudo(mixtures, chosen)))
-        options = self.options | {
+        words = f"a mixture of {chosen} products (one hidden unit of {chosen} states)"
+        options: dict[str, Any] = {
             "hidden": 1,
             "hidden_units": "potts",
             "hidden_states": chosen,
             "method": "exact",
         }
-        words = f"a mixture of {chosen} products (one hidden unit of {chosen} states)"
-        yield SimplerStart(words, options, values)
+        # The states of a hidden unit could not have variances of their own.
+        if are_unbounded(self.visible).any():
+            words = f"a mixture of {chosen} classes"
+            options = {"classes": chosen}
+        yield SimplerStart(words, self.options | options, values)
 
     def _tried(self, target: float) -> dict[int, tuple[list[Mixture], list[np.ndarray]]]:
         """Return what `of` does for numbers of classes, while more of them may help."""
@@ -359,7 +377,7 @@ class _Mixtures:
     ) -> Iterator[Float[np.ndarray, " some"]]:
         """Yield the pseudo-log-likelihoods of the rows left out of each part."""
         for mixture, judged in zip(mixtures, self.left_out, strict=True):
-            rbm = mixture.first(classes).as_rbm(Potts(1, classes))
+            rbm = as_rbm(mixture.first(classes), Potts(1, classes))
             yield pseudo_log_likelihoods(rbm, self.rows[judged])
 
 
@@ -389,4 +407,4 @@ def _fitted(
     """Return the mixture of rows by their weights, and log p of all rows."""
     x = visible.encode(rows)
     mixture = mixture_of(visible, x, weights, room, classes, key=key)
-    return mixture, mixture.log_p(x)
+    return mixture, -mixture.energy(x)

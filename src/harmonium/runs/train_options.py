@@ -58,8 +58,9 @@ class RunConfig:
         kinds: kinds of columns of a table by their names, such as {"age": "continuous"}.
         groups: whether visible="auto" looks for groups of 0/1 columns, `exclusive_groups`. Runs
             did not before there was this option.
-        may_be_mixture: whether the run may begin again from a mixture of products, as one whose
-            hidden units the user left open may. None until that is known.
+        may_be_mixture: whether the run may begin again from a mixture: of products, where the
+            user left the hidden units open, or of numbers, where no classes were asked for. None
+            until that is known.
         folder: the folder where the command was typed, so that the source is found from others.
     """
 
@@ -73,6 +74,14 @@ class RunConfig:
             " ever on are categories; where a tree explains them better, the run begins from it).",
         ),
     ] = "auto"
+    classes: Annotated[
+        int | None,
+        Whole(
+            "Number of classes that rows fall into, each with means and variances of its own: the"
+            " model begins from their mixture, and hidden units add what it lacks.  [default: 1, or"
+            " for numbers as many as explain held-out rows better]",
+        ),
+    ] = None
     hidden: Annotated[
         int | Literal["auto"],
         Whole(

@@ -30,6 +30,7 @@ from ..evaluation import pseudo_log_likelihoods
 from ..gradients import Persistent
 from ..layers import AbstractLayer
 from ..layers.capabilities import has_independent_units, takes_lengths
+from ..likelihood.scoring import free_energies
 from ..rbm import RBM
 from ..samplers import Gibbs
 from ..transforms.initialization import initialized_again
@@ -60,6 +61,8 @@ class CrossValidated(NamedTuple):
         scores: of rows that the models had not seen: mean log-likelihoods, or
             pseudo-log-likelihoods of complete rows of discrete units, nats per row.
         stderr: standard error of the best score over rows.
+        of_rows: the scores of the rows at the best record, by the models that had not seen them;
+            NaN where they are not known. There is room for the most rows that are cross-validated.
         independent: that of the visible units by themselves.
         best: the update of the best record; −1 if no later one is known, and the run may go on.
     """
@@ -68,6 +71,7 @@ class CrossValidated(NamedTuple):
     strengths: Float[Array, " records"]
     scores: Float[Array, " records"]
     stderr: Float[Array, ""]
+    of_rows: Float[Array, " most"]
     independent: Float[Array, ""]
     best: Int[Array, ""]
 
@@ -143,7 +147,8 @@ def unknown() -> CrossValidated:
     """Return the structure that `cross_validate` fills, the same for runs of any length."""
     real = jnp.zeros(RECORDS)
     whole = jnp.zeros(RECORDS, jnp.int32)
-    return CrossValidated(whole, real, real, real[0], real[0], whole[0])
+    of_rows = jnp.zeros(FEW_ROWS)
+    return CrossValidated(whole, real, real, real[0], of_rows, real[0], whole[0])
 
 
 def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated:
@@ -167,6 +172,7 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
     strengths = np.full(len(records), strength)
     scores = np.full(len(records), -np.inf)  # of records without one, and after a divergence
     errors = np.zeros(len(records))
+    of_rows = np.full(FEW_ROWS, np.nan)
     has_diverged = False
     for i, until in enumerate(records):
         limit = growth_limit(models.largest(state))
@@ -177,6 +183,9 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
         pairs = zip(folds, models.split(state, np.full(FOLDS, until)), strict=True)
         measured = [fold.measured(own_state) for fold, own_state in pairs]
         score = fmean(of_fold.score for of_fold in measured)
+        if score > scores.max():
+            for of_fold, rows in zip(measured, left_out, strict=True):
+                of_rows[rows] = of_fold.of_rows
         if np.isfinite(score):
             scores[i] = score
         errors[i] = np.sqrt(sum(of_fold.variance for of_fold in measured)) / FOLDS
@@ -193,7 +202,10 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
         best = -1
     independent = fmean(fold.score_of_units() for fold in folds)
     independent = np.nan_to_num(independent, nan=-np.inf)
-    given: Any = (np.array(records), strengths, scores, errors[place], independent, np.array(best))
+    given: Any = (
+        *(np.array(records), strengths, scores),
+        *(errors[place], of_rows, independent, np.array(best)),
+    )
     like = jax.eval_shape(unknown)
     return CrossValidated(
         *(from_numpy(np.asarray(x, y.dtype)) for x, y in zip(given, like, strict=True))
@@ -217,10 +229,12 @@ class _Measured(NamedTuple):
     Attributes:
         score: their mean score, nats; NaN if it is not known.
         variance: of that mean.
+        of_rows: the score of each row; NaN if it is not known, as of rows with missing values.
     """
 
     score: float
     variance: float
+    of_rows: Float[np.ndarray, " rows"]
 
 
 class _Fold:
@@ -247,12 +261,17 @@ class _Fold:
         rbm = averaged_model(state.optimizer, state.rbm)
         if self.judge is None:
             scores = pseudo_log_likelihoods(rbm, self.rows)
-            return _Measured(float(scores.mean()), float(scores.var() / len(scores)))
+            return _Measured(float(scores.mean()), float(scores.var() / len(scores)), scores)
         chains = self.method.gradient.status(state.rbm, state.gradient).chains
         statistics, likelihood = self.judge.measure(rbm, int(state.updates), chains)
         rows = statistics[-1]
         variance = rows.variance / max(1.0, rows.effective_size - 1.0)
-        return _Measured(likelihood.get("log_likelihood", np.nan), variance)
+        score = likelihood.get("log_likelihood", np.nan)
+        of_rows = np.full(len(self.rows), np.nan)
+        if not np.isnan(self.rows).any():
+            energies = free_energies(rbm, self.rows)
+            of_rows = score + energies.mean() - energies
+        return _Measured(score, variance, of_rows)
 
     def score_of_units(self) -> float:
         """Return the mean score under the visible units by themselves; NaN if it is not known."""

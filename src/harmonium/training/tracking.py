@@ -34,7 +34,6 @@ from .._base.statistics import (
 )
 from .._base.threefry import fold_in, split
 from ..layers.base import independent_states
-from ..layers.capabilities import correlated
 from ..likelihood.partition_function.agreement import TAIL, AnnealingRuns, ReferenceRuns
 from ..likelihood.partition_function.bridge import bennett, bennett_stderr
 from ..likelihood.partition_function.enumerated import Enumerated
@@ -50,6 +49,7 @@ from ..rbm import RBM
 from ..samplers import Annealing, Cloud, anneal, start_annealing
 from ..samplers.finite import finite_z
 from ..samplers.gibbs import after_sweeps
+from ..transforms.initialization import begins_with_hidden_covariance
 from .base import same_shapes, with_values
 from .state import TrainState
 from .update import Method
@@ -534,7 +534,7 @@ class Tracker:
         has it: one with the moments of states after a few sweeps.
         """
         base = start.uncoupled
-        if self.is_exact or not len(correlated(start.visible)):
+        if self.is_exact or not begins_with_hidden_covariance(start.visible):
             path = Heating(base.visible, base.hidden, base)
             return base, None, float(path.log_z_of_base)
         keys = split(fold_in(self.key, 1), 3)

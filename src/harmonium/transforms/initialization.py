@@ -16,13 +16,13 @@ from .._base.threefry import fold_in, key_of, split
 from ..data import Dataset
 from ..data.stream import rows_to_train_on
 from ..errors import InputError
-from ..layers import AbstractLayer
+from ..layers import AbstractLayer, Mixture
 from ..layers.base import independent_states
-from ..layers.capabilities import along, correlated, whitening
+from ..layers.capabilities import AbstractClassed, along, correlated, has_classes, whitening
 from ..rbm import RBM
 from ..weights import MaskedWeights
 from ..weights.masked import Pattern, pattern_of
-from .mixture import is_mixture, mixture_of
+from .mixture import as_rbm, can_be_mixture, mixture_of
 
 __all__ = ["initialize"]
 
@@ -103,9 +103,11 @@ def initialize(
     elif (
         fitted_to is not None
         and connections is None
-        and is_mixture(visible, hidden, len(fitted_to[0]))
+        and _is_mixture(visible, hidden, len(fitted_to[0]))
     ):
         return _mixture(visible, hidden, *fitted_to, key=key_weights)
+    if fitted_to is not None and has_classes(visible):
+        visible = _begun(visible, *fitted_to, key=fold_in(key_weights, 3))
     return _coupled(visible, hidden, scale, connections, allowed, fitted_to, key=key_weights)
 
 
@@ -125,9 +127,12 @@ def initialized_again(rbm: RBM, data: Dataset, *, seen: np.ndarray, key: PRNGKey
     weighted = data.weighted(from_numpy(seen.astype(np.float32)))
     fitted_to = _rows_to_fit(rbm.visible, weighted, None, key=key_rows)
     allowed = pattern_of(rbm.weights)
-    if allowed is None and is_mixture(rbm.visible, hidden, len(fitted_to[0])):
+    if allowed is None and _is_mixture(rbm.visible, hidden, len(fitted_to[0])):
         return _mixture(rbm.visible, hidden, *fitted_to, key=key_weights)
-    return _coupled(rbm.visible, hidden, SCALE, None, allowed, fitted_to, key=key_weights)
+    visible = rbm.visible
+    if has_classes(visible):
+        visible = _refitted(visible, *fitted_to)
+    return _coupled(visible, hidden, SCALE, None, allowed, fitted_to, key=key_weights)
 
 
 def fitted_units(visible: AbstractLayer, data: Any, *, key: PRNGKeyArray) -> AbstractLayer:
@@ -190,6 +195,12 @@ def _imputed(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> np.ndarr
     return imputed
 
 
+def _is_mixture(visible: AbstractLayer, hidden: AbstractLayer, rows: int) -> bool:
+    """Return whether a model is a mixture, whose classes are the states of one hidden unit."""
+    is_choice = hidden.n_units == 1 and hidden.n_states == hidden.size
+    return is_choice and can_be_mixture(visible, hidden.size, rows)
+
+
 @compiled
 def _mixture(
     visible: AbstractLayer,
@@ -202,7 +213,50 @@ def _mixture(
     """Return the mixture that EM finds, with a class for each state of the hidden unit."""
     classes = hidden.size
     mixture = mixture_of(visible, visible.encode(rows), row_weights, classes, key=key)
-    return mixture.as_rbm(hidden)
+    return as_rbm(mixture, hidden)
+
+
+def _begun(
+    visible: AbstractClassed, rows: Array, row_weights: Array | None, *, key: PRNGKeyArray
+) -> AbstractLayer:
+    """Return the layer with classes that EM finds, from rows that are far apart.
+
+    Raises:
+        InputError: fewer rows than classes, or units of which EM cannot learn.
+    """
+    classes = visible.n_classes
+    if not can_be_mixture(visible.prototype, classes, len(rows)):
+        raise InputError(
+            f"{visible}: expected more rows than classes, and units whose inputs follow from their"
+            f" means; got {len(rows)} rows."
+        )
+    return _classes(visible.prototype, classes, rows, row_weights, key=key)
+
+
+@compiled
+def _classes(
+    prototype: AbstractLayer,
+    classes: int,
+    rows: Array,
+    row_weights: Array | None,
+    *,
+    key: PRNGKeyArray,
+) -> Mixture:
+    """Return the mixture that EM finds."""
+    return mixture_of(prototype, prototype.encode(rows), row_weights, classes, key=key)
+
+
+@compiled
+def _refitted(visible: AbstractClassed, rows: Array, row_weights: Array | None) -> AbstractClassed:
+    return visible.refitted(visible.encode(rows), row_weights)
+
+
+def begins_with_hidden_covariance(visible: AbstractLayer) -> bool:
+    """Return whether hidden units begin with a part of the covariance of correlated columns.
+
+    That of classes stays with them.
+    """
+    return len(correlated(visible)) > 0 and not has_classes(visible)
 
 
 @compiled
@@ -230,7 +284,8 @@ def _coupled(
         chosen = jnp.broadcast_to(first, (visible.n_units, hidden.n_units))
         chosen = jax.random.permutation(fold_in(key, 1), chosen, independent=True)
         couplings = jnp.where(visible.spread(hidden.spread(chosen).T).T, couplings, 0.0)
-    if centred and connections is None and allowed is None:
+    takes_covariance = connections is None and allowed is None
+    if centred and takes_covariance and begins_with_hidden_covariance(visible):
         key_directions = fold_in(key, 2)
         visible, couplings = _with_hidden_covariance(visible, hidden, couplings, key=key_directions)
     if allowed is not None:
@@ -254,8 +309,6 @@ def _with_hidden_covariance(
     """
     columns = correlated(visible)
     dtype = visible.dtype
-    if not len(columns):
-        return visible, weights
     visible_fraction = 1.0 - HIDDEN_FRACTION
     dimension = len(columns)
     count = min(hidden.size, dimension, MOST_CORRELATING)

@@ -1,0 +1,413 @@
+"""Units whose values fall into classes, which hidden units then need not tell apart."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Integer, PRNGKeyArray, Shaped
+
+from .._base.numerics import product
+from .._base.parameters import data_field
+from .._base.threefry import key_of
+from ..errors import InputError
+from . import capabilities
+from .arrays import Columns, Proposals, Rows, RowWeights, Units, parameter
+from .base import AbstractBiased, AbstractLayer
+from .capabilities import (
+    AbstractAffine,
+    AbstractBlocked,
+    AbstractClassed,
+    AbstractCorrelated,
+    AbstractEnumerable,
+)
+from .coding import AbstractCoding
+
+MOST_STEPS = 100
+TOLERANCE = 1e-4  # nats per row, which a step of EM must gain
+USUAL_PRIOR = 1.0
+
+
+class Mixture(
+    AbstractBiased,
+    AbstractBlocked,
+    AbstractClassed,
+    AbstractAffine,
+    AbstractCorrelated,
+    AbstractEnumerable,
+):
+    r"""Units whose values fall into K classes: U(x) = −b·x − log Σ_k π_k p_k(x).
+
+    Each class is a layer by itself, with the density p_k(x) = exp(−U_k(x) − Γ_k(0)), and has the
+    share π_k. Inputs act on all classes alike and make those likelier that they point to:
+
+        Γ(I) = log Σ_k π_k exp(Γ_k(I + b) − Γ_k(0)).
+
+    With W = 0 a model of such units is the mixture itself, so hidden units are left with what holds
+    within classes. Classes of real numbers have means, variances and correlations of their own,
+    which hidden units of a few states could not give them: these only move a mean. A draw chooses
+    the class anew, so that chains go from one to another, however far apart they are.
+
+    The classes are data, found by expectation maximisation, and the only parameter is b.
+
+    Attributes:
+        classes: the layers of the classes, as one whose arrays have a leading axis.
+        log_shares: log π, shape (classes,).
+        bias: b, one entry for each column, in nats.
+        prior: further rows of each class, for `refitted`.
+
+    Example:
+        >>> low = hm.Gaussian(1, bias=[-5.0])
+        >>> high = hm.Gaussian(1, bias=[50.0], precision=[10.0])
+        >>> layer = hm.Mixture([low, high], log_shares=np.log([0.25, 0.75]))
+        >>> mean = layer.mean(layer.zero_inputs)
+        >>> variance = layer.variance(layer.zero_inputs)
+        >>> round(mean.item(), 2), round(variance.item(), 2)  # 0.25 · 1 + 0.75 · 0.1, and between
+        (2.5, 19.07)
+
+    Source: Dempster, Laird & Rubin 1977; Bishop 2006, section 9.3.3.
+    """
+
+    bias: Float[Array, "*models columns"]
+    classes: AbstractLayer = data_field()
+    log_shares: Float[Array, "*models classes"] = data_field()
+    prior: Float[Array, "*models"] = data_field()
+
+    def __init__(
+        self,
+        classes: Iterable[AbstractLayer],
+        log_shares: Any = None,
+        bias: Any = None,
+        prior: Any = USUAL_PRIOR,
+    ):
+        layers = tuple(classes)
+        if not layers or len({jax.tree.structure(layer) for layer in layers}) > 1:
+            raise InputError(
+                "Mixture: expected as classes one or more layers of one type and size; got"
+                f" {', '.join(map(str, layers)) or 'none'}."
+            )
+        self.classes = jax.tree.map(lambda *arrays: jnp.stack(arrays), *layers)
+        logs = parameter(log_shares, (len(layers),), "Mixture log_shares")
+        self.log_shares = jax.nn.log_softmax(logs)
+        self.bias = parameter(bias, (layers[0].size,), "Mixture bias")
+        self.prior = parameter(prior, (), "Mixture prior")
+
+    # ------------------------------------------------------------------ what is stored
+
+    @property
+    def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The number of columns of a state."""
+        return self.bias.shape[-1]
+
+    @property
+    def coding(self) -> AbstractCoding:
+        """The values of the units of a class."""
+        return self.classes.coding
+
+    def __str__(self) -> str:
+        return f"Mixture({self.log_shares.shape[-1]} × {self.classes})"
+
+    def to_fields(self) -> dict[str, Any]:
+        layers = tuple(self._class(k) for k in range(self.n_classes))
+        return super().to_fields() | {"classes": layers}
+
+    def _class(self, k: int) -> AbstractLayer:
+        """Return the layer of one class."""
+        return jax.tree.map(lambda array: array[k], self.classes)
+
+    # ------------------------------------------------------------------ sums over the classes
+
+    def _of_classes(self, function: Callable[..., Any], *arrays: Array) -> Any:
+        """Return a function of each class, and of an array with a leading axis of classes."""
+        return jax.vmap(function)(jax.lax.stop_gradient(self.classes), *arrays)
+
+    def log_joint(self, x: Columns) -> Float[Array, "*batch classes"]:
+        """Return log π_k p_k(x)."""
+        log_p = self._of_classes(lambda layer: -layer.energy(x) - layer.cgf(layer.zero_inputs))
+        return jnp.moveaxis(log_p, 0, -1) + self.log_shares
+
+    def _weighed(self, cgfs: Float[Array, "classes ..."]) -> Float[Array, "classes ..."]:
+        """Return log π_k exp(Γ_k − Γ_k(0)) of the cgfs Γ_k of classes."""
+        alone = self._of_classes(lambda layer: layer.cgf(layer.zero_inputs))
+        before = self.log_shares - alone
+        return cgfs + before.reshape(-1, *[1] * (cgfs.ndim - 1))
+
+    def _with_inputs(self, inputs: Array) -> Float[Array, "classes ..."]:
+        """Return log π_k exp(Γ_k(I + b) − Γ_k(0))."""
+        return self._weighed(self._of_classes(lambda layer: layer.cgf(inputs + self.bias)))
+
+    def _given(self, inputs: Array, known: Array, values: Array) -> Float[Array, "classes ..."]:
+        """Return the same with the known units held."""
+
+        def cgf(layer: AbstractLayer) -> Array:
+            held = capabilities.unit_cgfs_given(layer, inputs + self.bias, known, values)
+            return held.sum(-1)
+
+        return self._weighed(self._of_classes(cgf))
+
+    def unit_energies(self, x: Columns) -> Units:
+        """Return −b·x of each unit; the first one has −log Σ_k π_k p_k(x) too."""
+        of_bias = -self.fold(self.bias * x)
+        return of_bias.at[..., 0].add(-jax.nn.logsumexp(self.log_joint(x), axis=-1))
+
+    def cgf(self, inputs: Columns) -> Float[Array, "*batch"]:
+        """Return log Σ_k π_k exp(Γ_k(I + b) − Γ_k(0)), in nats."""
+        return jax.nn.logsumexp(self._with_inputs(inputs), axis=0)
+
+    def unit_cgfs(self, inputs: Columns) -> Units:
+        """Return Γ at the first unit, and 0 at the others."""
+        return self._at_first(self.cgf(inputs))
+
+    def _at_first(self, total: Float[Array, "*batch"]) -> Units:
+        others = jnp.zeros((*total.shape, self.n_units - 1), total.dtype)
+        return jnp.concatenate([total[..., None], others], axis=-1)
+
+    def _moments(
+        self, log_weights: Array, means: Array, variances: Array | None = None
+    ) -> Shaped[Array, "*batch columns"]:
+        """Return the means over the classes, or the variances if those of classes are given."""
+        shares = jax.nn.softmax(log_weights, axis=0)[..., None]
+        mean = (shares * means).sum(0)
+        if variances is None:
+            return mean
+        return (shares * (variances + (means - mean) ** 2)).sum(0)
+
+    def mean(self, inputs: Columns) -> Columns:
+        """Return the mean of the classes' means, by their probabilities under the inputs."""
+        means = self._of_classes(lambda layer: layer.mean(inputs + self.bias))
+        return self._moments(self._with_inputs(inputs), means)
+
+    def variance(self, inputs: Columns) -> Columns:
+        """Return the mean variance within classes, and the variance of their means."""
+        means = self._of_classes(lambda layer: layer.mean(inputs + self.bias))
+        variances = self._of_classes(lambda layer: layer.variance(inputs + self.bias))
+        return self._moments(self._with_inputs(inputs), means, variances)
+
+    def _chosen(
+        self, log_weights: Array, draws: Float[Array, "classes *batch columns"], key: PRNGKeyArray
+    ) -> Columns:
+        """Choose a class for each row, and return its draw."""
+        chosen = jax.random.categorical(key, log_weights, axis=0)
+        return jnp.take_along_axis(draws, chosen[None, ..., None], axis=0)[0]
+
+    def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
+        """Draw the class, and the units of it."""
+        key_class, key_units = jax.random.split(key)
+        keys = jax.random.split(key_units, len(self.log_shares))
+        draws = self._of_classes(lambda layer, k: layer.sample(inputs + self.bias, key=k), keys)
+        return self._chosen(self._with_inputs(inputs), draws, key_class)
+
+    # ------------------------------------------------------------------ given some units
+
+    @property
+    def blocks(self) -> Integer[np.ndarray, " units"]:
+        """One block of all units."""
+        return np.zeros(self.n_units, int)
+
+    def apart(self) -> AbstractLayer:
+        """Return the units of a class, apart."""
+        return capabilities.apart(self.prototype)
+
+    def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> Units:
+        """Return the cgf with the known units held, at the first unit."""
+        return self._at_first(jax.nn.logsumexp(self._given(inputs, known, values), axis=0))
+
+    def mean_given(self, inputs: Array, known: Array, values: Array) -> Columns:
+        """Return the means of the units that are not known, given those that are."""
+        means = self._of_classes(
+            lambda layer: capabilities.mean_given(layer, inputs + self.bias, known, values)
+        )
+        return self._moments(self._given(inputs, known, values), means)
+
+    def variance_given(self, inputs: Array, known: Array, values: Array) -> Columns:
+        """Return the variances of the units that are not known, given those that are."""
+        given = (inputs + self.bias, known, values)
+        means = self._of_classes(lambda layer: capabilities.mean_given(layer, *given))
+        variances = self._of_classes(lambda layer: capabilities.variance_given(layer, *given))
+        return self._moments(self._given(inputs, known, values), means, variances)
+
+    def sample_given(
+        self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
+    ) -> Columns:
+        """Draw the class given the known units, and the other units of it."""
+        key_class, key_units = jax.random.split(key)
+        keys = jax.random.split(key_units, len(self.log_shares))
+        given = (inputs + self.bias, known, values)
+        draws = self._of_classes(
+            lambda layer, k: capabilities.sample_given(layer, *given, key=k), keys
+        )
+        return self._chosen(self._given(inputs, known, values), draws, key_class)
+
+    # ------------------------------------------------------------------ states
+
+    @property
+    def n_states(self) -> int | None:
+        return self.prototype.n_states
+
+    def states(self, indices: Integer[Array, "*batch"]) -> Columns:
+        """Return the joint states of a class."""
+        return capabilities.joint_states(self.prototype, indices)
+
+    def proposals(self, x: Columns) -> Proposals:
+        """Return the proposals of a class."""
+        return capabilities.proposals_from(self.prototype, x)
+
+    # ------------------------------------------------------------------ expectation maximisation
+
+    def first(self, classes: int) -> "Mixture":
+        """Return the layer of the first classes alone, with their shares as they are."""
+        some = jax.tree.map(lambda array: array[:classes], (self.classes, self.log_shares))
+        return eqx.tree_at(lambda layer: (layer.classes, layer.log_shares), self, some)
+
+    @property
+    def n_classes(self) -> int:
+        return self.log_shares.shape[-1]
+
+    @property
+    def prototype(self) -> AbstractLayer:
+        return self._class(0)
+
+    def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Mixture":
+        """Return the layer with b = 0, which has the moments of the rows that its classes have.
+
+        Classes of other rows would be other data, between which there is no path to anneal along.
+        """
+        return self.base()
+
+    def refitted(self, x: Rows, weights: RowWeights = None) -> "Mixture":
+        """Return the layer with the classes that EM reaches from these, and b = 0."""
+        if weights is None:
+            weights = jnp.ones(len(x), x.dtype)
+        begun = self.base()
+        return begun.climbed(x, weights, *begun._expected(x, weights))
+
+    def climbed(
+        self,
+        x: Rows,
+        weights: Float[Array, " rows"],
+        memberships: Float[Array, "rows classes"],
+        mean_log_p: Any = -jnp.inf,
+    ) -> "Mixture":
+        """Return the mixture that EM reaches from memberships of these classes.
+
+        Args:
+            x: states.
+            weights: of the rows.
+            memberships: the probability of each class, for each row.
+            mean_log_p: what a step must gain on, nats per row.
+        """
+        # As many equal rows as the weights are worth (Kish 1965).
+        weights = weights * weights.sum() / (weights @ weights)
+        overall = self.prototype.fit_moments(x, weights)
+
+        def goes_on(state: tuple[Mixture, Array, Array, Array, Array]) -> Array:
+            _, _, now, last, step = state
+            return (now - last > TOLERANCE) & (step < MOST_STEPS)
+
+        def stepped(
+            state: tuple[Mixture, Array, Array, Array, Array],
+        ) -> tuple[Mixture, Array, Array, Array, Array]:
+            mixture, memberships, now, _, step = state
+            mixture = mixture._maximised(x, weights, memberships, overall)
+            return mixture, *mixture._expected(x, weights), now, step + 1
+
+        now = jnp.asarray(mean_log_p, x.dtype)
+        nothing = jnp.asarray(-jnp.inf, x.dtype)
+        first = stepped((self, memberships, now, nothing, jnp.zeros((), jnp.int32)))
+        return jax.lax.while_loop(goes_on, stepped, first)[0]
+
+    def _expected(
+        self, x: Rows, weights: Float[Array, " rows"]
+    ) -> tuple[Float[Array, "rows classes"], Float[Array, ""]]:
+        """Return the memberships of the rows, and their mean log-likelihood."""
+        log_joint = self.log_joint(x)
+        log_p = jax.nn.logsumexp(log_joint, axis=1)
+        return jax.nn.softmax(log_joint, axis=1), weights @ log_p / weights.sum()
+
+    def _maximised(
+        self,
+        x: Rows,
+        weights: Float[Array, " rows"],
+        memberships: Float[Array, "rows classes"],
+        overall: AbstractLayer,
+    ) -> "Mixture":
+        """Return the mixture in which rows belong to the classes by so much.
+
+        Each class has further rows, which are like all rows, but for their covariance: that is the
+        one within classes.
+        """
+        weighted = memberships * weights[:, None]
+        counts = weighted.sum(0)
+        typical = overall
+        is_real = capabilities.are_unbounded(overall)
+        if is_real.any():
+            mean = product(weights, x) / weights.sum()
+            means = (product(weighted.T, x) + self.prior * mean) / (counts + self.prior)[:, None]
+            # Around the mean of a class that is drawn by the memberships: around the mean of all
+            # classes, the covariance would be too small.
+            noise = jax.random.gumbel(key_of(0), memberships.shape, x.dtype)
+            drawn = (jnp.log(memberships) + noise).argmax(1)
+            around = jnp.where(is_real, x - means[drawn] + mean, x)
+            typical = capabilities.fit_with_prior(overall, around, weights, self.prior)
+        classes = jax.vmap(
+            lambda own: capabilities.fit_with_prior(typical, x, own, self.prior), in_axes=1
+        )(weighted)
+        # One further row for all classes that may be taken.
+        is_used = jnp.isfinite(self.log_shares)
+        shares = jnp.where(is_used, counts + 1.0 / is_used.sum(), 0.0) / (counts.sum() + 1.0)
+        return eqx.tree_at(
+            lambda layer: (layer.classes, layer.log_shares), self, (classes, jnp.log(shares))
+        )
+
+    # ------------------------------------------------------------------ units of measurement
+
+    @property
+    def curvature(self) -> Float[Array, " columns"]:
+        """The least curvature of the classes, for each column."""
+        return self._of_classes(capabilities.curvature).min(0)
+
+    @property
+    def is_rescalable(self) -> np.ndarray:
+        """Which units a class can rescale."""
+        return capabilities.is_rescalable(self.prototype)
+
+    @property
+    def is_shiftable(self) -> np.ndarray:
+        """Which units a class can shift."""
+        return capabilities.is_shiftable(self.prototype)
+
+    def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Mixture":
+        """Return the layer whose classes are rescaled, with b′ = b/s."""
+        classes = self._of_classes(lambda layer: capabilities.rescaled(layer, scale, offset))
+        bias = self.bias / self.spread(jnp.asarray(scale, self.dtype))
+        return eqx.tree_at(lambda layer: (layer.bias, layer.classes), self, (bias, classes))
+
+    def project(self) -> "Mixture":
+        """Return the layer itself: any bias will do."""
+        return self
+
+    @property
+    def correlated(self) -> Integer[np.ndarray, " some"]:
+        """The correlated columns of a class."""
+        return capabilities.correlated(self.classes)
+
+    @property
+    def whitening(self) -> Float[Array, "some some"]:
+        """The mean of the classes' by their shares."""
+        return jnp.tensordot(
+            jnp.exp(self.log_shares), self._of_classes(capabilities.whitening), axes=1
+        )
+
+    def along(self, basis: Float[Array, "some some"]) -> "Mixture":
+        """Return the layer whose classes are those of y, with b′ = Sᵀb."""
+        columns = self.correlated
+        classes = jax.vmap(lambda layer: capabilities.along(layer, basis))(self.classes)
+        moved = product(basis.T, self.bias[columns])
+        bias = self.bias.at[columns].set(moved, unique_indices=True)
+        return eqx.tree_at(lambda layer: (layer.bias, layer.classes), self, (bias, classes))
+
+    def confined(self, variance: float) -> "Mixture":
+        """Return the layer itself: no step widens its classes."""
+        return self
