@@ -121,18 +121,24 @@ class Mixture(
 
     def _of_classes(self, function: Callable[..., Any], *arrays: Array) -> Any:
         """Return a function of each class, and of an array with a leading axis of classes."""
-        return jax.vmap(function)(jax.lax.stop_gradient(self.classes), *arrays)
+        # Of a layer with batch axes, these come before the axis of the classes.
+        axis = self.log_shares.ndim - 1
+        classes = jax.tree.map(lambda array: jnp.moveaxis(array, axis, 0), self.classes)
+        return jax.vmap(function)(jax.lax.stop_gradient(classes), *arrays)
 
     def log_joint(self, x: Columns) -> Float[Array, "*batch classes"]:
         """Return log π_k p_k(x)."""
-        log_p = self._of_classes(lambda layer: -layer.energy(x) - layer.cgf(layer.zero_inputs))
+        log_p = self._of_classes(
+            lambda layer: -layer.energy(x) - layer.cgf(jnp.zeros_like(self.bias))
+        )
         return jnp.moveaxis(log_p, 0, -1) + self.log_shares
 
     def _weighed(self, cgfs: Float[Array, "classes ..."]) -> Float[Array, "classes ..."]:
         """Return log π_k exp(Γ_k − Γ_k(0)) of the cgfs Γ_k of classes."""
-        alone = self._of_classes(lambda layer: layer.cgf(layer.zero_inputs))
-        before = self.log_shares - alone
-        return cgfs + before.reshape(-1, *[1] * (cgfs.ndim - 1))
+        alone = self._of_classes(lambda layer: layer.cgf(jnp.zeros_like(self.bias)))
+        before = jnp.moveaxis(self.log_shares, -1, 0) - alone
+        of_rows = [1] * (cgfs.ndim - before.ndim)
+        return cgfs + before.reshape(before.shape[0], *of_rows, *before.shape[1:])
 
     def _with_inputs(self, inputs: Array) -> Float[Array, "classes ..."]:
         """Return log π_k exp(Γ_k(I + b) − Γ_k(0))."""
@@ -195,7 +201,7 @@ class Mixture(
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw the class, and the units of it."""
         key_class, key_units = jax.random.split(key)
-        keys = jax.random.split(key_units, len(self.log_shares))
+        keys = jax.random.split(key_units, self.n_classes)
         draws = self._of_classes(lambda layer, k: layer.sample(inputs + self.bias, key=k), keys)
         return self._chosen(self._with_inputs(inputs), draws, key_class)
 
@@ -233,7 +239,7 @@ class Mixture(
     ) -> Columns:
         """Draw the class given the known units, and the other units of it."""
         key_class, key_units = jax.random.split(key)
-        keys = jax.random.split(key_units, len(self.log_shares))
+        keys = jax.random.split(key_units, self.n_classes)
         given = (inputs + self.bias, known, values)
         draws = self._of_classes(
             lambda layer, k: capabilities.sample_given(layer, *given, key=k), keys
