@@ -120,7 +120,8 @@ def test_a_model_is_stored_with_its_classes(tmp_path):
 def test_rescaled_classes_keep_their_shares():
     layer = EXAMPLES[1]
     rbm = hm.RBM(layer, hm.Bernoulli(1), [[0.5], [-0.5]])
-    scale, offset = np.array([10.0, 0.1]), np.array([3.0, -1.0])
+    scale = np.array([10.0, 0.1])
+    offset = np.array([3.0, -1.0])
     moved = hm.transforms.standardize.rewritten(rbm, scale, offset)
     x = np.random.default_rng(0).normal(size=(20, 2)).astype(np.float32)
     before = -hm.free_energies(rbm, x) - hm.log_z(rbm).value

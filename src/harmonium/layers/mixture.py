@@ -264,8 +264,8 @@ class Mixture(
 
     def first(self, classes: int) -> "Mixture":
         """Return the layer of the first classes alone, with their shares as they are."""
-        some = jax.tree.map(lambda array: array[:classes], (self.classes, self.log_shares))
-        return eqx.tree_at(lambda layer: (layer.classes, layer.log_shares), self, some)
+        first = jax.tree.map(lambda array: array[:classes], (self.classes, self.log_shares))
+        return eqx.tree_at(lambda layer: (layer.classes, layer.log_shares), self, first)
 
     @property
     def n_classes(self) -> int:
@@ -286,8 +286,8 @@ class Mixture(
         """Return the layer with the classes that EM reaches from these, and b = 0."""
         if weights is None:
             weights = jnp.ones(len(x), x.dtype)
-        begun = self.base()
-        return begun.climbed(x, weights, *begun._expected(x, weights))
+        unbiased = self.base()
+        return unbiased.climbed(x, weights, *unbiased._expected(x, weights))
 
     def climbed(
         self,

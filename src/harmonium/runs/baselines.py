@@ -14,7 +14,13 @@ from ..analysis import tree_log_p
 from ..data import Dataset
 from ..errors import InputError
 from ..layers import AbstractLayer, Bernoulli
-from ..layers.capabilities import apart, has_independent_units, takes_lengths
+from ..layers.capabilities import (
+    apart,
+    are_unbounded,
+    has_classes,
+    has_independent_units,
+    takes_lengths,
+)
 from ..likelihood.scoring import free_energies, log_likelihood
 from ..rbm import RBM
 from ..transforms.initialization import fitted_units
@@ -87,6 +93,8 @@ def _simpler_models(visible: AbstractLayer, train: Dataset, rows: Dataset) -> It
     yield _of_units("independent units", "independent units", apart(visible), train, rows)
     if not has_independent_units(visible) and not takes_lengths(visible):
         words = "its own visible units without hidden ones"
+        if has_classes(visible):
+            words = "the mixture of its classes, without hidden units"
         yield _of_units("no hidden units", words, visible, train, rows)
     tree = _best_tree(visible, train, rows)
     if tree is not None:
@@ -114,8 +122,7 @@ def _best_tree(visible: AbstractLayer, train: Dataset, rows: Dataset) -> _Simple
         return None
     key = key_of(EVALUATION_SEED)
     sample = train.some(affordable)
-    low, high = visible.coding.support
-    is_real: Any = (np.isinf(low) & np.isinf(high)).astype(np.float32)
+    is_real: Any = are_unbounded(visible).astype(np.float32)
     are_numbers = np.asarray(visible.fold(is_real)) > 0
     given = (sample.rows(key=key), rows.rows(key=key), sample.weights)
     try:

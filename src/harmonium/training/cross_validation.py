@@ -62,7 +62,7 @@ class CrossValidated(NamedTuple):
             pseudo-log-likelihoods of complete rows of discrete units, nats per row.
         stderr: standard error of the best score over rows.
         of_rows: the scores of the rows at the best record, by the models that had not seen them;
-            NaN where they are not known. There is room for the most rows that are cross-validated.
+            0 where they are not known. There is room for the most rows that are cross-validated.
         independent: that of the visible units by themselves.
         best: the update of the best record; −1 if no later one is known, and the run may go on.
     """
@@ -172,7 +172,7 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
     strengths = np.full(len(records), strength)
     scores = np.full(len(records), -np.inf)  # of records without one, and after a divergence
     errors = np.zeros(len(records))
-    of_rows = np.full(FEW_ROWS, np.nan)
+    of_rows = np.zeros(FEW_ROWS)
     has_diverged = False
     for i, until in enumerate(records):
         limit = growth_limit(models.largest(state))
@@ -229,7 +229,7 @@ class _Measured(NamedTuple):
     Attributes:
         score: their mean score, nats; NaN if it is not known.
         variance: of that mean.
-        of_rows: the score of each row; NaN if it is not known, as of rows with missing values.
+        of_rows: the score of each row; 0 if it is not known, as of rows with missing values.
     """
 
     score: float
@@ -267,7 +267,7 @@ class _Fold:
         rows = statistics[-1]
         variance = rows.variance / max(1.0, rows.effective_size - 1.0)
         score = likelihood.get("log_likelihood", np.nan)
-        of_rows = np.full(len(self.rows), np.nan)
+        of_rows = np.zeros(len(self.rows))
         if not np.isnan(self.rows).any():
             energies = free_energies(rbm, self.rows)
             of_rows = score + energies.mean() - energies

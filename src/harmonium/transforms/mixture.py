@@ -100,8 +100,8 @@ def mixture_of(
         prior = jnp.where(i < STARTS, USUAL_PRIOR, priors[chosen])
         start = _start(visible, x, learned, is_used, key=fold_in(key, number))
         taken = jnp.where(i < last, learned, weights)
-        begun = eqx.tree_at(lambda layer: layer.prior, alike, prior)
-        mixture = begun.climbed(x, taken, start)
+        empty = eqx.tree_at(lambda layer: layer.prior, alike, prior)
+        mixture = empty.climbed(x, taken, start)
         log_p = -mixture.energy(x)
         both = jnp.stack([learned @ log_p, judged @ log_p])
         return scores.at[:, i].set(jnp.where(jnp.isfinite(both), both, -jnp.inf)), mixture
