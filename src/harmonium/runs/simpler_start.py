@@ -45,7 +45,7 @@ from ..likelihood.scoring import free_energies
 from ..rbm import RBM
 from ..training import Report
 from ..training.cross_validation import has_pseudo_likelihood, rows_left_out
-from ..transforms.mixture import as_rbm, mixture_of
+from ..transforms.mixture import as_rbm, mixture_of, spread_out
 from .baselines import stderr_of
 from .prepare import Prepared
 
@@ -298,7 +298,7 @@ class _Mixtures:
     ):
         self.visible = visible
         self.options = options
-        self.rows = rows
+        self.rows = spread_out(visible, rows)
         self.left_out = left_out
         self.key = fold_in(key, SIMPLER)
 

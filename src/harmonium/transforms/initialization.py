@@ -22,7 +22,7 @@ from ..layers.capabilities import AbstractClassed, along, correlated, has_classe
 from ..rbm import RBM
 from ..weights import MaskedWeights
 from ..weights.masked import Pattern, pattern_of
-from .mixture import as_rbm, can_be_mixture, mixture_of
+from .mixture import as_rbm, can_be_mixture, mixture_of, spread_out
 
 __all__ = ["initialize"]
 
@@ -131,7 +131,9 @@ def initialized_again(rbm: RBM, data: Dataset, *, seen: np.ndarray, key: PRNGKey
         return _mixture(rbm.visible, hidden, *fitted_to, key=key_weights)
     visible = rbm.visible
     if has_classes(visible):
-        visible = _refitted(visible, *fitted_to)
+        seen_rows, row_weights = fitted_to
+        spread = from_numpy(spread_out(visible, np.asarray(seen_rows)))
+        visible = _refitted(visible, spread, row_weights)
     return _coupled(visible, hidden, SCALE, None, allowed, fitted_to, key=key_weights)
 
 
@@ -230,7 +232,8 @@ def _begun(
             f"{visible}: expected more rows than classes, and units whose inputs follow from their"
             f" means; got {len(rows)} rows."
         )
-    return _classes(visible.prototype, classes, rows, row_weights, key=key)
+    spread = from_numpy(spread_out(visible, np.asarray(rows)))
+    return _classes(visible.prototype, classes, spread, row_weights, key=key)
 
 
 @compiled

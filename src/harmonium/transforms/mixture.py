@@ -13,6 +13,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from .._base.numerics import product
@@ -36,6 +37,33 @@ def can_be_mixture(visible: AbstractLayer, classes: int, rows: int) -> bool:
     """Return whether `mixture_of` can find so many classes of such units in so many rows."""
     # Each class begins with a row of its own, among those that do not judge the prior.
     return classes <= rows - rows // ONE_IN and has_inputs_at(visible)
+
+
+def spread_out(visible: AbstractLayer, rows: np.ndarray) -> np.ndarray:
+    """Return rows whose rounded numbers are drawn anew, from all that are rounded to them.
+
+    A density of rounded numbers has no bound: classes that each hold one of their values gain on
+    new rows too, without end. Of 640 salaries in thousands, 96 classes did. Numbers of which no two
+    are equal stay as they are.
+
+    Args:
+        visible: the visible layer.
+        rows: in the user's coding.
+
+    Source: Theis, van den Oord & Bethge 2016, section 3.1.
+    """
+    rng = np.random.default_rng(0)
+    result = rows
+    for column in np.flatnonzero(np.asarray(visible.fold(are_unbounded(visible) * 1.0)) > 0):
+        values, places = np.unique(rows[:, column], return_inverse=True)
+        if len(values) == len(rows) or len(values) == 1:
+            continue
+        gaps = np.diff(values)
+        steps = np.minimum(np.append(gaps, np.inf), np.append(np.inf, gaps))
+        if result is rows:
+            result = rows.astype(float)
+        result[:, column] += (rng.random(len(rows)) - 0.5) * steps[places]
+    return result
 
 
 def as_rbm(mixture: Mixture, hidden: AbstractLayer) -> RBM:
