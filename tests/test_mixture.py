@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium.transforms.mixture import ONE_IN, as_rbm, mixture_of
+from harmonium.transforms.mixture import ONE_IN, as_rbm, mixture_of, spread_out
 
 KEY = jax.random.key(0)
 CENTRES = np.array([[0.9] * 8 + [0.1] * 8, [0.1] * 8 + [0.9] * 8, [0.5] * 16])
@@ -134,3 +134,25 @@ def test_the_rate_of_a_mixture_of_numbers_falls_with_the_distance_of_its_classes
     assert rates[0] == 0.1 > rates[1] > rates[2]
     usual = hm.initialize(hm.MultivariateGaussian(2), hm.Bernoulli(8), rows, key=KEY)
     assert hm.Exact().about.rate(usual) == 0.1
+
+
+def test_rounded_numbers_are_spread_over_what_is_rounded_to_them():
+    rng = np.random.default_rng(0)
+    exact = rng.normal(size=2_000)
+    rows = np.stack([exact.round(1), exact, rng.integers(0, 2, 2_000), np.ones(2_000)], axis=1)
+    visible = hm.Mixed(hm.Gaussian(2), hm.Bernoulli(1), hm.Gaussian(1))
+    spread = spread_out(visible, rows)
+    away = spread - rows
+    of_usual = away[abs(exact) < 1.5, 0]  # further out, values are missing in between
+    assert abs(of_usual).max() <= 0.05 + 1e-9
+    # A uniform number of width 0.1 has the variance 0.1²/12.
+    assert of_usual.var() == pytest.approx(0.01 / 12, rel=0.1)
+    assert not away[:, 1:].any()  # of which no two are equal, states, and a single value
+
+
+def test_classes_do_not_shrink_to_the_values_of_rounded_numbers():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(600, 1)).round(1)
+    rbm = hm.initialize(hm.Mixture([hm.Gaussian(1)] * 40), hm.Bernoulli(1), rows, key=KEY)
+    deviations = np.asarray(rbm.visible.classes.precision) ** -0.5
+    assert deviations.min() > 0.5 * 0.1 / np.sqrt(12)

@@ -461,11 +461,12 @@ def test_real_columns_are_learned_standardised_and_scored_in_their_own_units(cli
 
 
 TREE = {"visible": "tree"}
+CLASSES = {"classes": 3}
 MIXTURE = {"hidden": 1, "hidden_units": "potts", "hidden_states": 3, "method": "exact"}
 
 
 @pytest.mark.parametrize("asked", ["after cross-validation", "by held-out rows"])
-@pytest.mark.parametrize("simpler", [TREE, MIXTURE], ids=["tree", "mixture"])
+@pytest.mark.parametrize("simpler", [TREE, MIXTURE, CLASSES], ids=["tree", "mixture", "classes"])
 def test_a_run_that_is_begun_again_leaves_nothing_of_the_first(
     cli, monkeypatch, no_report, simpler, asked
 ):
@@ -485,6 +486,7 @@ def test_a_run_that_is_begun_again_leaves_nothing_of_the_first(
     assert json.loads(Path("run/config.json").read_text()).items() >= simpler.items()
     rbm = hm.load("run")
     assert isinstance(rbm.visible, hm.Tree) == (simpler is TREE)
+    assert isinstance(rbm.visible, hm.Mixture) == (simpler is CLASSES)
     assert isinstance(rbm.hidden, hm.Potts) == (simpler is MIXTURE)
     assert any("begins from it" in note for note in json.loads(out)["notes"])
     lines = Path("run/metrics.jsonl").read_text().splitlines()

@@ -1,5 +1,6 @@
 """Runs that begin again from a simpler model: a tree of columns, or a mixture of products."""
 
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -111,6 +112,42 @@ def test_a_mixture_that_scores_better_is_begun_from(n):
     error = np.log(19) * np.sqrt(20 * 0.05 * 0.95 / n)
     # Above it by what 20 parameters a class learn of chance, at most; four standard errors below.
     assert entropy - 4 * error - 0.1 < score.value < entropy + 4 * error + 20 * count / n
+
+
+def numbers(n: int) -> np.ndarray:
+    """Return rows of two numbers in three classes, whose spreads differ by far."""
+    rng = np.random.default_rng(2)
+    which = rng.integers(0, 3, (n, 1))
+    return (which - 1.0) + np.array([0.02, 0.3, 1.0])[which] * rng.normal(size=(n, 2))
+
+
+@pytest.mark.parametrize("n", [200, 600])  # cross-validated, and with held-out rows
+def test_numbers_begin_from_classes_with_spreads_of_their_own(n):
+    np.save("numbers.npy", numbers(n))
+    prepared = prepare(RunConfig(source="numbers.npy", visible="gaussian", hidden=8))
+    check = SimplerCheck(prepared)
+    asked = partial(check, report_of(-3.0))
+    if n >= 500:
+        asked = partial(check.by_held_out, prepared.rbm, hm.log_z(prepared.rbm).value)
+    with pytest.raises(SimplerIsBetterError, match="begins from a mixture of") as caught:
+        asked()
+    begun = prepare(replace(prepared.config, **caught.value.options))
+    count = caught.value.options["classes"]
+    assert 3 <= count <= 8
+    assert str(begun.rbm) == f"RBM(Mixture({count} × Gaussian(2)) – Bernoulli(8))"
+    SimplerCheck(begun)(report_of(-3.0))  # it does not begin a third time
+
+
+def test_numbers_that_the_user_wants_in_one_class_stay_there():
+    np.save("numbers.npy", numbers(200))
+    prepared = prepare(RunConfig(source="numbers.npy", visible="gaussian", classes=1))
+    SimplerCheck(prepared)(report_of(-3.0))
+
+
+def test_units_without_an_inverse_of_the_mean_have_no_classes():
+    np.save("levels.npy", np.random.default_rng(0).random((40, 3)))
+    with pytest.raises(hm.InputError, match="leave --classes out"):
+        prepare(RunConfig(source="levels.npy", visible="unit_interval", classes=2))
 
 
 @pytest.mark.parametrize("options", [{"hidden": 64}, {"method": "cd"}, {"lr": 0.1}])

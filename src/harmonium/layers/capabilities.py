@@ -291,6 +291,12 @@ def are_unbounded(layer: AbstractLayer) -> Bool[np.ndarray, " columns"]:
     return np.isinf(low) & np.isinf(high)
 
 
+def unbounded_units(layer: AbstractLayer) -> Bool[np.ndarray, " units"]:
+    """Return which units are such numbers."""
+    columns = from_numpy(are_unbounded(layer).astype(layer.dtype))
+    return np.asarray(layer.fold(columns)) > 0
+
+
 def _bounded_columns(layer: AbstractLayer) -> np.ndarray:
     low, high = layer.coding.support
     # Counts of a document are at most its length, though no bound serves all documents.

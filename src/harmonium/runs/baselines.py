@@ -16,10 +16,10 @@ from ..errors import InputError
 from ..layers import AbstractLayer, Bernoulli
 from ..layers.capabilities import (
     apart,
-    are_unbounded,
     has_classes,
     has_independent_units,
     takes_lengths,
+    unbounded_units,
 )
 from ..likelihood.scoring import free_energies, log_likelihood
 from ..rbm import RBM
@@ -122,8 +122,7 @@ def _best_tree(visible: AbstractLayer, train: Dataset, rows: Dataset) -> _Simple
         return None
     key = key_of(EVALUATION_SEED)
     sample = train.some(affordable)
-    is_real: Any = are_unbounded(visible).astype(np.float32)
-    are_numbers = np.asarray(visible.fold(is_real)) > 0
+    are_numbers = unbounded_units(visible)
     given = (sample.rows(key=key), rows.rows(key=key), sample.weights)
     try:
         log_p = tree_log_p(*given, numbers=are_numbers)

@@ -19,7 +19,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from .._base.numerics import product
 from .._base.threefry import fold_in
 from ..layers import AbstractLayer, Mixture
-from ..layers.capabilities import are_unbounded, has_inputs_at, inputs_at
+from ..layers.capabilities import are_unbounded, has_inputs_at, inputs_at, unbounded_units
 from ..rbm import RBM
 
 # Further rows of each class, which are like all rows: without them, a column that is always 0 in a
@@ -54,7 +54,7 @@ def spread_out(visible: AbstractLayer, rows: np.ndarray) -> np.ndarray:
     """
     rng = np.random.default_rng(0)
     result = rows
-    for column in np.flatnonzero(np.asarray(visible.fold(are_unbounded(visible) * 1.0)) > 0):
+    for column in np.flatnonzero(unbounded_units(visible)):
         values, places = np.unique(rows[:, column], return_inverse=True)
         if len(values) == len(rows) or len(values) == 1:
             continue
