@@ -129,7 +129,7 @@ def test_the_table_of_bars_is_that_of_the_records():
         ends = [low["end"], high["highest"], high["end"]]
         slow, best, end = (f"−{-mean:.2f} ± {error:.2f}" for mean, error in ends)
         row = f"| {shown.get(method, method)} | {slow} | {best} | {high['at']:,} | {end} |"
-        assert row in TEXTS["docs/choosing_a_method.md"], row
+        assert row in TEXTS["docs/decisions/measured_in_detail.md"], row
 
 
 def test_the_table_of_a_gpu_is_that_of_the_records():
