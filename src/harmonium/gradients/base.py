@@ -296,9 +296,32 @@ def cloud_gradient(rbm: RBM, data: Cloud, model: Cloud) -> tuple[RBM, PhaseInfo]
         ([-0.5], [[-0.25]])
     """
     clouds = (data._replace(rows=None), model._replace(rows=None))
-    of_gap = eqx.filter_value_and_grad(free_energy_gap)
-    gap, grads = summed_over_rows(of_gap, rbm, *clouds)
-    return grads, phase_info(rbm, data, gap)
+    return summed_over_rows(_phases, rbm, *clouds)
+
+
+def _phases(rbm: RBM, data: Cloud, model: Cloud) -> tuple[RBM, PhaseInfo]:
+    """Return the difference of both phases, and the means that the first one contains."""
+    of_cloud = eqx.filter_value_and_grad(mean_free_energy)
+    data_energy, of_data = of_cloud(rbm, data)
+    model_energy, of_model = of_cloud(rbm, model)
+    grads = jax.tree.map(jnp.subtract, of_data, of_model)
+    # ⟨F⟩ falls by the mean of a unit with a constant input of it. To take the means of the states
+    # once more would be two sums over rows of either layer, kernels of their own on a GPU.
+    info = PhaseInfo(
+        -shift_gradient(rbm.visible, of_data.visible),
+        -shift_gradient(rbm.hidden, of_data.hidden),
+        data_energy - model_energy,
+    )
+    return grads, info
+
+
+def shift_gradient(layer: AbstractLayer, grads: AbstractLayer) -> Float[Array, " columns"]:
+    """Return the derivative along a constant input: Jᵀ g, with J the derivative of `shift`."""
+
+    def shifted(delta: Array) -> AbstractLayer:
+        return eqx.filter(layer.shift(delta), eqx.is_inexact_array)  # a mask has no gradient
+
+    return jax.vjp(shifted, layer.zero_inputs)[1](eqx.filter(grads, eqx.is_inexact_array))[0]
 
 
 def contrasted(

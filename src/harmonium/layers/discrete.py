@@ -121,7 +121,7 @@ class AbstractBernoulli(AbstractUnits, AbstractDiscrete):
 
     def energy(self, x: Columns) -> Float[Array, "*batch"]:
         """Return −b·x, as a product: that of many layers is one product with all their biases."""
-        return -product(x, self.bias)
+        return product(x, -self.bias)
 
     def unit_cgfs(self, inputs: Columns) -> Units:
         """Return log(1 + e^(I_i + b_i)), the softplus."""
@@ -169,7 +169,7 @@ class AbstractOneHot(AbstractBiased, AbstractEnumerable, AbstractMatched):
 
     def energy(self, x: Columns) -> Float[Array, "*batch"]:
         """Return −b·x, as a product: that of many layers is one product with all their biases."""
-        return -product(x, self.bias)
+        return product(x, -self.bias)
 
     def unit_energies(self, x: Columns) -> Units:
         """Return −b_i·x_i, the bias of each unit's state."""

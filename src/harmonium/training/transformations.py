@@ -23,6 +23,7 @@ from .._base.parameters import map_parameters
 from .._base.programs import compiled
 from ..errors import InputError
 from ..gradients import PhaseInfo
+from ..gradients.base import shift_gradient
 from ..layers import AbstractLayer
 from ..layers.capabilities import (
     along,
@@ -49,11 +50,6 @@ def running_fraction(rate: float, count: Array, mass: Any) -> Array:
     So it starts as a plain mean and continues as an exponential moving average.
     """
     return jnp.minimum(jnp.maximum(rate, 1.0 / (count + 1)) * mass, 1.0)
-
-
-def shift_gradient(layer: AbstractLayer, grads: AbstractLayer) -> Array:
-    """Return the derivative along a constant input: Jᵀ g, with J the derivative of `shift`."""
-    return jax.vjp(layer.shift, layer.zero_inputs)[1](grads)[0]
 
 
 def add_shift(layer: AbstractLayer, updates: AbstractLayer, delta: Array) -> AbstractLayer:
