@@ -43,15 +43,14 @@ def parameter(value: Any, shape: Sequence[int], what: str, default: float = 0.0)
     dtype = jnp.result_type(float)
     if value is None:
         return from_numpy(np.full(tuple(shape), default, dtype))
-    traced = isinstance(value, Tracer)
-    array = jnp.asarray(value, dtype) if traced else np.array(value, dtype)
-    if array.shape != tuple(shape):
-        raise InputError(f"{what}: expected shape {tuple(shape)}; got {array.shape}.")
-    if traced:
-        return array
-    if not np.isfinite(array).all():
+    given: Any = jnp.asarray(value, dtype) if isinstance(value, Tracer) else np.array(value, dtype)
+    if given.shape != tuple(shape):
+        raise InputError(f"{what}: expected shape {tuple(shape)}; got {given.shape}.")
+    if isinstance(value, Tracer):
+        return given
+    if not np.isfinite(given).all():
         raise InputError(f"{what}: expected finite numbers.")
-    return from_numpy(array)
+    return from_numpy(given)
 
 
 def weighted_mean(x: Array, weights: Array | None) -> tuple[Array, Array]:

@@ -280,13 +280,16 @@ class Mixture(
 
         Classes of other rows would be other data, between which there is no path to anneal along.
         """
-        return self.base()
+        return self._with_bias(jnp.zeros_like(self.bias))
+
+    def _with_bias(self, bias: Array) -> "Mixture":
+        return eqx.tree_at(lambda layer: layer.bias, self, bias)
 
     def refitted(self, x: Rows, weights: RowWeights = None) -> "Mixture":
         """Return the layer with the classes that EM reaches from these, and b = 0."""
         if weights is None:
             weights = jnp.ones(len(x), x.dtype)
-        unbiased = self.base()
+        unbiased = self._with_bias(jnp.zeros_like(self.bias))
         return unbiased.climbed(x, weights, *unbiased._expected(x, weights))
 
     def climbed(
