@@ -32,6 +32,16 @@ LAYERS = [
         hm.Categorical(2, states=(3, 2)),
         hm.MultivariateGaussian(2, precision=4 * np.eye(2)),
     ),
+    hm.Mixture([hm.Bernoulli(4, np.full(4, b)) for b in (-2.0, 1.0)], np.log([0.3, 0.7])),
+    hm.Mixture(
+        [
+            hm.Mixed(
+                hm.Categorical(1, states=[3], bias=np.arange(3.0) * sign),
+                hm.MultivariateGaussian(2, [sign, 1.0], [[4.0, sign], [sign, 2.0]]),
+            )
+            for sign in (-1.0, 1.0)
+        ]
+    ),
 ]
 PAGE = f"<!doctype html><main></main><script>{script_of()}</script>"
 SIZES = """({ content, states }) => {

@@ -94,7 +94,7 @@ def _simpler_models(visible: AbstractLayer, train: Dataset, rows: Dataset) -> It
     if not has_independent_units(visible) and not takes_lengths(visible):
         words = "its own visible units without hidden ones"
         if has_classes(visible):
-            words = "the mixture of its classes, without hidden units"
+            words = "the mixture of its classes without hidden units"
         yield _of_units("no hidden units", words, visible, train, rows)
     tree = _best_tree(visible, train, rows)
     if tree is not None:

@@ -62,6 +62,15 @@ class Layer {
     }
   }
 
+  /** Return Γ(inputs) with the known units held at their values in `x`, in nats. */
+  cgfGiven(inputs, known, x) {
+    let sum = 0;
+    for (let i = 0; i < this.size; i++) {
+      sum += known[i] ? inputs[i] * x[i] - this.unitEnergy(i, x[i]) : this.unitCgf(i, inputs[i]);
+    }
+    return sum;
+  }
+
   /** Return the first column of a unit, and the number of its columns. */
   columnsOf(unit) {
     return [unit, 1];
@@ -134,6 +143,20 @@ class OneHot extends Layer {
   cgf(inputs) {
     let sum = 0;
     for (let unit = 0; unit < this.units; unit++) {
+      const [largest, total] = this.odds(inputs, unit, this.spare);
+      sum += largest + Math.log(total);
+    }
+    return sum;
+  }
+
+  cgfGiven(inputs, known, x) {
+    let sum = 0;
+    for (let unit = 0; unit < this.units; unit++) {
+      const [first, count] = this.columnsOf(unit);
+      if (known[unit]) {
+        for (let i = first; i < first + count; i++) sum += (inputs[i] + this.bias[i]) * x[i];
+        continue;
+      }
       const [largest, total] = this.odds(inputs, unit, this.spare);
       sum += largest + Math.log(total);
     }
@@ -297,20 +320,38 @@ class MultivariateGaussian extends Layer {
   }
 
   sampleGiven(inputs, known, random, x) {
-    const free = this.whole[0].filter((i) => !known[i]);
-    if (String(free) !== String(this.free)) {
-      const n = free.length;
-      const part = new Float64Array(n * n);
-      free.forEach((i, a) => free.forEach((j, b) => { part[a * n + b] = this.precision[i * this.size + j]; }));
-      [this.free, this.factor] = [free, cholesky(part, n)];
-    }
+    this.release(known);
     this.draw(inputs, random, x);
   }
 
-  /** Draw the units `free`, whose precision has the factor `factor`, given the others. */
-  draw(inputs, random, x) {
+  cgfGiven(inputs, known, x) {
+    this.release(known);
+    const field = this.fieldOfFree(inputs, x);
+    solveLower(this.factor, field.length, field);
+    let sum = 0;
+    field.forEach((y, a) => { sum += 0.5 * (y ** 2 + LOG_2PI) - Math.log(this.factor[a * field.length + a]); });
+    for (let i = 0; i < this.size; i++) {
+      if (!known[i]) continue;
+      let row = 0;
+      for (let j = 0; j < this.size; j++) if (known[j]) row += this.precision[i * this.size + j] * x[j];
+      sum += x[i] * (inputs[i] + this.bias[i] - 0.5 * row);
+    }
+    return sum;
+  }
+
+  /** Let the units that are not known be the free ones, and factorise their precision. */
+  release(known) {
+    const free = this.whole[0].filter((i) => !known[i]);
+    if (String(free) === String(this.free)) return;
+    const n = free.length;
+    const part = new Float64Array(n * n);
+    free.forEach((i, a) => free.forEach((j, b) => { part[a * n + b] = this.precision[i * this.size + j]; }));
+    [this.free, this.factor] = [free, cholesky(part, n)];
+  }
+
+  /** Return the field on each of the units `free`, given the others. */
+  fieldOfFree(inputs, x) {
     const [free, n] = [this.free, this.free.length];
-    if (n === 0) return;
     const field = new Float64Array(n);
     for (let a = 0; a < n; a++) {
       field[a] = inputs[free[a]] + this.bias[free[a]];
@@ -318,6 +359,14 @@ class MultivariateGaussian extends Layer {
       for (let j = 0; j < this.size; j++) field[a] -= this.precision[free[a] * this.size + j] * x[j];
       for (let b = 0; b < n; b++) field[a] += this.precision[free[a] * this.size + free[b]] * x[free[b]];
     }
+    return field;
+  }
+
+  /** Draw the units `free`, whose precision has the factor `factor`, given the others. */
+  draw(inputs, random, x) {
+    const [free, n] = [this.free, this.free.length];
+    if (n === 0) return;
+    const field = this.fieldOfFree(inputs, x);
     solveLower(this.factor, n, field);
     for (let a = 0; a < n; a++) field[a] += random.normal();
     solveUpper(this.factor, n, field);
@@ -452,6 +501,14 @@ class Mixed extends Layer {
       part.sampleGiven(...own, random, x.subarray(c, c + part.size));
     });
   }
+  cgfGiven(inputs, known, x) {
+    let sum = 0;
+    this.each((part, c, u) => {
+      const own = [inputs.subarray(c, c + part.size), known.subarray(u, u + part.units)];
+      sum += part.cgfGiven(...own, x.subarray(c, c + part.size));
+    });
+    return sum;
+  }
   columnsOf(unit) {
     const [part, own, column] = this.partOf(unit);
     const [first, count] = part.columnsOf(own);
@@ -472,6 +529,77 @@ class Mixed extends Layer {
   }
 }
 
+/** Classes, each a layer by itself: U(x) = −b·x − log Σ_k π_k p_k(x). */
+class Mixture extends Layer {
+  /** @param fields {bias, classes, log_shares}: the classes as layers. */
+  constructor(fields) {
+    const [first] = fields.classes;
+    super(fields, first.size, first.units);
+    const none = new Float32Array(first.size);
+    this.offsets = fields.classes.map((layer, k) => fields.log_shares[k] - layer.cgf(none));
+    this.field = new Float32Array(first.size);
+  }
+
+  /** Return I + b; the array is used again by the next call. */
+  fieldOf(inputs) {
+    for (let i = 0; i < this.size; i++) this.field[i] = inputs[i] + this.bias[i];
+    return this.field;
+  }
+
+  /** Return the probabilities of the classes by the logs of their weights, and log Σ of these. */
+  shares(logOf) {
+    const logs = this.classes.map((layer, k) => this.offsets[k] + logOf(layer));
+    const largest = Math.max(...logs);
+    const odds = logs.map((log) => Math.exp(log - largest));
+    const total = odds.reduce((sum, x) => sum + x, 0);
+    return { shares: odds.map((x) => x / total), logSum: largest + Math.log(total) };
+  }
+
+  /** Return a class drawn by its probability. */
+  chosen({ shares }, random) {
+    let [left, k] = [random.uniform(), 0];
+    while (k < shares.length - 1 && left >= shares[k]) left -= shares[k++];
+    return this.classes[k];
+  }
+
+  energy(x) {
+    let linear = 0;
+    for (let i = 0; i < this.size; i++) linear += this.bias[i] * x[i];
+    return -linear - this.shares((layer) => -layer.energy(x)).logSum;
+  }
+
+  cgf(inputs) {
+    const field = this.fieldOf(inputs);
+    return this.shares((layer) => layer.cgf(field)).logSum;
+  }
+
+  mean(inputs, out) {
+    const field = this.fieldOf(inputs);
+    const { shares } = this.shares((layer) => layer.cgf(field));
+    out.fill(0);
+    this.classes.forEach((layer, k) => {
+      layer.mean(field, this.spare);
+      for (let i = 0; i < this.size; i++) out[i] += shares[k] * this.spare[i];
+    });
+  }
+
+  sample(inputs, random, out) {
+    const field = this.fieldOf(inputs);
+    this.chosen(this.shares((layer) => layer.cgf(field)), random).sample(field, random, out);
+  }
+
+  sampleGiven(inputs, known, random, x) {
+    const field = this.fieldOf(inputs);
+    const given = this.shares((layer) => layer.cgfGiven(field, known, x));
+    this.chosen(given, random).sampleGiven(field, known, random, x);
+  }
+
+  columnsOf(unit) { return this.classes[0].columnsOf(unit); }
+  encode(row, out) { this.classes[0].encode(row, out); }
+  valueOf(x, unit) { return this.classes[0].valueOf(x, unit); }
+  statesOf(unit) { return this.classes[0].statesOf(unit); }
+}
+
 const KINDS = {
   Bernoulli, Ising, Exclusive, Gaussian, MultivariateGaussian, ReLU, DReLU, UnitInterval, Binomial,
   Poisson,
@@ -480,6 +608,7 @@ const KINDS = {
 /** Return the layer of a description: its type's name, and its fields with arrays as numbers. */
 export function layerOf({ type, fields }) {
   if (type === "Mixed") return new Mixed({ parts: fields.parts.map(layerOf) });
+  if (type === "Mixture") return new Mixture({ ...fields, classes: fields.classes.map(layerOf) });
   if (type === "Categorical") return new OneHot(fields);
   if (type === "Potts") {
     return new OneHot({ counts: Array(fields.sites).fill(fields.states_per_site), bias: fields.bias });
@@ -489,5 +618,12 @@ export function layerOf({ type, fields }) {
 
 /** Return whether the page knows a layer's type. */
 export function isKnown({ type, fields }) {
-  return type === "Mixed" ? fields.parts.every(isKnown) : ["Categorical", "Potts"].includes(type) || type in KINDS;
+  if (type === "Mixed") return fields.parts.every(isKnown);
+  if (type === "Mixture") return fields.classes.every((layer) => isKnown(layer) && hasSumsGiven(layer));
+  return ["Categorical", "Potts"].includes(type) || type in KINDS;
+}
+
+/** Return whether the page can sum over some units of a layer given others. */
+function hasSumsGiven({ type, fields }) {
+  return type === "Mixed" ? fields.parts.every(hasSumsGiven) : type !== "Exclusive";
 }
