@@ -19,7 +19,8 @@ export function likelihood({ summary, baselines }) {
   const interval = exact ? "This is exact." : `95 % interval ${nats(score.low)} to ${nats(score.high)}.`;
   const best = baselines.reduce((a, b) => (a && a.value > b.value ? a : b), null);
   const apart = best ? score.value - best.value : 0;
-  const times = `${figures(Math.exp(Math.abs(apart)), 2)} times the probability that`;
+  const factor = figures(Math.exp(Math.abs(apart)), 2);
+  const times = Number(factor) === 1 ? "the probability that" : `${factor} times the probability that`;
   return section(
     "How good it is",
     value,
