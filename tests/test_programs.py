@@ -202,9 +202,9 @@ def test_a_damaged_file_is_as_good_as_none(folder, damage):
     (file,) = folder.iterdir()
     whole = file.read_bytes()
     file.write_bytes(damage(whole))
-    assert run_again(x, 2.0)["scaled"].tolist() == [0.0, 4.0, 8.0]
-    assert len(TRACED) == 2
-    assert len(file.read_bytes()) == len(whole)  # written again
+    for _ in range(2):  # the second time it is written again
+        assert run_again(x, 2.0)["scaled"].tolist() == [0.0, 4.0, 8.0]
+        assert len(TRACED) == 2
 
 
 def test_the_file_of_another_program_is_not_used(folder):

@@ -155,6 +155,10 @@ class Mixed(
         """Return the parts, each with its columns."""
         return zip(self.parts, self.coding.columns(columns), strict=True)
 
+    def energy(self, x: Columns) -> Float[Array, "*batch"]:
+        """Return the sum of the parts' energies, which some know without those of their units."""
+        return sum((part.energy(own) for part, own in self._pieces(x)), jnp.zeros(x.shape[:-1]))
+
     def unit_energies(self, x: Columns) -> Units:
         """Return the unit energies of all parts."""
         return self._over_columns(lambda part, own: part.unit_energies(own), x)

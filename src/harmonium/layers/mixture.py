@@ -310,6 +310,7 @@ class Mixture(
         # As many equal rows as the weights are worth (Kish 1965).
         weights = weights * weights.sum() / (weights @ weights)
         overall = self.prototype.fit_moments(x, weights)
+        noise = jax.random.gumbel(key_of(0), memberships.shape, x.dtype)
 
         def goes_on(state: tuple[Mixture, Array, Array, Array, Array]) -> Array:
             _, _, now, last, step = state
@@ -319,7 +320,7 @@ class Mixture(
             state: tuple[Mixture, Array, Array, Array, Array],
         ) -> tuple[Mixture, Array, Array, Array, Array]:
             mixture, memberships, now, _, step = state
-            mixture = mixture._maximised(x, weights, memberships, overall)
+            mixture = mixture._maximised(x, weights, memberships, overall, noise)
             return mixture, *mixture._expected(x, weights), now, step + 1
 
         now = jnp.asarray(mean_log_p, x.dtype)
@@ -341,11 +342,19 @@ class Mixture(
         weights: Float[Array, " rows"],
         memberships: Float[Array, "rows classes"],
         overall: AbstractLayer,
+        noise: Float[Array, "rows classes"],
     ) -> "Mixture":
         """Return the mixture in which rows belong to the classes by so much.
 
         Each class has further rows, which are like all rows, but for their covariance: that is the
         one within classes.
+
+        Args:
+            x: states.
+            weights: of the rows, as many as these are worth.
+            memberships: the probability of each class, for each row.
+            overall: the layer of all rows.
+            noise: of the Gumbel distribution, by which classes are drawn.
         """
         weighted = memberships * weights[:, None]
         counts = weighted.sum(0)
@@ -356,7 +365,6 @@ class Mixture(
             means = (product(weighted.T, x) + self.prior * mean) / (counts + self.prior)[:, None]
             # Around the mean of a class that is drawn by the memberships: around the mean of all
             # classes, the covariance would be too small.
-            noise = jax.random.gumbel(key_of(0), memberships.shape, x.dtype)
             drawn = (jnp.log(memberships) + noise).argmax(1)
             around = jnp.where(is_real, x - means[drawn] + mean, x)
             typical = capabilities.fit_with_prior(overall, around, weights, self.prior)

@@ -59,6 +59,7 @@ BETTER_IN_CLASSES = 1.0
 SIMPLER = 5  # folded into a run's key, whose parts 0 to 4 are used otherwise
 # Numbers of classes that are tried, by the room of the program that tries them.
 CLASSES = {16: (2, 3, 4, 6, 8, 12, 16), 128: (24, 32, 48, 64, 96, 128)}
+MOST_OF_NUMBERS = 16  # classes; each has a covariance, and more take minutes on wide tables
 ROWS_PER_CLASS = 4
 PATIENCE = 3  # numbers of classes that may score less than the best one before the search ends
 # Times the gain of the last step: as many steps follow, each of which gains less.
@@ -364,12 +365,17 @@ class _Mixtures:
     def _tried(self, target: float) -> dict[int, tuple[list[Mixture], list[np.ndarray]]]:
         """Return what `of` does for numbers of classes, while more of them may help."""
         seen = len(self.rows) - max(map(len, self.left_out))
+        most = (
+            MOST_OF_NUMBERS
+            if are_unbounded(self.visible).any()
+            else max(map(max, CLASSES.values()))
+        )
         tried: dict[int, tuple[list[Mixture], list[np.ndarray]]] = {}
         means: list[float] = []
         for room, numbers in CLASSES.items():
             for classes in numbers:
                 is_past = len(means) > PATIENCE and np.argmax(means) < len(means) - PATIENCE
-                if is_past or classes * ROWS_PER_CLASS > seen:
+                if is_past or classes * ROWS_PER_CLASS > seen or classes > most:
                     return tried
                 mixtures, log_p = self.of(classes, room)
                 mean = float(np.concatenate(log_p).mean())
