@@ -3,7 +3,9 @@
 from typing import Any
 
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
+from .._base.numerics import product
 from .arrays import Columns, Rows, RowWeights, weighted_mean
 from .capabilities import AbstractMatched
 from .discrete import AbstractBernoulli
@@ -30,6 +32,10 @@ class Bernoulli(AbstractBernoulli, AbstractMatched):
 
     def __init__(self, size: int, bias: Any = None):
         super().__init__(size, bias)
+
+    def energy(self, x: Columns) -> Float[Array, "*batch"]:
+        """Return −b·x, as a product: that of many layers is one product with all their biases."""
+        return product(x, -self.bias)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Bernoulli":
         """Set b = logit p with p = (n m + 1/2) / (n + 1), m the mean of n rows."""

@@ -119,10 +119,6 @@ class AbstractBernoulli(AbstractUnits, AbstractDiscrete):
         words = "a Bernoulli unit takes values in [0, 1]"
         return Numbers(self.size, words, 0.0, 1.0, stored=np.uint8)
 
-    def energy(self, x: Columns) -> Float[Array, "*batch"]:
-        """Return −b·x, as a product: that of many layers is one product with all their biases."""
-        return product(x, -self.bias)
-
     def unit_cgfs(self, inputs: Columns) -> Units:
         """Return log(1 + e^(I_i + b_i)), the softplus."""
         return softplus(inputs + self.bias)

@@ -154,7 +154,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
 
     def energy(self, x: Columns) -> Float[Array, "*batch"]:
         """Return −b·x + Σ_g κ_g (x_g − 1)₊, in nats."""
-        return self._energies_beyond(x).sum(-1) + super().energy(x)
+        return self._energies_beyond(x).sum(-1) + product(x, -self.bias)
 
     def cgf(self, inputs: Columns) -> Float[Array, "*batch"]:
         """Return Σ_g log(1 + e^κ_g (e^S_g − 1)), in nats."""

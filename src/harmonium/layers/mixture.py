@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer, PRNGKeyArray, Shaped
 
-from .._base.numerics import product
+from .._base.numerics import product, zeros_like
 from .._base.parameters import data_field
 from .._base.threefry import key_of
 from ..errors import InputError
@@ -128,17 +128,15 @@ class Mixture(
 
     def log_joint(self, x: Columns) -> Float[Array, "*batch classes"]:
         """Return log π_k p_k(x)."""
-        log_p = self._of_classes(
-            lambda layer: -layer.energy(x) - layer.cgf(jnp.zeros_like(self.bias))
-        )
-        return jnp.moveaxis(log_p, 0, -1) + self.log_shares
+        log_joint = self._weighed(self._of_classes(lambda layer: -layer.energy(x)))
+        return jnp.moveaxis(log_joint, 0, -1)
 
-    def _weighed(self, cgfs: Float[Array, "classes ..."]) -> Float[Array, "classes ..."]:
-        """Return log π_k exp(Γ_k − Γ_k(0)) of the cgfs Γ_k of classes."""
+    def _weighed(self, logs: Float[Array, "classes ..."]) -> Float[Array, "classes ..."]:
+        """Return log π_k − Γ_k(0) plus −U_k(x) or Γ_k(I) of the classes."""
         alone = self._of_classes(lambda layer: layer.cgf(jnp.zeros_like(self.bias)))
         before = jnp.moveaxis(self.log_shares, -1, 0) - alone
-        of_rows = [1] * (cgfs.ndim - before.ndim)
-        return cgfs + before.reshape(before.shape[0], *of_rows, *before.shape[1:])
+        of_rows = [1] * (logs.ndim - before.ndim)
+        return logs + before.reshape(before.shape[0], *of_rows, *before.shape[1:])
 
     def _with_inputs(self, inputs: Array) -> Float[Array, "classes ..."]:
         """Return log π_k exp(Γ_k(I + b) − Γ_k(0))."""
@@ -191,19 +189,20 @@ class Mixture(
         variances = self._of_classes(lambda layer: layer.variance(inputs + self.bias))
         return self._moments(self._with_inputs(inputs), means, variances)
 
-    def _chosen(
-        self, log_weights: Array, draws: Float[Array, "classes *batch columns"], key: PRNGKeyArray
-    ) -> Columns:
-        """Choose a class for each row, and return its draw."""
-        chosen = jax.random.categorical(key, log_weights, axis=0)
+    def _drawn(self, log_weights: Array, draw: Callable[..., Array], key: PRNGKeyArray) -> Columns:
+        """Choose a class for each row, and return its draw, a function of a class and a key."""
+        key_class, key_units = jax.random.split(key)
+        draws = self._of_classes(draw, jax.random.split(key_units, self.n_classes))
+        chosen = jax.random.categorical(key_class, log_weights, axis=0)
         return jnp.take_along_axis(draws, chosen[None, ..., None], axis=0)[0]
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw the class, and the units of it."""
-        key_class, key_units = jax.random.split(key)
-        keys = jax.random.split(key_units, self.n_classes)
-        draws = self._of_classes(lambda layer, k: layer.sample(inputs + self.bias, key=k), keys)
-        return self._chosen(self._with_inputs(inputs), draws, key_class)
+
+        def draw(layer: AbstractLayer, key: PRNGKeyArray) -> Array:
+            return layer.sample(inputs + self.bias, key=key)
+
+        return self._drawn(self._with_inputs(inputs), draw, key)
 
     # ------------------------------------------------------------------ given some units
 
@@ -238,13 +237,11 @@ class Mixture(
         self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
     ) -> Columns:
         """Draw the class given the known units, and the other units of it."""
-        key_class, key_units = jax.random.split(key)
-        keys = jax.random.split(key_units, self.n_classes)
-        given = (inputs + self.bias, known, values)
-        draws = self._of_classes(
-            lambda layer, k: capabilities.sample_given(layer, *given, key=k), keys
-        )
-        return self._chosen(self._given(inputs, known, values), draws, key_class)
+
+        def draw(layer: AbstractLayer, key: PRNGKeyArray) -> Array:
+            return capabilities.sample_given(layer, inputs + self.bias, known, values, key=key)
+
+        return self._drawn(self._given(inputs, known, values), draw, key)
 
     # ------------------------------------------------------------------ states
 
@@ -280,16 +277,17 @@ class Mixture(
 
         Classes of other rows would be other data, between which there is no path to anneal along.
         """
-        return self._with_bias(jnp.zeros_like(self.bias))
+        return self.base()
 
-    def _with_bias(self, bias: Array) -> "Mixture":
-        return eqx.tree_at(lambda layer: layer.bias, self, bias)
+    def base(self) -> "Mixture":
+        """Return the layer with b = 0, the mixture of its classes."""
+        return eqx.tree_at(lambda layer: layer.bias, self, zeros_like(self.bias))
 
     def refitted(self, x: Rows, weights: RowWeights = None) -> "Mixture":
         """Return the layer with the classes that EM reaches from these, and b = 0."""
         if weights is None:
             weights = jnp.ones(len(x), x.dtype)
-        unbiased = self._with_bias(jnp.zeros_like(self.bias))
+        unbiased = self.base()
         return unbiased.climbed(x, weights, *unbiased._expected(x, weights))
 
     def climbed(

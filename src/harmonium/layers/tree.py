@@ -90,10 +90,6 @@ class Tree(AbstractBernoulli, AbstractBlocked):
         has_parent = np.asarray(self.parents) != NONE
         return jnp.where(has_parent, self.couplings, 0.0)
 
-    def energy(self, x: Columns) -> Float[Array, "*batch"]:
-        """Return −b·x − Σ_i J_i x_i x_p(i), in nats."""
-        return self.unit_energies(x).sum(-1)
-
     def unit_energies(self, x: Columns) -> Units:
         """Return −b_i x_i − J_i x_i x_p(i)."""
         return -x * (self.bias + self._couplings() * self._of_parents(x))

@@ -19,6 +19,7 @@ that the simpler model is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -35,12 +36,7 @@ from ..analysis.trees import MOST_VALUES, DependenceForest
 from ..data.coding import AUTO
 from ..evaluation import pseudo_log_likelihoods
 from ..layers import AbstractLayer, Mixture, Potts
-from ..layers.capabilities import (
-    apart,
-    are_unbounded,
-    has_independent_units,
-    has_inputs_at,
-)
+from ..layers.capabilities import apart, are_unbounded, has_independent_units, has_inputs_at
 from ..likelihood.scoring import free_energies
 from ..rbm import RBM
 from ..training import Report
@@ -305,6 +301,8 @@ class _Mixtures:
         key: PRNGKeyArray,
     ):
         self.visible = visible
+        # The states of a hidden unit could not have variances of their own.
+        self.are_of_numbers = bool(are_unbounded(visible).any())
         self.options = options
         self.rows = spread_out(visible, rows)
         self.left_out = left_out
@@ -347,8 +345,7 @@ class _Mixtures:
         values = np.concatenate(log_p) - less
         if pseudo:
             values = np.concatenate(list(self._pseudo(mixtures, chosen)))
-        # The states of a hidden unit could not have variances of their own.
-        if are_unbounded(self.visible).any():
+        if self.are_of_numbers:
             options = self.options | {"classes": chosen}
             words = f"a mixture of {chosen} classes"
             yield SimplerStart(words, options, values, BETTER_IN_CLASSES)
@@ -365,11 +362,7 @@ class _Mixtures:
     def _tried(self, target: float) -> dict[int, tuple[list[Mixture], list[np.ndarray]]]:
         """Return what `of` does for numbers of classes, while more of them may help."""
         seen = len(self.rows) - max(map(len, self.left_out))
-        most = (
-            MOST_OF_NUMBERS
-            if are_unbounded(self.visible).any()
-            else max(map(max, CLASSES.values()))
-        )
+        most = MOST_OF_NUMBERS if self.are_of_numbers else math.inf
         tried: dict[int, tuple[list[Mixture], list[np.ndarray]]] = {}
         means: list[float] = []
         for room, numbers in CLASSES.items():

@@ -131,9 +131,7 @@ def initialized_again(rbm: RBM, data: Dataset, *, seen: np.ndarray, key: PRNGKey
         return _mixture(rbm.visible, hidden, *fitted_to, key=key_weights)
     visible = rbm.visible
     if has_classes(visible):
-        seen_rows, row_weights = fitted_to
-        spread = from_numpy(spread_out(visible, np.asarray(seen_rows)))
-        visible = _refitted(visible, spread, row_weights)
+        visible = _refitted(visible, *_spread(visible, *fitted_to))
     return _coupled(visible, hidden, SCALE, None, allowed, fitted_to, key=key_weights)
 
 
@@ -232,8 +230,15 @@ def _begun(
             f"{visible}: expected more rows than classes, and units whose inputs follow from their"
             f" means; got {len(rows)} rows."
         )
-    spread = from_numpy(spread_out(visible, np.asarray(rows)))
-    return _classes(visible.prototype, classes, spread, row_weights, key=key)
+    spread = _spread(visible, rows, row_weights)
+    return _classes(visible.prototype, classes, *spread, key=key)
+
+
+def _spread(
+    visible: AbstractLayer, rows: Array, row_weights: Array | None
+) -> tuple[Array, Array | None]:
+    """Return rows with rounded numbers spread out, for EM of classes, and their weights."""
+    return from_numpy(spread_out(visible, np.asarray(rows))), row_weights
 
 
 @compiled

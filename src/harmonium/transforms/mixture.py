@@ -26,7 +26,6 @@ from ..rbm import RBM
 # class would be impossible there. The best number depends on the rows, from a tenth (haplotypes) to
 # three (rows drawn from a mixture).
 PRIORS = (0.1, 0.3, 1.0, 3.0)
-USUAL_PRIOR = 1.0  # for the choice of a start
 STARTS = 4  # of which the one that ends with the most likely rows is taken
 ONE_IN = 5  # rows says which prior is best
 DRAWS = 4  # of a row to start from, the best of which is taken
@@ -125,7 +124,7 @@ def mixture_of(
         of_seen, of_judged = scores
         number = jnp.where(i < STARTS, i, of_seen[:STARTS].argmax())
         chosen = jnp.where(i < last, i - STARTS, of_judged[STARTS:last].argmax())
-        prior = jnp.where(i < STARTS, USUAL_PRIOR, priors[chosen])
+        prior = jnp.where(i < STARTS, alike.prior, priors[chosen])
         start = _start(visible, x, learned, is_used, key=fold_in(key, number))
         taken = jnp.where(i < last, learned, weights)
         empty = eqx.tree_at(lambda layer: layer.prior, alike, prior)
