@@ -3,15 +3,17 @@
     python benchmarks/kernels.py [WORKLOAD ...] [--list]
 
 XLA compiles for a GPU that is described to it. What it makes of an update can then be counted:
-each kernel takes a microsecond or more, however little it computes. `--list` names them, with the
-shapes of what they write. Choices that are measured on a GPU, such as the form of a product, are
-left at what XLA takes without measuring, so a count may differ by a few. It needs an environment
+each kernel takes a microsecond or more, however little it computes, and of a large model the time
+is that of moving its weights. `--list` names the kernels, with what they read and write. Choices
+that are measured on a GPU, such as the form of a product, are left at what XLA takes without
+measuring, so a count may differ by a few. It needs an environment
 with `pip install 'jax[cuda12]'` (5 GB), and harmonium in it.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
 import sys
@@ -60,7 +62,7 @@ dnn_version_info { major: 9 minor: 10 }
 device_description_str: "NVIDIA H100 80GB HBM3"
 """
 # Nothing can be measured without a GPU.
-WITHOUT_MEASURING = {"xla_gpu_autotune_level": 0}
+WITHOUT_MEASURING: Any = {"xla_gpu_autotune_level": 0}
 LAUNCHED = ("fusion", "custom-call", "copy", "sort", "reduce", "scatter", "gather", "dot")
 ROWS = 60_000
 
@@ -89,10 +91,11 @@ WORKLOADS = {
     "784x500": Workload(784, 500, 512, "bfloat16", hm.Recipe()),
     "784x500-float32": Workload(784, 500, 512, "float32", hm.Recipe()),
     "64x64": Workload(64, 64, 100, "float32", hm.Recipe()),
+    "4096x4096": Workload(4096, 4096, 1024, "bfloat16", hm.Recipe()),
 }
 
 
-def compiled_text(workload: Workload) -> str:
+def compiled_run(workload: Workload) -> Any:
     """Return what XLA makes of a run of such updates by PCD-1 with 500 chains."""
     key = jax.random.key(0)
     rng = np.random.default_rng(0)
@@ -122,11 +125,25 @@ def compiled_text(workload: Workload) -> str:
         lowered = jax.jit(advanced, out_shardings=there).lower(shapes, until)
     finally:
         device.device = of_host
-    return lowered.compile(compiler_options=IN_COMMAND_BUFFERS | WITHOUT_MEASURING).as_text()
+    return lowered.compile(compiler_options=IN_COMMAND_BUFFERS | WITHOUT_MEASURING)
 
 
-def kernels_of_an_update(text: str) -> list[tuple[str, str]]:
-    """Return the name and the results of each kernel in the loop that has most of them."""
+class Kernel(NamedTuple):
+    """A kernel of an update.
+
+    Attributes:
+        name: as XLA calls it.
+        results: the types and shapes of what it writes.
+        operands: those of what it reads.
+    """
+
+    name: str
+    results: str
+    operands: str
+
+
+def kernels_of_an_update(text: str) -> list[Kernel]:
+    """Return the kernels of the loop that has most of them."""
     computations: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in text.splitlines():
@@ -136,27 +153,55 @@ def kernels_of_an_update(text: str) -> list[tuple[str, str]]:
         elif line.startswith("}"):
             lines = []
         else:
-            lines.append(line.strip())
-    kernels: dict[str, list[tuple[str, str]]] = {}
+            lines.append(re.sub(r"\{[\d,:TS()]*\}", "", line.strip()))  # without layouts
+    kernels = []
     for name, lines in computations.items():
         if "fus" in name:  # what is inside a kernel
             continue
-        parsed = [re.match(r"(?:ROOT )?%?([\w.\-]+) = (.*?) ([a-z\-]+)\(", x) for x in lines]
-        kernels[name] = [(x[1], x[2]) for x in parsed if x and x[3] in LAUNCHED]
-    return max(kernels.values(), key=len)
+        instruction = r"(?:ROOT )?%?([\w.\-]+) = (.*?) ([a-z\-]+)\((.*?)\)"
+        parsed = [found for found in (re.match(instruction, line) for line in lines) if found]
+        types = {found[1]: found[2] for found in parsed}
+        launched = [found for found in parsed if found[3] in LAUNCHED]
+        kernels.append(
+            [
+                Kernel(
+                    found[1],
+                    found[2],
+                    ", ".join(types.get(x, "") for x in re.findall(r"%([\w.\-]+)", found[4])),
+                )
+                for found in launched
+            ]
+        )
+    return max(kernels, key=len)
+
+
+def bytes_moved(kernels: list[Kernel], workload: Workload) -> float:
+    """Return the bytes that kernels read and write of arrays as large as W, for each weight."""
+    count = workload.visible * workload.hidden
+    total = 0
+    for kernel in kernels:
+        arrays = re.findall(r"\b[a-z]+(\d+)\[([\d,]+)\]", kernel.results + kernel.operands)
+        for width, shape in arrays:
+            sizes = [int(size) for size in shape.split(",")]
+            if {workload.visible, workload.hidden} <= set(sizes) and math.prod(sizes) % count == 0:
+                total += math.prod(sizes) * int(width) // 8
+    return total / count
 
 
 def main(args: argparse.Namespace) -> None:
     """Print a line for each workload."""
-    print(head(["update", "kernels"]))
+    print(head(["update", "kernels", "bytes moved, a weight"]))
     for name in args.workloads or WORKLOADS:
         if name not in WORKLOADS:
             sys.exit(f"{name}: expected one of {', '.join(WORKLOADS)}")
-        kernels = kernels_of_an_update(compiled_text(WORKLOADS[name]))
-        print(row([name, str(len(kernels))]), flush=True)
+        workload = WORKLOADS[name]
+        run = compiled_run(workload)
+        kernels = kernels_of_an_update(run.as_text())
+        moved = bytes_moved(kernels, workload)
+        print(row([name, str(len(kernels)), f"{moved:.0f}"]), flush=True)
         if args.list:
-            for kernel, results in kernels:
-                print(f"    {kernel}: {re.sub(r'{[^}]*}', '', results)}", file=sys.stderr)
+            for kernel in kernels:
+                print(f"    {kernel.name}: {kernel.operands} → {kernel.results}", file=sys.stderr)
 
 
 if __name__ == "__main__":

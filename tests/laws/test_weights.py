@@ -76,10 +76,13 @@ def test_scores_are_those_of_the_dense_model(kind, visible, hidden, seed):
     assert answer.low <= hm.log_z(plain).value <= answer.high
 
 
+@pytest.mark.parametrize("is_cpu", [True, False])
 @over_kinds
 def test_gradients_are_those_of_the_dense_model_brought_to_the_parameters(
-    kind, visible, hidden, seed
+    kind, visible, hidden, seed, is_cpu, monkeypatch
 ):
+    """The rows of both phases are summed in two products on a CPU, and in one elsewhere."""
+    monkeypatch.setattr("harmonium.gradients.base.is_cpu", lambda: is_cpu)
     ours, plain = two(kind, visible, hidden, seed)
     v = [visible.sample_without_inputs((8,), key=jax.random.key(i)) for i in (1, 2)]
     clouds = [Cloud(x, jnp.full(8, 1 / 8)) for x in v]

@@ -303,20 +303,20 @@ class Dataset(AbstractModule, AbstractRows):
         return key_rows, key_rest
 
     def weights_of(
-        self, indices: Integer[Array, " batch"], present: Array | None
+        self, indices: Integer[Array, " batch"], count: Any = None
     ) -> tuple[Array, Array | None]:
         """Return the weights of rows divided by their sum, and their mean if the set has weights.
 
-        Rows that are not `present` are padding rows of a short batch and have weight 0.
+        Rows beyond the first `count` are padding rows of a short batch and have weight 0.
         """
-        if present is None:
-            present = jnp.ones(indices.shape, bool)
-        there = present.astype(jnp.result_type(float))
+        if count is None:
+            count = len(indices)
+        there = (jnp.arange(len(indices)) < count).astype(jnp.result_type(float))
         if self.weights is None:
-            return there / there.sum(), None
+            return there / count, None
         weights = there * self.weights[indices]
         total = weights.sum()
-        return weights / jnp.maximum(total, jnp.finfo(total.dtype).tiny), total / there.sum()
+        return weights / jnp.maximum(total, jnp.finfo(total.dtype).tiny), total / count
 
     def some(self, count: int) -> Dataset:
         """Return at most `count` rows, evenly spaced, since files are often sorted by class.

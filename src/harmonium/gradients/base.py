@@ -12,7 +12,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._base.checks import positive_integer
+from .._base.device import is_cpu
 from .._base.module import AbstractModule
+from .._base.numerics import product
 from .._base.programs import compiled
 from .._base.sharding import summed_over_rows
 from ..errors import InputError
@@ -301,18 +303,47 @@ def cloud_gradient(rbm: RBM, data: Cloud, model: Cloud) -> tuple[RBM, PhaseInfo]
 
 def _phases(rbm: RBM, data: Cloud, model: Cloud) -> tuple[RBM, PhaseInfo]:
     """Return the difference of both phases, and the means that the first one contains."""
-    of_cloud = eqx.filter_value_and_grad(mean_free_energy)
-    data_energy, of_data = of_cloud(rbm, data)
-    model_energy, of_model = of_cloud(rbm, model)
-    grads = jax.tree.map(jnp.subtract, of_data, of_model)
+    of_data = _phase(rbm, data)
+    of_model = _phase(rbm, model)
+    visible, hidden = jax.tree.map(jnp.subtract, of_data.layers, of_model.layers)
+    pairs = [(data.states, of_data.inputs), (model.states, -of_model.inputs)]
+    if not is_cpu():  # one product over the rows of both clouds, so that W is written once
+        pairs = [tuple(map(jnp.concatenate, zip(*pairs, strict=True)))]
+    products = [_gradient_by_weights(rbm.weights, *pair) for pair in pairs]
+    weights = jax.tree.map(lambda *leaves: sum(leaves[1:], leaves[0]), *products)
     # ⟨F⟩ falls by the mean of a unit with a constant input of it. To take the means of the states
     # once more would be two sums over rows of either layer, kernels of their own on a GPU.
     info = PhaseInfo(
-        -shift_gradient(rbm.visible, of_data.visible),
-        -shift_gradient(rbm.hidden, of_data.hidden),
-        data_energy - model_energy,
+        -shift_gradient(rbm.visible, of_data.layers[0]),
+        -shift_gradient(rbm.hidden, of_data.layers[1]),
+        of_data.energy - of_model.energy,
     )
-    return grads, info
+    return RBM(visible, hidden, weights), info
+
+
+class _Phase(NamedTuple):
+    """⟨F⟩ over a cloud, and its gradient by both layers and by the inputs of the hidden units."""
+
+    energy: Float[Array, ""]
+    layers: tuple[AbstractLayer, AbstractLayer]
+    inputs: Float[Array, "n hidden"]
+
+
+def _phase(rbm: RBM, cloud: Cloud) -> _Phase:
+    @eqx.filter_value_and_grad
+    def differentiated(parts: tuple[AbstractLayer, AbstractLayer, Array]) -> Array:
+        visible, hidden, inputs = parts
+        return cloud.weights @ (visible.energy(cloud.states) - hidden.cgf(inputs))
+
+    inputs = rbm.inputs_to_h(cloud.states)
+    energy, (visible, hidden, by_inputs) = differentiated((rbm.visible, rbm.hidden, inputs))
+    return _Phase(energy, (visible, hidden), by_inputs)
+
+
+def _gradient_by_weights(weights: Any, states: Array, by_inputs: Array) -> Any:
+    """Return the gradient by the weights, of which the inputs `states @ weights` are a product."""
+    _, gradient = eqx.filter_vjp(lambda weights: product(states, weights), weights)
+    return gradient(by_inputs)[0]
 
 
 def shift_gradient(layer: AbstractLayer, grads: AbstractLayer) -> Float[Array, " columns"]:

@@ -72,11 +72,11 @@ def advanced(
 
         def update(t: Array, state: TrainState) -> TrainState:
             t = t - e * per_epoch
-            present = None
+            rows = None
             if method.short_last:
-                present = t * size + jnp.arange(size) < n
+                rows = jnp.minimum(n - t * size, size)
             key_rows, key_gradient = dataset.keys(keys[t])
-            batch, mass = batch_of(state.rbm.visible, dataset, rows_of(t), present, key=key_rows)
+            batch, mass = batch_of(state.rbm.visible, dataset, rows_of(t), rows, key=key_rows)
             return make_update(method, batch, mass, state, key=key_gradient)
 
         end = jnp.minimum(until, (e + 1) * per_epoch)

@@ -232,7 +232,7 @@ def _measured(rbm: RBM, reference: RBM, dataset: Dataset, n: Array, key: PRNGKey
     Weighted rows count by their effective number (`effective_size`).
     """
     indices = jnp.arange(len(dataset))
-    cloud, _ = batch_of(rbm.visible, dataset, indices, indices < n, key=key)
+    cloud, _ = batch_of(rbm.visible, dataset, indices, n, key=key)
     weights = cloud.weights
     half_width = jnp.zeros(())
     if dataset.missing:

@@ -333,7 +333,7 @@ def _distance(rbm: RBM, dataset: Dataset, n: Array, of_model: Cloud) -> Float[Ar
     The bound keeps a few rare columns, of which σ is tiny, from deciding for all.
     """
     indices = jnp.arange(len(dataset))
-    cloud, _ = batch_of(rbm.visible, dataset, indices, indices < n, key=key_of(0))
+    cloud, _ = batch_of(rbm.visible, dataset, indices, n, key=key_of(0))
     of_rows = cloud.weights @ cloud.states
     mean = of_model.weights @ of_model.states
     variance = cloud.weights @ (cloud.states - of_rows) ** 2

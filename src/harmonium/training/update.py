@@ -79,7 +79,7 @@ def batch_of(
     visible: AbstractLayer,
     dataset: Dataset,
     indices: Array,
-    present: Array | None = None,
+    count: Any = None,
     *,
     key: PRNGKeyArray,
 ) -> tuple[Cloud, Array | None]:
@@ -87,16 +87,17 @@ def batch_of(
 
     A gradient times the mass is unbiased for the weighted likelihood, for any batch size. A mass of
     None stands for 1. The columns of missing units are NaN; such rows are known by their places.
+    Indices beyond the first `count` are padding of a short batch.
     """
     rows = dataset.take(indices, key=key)
-    weights, mass = dataset.weights_of(indices, present)
+    weights, mass = dataset.weights_of(indices, count)
     if not dataset.missing:
         states = visible.encode(rows)
         return Cloud(states, weights.astype(states.dtype)), mass
     states = with_missing(visible, rows)
     places = indices
-    if present is not None:
-        places = jnp.where(present, indices, len(dataset))
+    if count is not None:
+        places = jnp.where(jnp.arange(len(indices)) < count, indices, len(dataset))
     return Cloud(states, weights.astype(states.dtype), places), mass
 
 

@@ -12,6 +12,7 @@ import functools
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
@@ -23,6 +24,9 @@ SHORT = jnp.bfloat16
 AS_THEY_ARE = lax.Precision.DEFAULT  # for factors in bfloat16, which no device rounds further
 EXPONENT_BITS = 8  # of bfloat16, which has the exponents of float32
 MANTISSA_BITS = 7
+BELOW_BFLOAT16 = np.uint32(0xFFFF)  # the bits of float32 that bfloat16 has not
+GOLDEN = np.uint32(40503)  # 2¹⁶ times the golden section, 0.618…
+SILVER = np.uint32(27146)  # 2¹⁶ (√2 − 1): columns must not all be rounded up in the same rows
 MOST_IN_A_BLOCK = 16  # rows of a gradient that are summed in one product, see `_outer`
 
 
@@ -109,39 +113,33 @@ def _forward(turned: bool, states: Array, weights: Array) -> tuple[Array, tuple[
 def _backward(turned: bool, saved: tuple[Array, Array], grads: Array) -> tuple[Array, Array]:
     """Return the gradients; that of the weights is Σ_rows x gᵀ with g rounded to bfloat16 too.
 
-    A unit that has the same mean in all rows, such as one that is always on, has the same rounding
-    error in all of them, and a different one in each phase of the gradient. This error would not
-    average out. So the mean rounding error of each column is added back, as an outer product of two
-    vectors.
+    A unit that has the same mean in all rows, such as one that is always on, would have the same
+    rounding error in all of them, if g were rounded to the nearest number, and another one in each
+    phase of the gradient. This error would not average out.
     """
     states, weights = saved
-    x = states.reshape(-1, states.shape[-1])
-    g = grads.reshape(-1, grads.shape[-1])
-    coarse = short(g)
-    lost = (g - coarse.astype(g.dtype)).mean(0)
-    rows = x.astype(SHORT)
-    sums = _column_sums(x, rows)
-    towards_weights = _outer(rows, coarse) + jnp.outer(sums, lost)
+    x = states.reshape(-1, states.shape[-1]).astype(SHORT)
+    g = _dithered(grads.reshape(-1, grads.shape[-1]))
     exact = short(weights).astype(weights.dtype)
-    if turned:
-        return product(grads, exact), towards_weights.T
-    return product(grads, exact.T), towards_weights
+    if turned:  # a transposed product would be one that XLA's CPU backend refuses in bfloat16
+        return product(grads, exact), _outer(g, x)
+    return product(grads, exact.T), _outer(x, g)
 
 
 _product.defvjp(_forward, _backward)
 
 
-def _column_sums(x: Array, rows: Array) -> Array:
-    """Return Σ_rows x of states x, which `rows` has in bfloat16.
+def _dithered(g: Float[Array, "rows columns"]) -> Array:
+    """Round to bfloat16, up or down, so that the mean over rows is kept.
 
-    A gradient of biases contains the means of the states; written alike, XLA computes them once,
-    and on a GPU a kernel less. XLA's CPU backend is faster at the product in bfloat16.
+    What bfloat16 cannot hold is compared with a threshold. Those of a column are multiples of the
+    golden section, modulo 1, which are evenly spaced for any number of rows.
     """
-    count = len(x)
-    if not is_cpu():
-        return count * product(jnp.full(count, 1.0 / count, x.dtype), x)
-    ones = jnp.ones(count, SHORT)
-    return jnp.matmul(ones, rows, precision=AS_THEY_ARE, preferred_element_type=jnp.float32)
+    row = lax.broadcasted_iota(jnp.uint32, g.shape, 0)
+    column = lax.broadcasted_iota(jnp.uint32, g.shape, 1)
+    threshold = (row * GOLDEN + column * SILVER) & BELOW_BFLOAT16
+    bits = lax.bitcast_convert_type(g, jnp.uint32) + threshold
+    return short(lax.bitcast_convert_type(bits & ~BELOW_BFLOAT16, g.dtype))
 
 
 def _outer(x: Array, y: Array) -> Array:
