@@ -159,7 +159,7 @@ reproduce: $(VENV)/.base $(INTERFACES)/.interfaces  ## reproduce published resul
 	$(BIN)/python benchmarks/density.py --hidden 64 --plain --against
 	$(BIN)/python benchmarks/density.py --cuts --peers
 
-mnist: $(RACE)/.race  ## docs/mnist.md: the search, the models and the picture; takes hours; needs HARMONIUM_DATA
+mnist: $(RACE)/.race  ## docs/results.md: MNIST, the search, the models and the picture; takes hours; needs HARMONIUM_DATA
 	$(RACE)/bin/python benchmarks/mnist.py search
 	$(RACE)/bin/python benchmarks/mnist.py train $(MNIST) 2500,500,0.4 5500,500,0.4 7000,500,0.4 \
 	  18000,500,0.4 25000,500,0.4 185000,500,0.4 '200,000 updates, L1 5e-5' \

@@ -1,7 +1,7 @@
 """Test log-likelihoods of default runs beside independent columns, trees and scikit-learn.
 
     python benchmarks/density.py [SET[:ROWS] ...] [--hidden auto] [--cuts] [--seconds 60]
-        [--plain] [--against] [--peers] [--hclt]
+        [--plain] [--against] [--peers] [--hclt] [--json docs/measured/density.json]
 
 A set is one of the binary sets in the folder that HARMONIUM_DATA names, or "words": rows drawn from
 a topic model. With ROWS, so many of its training rows are used, chosen at random; `--cuts` adds
@@ -11,7 +11,7 @@ takes all columns as independent units. `--against` adds two runs without the pe
 recipe: one that ends with its last model, and one with its best. `--peers` adds scikit-learn's
 BernoulliRBM with 64 hidden units, trained on all training rows with each of eight settings: the one
 with the best test score is shown, with the seconds of that setting alone. `--hclt` adds a hidden
-Chow-Liu tree, trained on all training rows.
+Chow-Liu tree, trained on all training rows. `--json` writes all figures to a file.
 """
 
 import argparse
@@ -19,11 +19,21 @@ import itertools
 import sys
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import jax
 import numpy as np
 from reference_data import binary_set
-from reporting import head, parser_of, row, unless_converged, with_interval
+from reporting import (
+    head,
+    parser_of,
+    rounded,
+    row,
+    unless_converged,
+    with_interval,
+    write_records,
+)
 from sklearn.neural_network import BernoulliRBM
 from timing import timed
 from trees import hidden_chow_liu, independent
@@ -92,22 +102,19 @@ def trained(
     return fit, time.perf_counter() - started
 
 
-def of_sklearn(train: np.ndarray, test: np.ndarray, args: argparse.Namespace) -> str:
+def of_sklearn(train: np.ndarray, test: np.ndarray, args: argparse.Namespace) -> dict[str, Any]:
     """Return the best of scikit-learn's scores, its setting, and the seconds that this one took."""
-    best = (-np.inf, "")
+    records = []
     for rate, passes in itertools.product(RATES, PASSES):
         settings = {"learning_rate": rate, "batch_size": 100, "n_iter": passes}
         model = BernoulliRBM(PEER_HIDDEN, random_state=0, **settings)
         _, seconds = timed(model.fit, train)
         rbm = hm.io.from_sklearn(model)
         score = hm.log_likelihood(rbm, test, key=jax.random.key(1), seconds=args.seconds / 4)
-        text = (
-            f"{with_interval(score)}{unless_converged(score)},"
-            f" rate {rate:g}, {passes} passes, {seconds:.0f} s"
-        )
-        print(f"  scikit-learn: {text}", file=sys.stderr)
-        best = max(best, (score.value, text))
-    return best[1]
+        setting = {"rate": rate, "passes": passes, "seconds": round(seconds)}
+        records.append(rounded(score) | setting)
+        print(f"  scikit-learn: {records[-1]}", file=sys.stderr)
+    return max(records, key=lambda record: record["value"])
 
 
 def default(rbm: hm.RBM) -> dict:
@@ -126,34 +133,54 @@ RUNS = {"default": default}
 AGAINST = {"no penalty, last": without_penalty, "no penalty, best": without_penalty_best}
 
 
-def line(
+def measured(
     name: str, train: np.ndarray, test: np.ndarray, runs: dict, args: argparse.Namespace
-) -> list[str]:
-    """Return a line of the table."""
-    cells = [f"{name}: {train.shape[0]:,} × {train.shape[1]}"]
-    cells += [
-        f"{independent(train, test):.2f}",
-        f"{hm.analysis.tree_log_likelihood(train, test):.2f}",
-    ]
+) -> dict[str, Any]:
+    """Return the scores of all models of a set."""
+    record: dict[str, Any] = {
+        "set": name,
+        "rows": train.shape[0],
+        "columns": train.shape[1],
+        "independent": round(independent(train, test), 2),
+        "tree": round(hm.analysis.tree_log_likelihood(train, test), 2),
+    }
     for title, options in runs.items():
         fit, seconds = trained(train, args, options)
         score, scoring = timed(
             hm.log_likelihood, fit.rbm, test, key=jax.random.key(1), seconds=args.seconds
         )
         print(f"  {title}: {fit.message}; {'; '.join(fit.notes)}", file=sys.stderr)
-        cells += [with_interval(score) + unless_converged(score), f"{seconds:.0f} + {scoring:.0f}"]
+        times = {"seconds": round(seconds), "scoring": round(scoring)}
+        record[title] = rounded(score) | times
     if args.hclt:
         score, seconds = timed(hidden_chow_liu, train, test)
-        cells.append(f"{score:.2f}, {seconds:.0f} s")
+        record["hidden tree"] = {"value": round(score, 2), "seconds": round(seconds)}
     if args.peers:
-        cells.append(of_sklearn(train, test, args))
+        record["scikit-learn"] = of_sklearn(train, test, args)
+    return record
+
+
+def cells_of(record: dict[str, Any], runs: dict) -> list[str]:
+    """Return a line of the table."""
+    cells = [f"{record['set']}: {record['rows']:,} × {record['columns']}"]
+    cells += [f"{record[name]:.2f}" for name in ("independent", "tree")]
+    for title in runs:
+        score = SimpleNamespace(**record[title])
+        text = with_interval(score) + unless_converged(score)
+        cells += [text, f"{score.seconds} + {score.scoring}"]
+    if "hidden tree" in record:
+        cells.append("{value:.2f}, {seconds} s".format(**record["hidden tree"]))
+    if "scikit-learn" in record:
+        best = SimpleNamespace(**record["scikit-learn"])
+        setting = f"rate {best.rate:g}, {best.passes} passes, {best.seconds} s"
+        cells.append(f"{with_interval(best)}{unless_converged(best)}, {setting}")
     return cells
 
 
 def main() -> None:
-    """Print a table in Markdown."""
+    """Print a table in Markdown, and write its figures."""
     flags = dict.fromkeys(("cuts", "plain", "against", "peers", "hclt"), False)
-    args = parser_of(__doc__, sets=SETS, hidden="auto", seconds=60.0, **flags).parse_args()
+    args = parser_of(__doc__, sets=SETS, hidden="auto", seconds=60.0, json="", **flags).parse_args()
     runs = RUNS | AGAINST if args.against else RUNS
     titles = ["rows", "independent", "Chow-Liu"]
     for run in runs:
@@ -163,6 +190,7 @@ def main() -> None:
     if args.peers:
         titles.append("scikit-learn, best of eight")
     print(head(titles), flush=True)
+    records = []
     for text in args.sets:
         name, _, size = text.partition(":")
         counts = [int(size)] if size else [None]
@@ -171,7 +199,9 @@ def main() -> None:
         for count in counts:
             train, test = rows_of(name, count)
             if count is None or len(train) >= count:
-                print(row(line(name, train, test, runs, args)), flush=True)
+                records.append(measured(name, train, test, runs, args))
+                print(row(cells_of(records[-1], runs)), flush=True)
+                write_records(args.json, "benchmarks/density.py", records)
 
 
 if __name__ == "__main__":

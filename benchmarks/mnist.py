@@ -10,7 +10,7 @@ The rows are those of the fixed binarisation (`binarized_mnist.npz`), or MNIST's
 which pixels are drawn at each visit. The search uses the first 50,000 rows of the training set and
 is scored on the last 10,000; test rows are used once, by `score`. Set HARMONIUM_DATA to the folder
 of reference data. `draw` also takes
-docs/measured/mnist.json, the records of docs/mnist.md.
+docs/measured/mnist.json, the records of docs/results.md.
 """
 
 import argparse

@@ -1,6 +1,7 @@
 """Default runs on seventeen further sets of rows of 0 and 1, beside the obvious and exact models.
 
     python benchmarks/obvious.py [SET ...] [--seconds 30] [--seeds 1]
+        [--json docs/measured/obvious.json]
 
 The sets are those of binary_sources.py; a quarter of the rows is kept for the test, and it alone
 scores. The models are independent columns; the tree of Chow & Liu 1968, with the links that
@@ -17,12 +18,23 @@ import argparse
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import jax
 import numpy as np
 from binary_sources import BINARY_SETS, SET_ASIDE, parts_of
 from command import trained
-from reporting import head, parser_of, row, unless_converged, with_interval, with_minus
+from reporting import (
+    head,
+    parser_of,
+    rounded,
+    row,
+    unless_converged,
+    with_interval,
+    with_minus,
+    write_records,
+)
 from timing import timed
 
 import harmonium as hm
@@ -54,8 +66,8 @@ def default_run(train: np.ndarray) -> tuple[hm.RBM, str]:
         return hm.load(out), "; ".join([summary["message"], *summary["notes"]])
 
 
-def line(name: str, seed: int, args: argparse.Namespace) -> list[str] | None:
-    """Return a line of the table, None for a set that is left out."""
+def measured(name: str, seed: int, args: argparse.Namespace) -> dict[str, Any] | None:
+    """Return the scores of a set, None for one that is left out."""
     parts = parts_of(name, seed)
     if parts is None:
         return None
@@ -70,26 +82,41 @@ def line(name: str, seed: int, args: argparse.Namespace) -> list[str] | None:
     margin = SURE * gains.std(ddof=1) / np.sqrt(len(gains))
     low = gains.mean() - margin - (score.log_z.high - score.log_z.value)
     high = gains.mean() + margin + (score.log_z.value - score.log_z.low)
+    of_base = {base: round(float(log_p.mean()), 2) for base, log_p in bases.items()}
+    above = {"value": gains.mean(), "low": low, "high": high}
+    record = {"set": name, "rows": len(train), "columns": train.shape[1]} | of_base
+    record |= {"default": rounded(score), "seconds": round(seconds)}
+    return record | {"above": {end: round(float(value), 2) for end, value in above.items()}}
+
+
+def cells_of(record: dict[str, Any]) -> list[str]:
+    """Return a line of the table."""
+    name = record["set"]
     title = f"*{name}*" if name in SET_ASIDE else name
+    score = SimpleNamespace(**record["default"])
+    above = "{value:+.2f} [{low:+.2f}, {high:+.2f}]".format(**record["above"])
     return [
-        f"{title}: {len(train):,} × {train.shape[1]}",
-        *(f"{log_p.mean():.2f}" for log_p in bases.values()),
+        f"{title}: {record['rows']:,} × {record['columns']}",
+        *(f"{record[base]:.2f}" for base in ("independent", "tree", "mixture")),
         with_interval(score) + unless_converged(score),
-        f"{gains.mean():+.2f} [{low:+.2f}, {high:+.2f}]",
-        f"{seconds:.0f}",
+        above,
+        f"{record['seconds']}",
     ]
 
 
 def main() -> None:
     """Print a table in Markdown; sets that were set aside are in italics."""
-    args = parser_of(__doc__, sets=[*BINARY_SETS], seconds=30.0, seeds=1).parse_args()
+    args = parser_of(__doc__, sets=[*BINARY_SETS], seconds=30.0, seeds=1, json="").parse_args()
     titles = ["rows", "independent", "tree", "mixture", "default", "above the best", "s"]
     print(head(titles), flush=True)
+    records = []
     for name in args.sets:
         for seed in range(args.seeds):
-            cells = line(name, seed, args)
-            if cells is not None:
-                print(with_minus(row(cells)), flush=True)
+            record = measured(name, seed, args)
+            if record is not None:
+                records.append(record)
+                print(with_minus(row(cells_of(record))), flush=True)
+                write_records(args.json, "benchmarks/obvious.py", records)
 
 
 if __name__ == "__main__":

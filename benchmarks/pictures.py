@@ -3,16 +3,17 @@
     python benchmarks/pictures.py                 # all of them
     python benchmarks/pictures.py race RACE.json OUT.png
 
-`race`, `growth` and `choosing` are what benchmarks/race, growth.py and choosing.py measure; each of
-these programs writes its file in the form that is read here.
+Each is named after the program of this folder that measures it and writes its file in the form that
+is read here.
 """
 
 import json
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from harmonium.plot.base import (
@@ -200,7 +201,77 @@ def apart(labels: list[Label]) -> list[Label]:
     return moved
 
 
-PICTURES = {"race": race, "growth": growth, "choosing": choosing, "bars": bars}
+def density(measured: dict, path: Path) -> None:
+    """Draw test log-likelihoods against the number of rows to learn from, a panel for each set."""
+    records = measured["records"]
+    sets = list(dict.fromkeys(record["set"] for record in records))
+    title = "Nats per test row, by the number of rows to learn from"
+    figure = new_figure(8.6, 4.8, title)
+    panels = figure.subplots(2, 3)
+    for axes, name in zip(panels.ravel(), sets, strict=True):
+        of_set = sorted((r for r in records if r["set"] == name), key=lambda r: r["rows"])
+        x = [record["rows"] for record in of_set]
+        for kind, color in (("independent", GREY), ("tree", ORANGE)):
+            axes.plot(x, [record[kind] for record in of_set], marker="o", markersize=4, color=color)
+        ours = [record["default"]["value"] for record in of_set]
+        axes.plot(x, ours, marker="o", markersize=5, color=BLUE)
+        for record in of_set:
+            for kind, mark in (("hidden tree", "^"), ("scikit-learn", "s")):
+                if kind in record:
+                    y = record[kind]["value"]
+                    axes.plot(
+                        record["rows"], y, mark, markersize=5, color="black", fillstyle="none"
+                    )
+        axes.set_xscale("log")
+        axes.set_xlim(70, 30_000)
+        axes.set_xticks([100, 1_000, 10_000], ["100", "1,000", "10,000"])
+        axes.xaxis.set_minor_locator(NullLocator())
+        label(axes, f"{name}, {of_set[0]['columns']} columns")
+    marks: Any = (
+        ("default run", "o", BLUE, "full"),
+        ("tree", "o", ORANGE, "full"),
+        ("independent columns", "o", GREY, "full"),
+        ("hidden tree", "^", "black", "none"),
+        ("scikit-learn at its best", "s", "black", "none"),
+    )
+    handles = [
+        Line2D([], [], marker=mark, color=color, linestyle="", fillstyle=fill, label=name)
+        for name, mark, color, fill in marks
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=5, fontsize=SMALL)
+    save_figure(figure, path)
+
+
+def obvious(measured: dict, path: Path) -> None:
+    """Draw how far default runs are above the best of three models that are exact."""
+    records = sorted(measured["records"], key=lambda record: record["above"]["value"])
+    title = "Nats per test row above the best of independent columns, a tree and a mixture"
+    figure = new_figure(7.6, 0.26 * len(records) + 1.2, title)
+    axes = figure.subplots()
+    for place, record in enumerate(records):
+        above = record["above"]
+        axes.plot([above["low"], above["high"]], [place, place], color=BLUE, linewidth=1.5)
+        axes.plot(above["value"], place, "o", color=BLUE, markersize=5)
+    axes.axvline(0.0, color="black", linewidth=1.0)
+    axes.set_xscale("symlog", linthresh=1.0, linscale=1.0)
+    axes.set_xticks([-1, -0.5, 0, 0.5, 1, 2, 5, 10], ["−1", "−½", "0", "½", "1", "2", "5", "10"])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlim(-1.5, 14)
+    names = [f"{r['set']}: {r['rows']:,} × {r['columns']}" for r in records]
+    axes.set_yticks(range(len(records)), names)
+    label(axes, "")
+    axes.grid(axis="y", visible=False)
+    save_figure(figure, path)
+
+
+PICTURES = {
+    "race": race,
+    "growth": growth,
+    "choosing": choosing,
+    "bars": bars,
+    "density": density,
+    "obvious": obvious,
+}
 
 
 def main() -> None:

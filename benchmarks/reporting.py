@@ -6,6 +6,7 @@ A program's own parser, tables in Markdown, numbers, the computer, and text betw
 import argparse
 import datetime
 import importlib.metadata
+import json
 import os
 import platform
 import re
@@ -88,6 +89,29 @@ def mean_and_spread(values: np.ndarray, digits: int = 3) -> str:
     if len(values) == 1:
         return mean
     return f"{mean} ± {values.std(ddof=1):.{digits}f}"
+
+
+def rounded(estimate: Any, digits: int = 2) -> dict[str, Any]:
+    """Return what is recorded of an estimate: its value, its interval, and whether it converged."""
+    ends = {name: round(getattr(estimate, name), digits) for name in ("value", "low", "high")}
+    return ends | {"converged": estimate.converged}
+
+
+def write_records(path: str, program: str, records: list[dict[str, Any]]) -> None:
+    """Write records in the form of docs/measured, a line for each, if a path is given."""
+    if not path:
+        return
+    today = f"{datetime.date.today():%-d %B %Y}"
+    versions_here = ", ".join(f"{name} {v}" for name, v in versions(["jax", "jaxlib"]).items())
+    about = {
+        "program": program,
+        "computer": f"{os.cpu_count()} cores ({processor()})",
+        "date": today,
+        "versions": versions_here,
+    }
+    lines = ",\n  ".join(json.dumps(record, ensure_ascii=False) for record in records)
+    start = json.dumps(about, ensure_ascii=False, indent=1).removesuffix("\n}")
+    Path(path).write_text(f'{start},\n "records": [\n  {lines}\n ]\n}}\n', "utf-8")
 
 
 def duration(seconds: float) -> str:

@@ -84,7 +84,33 @@ def test_the_mnist_table_is_that_of_the_records():
         )
         row = rf"\| {record['updates']:,}[^|]*\| {record['seconds']:,} s \| \**{value}\** \|"
         row += rf" {low} to {high} \| {'yes' if score['converged'] else 'no'} \|"
-        assert re.search(row, TEXTS["docs/mnist.md"]), record
+        assert re.search(row, TEXTS["docs/results.md"]), record
+
+
+def minus(*values):
+    return [f"{value:.2f}".replace("-", "−") for value in values]
+
+
+def test_the_tables_of_rows_of_0_and_1_are_those_of_the_records():
+    details = TEXTS["docs/decisions/measured_in_detail.md"]
+    for record in measured("density"):
+        default = record["default"]
+        cells = f"{record['set']}: {record['rows']:,} × {record['columns']}"
+        value, low, high = minus(*(default[end] for end in ("value", "low", "high")))
+        others = " | ".join(minus(record["independent"], record["tree"]))
+        times = f"{record['seconds']} + {record['scoring']}"
+        assert f"| {cells} | {others} | **{value}** [{low}, {high}] | {times} |" in details, record
+        if "hidden tree" in record:
+            peers = minus(record["hidden tree"]["value"], record["scikit-learn"]["value"])
+            row = f"| {cells} | **{value}** | {record['seconds']} | {' | '.join(peers)} |"
+            assert row in TEXTS["docs/results.md"], record
+    for record in measured("obvious"):
+        cells = rf"\| {record['set']}: {record['rows']:,} × {record['columns']}"
+        others = minus(*(record[name] for name in ("independent", "tree", "mixture")))
+        (value,) = minus(record["default"]["value"])
+        above, low, high = minus(*(record["above"][end] for end in ("value", "low", "high")))
+        row = "".join(rf" \| (\*\*)?{other}(\*\*)?" for other in [*others, value])
+        assert re.search(rf"{cells}{row}[^|]*\| {above} \[{low}, {high}\] \|", details), record
 
 
 def test_the_table_of_speeds_is_that_of_the_records():

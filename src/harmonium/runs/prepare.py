@@ -305,7 +305,7 @@ def usual_hidden(rows: int, columns: int) -> int:
     """Return the number of hidden units for a table of so many training rows.
 
     More rows bear more parameters: with 15,671 rows of 69 columns (plants), 138 hidden units gain
-    0.1 nats over 64; with 4,500 rows of 123 (adult), 200 gain nothing (docs/density.md).
+    0.1 nats over 64; with 4,500 rows of 123 (adult), 200 gain nothing (docs/defaults.md).
     """
     by_rows = rows // ROWS_PER_HIDDEN_UNIT
     return max(FEWEST_HIDDEN, min(by_rows, 2 * columns, MOST_HIDDEN))
