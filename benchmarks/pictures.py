@@ -243,9 +243,20 @@ def density(measured: dict, path: Path) -> None:
 
 
 def obvious(measured: dict, path: Path) -> None:
-    """Draw how far default runs are above the best of three models that are exact."""
-    records = sorted(measured["records"], key=lambda record: record["above"]["value"])
+    """Draw how far default runs of 0/1 rows are above the best of three models that are exact."""
     title = "Nats per test row above the best of independent columns, a tree and a mixture"
+    above_the_best(measured, path, title)
+
+
+def tables(measured: dict, path: Path) -> None:
+    """Draw how far default runs of tables are above the best of four other models."""
+    title = "Nats per held-out row above the best of four other models"
+    above_the_best(measured, path, title)
+
+
+def above_the_best(measured: dict, path: Path, title: str) -> None:
+    """Draw differences with their intervals, a line for each set."""
+    records = sorted(measured["records"], key=lambda record: record["above"]["value"])
     figure = new_figure(7.6, 0.26 * len(records) + 1.2, title)
     axes = figure.subplots()
     for place, record in enumerate(records):
@@ -257,7 +268,8 @@ def obvious(measured: dict, path: Path) -> None:
     axes.set_xticks([-1, -0.5, 0, 0.5, 1, 2, 5, 10], ["−1", "−½", "0", "½", "1", "2", "5", "10"])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlim(-1.5, 14)
-    names = [f"{r['set']}: {r['rows']:,} × {r['columns']}" for r in records]
+    sizes = [f": {r['rows']:,} × {r['columns']}" if "rows" in r else "" for r in records]
+    names = [record["set"] + size for record, size in zip(records, sizes, strict=True)]
     axes.set_yticks(range(len(records)), names)
     label(axes, "")
     axes.grid(axis="y", visible=False)
@@ -271,6 +283,7 @@ PICTURES = {
     "bars": bars,
     "density": density,
     "obvious": obvious,
+    "tables": tables,
 }
 
 

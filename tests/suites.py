@@ -63,7 +63,7 @@ def page(name: str) -> Suite:
 
 
 PAGES = (
-    "density",
+    "defaults",
     "labels_and_missing_values",
     "likelihood",
     "physics",

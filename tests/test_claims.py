@@ -113,6 +113,18 @@ def test_the_tables_of_rows_of_0_and_1_are_those_of_the_records():
         assert re.search(rf"{cells}{row}[^|]*\| {above} \[{low}, {high}\] \|", details), record
 
 
+def test_the_table_of_tables_is_that_of_the_records():
+    for record in measured("tables"):
+        row = rf"\| {record['set']}, {record['seeds']} seeds?"
+        for model in ("independent", "tree", "copula", "mixture", "default"):
+            value = minus(record[model])[0] if model in record else ""
+            row += rf" \| (\*\*)?{value}(\*\*)?"
+        above, low, high = minus(*(record["above"][end] for end in ("value", "low", "high")))
+        row += rf" \| {above} \[{low}, {high}\] \|"
+        row = row.replace(r" \| (\*\*)?(\*\*)? ", r" \| ")
+        assert re.search(row, TEXTS["docs/decisions/measured_in_detail.md"]), record
+
+
 def test_the_table_of_speeds_is_that_of_the_records():
     for record in measured("race"):
         speed = record["per_second"]
@@ -143,7 +155,7 @@ def test_the_table_of_methods_is_that_of_the_records():
             else:
                 spread = "" if cell["spread"] is None else f" ± {cell['spread']:.2f}"
                 row += rf"\| −{-cell['mean']:.2f}{spread}( \([^)]*\))? "
-        assert re.search(row + r"\|", TEXTS["docs/choosing_a_method.md"]), record
+        assert re.search(row + r"\|", TEXTS["docs/decisions/measured_in_detail.md"]), record
 
 
 def test_the_table_of_bars_is_that_of_the_records():
