@@ -26,6 +26,7 @@ extensions = [
     "sphinx-mathjax-offline",
     "sphinx_design",
     "sphinx_codeautolink",
+    "aligned_numbers",
     "docstrings",
     "linked_names",
     "notebooks",
@@ -93,6 +94,7 @@ html_title = "harmonium"
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_favicon = "_static/favicon.svg"
+html_css_files = ["pages.css"]
 html_js_files = ["accessible.js"]
 html_theme_options = {
     "logo": {"text": "harmonium"},

@@ -42,7 +42,7 @@ def test_a_figure_has_its_source(claim):
 def test_the_readmes_ratios_are_those_of_the_table():
     # | train 64x16 b10 k1 | 53,361 | **3.90** (scikit-learn) | **2.28** (TensorFlow, XLA) | 45 % |
     row = r"\| train [\dxbk ]+ \| [\d,.]+ \| \*\*([\d.]+)\*\* \([^)]*\) \| \*\*([\d.]+)\*\*"
-    table = [tuple(map(float, ratios)) for ratios in re.findall(row, TEXTS["docs/benchmarks.md"])]
+    table = [tuple(map(float, ratios)) for ratios in re.findall(row, TEXTS["docs/decisions/speed_in_detail.md"])]
     package, loop = zip(*table, strict=True)
     assert len(table) == 14
     assert "in fourteen training workloads" in README
@@ -134,7 +134,7 @@ def test_the_table_of_speeds_is_that_of_the_records():
             cells.append("none" if best is None else f"**{best['ratio']:.2f}** ({best['name']})")
         cells.append("" if record["ceiling"] is None else f"{100 * record['ceiling']:.0f} %")
         row = " ".join(f"| {' | '.join(cells)} |".split())
-        assert row in TEXTS["docs/benchmarks.md"], record
+        assert row in TEXTS["docs/decisions/speed_in_detail.md"], record
 
 
 def test_the_table_of_growth_is_that_of_the_records():
