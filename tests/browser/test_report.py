@@ -93,12 +93,20 @@ def test_heating_goes_up_and_ends_at_one(opened, bars):
 
 def test_a_hidden_unit_shows_its_weights_and_the_rows_that_drive_it(opened, bars):
     page = opened(bars)
-    page.locator("canvas.hidden-units").click(position={"x": 15, "y": 5})
+    page.locator("canvas.hidden-units").click(position={"x": 36, "y": 10})
     assert page.get_by_role("heading", name="Hidden unit 2").is_visible()
     assert page.get_by_text("rows of data that drive it most").is_visible()
     page.get_by_label("hidden unit", exact=True).fill("4")
     page.keyboard.press("Tab")
     assert page.get_by_role("heading", name="Hidden unit 4").is_visible()
+
+
+def test_a_click_on_a_filter_chooses_its_unit_and_one_on_a_sample_loads_it(opened, bars):
+    page = opened(bars)
+    page.locator("#filters canvas").click(position={"x": 10, "y": 10})
+    assert page.get_by_role("heading", name="Hidden unit").is_visible()
+    page.locator("#samples-beside-data canvas").nth(1).click(position={"x": 10, "y": 10})
+    assert page.get_by_text("v is the picture that you chose.").is_visible()
 
 
 def test_letters_that_are_typed_stay(opened, sequences):
@@ -120,13 +128,14 @@ def test_a_table_answers_what_it_is_told(opened, table):
     names = page.locator(".field .name").all_inner_texts()
     assert "<script>alert(1)</script>" in names  # text, and nothing else
     field = page.locator(".field", has_text="<script>")
-    at_first = [float(x) for x in field.locator("svg text").all_text_contents() if x.isdigit()]
+    texts = field.locator("svg text").all_text_contents()
+    at_first = [float(x.removesuffix(" %")) for x in texts if x.endswith(" %")]
     assert 97 <= sum(at_first) <= 103  # per cent, before anything is pressed
     field.locator("select").select_option(label="cow")
     click(page, "Dream")
     page.wait_for_timeout(500)
     shown = field.locator("svg text").all_text_contents()
-    assert "100" in shown
+    assert "100 %" in shown
     page.locator(".field", has_text="mass").locator("input").fill("600")
     page.keyboard.press("Tab")
     page.wait_for_timeout(200)

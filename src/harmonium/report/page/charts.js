@@ -32,7 +32,9 @@ export function range(numbers, room = 0.05) {
   const finite = numbers.filter(Number.isFinite);
   let [low, high] = [Math.min(...finite), Math.max(...finite)];
   if (!finite.length) [low, high] = [0, 1];
-  const more = high > low ? room * (high - low) : Math.abs(low) * 0.1 || 1;
+  // Numbers that differ by rounding alone count as equal: ticks between them would have twelve decimals.
+  const differ = high - low > 1e-6 * Math.max(Math.abs(low), Math.abs(high));
+  const more = differ ? room * (high - low) : Math.abs(low) * 0.1 || 1;
   return [low - more, high + more];
 }
 

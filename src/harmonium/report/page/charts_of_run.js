@@ -5,6 +5,7 @@ import { count, countOf, figure, figures, make, nats, note, section, shortened }
 import { tiles } from "./images.js";
 
 const LARGEST_TILES = 64;
+const MOST_VALUES = 6; // of a column, that have bars
 
 /** How good the model is: the log-likelihood of rows, in words and beside simpler models. */
 export function likelihood({ summary, baselines }) {
@@ -93,12 +94,18 @@ function chartsOf(quantities, history) {
 }
 
 /** Rows of data beside samples, as pictures. */
-export function samplesBesideData({ rows }) {
+export function samplesBesideData({ rows, player }) {
   const { data, samples, shape, low, high } = rows;
   const n = Math.min(LARGEST_TILES, data.length, samples.length);
   const how = { across: 8, scale: Math.max(1, Math.round(26 / shape[1])), low, high };
-  const panel = (title, arrays) => figure(title, tiles(arrays.slice(0, n), shape, { ...how, label: title }));
-  return section("Samples beside data", make("div", { class: "side-by-side" }, panel("data", data), panel("samples of the model", samples)));
+  const panel = (title, arrays, stateOf) => {
+    const choose = player && ((k) => player.load(stateOf(k)));
+    return figure(title, tiles(arrays.slice(0, n), shape, { ...how, label: title, choose }));
+  };
+  return section("Samples beside data", make("div", { class: "side-by-side" },
+    panel("data", data, (k) => rows.states[rows.complete.indexOf(data[k])]),
+    panel("samples of the model", samples, (k) => rows.sampled[k])),
+    player ? note("A click loads a picture: the chain above goes on from it.") : null);
 }
 
 /** The means of the visible units in samples against those in data: points on the line agree. */
@@ -116,7 +123,7 @@ export function insideTheModel({ model, spectrum, rows }) {
   for (const v of states) model.meanHidden(v).forEach((mean, j) => { activity[j] += mean / states.length; });
   return section("Inside the model", make("div", { class: "grid-of-charts" },
     spectrum && figure("Singular values of the weights", lines({ series: [{ name: "singular value", points: spectrum.map((value, k) => [k + 1, value]) }], xLabel: "number", yLabel: "value", label: "Singular values", zero: true }),
-      "The few large ones are what the model has learned; the rest is as noise has it."),
+      "The few large ones are what the model has learned; the others are as large as noise makes them."),
     figure("Weights", histograms({ series: [{ name: "weights", numbers: model.weights }], xLabel: "weight", label: "Histogram of weights" })),
     figure("Mean of each hidden unit over rows of data", histograms({ series: [{ name: "hidden units", numbers: activity }], xLabel: "mean", label: "Histogram of hidden means", bins: 30 }),
       "Units at one end for all rows do nothing."),
@@ -141,7 +148,8 @@ export function columnsBesideData({ rows, columns }) {
       series: [{ name: "data", numbers: theirs, color: 2 }, { name: "samples", numbers: ours, color: 0 }],
       xLabel: "", label: column.name, bins: 24, ends: column.ends, show: (x) => figures(column.cell(x), 2), width: 320, height: 170, keys: false,
     });
-    return figure(make("span", { title: column.name }, title), chart);
+    const rarer = column.states ? column.labels.length - MOST_VALUES : 0;
+    return figure(make("span", { title: column.name }, title), chart, rarer > 0 ? `${countOf(rarer, "rarer value")} not shown` : null);
   });
   return section("Columns: data beside samples", legend([{ name: "data", color: 2 }, { name: "samples of the model", color: 0 }]), make("div", { class: "grid-of-charts small" }, ...panels));
 }
@@ -150,10 +158,10 @@ export function columnsBesideData({ rows, columns }) {
 function fractions(column, theirs, ours) {
   const fraction = (codes, code) => codes.filter((c) => c === code).length / Math.max(1, codes.filter(Number.isFinite).length);
   const values = column.labels.map((label, code) => ({ label, data: fraction(theirs, code), samples: fraction(ours, code) }));
-  const shown = values.toSorted((a, b) => b.data - a.data).slice(0, 6);
+  const shown = values.toSorted((a, b) => b.data - a.data).slice(0, MOST_VALUES);
   const items = shown.flatMap(({ label, data, samples }) => [
     { name: shortened(label, 18), value: data, color: 2 }, { name: "", value: samples, color: 0 }]);
-  return bars({ items, label: column.name, unit: values.length > 6 ? `fraction of rows; ${values.length - 6} rarer values left out` : "fraction of rows", show: (x) => `${Math.round(100 * x)} %`, width: 320, left: 110, right: 48 });
+  return bars({ items, label: column.name, unit: "fraction of rows", show: (x) => `${Math.round(100 * x)} %`, width: 320, left: 110, right: 48 });
 }
 
 /** What was done, and how to do it again. */

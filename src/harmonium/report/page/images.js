@@ -32,14 +32,27 @@ export function paint(image, numbers, [height, width], { colors = "grey", low = 
   }
 }
 
-/** Return a canvas of tiles, at most `across` in a line, each in a thin frame. */
-export function tiles(arrays, [height, width], { across: most, scale = 2, label, ...how }) {
+/**
+ * Return a canvas of tiles, at most `across` in a line, each in a thin frame. A click calls `choose`
+ * with the number of the tile; what it does can be done with the keyboard elsewhere in the page.
+ */
+export function tiles(arrays, [height, width], { across: most, scale = 2, label, choose = null, ...how }) {
   const across = Math.max(1, Math.min(most, arrays.length));
   const down = Math.ceil(arrays.length / across);
   const [stepX, stepY] = [scale * width + 2 * EDGE + GAP, scale * height + 2 * EDGE + GAP];
   const canvas = make("canvas", {
     width: Math.max(1, across * stepX - GAP), height: Math.max(1, down * stepY - GAP), role: "img", "aria-label": label,
   });
+  if (choose) {
+    canvas.classList.add("choose");
+    canvas.addEventListener("click", (event) => {
+      const box = canvas.getBoundingClientRect();
+      const column = Math.floor((((event.clientX - box.left) / box.width) * canvas.width) / stepX);
+      const line = Math.floor((((event.clientY - box.top) / box.height) * canvas.height) / stepY);
+      const number = line * across + Math.min(across - 1, column);
+      if (number < arrays.length) choose(number);
+    });
+  }
   const context = canvas.getContext("2d");
   const small = make("canvas", { width, height });
   const image = small.getContext("2d").createImageData(width, height);

@@ -11,6 +11,7 @@ import { TableView } from "./view_tables.js";
 const [HOTTEST, COLDEST] = [4, 0.25];
 const WALK = 240; // frames of a walk along the temperature ladder
 const MOST_UNITS = 1_024; // hidden units that are shown
+const [FEW_UNITS, ACROSS] = [128, 384]; // hidden units that are shown larger; pixels of a line of them
 const DRIVING = 8; // rows that drive a hidden unit most
 
 /** The section with the model that can be played with. */
@@ -116,6 +117,22 @@ export class Player {
     this.show();
   }
 
+  /** Go on from a state: that of a picture which was clicked. */
+  load(state) {
+    if (!state) return;
+    this.running = false;
+    this.label();
+    this.simulation.startAt(state);
+    this.phase.textContent = "v is the picture that you chose.";
+    this.show();
+    this.element.scrollIntoView({ block: "start" });
+  }
+
+  chooseUnit(unit) {
+    this.cells.choose(unit);
+    this.cells.element.scrollIntoView({ block: "center" });
+  }
+
   restart() {
     this.simulation.restart();
     this.phase.textContent = "";
@@ -150,10 +167,11 @@ class HiddenUnits {
   constructor(simulation, rows, sites) {
     Object.assign(this, { simulation, rows, sites });
     this.shown = Math.min(MOST_UNITS, simulation.model.hidden.size);
-    this.across = Math.min(this.shown, 32);
+    const size = this.shown > FEW_UNITS ? 12 : 24; // pixels; the number below chooses the smaller ones too
+    this.across = Math.min(this.shown, ACROSS / size);
     const down = Math.ceil(this.shown / this.across);
     this.canvas = make("canvas", { width: this.across, height: down, class: "hidden-units", role: "img", "aria-label": "The hidden units; choose one by its number below", onclick: (event) => this.point(event) });
-    this.canvas.style.width = `${12 * this.across}px`;
+    this.canvas.style.width = `${size * this.across}px`;
     this.context = this.canvas.getContext("2d");
     this.image = this.context.createImageData(this.across, down);
     this.number = make("input", { type: "number", min: 1, max: simulation.model.hidden.size, value: "", "aria-label": "hidden unit", onchange: () => this.choose(Number(this.number.value) - 1) });

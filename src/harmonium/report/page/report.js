@@ -59,15 +59,15 @@ function columnsOf(columns) {
   });
 }
 
-function filters(model, shape) {
+function filters(model, shape, player) {
   const [n, m] = [model.visible.size, model.hidden.size];
   const norm = (j) => { let sum = 0; for (let i = 0; i < n; i++) sum += model.weights[i * m + j] ** 2; return sum; };
   const order = Array.from({ length: m }, (_, j) => [norm(j), j]).sort((a, b) => b[0] - a[0]).slice(0, 100).map(([, j]) => j);
   const arrays = order.map((j) => model.weightsOf(j));
   const sizes = Float32Array.from(arrays.flatMap((each) => Array.from(each, Math.abs))).sort();
   const high = sizes[Math.floor(0.995 * (sizes.length - 1))] || 1;
-  const how = { across: 20, scale: Math.max(1, Math.round(44 / shape[1])), colors: "diverging", high, label: "Filters" };
-  return section("Filters", tiles(arrays, shape, how), note(`The weights of ${arrays.length} of ${m} hidden units, those with the largest norm first; red raises a pixel, blue lowers it.`));
+  const how = { across: 20, scale: Math.max(1, Math.round(44 / shape[1])), colors: "diverging", high, label: "Filters", choose: (k) => player.chooseUnit(order[k]) };
+  return section("Filters", tiles(arrays, shape, how), note(`The weights of ${arrays.length} of ${m} hidden units, in the order of their norms; red raises a pixel, blue lowers it. A click shows the unit and the rows that drive it.`));
 }
 
 /** The sections in order: each builds its part of the page, or null where it has nothing to show. */
@@ -77,8 +77,8 @@ const SECTIONS = {
   scores: (all) => (all.evaluation ? scores(all) : null),
   curves: (all) => (all.summary ? curves(all) : null),
   chains: (all) => (all.summary ? chainsOfRun(all) : null),
-  filters: ({ model, rows, sites, columns }) =>
-    (model && !sites && !columns && rows.shape[0] * rows.shape[1] === model.visible.size ? filters(model, rows.shape) : null),
+  filters: ({ model, rows, sites, columns, player }) =>
+    (model && !sites && !columns && rows.shape[0] * rows.shape[1] === model.visible.size ? filters(model, rows.shape, player) : null),
   beside: (all) => {
     if (!all.rows.samples.length) return null;
     return all.columns ? columnsBesideData(all) : all.sites ? sequencesBesideData(all) : samplesBesideData(all);

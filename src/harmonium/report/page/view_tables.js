@@ -71,7 +71,7 @@ export class TableView {
       return [
         draw("rect", { x: k * width + 2, y: 40 - height, width: width - 4, height, class: "bar series-0" }),
         draw("text", { x: (k + 0.5) * width, y: 50, "text-anchor": "middle" }, shortened(column.labels[code], Math.max(2, Math.floor(width / 7)))),
-        draw("text", { x: (k + 0.5) * width, y: 37 - height, "text-anchor": "middle" }, `${Math.round(100 * chance)}`),
+        draw("text", { x: (k + 0.5) * width, y: 37 - height, "text-anchor": "middle" }, `${Math.round(100 * chance)}${order.length > 7 ? "" : " %"}`),
         draw("title", {}, order.map(([p, value]) => `${column.labels[value]}: ${Math.round(100 * p)} %`).join("\n")),
       ];
     });
