@@ -123,6 +123,10 @@ docs:  ## the documentation as a site, strictly: docs/_build/html/index.html
 	$(DOCS)/bin/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
+notebooks:  ## the chapters of the course as notebooks with their outputs: docs/course/notebooks; after a chapter changed
+	@$(MAKE) --no-print-directory VENV=$(DOCS) $(DOCS)/.docs
+	$(DOCS)/bin/python docs/_programs/notebooks.py
+
 package: $(VENV)/.base  ## build sdist and wheel; install the wheel in an empty environment, train there
 	rm -rf dist .venv-package
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
@@ -201,4 +205,4 @@ $(addsuffix /.quick,$(sort $(VENV) $(INTERFACES))):
 	@$(@D)/bin/python tests/quick_flags.py $(QUICK) >$@.part && mv $@.part $@
 
 clean:  ## remove the environments and the runs
-	rm -rf $(VENV) $(INTERFACES) $(RACE) $(DOCS) $(OLDEST) docs/_build docs/reference docs/gallery docs/course/notebooks .newest runs
+	rm -rf $(VENV) $(INTERFACES) $(RACE) $(DOCS) $(OLDEST) docs/_build docs/reference docs/gallery .newest runs

@@ -29,12 +29,12 @@ extensions = [
     "aligned_numbers",
     "docstrings",
     "linked_names",
-    "notebooks",
     "reference_pages",
 ]
 exclude_patterns = [
     "_build",
     "_extensions",
+    "_programs",
     "jupyter_execute",
     "course/notebooks",
     "gallery/*.ipynb",

@@ -42,7 +42,10 @@ def test_a_figure_has_its_source(claim):
 def test_the_readmes_ratios_are_those_of_the_table():
     # | train 64x16 b10 k1 | 53,361 | **3.90** (scikit-learn) | **2.28** (TensorFlow, XLA) | 45 % |
     row = r"\| train [\dxbk ]+ \| [\d,.]+ \| \*\*([\d.]+)\*\* \([^)]*\) \| \*\*([\d.]+)\*\*"
-    table = [tuple(map(float, ratios)) for ratios in re.findall(row, TEXTS["docs/decisions/speed_in_detail.md"])]
+    table = [
+        tuple(map(float, ratios))
+        for ratios in re.findall(row, TEXTS["docs/decisions/speed_in_detail.md"])
+    ]
     package, loop = zip(*table, strict=True)
     assert len(table) == 14
     assert "in fourteen training workloads" in README

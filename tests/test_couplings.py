@@ -128,8 +128,8 @@ def test_scores_are_norms_less_what_averages_explain():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda rbm: hm.effective_couplings(rbm, 4), "1, 2 or 3 units a term"),
-        (lambda rbm: hm.effective_couplings(rbm, 2, units=[(1, 1)]), "one unit twice"),
+        (lambda rbm: hm.effective_couplings(rbm, 4), "1, 2 or 3 units per term"),
+        (lambda rbm: hm.effective_couplings(rbm, 2, units=[(1, 1)]), "a repeated unit"),
         (lambda rbm: hm.effective_couplings(rbm, 2, units=[(1, 9)]), "from 0 to 2"),
         (lambda rbm: hm.effective_couplings(rbm.T), "units of a few values"),
         (
@@ -177,7 +177,7 @@ def test_single_changes_are_differences_of_free_energies(visible):
 def test_sharpened_models_have_as_many_times_the_free_energy(visible, times):
     rbm = random_rbm(visible, hm.Bernoulli(3), seed=1)
     if isinstance(visible, hm.Binomial) and times > 1:
-        with pytest.raises(hm.InputError, match="energy is that of their parameters alone"):
+        with pytest.raises(hm.InputError, match="energy is linear in their parameters"):
             hm.sharpened(rbm, times)
         return
     states = visible.states(jnp.arange(visible.n_states))
@@ -199,7 +199,7 @@ def test_sharpened_models_have_as_many_times_the_free_energy(visible, times):
 def test_counts_are_not_sharpened_though_they_are_mostly_0(counts):
     """Their draws hardly ever show log x!, which the copies of the hidden layer do not multiply."""
     rbm = hm.RBM(counts, hm.Bernoulli(2), np.zeros((counts.size, 2)))
-    with pytest.raises(hm.InputError, match="energy is that of their parameters alone"):
+    with pytest.raises(hm.InputError, match="energy is linear in their parameters"):
         hm.sharpened(rbm, 2)
 
 

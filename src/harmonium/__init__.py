@@ -4,22 +4,22 @@
 
 The packages, each importing only from those above it in this list:
 
-    errors, _base       what can be raised; checks; stable functions; random numbers; many devices
-    layers, weights     what a unit is; what W is kept as
+    errors, _base       exceptions; checks; stable functions; random numbers; many devices
+    layers, weights     types of units; forms of the weight matrix W
     rbm                 the model: energy, free energy, conditionals, `.T`
     tables, sequences   tables of words, numbers and dates; alignments
-    data, io, path      rows to learn from; model files; lines of models
-    samplers, transforms   how states are drawn; a model from rows or from another model
+    data, io, path      training data; model files; paths between models
+    samplers, transforms   sampling; models built from rows or from other models
     likelihood          log Z, missing values, log-likelihoods
     gradients           estimators of the gradient of the likelihood
-    evaluation, diagnostics, analysis   how good a model is; how its chains mix; what it learned
+    evaluation, diagnostics, analysis   scores; mixing of chains; what a model learned
     inference           samples, conditional samples, answers to questions, imputed cells
-    training            the loop
-    plot, report, sklearn, keras   pictures; pages; the scikit-learn and Keras interfaces
-    runs                a run from a source to a folder
-    cli                 the command
+    training            the training loop
+    plot, report, sklearn, keras   plots; reports; scikit-learn and Keras interfaces
+    runs                a complete run, from a data source to a folder of results
+    cli                 the `harmonium` command
 
-The names are listed in `__init__.pyi`, and imported on first use, so that `harmonium --help` need
+Public names are listed in `__init__.pyi` and imported on first use, so that `harmonium --help` need
 not wait for JAX.
 """
 

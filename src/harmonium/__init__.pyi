@@ -1,4 +1,4 @@
-"""The names that `import harmonium as hm` offers; all others are in its packages."""
+"""The names exported by `import harmonium as hm`; all others are in its subpackages."""
 
 from . import analysis as analysis
 from . import data as data

@@ -1,4 +1,4 @@
-"""`python -m harmonium` is the command."""
+"""Run the command line as `python -m harmonium`."""
 
 from .cli import main
 

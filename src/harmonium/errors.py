@@ -1,4 +1,4 @@
-"""Errors whose messages say what was expected, what came instead, and what to do.
+"""Errors whose messages say what was expected, what was received and what to do.
 
 Every error that a user can cause is a `HarmoniumError`, so that one `except` catches them all and
 the command can print each as a single line.
@@ -11,7 +11,7 @@ import unicodedata
 import warnings
 from pathlib import Path
 
-JOINERS = "\u200c\u200d"  # of Arabic and Indic letters, and of emoji
+JOINERS = "\u200c\u200d"  # needed in Arabic and Indic scripts and in emoji
 
 __all__ = [  # the errors; the other functions are internal
     "HarmoniumError",
@@ -36,12 +36,12 @@ class HarmoniumError(Exception):
     """
 
     def __str__(self) -> str:
-        """Return the message, in which names from a file cannot steer a terminal."""
+        """Return the message with terminal control characters removed."""
         return printable_lines(super().__str__())
 
 
 class InputError(HarmoniumError, ValueError):
-    """The input is invalid; the message says what was expected, what came instead, what to do.
+    """Invalid input; the message says what was expected, what was received and what to do.
 
     Example:
         >>> try:
@@ -52,12 +52,12 @@ class InputError(HarmoniumError, ValueError):
     """
 
     def __str__(self) -> str:
-        """Return the message as one line, whatever breaks of lines the input brought into it."""
+        """Return the message as one line, even if the input contained line breaks."""
         return " ".join(super().__str__().split())
 
 
 class ModelFileError(InputError):
-    """A file that should hold a model is missing, truncated, inconsistent or of another format.
+    """A model file is missing, truncated, inconsistent or in another format.
 
     Example:
         >>> try:
@@ -82,7 +82,7 @@ class NotFiniteError(HarmoniumError, ArithmeticError):
 
 
 class MissingDependencyError(HarmoniumError, ImportError):
-    """An optional dependency is not installed; the message names the command that installs it.
+    """An optional dependency is not installed; the message gives the command that installs it.
 
     Example:
         >>> issubclass(hm.MissingDependencyError, ImportError)
@@ -91,7 +91,7 @@ class MissingDependencyError(HarmoniumError, ImportError):
 
 
 class NotConvergedWarning(RuntimeWarning):
-    """Draws come from chains that have not mixed; the message says how far they are to be trusted.
+    """The chains have not mixed; the message says how far their samples can be trusted.
 
     Example:
         >>> import warnings
@@ -114,18 +114,18 @@ class Interrupted(KeyboardInterrupt):
 
 
 def printable(text: str) -> str:
-    """Return a line of text from outside, with what could steer a terminal replaced by ?.
+    """Return a line of external text, with characters that could control a terminal replaced by ?.
 
-    That is every control character, and what turns the direction of text. Spaces of any width
-    become plain ones; the two letters of no width that join others stay, which some scripts need.
+    These are control characters and those that change the direction of text. Spaces of any width
+    become plain spaces. The two zero-width joiners are kept, because some scripts need them.
     """
-    if text.isprintable():  # nearly always, and a hundred times as quick
+    if text.isprintable():  # nearly always true, and a hundred times faster
         return text
     return "".join(map(_printed, text))
 
 
 def printable_lines(text: str) -> str:
-    """Return text from outside as `printable` does, in the lines that it has."""
+    """Return external text made printable line by line; see `printable`."""
     return re.sub(r"[^\n\t]+", lambda line: printable(line[0]), text)
 
 
@@ -145,9 +145,9 @@ def count_of(number: int, noun: str) -> str:
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn of something at the line outside this package that called it, however deep it is."""
+    """Warn, attributing the warning to the nearest caller outside this package."""
     package = f"{Path(__file__).parent}{os.sep}"
-    level = 2  # of the caller, as `warnings.warn` counts
+    level = 2  # the caller, as `warnings.warn` counts
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
         frame = frame.f_back

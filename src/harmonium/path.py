@@ -1,8 +1,8 @@
-"""Paths between models: a model for every t from 0 to 1.
+"""Paths between models: one model for each t from 0 to 1.
 
 Every parameter of a model is a natural parameter, so the energy is affine in the parameters. Their
-domain is convex. Therefore each point of the straight line between two models with finite Z is a
-model with finite Z. Data in a model, such as the values of clamped units, are those of the end of
+domain is convex. Therefore each point on the straight line between two models with finite Z is a
+model with finite Z. Data in a model, such as the values of clamped units, are taken from the end of
 the path.
 """
 
@@ -28,7 +28,7 @@ __all__ = ["AbstractPath", "Heating", "History", "Line"]
 
 
 class AbstractPath(AbstractModule):
-    """A path of models: `at(t)` is the model at t; the path begins at 0 and ends at 1.
+    """A path of models: `at(t)` is the model at t, from t = 0 to t = 1.
 
     Example:
         >>> class Slow(hm.path.AbstractPath):  # small steps first
@@ -50,7 +50,7 @@ class AbstractPath(AbstractModule):
     def ending_at(self, rbm: RBM) -> AbstractPath:
         """Return the path that ends at another model with the same layers.
 
-        A temperature ladder uses it to follow a model in training.
+        A temperature ladder uses this to track a model during training.
         """
 
     @property
@@ -90,7 +90,7 @@ class Line(AbstractPath):
     end: RBM
 
     def at(self, t: Float[Array, ""] | float) -> RBM:
-        """Return the weighted average of the parameters."""
+        """Return the model whose parameters are the weighted averages."""
         return _between(self.start, self.end, t)
 
     def ending_at(self, rbm: RBM) -> Line:
@@ -98,10 +98,10 @@ class Line(AbstractPath):
 
 
 class Heating(AbstractPath):
-    """From independent layers to a model: the layers on a straight line, the weights t·W.
+    """A path from independent layers to a model: layers interpolated linearly, weights t·W.
 
-    This is the straight line from a base model without weights, with one product by W instead of
-    two.
+    This is the straight line from a base model with zero weights, but needs one product with W
+    instead of two.
 
     Attributes:
         visible: the base model's visible layer, of the same type and size as the model's.
@@ -121,22 +121,22 @@ class Heating(AbstractPath):
 
     @classmethod
     def from_neutral(cls, rbm: RBM) -> Heating:
-        """Return the path from the neutral model: a temperature ladder in the strict sense."""
+        """Return the path from the neutral model, on which t is an inverse temperature."""
         return cls(rbm.visible.base(), rbm.hidden.base(), rbm)
 
     def at(self, t: Float[Array, ""] | float) -> RBM:
-        """Return the average of the layers with the weights t·W."""
+        """Return the model with averaged layers and weights t·W."""
         visible = _between(self.visible, self.rbm.visible, t)
         hidden = _between(self.hidden, self.rbm.hidden, t)
         return RBM(visible, hidden, Scaled(self.rbm.weights, jnp.asarray(t)))
 
     def ending_at(self, rbm: RBM) -> Heating:
-        """Return the path from the same base model to another end."""
+        """Return the path from the same base model to another model."""
         return Heating(self.visible, self.hidden, rbm)
 
 
 class History(AbstractPath):
-    """Straight lines from each model of a sequence to the next, such as the checkpoints of a run.
+    """A piecewise linear path through a sequence of models, such as the checkpoints of a run.
 
     Model i of n is at t = i/(n − 1).
 
@@ -161,7 +161,7 @@ class History(AbstractPath):
         return cls(stacked)
 
     def at(self, t: Float[Array, ""] | float) -> RBM:
-        """Return the average of the two models of the segment that holds t."""
+        """Interpolate between the two models of the segment that contains t."""
         last = jax.tree.leaves(self.models)[0].shape[0] - 1
         position = jnp.asarray(t) * last
         segment = jnp.clip(jnp.floor(position).astype(int), 0, last - 1)
@@ -175,12 +175,12 @@ class History(AbstractPath):
 
 
 def _between(start: Any, end: Any, t: Any) -> Any:
-    """Return (1 − t)·start + t·end of the parameters, with the data of the end."""
+    """Return parameters (1 − t)·start + t·end, with the data of the end."""
     return map_parameters(lambda b, a: (1 - t) * a + t * b, end, start)
 
 
 def path_to(rbm: RBM, path: AbstractPath | None = None) -> AbstractPath:
-    """Return the path that ends at this model; temperatures from `neutral` layers if None."""
+    """Return the path that ends at this model; by default, heat from `neutral` layers."""
     if path is None:
         return Heating.from_neutral(rbm)
     return path.ending_at(rbm)

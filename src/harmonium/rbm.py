@@ -27,7 +27,7 @@ __all__ = ["RBM"]
 
 
 def _as_weights(weights: Any) -> Any:
-    """Turn lists, NumPy arrays and integer arrays into a floating-point array; keep others."""
+    """Convert lists, NumPy arrays and integer arrays to a floating-point array; keep others."""
     is_whole = is_plain(weights) and not eqx.is_inexact_array(weights)
     if not (isinstance(weights, list | np.ndarray) or is_whole):
         return weights
@@ -44,16 +44,16 @@ class RBM(AbstractModule):
         p(v, h) = e^(−E(v, h)) / Z
         F(v)    = −log ∫ e^(−E(v, h)) dh = U_v(v) − Γ_h(vW),   p(v) = e^(−F(v)) / Z
 
-    Given one layer, the units of the other are independent. The model is symmetric: `rbm.T` has
-    the layers exchanged, so that a method for visible → hidden also works for hidden → visible.
+    Given one layer, the units of the other are independent. The model is symmetric: `rbm.T`
+    exchanges the layers, so a method for visible → hidden also serves hidden → visible.
 
-    States have their batch axes first: v has shape (..., visible.size), h has shape
-    (..., hidden.size). Of units with several columns, such as Potts sites, all methods also take
-    rows of codes, of shape (..., visible.n_units).
+    Batch axes come first: v has shape (..., visible.size) and h has shape (..., hidden.size). If
+    units have several columns, as Potts sites do, all methods also accept rows of integer codes, of
+    shape (..., visible.n_units).
 
     Attributes:
-        visible: the layer of the data.
-        hidden: the other layer.
+        visible: the layer that models the data.
+        hidden: the layer of latent units.
         weights: W, shape (visible.size, hidden.size): an array, or `AbstractWeights` such as
             `MaskedWeights`.
 
@@ -99,7 +99,7 @@ class RBM(AbstractModule):
             hidden_bias: shape (hidden,).
 
         Raises:
-            InputError: shapes that do not fit, or entries that are not finite.
+            InputError: shapes do not match, or an entry is not finite.
         """
         arrays = {"weights": weights, "visible_bias": visible_bias, "hidden_bias": hidden_bias}
         for name, array in arrays.items():
@@ -114,7 +114,7 @@ class RBM(AbstractModule):
         return cls(*layers, np.asarray(weights))
 
     @property
-    def T(self) -> RBM:  # noqa: N802  (the name that arrays have for it)
+    def T(self) -> RBM:  # noqa: N802  (named as for arrays)
         """The same model with its layers exchanged and its weights transposed."""
         return RBM(self.hidden, self.visible, self.weights.T)
 
@@ -173,13 +173,13 @@ class RBM(AbstractModule):
         return self.with_lengths_of(v).sample_v_from_h(h, key=key_v)
 
     def with_lengths_of(self, v: Num[Array, "*batch _"]) -> RBM:
-        """Return the model of documents as long as these; the model itself where rows have none."""
+        """Return the model of documents with these rows' lengths; itself if they have none."""
         if not takes_lengths(self.visible):
             return self
         return self.with_lengths(self.visible.lengths(self.visible.as_states(v, "v")))
 
     def with_lengths(self, lengths: Float[Array, "*batch"]) -> RBM:
-        """Return the model of documents of these lengths: one length, or one for each row."""
+        """Return the model of documents with this length, or with one length per row."""
         visible: Any = self.visible
         return RBM(visible.with_lengths(lengths), self.hidden, self.weights)
 
@@ -190,15 +190,15 @@ class RBM(AbstractModule):
 
     @property
     def uncoupled(self) -> RBM:
-        """The model with these layers and weights of 0 of the same kind: all units independent."""
+        """The model with the same layers and zero weights of the same form: independent units."""
         return RBM(self.visible, self.hidden, map_parameters(zeros_like, self.weights))
 
     def project(self) -> RBM:
-        """Move parameters that an optimiser's step took out of the domain back into it."""
+        """Project parameters back into their domain after an optimiser's step."""
         return RBM(projected(self.visible), projected(self.hidden), projected_weights(self.weights))
 
     def __str__(self) -> str:
-        """Return the layers, for messages."""
+        """Return the layers as text, for messages."""
         return f"RBM({self.visible} – {self.hidden})"
 
     def _repr_html_(self) -> str:
@@ -208,7 +208,7 @@ class RBM(AbstractModule):
 
 
 def checked_type(rbm: Any, name: str = "rbm") -> RBM:
-    """Return the model, or raise InputError unless it is an RBM, perhaps one of a batch of rows.
+    """Return the model if it is an RBM, possibly batched; otherwise raise InputError.
 
     Args:
         rbm: the model.
@@ -218,14 +218,14 @@ def checked_type(rbm: Any, name: str = "rbm") -> RBM:
         parts = {"to_harmonium": "to_harmonium()", "rbm": "rbm", "rbm_": "rbm_"}
         hints = (f"; pass its {words}" for part, words in parts.items() if hasattr(rbm, part))
         raise InputError(
-            f"{name}: expected an RBM, such as fit.rbm or what hm.initialize returns; got"
+            f"{name}: expected an RBM, such as fit.rbm or the result of hm.initialize; got"
             f" {described(rbm)}{next(hints, '')}."
         )
     return rbm
 
 
 def checked_rbm(rbm: Any, name: str = "rbm") -> RBM:
-    """Return the model, or raise InputError unless it is an RBM, and a single one.
+    """Return the model if it is a single RBM; otherwise raise InputError.
 
     Args:
         rbm: the model.

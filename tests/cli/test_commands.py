@@ -131,7 +131,7 @@ def test_the_command_says_what_it_did_to_grey_levels(cli, no_report, trained):
     _, out, _ = cli(f"train grey.npy {SMALL} --binarize none --json")
     assert "divided by 255" in " ".join(strict(out)["notes"])
     assert "scores of such rows are not probabilities" in " ".join(strict(out)["notes"])
-    assert "no probability" in strict(out)["log_likelihood"]["method"]
+    assert "not a probability" in strict(out)["log_likelihood"]["method"]
     assert "drawn as 0 or 1" in cli(f"evaluate {trained} grey.npy --quick").out
 
 
@@ -273,7 +273,7 @@ def test_info_of_a_run_that_a_crash_ended(cli, trained):
     shutil.copytree(trained, "run", ignore=shutil.ignore_patterns("model*", "summary*"))
     status, out, _ = cli("info run")
     assert status == 0
-    assert "not finished; go on with: harmonium resume run" in out
+    assert "not finished; continue with: harmonium resume run" in out
     assert "folder without model.safetensors" in out
 
 

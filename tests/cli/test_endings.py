@@ -85,7 +85,7 @@ def test_parameters_too_large_to_score_count_as_diverged(cli, no_report, monkeyp
     monkeypatch.setattr("harmonium.runs.train.log_likelihood", overflow)
     status, out, err = cli(f"train bars {SMALL} --epochs 3 --json")
     assert (status, json.loads(out)["status"]) == (3, "diverged")
-    assert "leave its score finite" in err
+    assert "with a finite score" in err
 
 
 # --- interrupted ------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one(cli, no_report, monkeypatch, 
     assert (status, summary["status"], summary["log_z"]) == (130, "interrupted", None)
     assert summary["samples_per_second"] > 0
     assert json.loads(Path("cut/summary.json").read_text()) == summary
-    assert err.splitlines()[-1].endswith("saved in cut. Go on with: harmonium resume cut")
+    assert err.splitlines()[-1].endswith("saved in cut. Continue with: harmonium resume cut")
     assert hm.load("cut").hidden.size == 4
     assert cli("resume cut --json").status == 0
     same_arrays("whole/model.safetensors", "cut/model.safetensors")
@@ -189,7 +189,7 @@ def test_few_rows_are_cross_validated_once(cli, no_report, monkeypatch):
     whole = cli(f"{command} --out whole")
     assert whole.status == 0
     assert "80 rows, too few to hold any out: they are cross-validated" in whole.out
-    assert "by 4-fold cross-validation, rows that a model has not seen have" in whole.out
+    assert "in 4-fold cross-validation, rows that a model has not seen have" in whole.out
     with monkeypatch.context() as patch:
         stop_after(patch, 5, KeyboardInterrupt())
         assert cli(f"{command} --out cut").status == 130
@@ -413,7 +413,7 @@ def test_a_command_ends_although_a_computation_does_not(cli, no_report, signals,
         _, err = process.communicate(timeout=30)
     assert process.returncode == status
     assert err.count("\n") == 1, err
-    assert "ended without saving, since a computation did not come back" in err
+    assert "ended without saving, since a computation did not return" in err
     assert cli("resume run").status == 0
     assert json.loads(Path("run/summary.json").read_text())["updates"] == 160
 

@@ -108,7 +108,7 @@ def test_a_gaussian_model_with_rows_and_a_folder_for_its_pictures(cli, tmp_path)
     flat = " ".join(out.split())
     assert "pseudo-log-likelihood not known it needs discrete visible units" in flat
     assert "free-energy gap not known there are no rows that the model is known" in flat
-    assert "a model alone does not tell how it was trained" in flat
+    assert "a model alone does not show how it was trained" in flat
     assert re.search(r"^  forward alone +\S+ +biased low$", rstripped(out), re.MULTILINE)
     assert re.search(r"^  AATS +\S+ ± \S+ +\S+ ± ", out, re.MULTILINE)
     assert max(map(len, out.splitlines())) <= 80

@@ -320,7 +320,7 @@ def test_kinds_can_be_told(cli, table, no_report, no_score):
     assert kinds["legs"]["kind"] == "continuous"
     assert kinds["seen"]["kind"] == "left out"
     mass = next(line for line in ended.out.splitlines() if line.startswith("  mass"))
-    assert mass.split()[1:7] == ["left", "out", "left", "out", "as", "told"]
+    assert mass.split()[1:7] == ["left", "out", "left", "out", "as", "requested"]
 
 
 @pytest.mark.parametrize(

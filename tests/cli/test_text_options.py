@@ -117,7 +117,7 @@ def test_names_and_values_of_questions_are_quoted(run, cli):
         (("train", "odd.txt", "--missing", ""), "--missing: expected words"),
         (("train", "digits", "--skip", "1"), "digits: expected no header"),
         (("evaluate", "run", "--header", "1"), "--header: expected a file of rows as DATA"),
-        (("train", "*.npy", "--skip", "1"), "files that are read while training"),
+        (("train", "*.npy", "--skip", "1"), "files that are read during training"),
     ],
 )
 def test_options_that_make_no_sense_are_one_line(run, cli, words, message):

@@ -64,7 +64,7 @@ def test_a_search_from_its_file_to_its_table(cli, no_report, spec):
     assert again.out.splitlines()[1:] == lines[4:]
     assert times_ended() == Counter(range(4))
     by_old_name = cli("sweep spec.toml --json")
-    assert "`harmonium sweep` is `harmonium tune` now" in by_old_name.err
+    assert "`harmonium sweep` is now `harmonium tune`" in by_old_name.err
     search = json.loads(by_old_name.out)
     assert search["best"] == search["trials"][0]["run"]
     assert {trial["status"] for trial in search["trials"]} == {"done"}
@@ -98,7 +98,7 @@ def test_a_trial_of_a_killed_process_goes_on_from_its_checkpoint(cli, no_report,
         status, out, err = cli("tune spec.toml")
     assert "waiting for other processes: trial-0000" in out
     assert (status, starts[0] >= updates) == (130, True)
-    assert "saved. Go on with: harmonium tune spec.toml" in err
+    assert "saved. Continue with: harmonium tune spec.toml" in err
     assert err.count("\n") == 1
     assert times_ended() == Counter()
 

@@ -281,7 +281,7 @@ def test_rows_as_wide_as_n_visible_are_not_packed(tmp_path):
 @pytest.mark.parametrize("n_visible", [40, 3, 0, -8, 2.5, [4, 4], "four"])
 def test_rows_that_do_not_fit_n_visible(tmp_path, n_visible):
     message = refusal(npz(tmp_path, train=BITS, n_visible=n_visible))
-    assert "bits packed into uint8 rows beside n_visible" in message
+    assert "bits packed into uint8 rows alongside n_visible" in message
     assert "got train int64 (6, 4)" in message
     assert "numpy.packbits" in message
 

@@ -82,7 +82,7 @@ def test_grey_levels_stay_grey_levels_when_a_column_is_dropped():
     dropped = [{"name": name, "kind": "left out"} for name in ("score", "other")]
     table = hm.open_source(path, columns={"columns": dropped})
     assert (table.kind, table.train.shape) == ("grey", (60, 64))
-    assert sum("left out as told" in note for note in table.notes) == 2
+    assert sum("left out as requested" in note for note in table.notes) == 2
     with pytest.raises(hm.InputError, match="'scores'"):
         hm.open_source(path, columns={"columns": [{"name": "scores", "kind": "left out"}]})
 

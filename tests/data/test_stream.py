@@ -500,7 +500,7 @@ ERRORS = {
     ),
     "weights twice": (
         lambda: fitted(hm.Stream(ROWS), weights=np.ones(N)),
-        "a Stream takes them itself",
+        "expected none with a Stream",
     ),
     "a score": (
         lambda: hm.log_likelihood(TINY, hm.Stream(ROWS)),
@@ -530,7 +530,7 @@ ERRORS = {
     "no columns": (lambda: hm.Stream([{}]).columns, "got shapes no columns"),
     "greys that are drawn": (
         lambda: hm.Stream(ROWS, stochastic=True).changed(abs),
-        "rows from which nothing is drawn",
+        "rows without random draws",
     ),
     "a number of rows": (lambda: hm.Stream(ROWS, rows=7), "rows: expected none with data"),
     "all held out": (lambda: hm.Stream(ROWS).split_off(N), "fewer than the 230 rows; got 230"),

@@ -264,7 +264,7 @@ def test_draws_that_hardly_count_are_noted():
     rbm = scaled(random_rbm(hm.Bernoulli(8), hm.Bernoulli(2), 0), 4.0)
     _, state = estimated(hot, rbm, updates=3)
     (note,) = hot.status(rbm, state).notes
-    assert note.startswith("draws of ExactDraws arrived far from β = 1")
+    assert note.startswith("draws of ExactDraws were far from β = 1")
     assert not hot.status(rbm, None).notes
 
 
@@ -336,7 +336,10 @@ FAULTS = [
         raising,
         r"a dimod SampleSet; got RuntimeError \(test_external\.py, line \d+\): the",
     ),
-    (lambda bqm, samples: samples.truncate(0), "at least one row of states; got none; ask it for"),
+    (
+        lambda bqm, samples: samples.truncate(0),
+        "at least one row of states; got none; request some",
+    ),
     (renamed, r"the 7 variables of the model, .* got 7, and \('h', 0\) is in only one of the two"),
     (without_energies, "samples with finite energies; got 128 of 128 rows without"),
     (lambda bqm, samples: [], "expected a dimod SampleSet; got AttributeError"),

@@ -47,5 +47,5 @@ def test_chains_leave_a_mode_that_plain_chains_never_leave():
 def test_arguments_are_checked():
     with pytest.raises(hm.InputError, match="rate: expected 0 or more"):
         hm.FastPersistent(hm.Gibbs(1), rate=-1.0)
-    with pytest.raises(hm.InputError, match="decay: expected from 0 to below 1"):
+    with pytest.raises(hm.InputError, match="decay: expected 0 or more and below 1"):
         hm.FastPersistent(hm.Gibbs(1), decay=1.0)

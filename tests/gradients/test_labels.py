@@ -111,7 +111,7 @@ def test_arguments_are_checked():
     batch = hm.samplers.Cloud.uniform(jnp.zeros((2, 5)))
     for target, message in (
         (0, "expected a discrete unit; got unit 0"),
-        (3, "of which there are 3; got 3"),
+        (3, "indices of the 3 visible units; got 3"),
     ):
         with pytest.raises(hm.InputError, match=f"target: .*{message}"):
             hm.Discriminative(target).init(rbm, batch, key=KEY)

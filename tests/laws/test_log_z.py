@@ -94,7 +94,7 @@ def test_starts_that_no_chain_reached_give_a_warning():
     starts = np.repeat([[0.0], [1.0]], 16, axis=1)
     warned = Annealed(**plan, starts=starts).estimate(TWO_MODES, key=key)
     assert not warned.converged
-    assert "of the starts (for a likelihood, the rows) lie where hardly a chain" in warned.message
+    assert "(for a likelihood, the rows) are in regions that hardly any chain" in warned.message
     assert warned.low <= exact(TWO_MODES) <= warned.high
 
 
@@ -204,10 +204,12 @@ def test_the_rows_bring_their_own_spread_and_the_turned_interval():
 def test_grey_levels_are_labelled():
     rbm = random_rbm(hm.Bernoulli(6), hm.Bernoulli(4), 0)
     grey = np.linspace(0, 1, 60).reshape(10, 6)
-    assert "no probability" in hm.log_likelihood(rbm, grey).method
-    assert "no probability" not in hm.log_likelihood(rbm, (grey > 0.5)).method
+    assert "not a probability" in hm.log_likelihood(rbm, grey).method
+    assert "not a probability" not in hm.log_likelihood(rbm, (grey > 0.5)).method
     stochastic = hm.Dataset(grey, stochastic=True)
-    assert "no probability" not in hm.log_likelihood(rbm, stochastic, key=jax.random.key(0)).method
+    assert (
+        "not a probability" not in hm.log_likelihood(rbm, stochastic, key=jax.random.key(0)).method
+    )
 
 
 def test_a_diverged_model_is_refused():

@@ -30,7 +30,7 @@ def test_every_question_has_an_answer_for_a_layer_without_the_capability():
     assert whitening(layer).shape == (0, 0)
     assert not takes_lengths(layer)
     assert not has_inputs_at(layer)
-    with pytest.raises(hm.InputError, match="inputs follow from its means"):
+    with pytest.raises(hm.InputError, match="inputs can be computed from its means"):
         inputs_at(layer, jnp.full(2, 0.5))
 
 

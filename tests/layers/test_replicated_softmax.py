@@ -200,7 +200,9 @@ def test_chains_are_weighted_so_that_their_mean_length_is_that_of_the_batch():
 
 
 def test_words_beside_other_columns_are_refused():
-    with pytest.raises(hm.InputError, match=r"ReplicatedSoftmax\(3\) takes the length .* beside"):
+    with pytest.raises(
+        hm.InputError, match=r"ReplicatedSoftmax\(3\) takes the length .* part of Mixed"
+    ):
         hm.Mixed(hm.Bernoulli(2), hm.ReplicatedSoftmax(3))
 
 

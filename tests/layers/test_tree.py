@@ -87,8 +87,8 @@ def test_log_z_of_a_model_is_that_of_all_states(seed):
 @pytest.mark.parametrize(
     ("parents", "message"),
     [
-        ((1, 0, -1), "a circle among 2 units"),
-        ((0, -1, -1), "a circle among 1 units"),
+        ((1, 0, -1), "a cycle among 2 units"),
+        ((0, -1, -1), "a cycle among 1 units"),
         ((-1, 3, 0), "0 to 2"),
         ((-1, 0), "for each of 3 units"),
     ],

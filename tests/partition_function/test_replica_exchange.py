@@ -32,7 +32,7 @@ def test_a_mode_that_gibbs_never_finds_is_counted(two_modes, answer):
     assert answer.low < np.log(2) < answer.high
     assert answer.high - answer.low < 0.2
     assert "round trips" in answer.message
-    assert "The other ladder misses a part of Z: log Z = 0.00" in answer.message
+    assert "The other ladder misses part of Z: log Z = 0.00" in answer.message
 
 
 def test_replicas_visit_both_modes(two_modes):
@@ -107,7 +107,7 @@ def test_arguments_are_checked(two_modes):
     with pytest.raises(hm.InputError, match="seconds: expected a positive number"):
         hm.Exchanged(seconds=0.0).estimate(two_modes, key=KEY)
     for sampler in (hm.ReplicaExchange(times=[0.2, 1.0]), weighted(two_modes)):
-        with pytest.raises(hm.InputError, match="model without weights"):
+        with pytest.raises(hm.InputError, match="model with zero weights"):
             hm.Exchanged(sampler=sampler).estimate(two_modes, key=KEY)
     with pytest.raises(hm.InputError, match=r"expected an hm\.ReplicaExchange"):
         hm.samplers.adapted_ladder(two_modes, hm.Gibbs(1), key=KEY)

@@ -165,7 +165,7 @@ def test_a_disk_that_stays_full_ends_in_an_error_that_says_how_to_go_on(whole, m
         state["full"] = report.updates >= 20
 
     monkeypatch.setattr(checkpoints, "save_tree", save)
-    with pytest.raises(InputError, match="no space left on device; make room there, then go on"):
+    with pytest.raises(InputError, match="no space left on device; make room there, then continue"):
         train(CONFIG, "run", False, Lines(fill))
     state["full"] = False
     assert resume("run", None, Lines()).status == "done"
@@ -226,7 +226,7 @@ def test_a_run_on_a_disk_that_stays_full_goes_on_when_there_is_room(whole, small
         if report.updates >= 20 and not (small_disk / "ballast").exists():
             fill_up(small_disk)
 
-    advice = "no space left on device; make room there, then go on"
+    advice = "no space left on device; make room there, then continue"
     with pytest.raises(InputError, match=advice):
         train(CONFIG, "disk/run", False, Lines(fill))
     updates = updates_in("disk/run")
@@ -384,7 +384,7 @@ def test_the_size_that_found_no_memory_is_named(capsys):
 
     assert run_command(fail) == 2
     message = capsys.readouterr().err
-    assert "when 8.00 GiB more were asked for" in message
+    assert "when 8.00 GiB more were requested" in message
     assert "lower --hidden, --batch, --chains or --count" in message
     assert message.count("\n") == 1
 

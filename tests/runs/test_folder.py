@@ -101,7 +101,7 @@ def test_a_folder_of_other_things_is_never_taken(content, overwrite):
     Path("theirs/model.safetensors").write_text("keep me")
     if content is not None:
         Path("theirs/config.json").write_text(content)
-    with pytest.raises(InputError, match="something else than a run"):
+    with pytest.raises(InputError, match="something other than a run"):
         claim("theirs", overwrite=overwrite)
     assert Path("theirs/model.safetensors").read_text() == "keep me"
     assert Path("theirs/checkpoints").is_dir()
@@ -197,7 +197,7 @@ def test_a_folder_with_empty_options_and_other_things_is_never_taken(name, conte
     (folder / name).parent.mkdir(exist_ok=True)
     (folder / name).write_bytes(content)
     before = sorted(folder.rglob("*"))
-    with pytest.raises(InputError, match="something else than a run"):
+    with pytest.raises(InputError, match="something other than a run"):
         claim("theirs", overwrite=True)
     assert sorted(folder.rglob("*")) == before
     assert (folder / name).read_bytes() == content

@@ -46,13 +46,13 @@ def test_a_system_may_not_say(monkeypatch):
 )
 def test_what_was_asked_for_is_said(text, amount):
     message = str(memory_error(RuntimeError(text)))
-    expected = f"got that it ran out when {amount} more were asked for; lower --hidden, --batch"
+    expected = f"got too little memory when {amount} more were requested; lower --hidden, --batch"
     assert expected in message
 
 
 def test_numpys_own_error_is_known_and_others_are_not():
     with pytest.raises(MemoryError) as caught:
         np.empty(2**60, np.uint8)
-    assert "when 1.00 EiB more were asked for" in str(memory_error(caught.value))
-    assert "that it ran out; lower" in str(memory_error(MemoryError()))
+    assert "when 1.00 EiB more were requested" in str(memory_error(caught.value))
+    assert "too little memory; lower" in str(memory_error(MemoryError()))
     assert memory_error(ValueError("wrong")) is None

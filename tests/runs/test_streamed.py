@@ -88,7 +88,7 @@ def test_a_file_of_more_than_half_of_the_memory_is_streamed(tmp_path, monkeypatc
 
 def test_what_cannot_be_streamed_is_refused(tmp_path):
     in_files(BITS, tmp_path / "parts")
-    with pytest.raises(InputError, match="no --as, for files that are read while training"):
+    with pytest.raises(InputError, match="no --as, for files that are read during training"):
         train(config(kinds={"a": "category"}), "run", False, Lines())
     (tmp_path / "rows.csv").write_text("a,b\n1,0\n")
     with pytest.raises(InputError, match="a file that can be read in blocks"):

@@ -67,8 +67,8 @@ def test_options_are_those_of_the_command(tmp_path):
         (HEAD + "[search]\nmethod = ['pdc']", r"\[search\] method: expected one of pcd, cd"),
         (HEAD + "[search]\nhidden-units = ['isng']", "hidden-units: expected one of bernoulli"),
         (HEAD + "[search]\nhidden-units = [3]", "hidden-units: expected a word; got 3"),
-        (HEAD + "[search]\nvalidation = [0.1, 0.2]", "leaves the rows as they are scored"),
-        (HEAD + "[options]\nlr = 0.1\n[search]\nlr = [0.1]", "expected one place"),
+        (HEAD + "[search]\nvalidation = [0.1, 0.2]", "does not change how rows are scored"),
+        (HEAD + "[options]\nlr = 0.1\n[search]\nlr = [0.1]", "expected it in one place"),
         (HEAD + "[options]\nepochs = -1\n[search]\nlr = [0.1]", r"\[options\] epochs: expected a"),
         (
             HEAD + "[options]\nvisible = 'isng'\n[search]\nlr = [0.1]",

@@ -56,14 +56,14 @@ def test_insertions_are_dropped(tmp_path):
     assert words(raw) == ["ACDE", "A-DE", "ACDE"]
     numbers, how = raw.numbers(0)
     assert numbers.tolist() == [11, 12, 14, 15]
-    assert how == "residues, from 11, as the name tells"
+    assert how == "residues, from 11, as in the name"
 
 
 def test_residues_that_were_removed_are_not_numbered(tmp_path):
     """The name tells of three more residues than there are: nobody knows where they were."""
     numbers, how = read_sequences(written(tmp_path, ">a/11-17\nAC-DE\n>b\nACDDE\n")).numbers(0)
     assert numbers.tolist() == [1, 2, 0, 4, 5]
-    assert "columns of the alignment, as the name tells of 7 residues and the file has 4" in how
+    assert "columns of the alignment, since the name gives 7 residues but the file has 4" in how
 
 
 def test_letters_of_either_case_are_read_where_columns_mix_them(tmp_path):

@@ -55,7 +55,7 @@ def test_a_table_is_split_by_groups_where_they_allow_it():
         table([k // 3 for k in range(600)]), validation=0.1, binarize="none", seed=0
     )
     assert len(parts["validation"]) == 60
-    assert "none of them like one to learn from" in notes[0]
+    assert "none of them similar to a training sequence" in notes[0]
     assert parts["validation"].weights is not None
     _, notes = datasets_of(table([0] * 590 + [1] * 10), validation=0.1, binarize="none", seed=0)
     assert "most sequences are alike" in notes[0]

@@ -167,3 +167,23 @@ def test_a_kind_that_does_not_exist_is_named(table, visible):
     frame, _ = table
     with pytest.raises(hm.InputError, match=r"visible: expected one of .*'table'.*categ"):
         RBM(4, visible=visible, n_iter=0).fit(frame)
+
+
+@pytest.mark.parametrize("estimator", [RBM, RBMImputer])
+def test_questions_are_answered_and_unknown_words_refused(estimator):
+    """An estimator reads unknown words as missing cells: in a question they would be ignored."""
+    rng = np.random.default_rng(0)
+    city = rng.choice(["Bern", "Chur"], 200)
+    plan = np.where(rng.random(200) < 0.9, city == "Bern", city == "Chur")
+    table = pd.DataFrame({"city": city, "plan": np.where(plan, "gold", "basic")})
+    model = estimator(4, n_iter=1_000, learning_rate=0.3, random_state=0).fit(table)
+    (answer,) = model.ask("plan | city=Bern")
+    assert dict(zip(answer.values, answer.shares, strict=True))["gold"] > 0.7
+    with pytest.raises(hm.InputError, match="got 'Genf'; known are Bern, Chur"):
+        model.ask("plan | city=Genf")
+
+
+def test_arrays_of_numbers_cannot_be_asked():
+    model = RBM(2, n_iter=1, random_state=0).fit(np.eye(4))
+    with pytest.raises(hm.InputError, match="fitted to a table with named columns"):
+        model.ask("x0")

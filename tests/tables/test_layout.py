@@ -27,18 +27,18 @@ def opened(tmp_path, content, name="t.csv"):
 
 
 ASIDE = {  # content, and what is said
-    "names again": (HEAD + rows() + HEAD, "once more"),
-    "names again, in quotes": (HEAD + rows() + '"drink","price","age"\n', "once more"),
+    "names again": (HEAD + rows() + HEAD, "repeated once"),
+    "names again, in quotes": (HEAD + rows() + '"drink","price","age"\n', "repeated once"),
     "names again, often": (
         HEAD + HEAD.join(rows(cells=CELLS[i : i + 6]) for i in range(0, 30, 6)),
-        "4 times more",
+        "repeated 4 times",
     ),
     "names again between blanks": (
         HEAD.replace(",", " ")
         + rows(" ", CELLS[:15])
         + HEAD.replace(",", "  ")
         + rows(" ", CELLS[15:]),
-        "once more",
+        "repeated once",
     ),
     "comments of C": ("// exported\n// 2024\n" + HEAD + rows(), "comments: 2 lines"),
     "comments of SQL": ("-- exported, 2024\n" + HEAD + rows(), "comments: 1 line"),

@@ -32,7 +32,7 @@ def test_it_raises_k_and_then_exchanges_and_says_why(flown):
     assert sorted(set(ks))[:5] == [1, 2, 4, 8, 16]
     assert ladders[0] == 1
     assert ladders[-1] >= 3
-    assert "2 sweeps in an update, because the relaxation time" in fit.notes[0]
+    assert "2 sweeps per update, because the relaxation time" in fit.notes[0]
     assert "a ladder of up to 6 temperatures" in fit.notes[4]
     assert fit.history[-1]["relaxation"] < fit.history[-1]["k"]
     assert hm.log_likelihood(fit.rbm, TWO_MODES).value > -0.9  # −log 2 at best

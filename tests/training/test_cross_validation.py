@@ -63,7 +63,7 @@ def test_a_run_on_few_rows_of_noise_learns_hardly_any_of_it():
     )
     assert cross_validated > overfitted + 0.2
     assert cross_validated > independent - 0.2
-    assert "by 4-fold cross-validation, rows that a model has not seen" in "\n".join(fit.notes)
+    assert "in 4-fold cross-validation, rows that a model has not seen" in "\n".join(fit.notes)
     assert int(fit.state.folds.best) == int(fit.state.updates) < 600
     assert fit.message.startswith(f"finished after {int(fit.state.updates)} updates")
 
@@ -139,7 +139,7 @@ def test_units_by_themselves_are_the_model_where_they_score_better(monkeypatch):
     monkeypatch.setattr("harmonium.training.recorder.cross_validate", found)
     fit = hm.fit(start_of(rows), rows, **SHORT, optimizer=recipe(0.2))
     assert not np.asarray(fit.rbm.weights).any()
-    assert "the model is that without weights, by cross-validation" in fit.message
+    assert "the model is the one without weights, by cross-validation" in fit.message
 
 
 def test_words_are_not_cross_validated():

@@ -60,7 +60,7 @@ def test_the_model_with_the_highest_log_likelihood_is_kept():
     assert values[best] > values[800] + 0.5
     value = hm.log_likelihood(fit.rbm, OTHERS).value
     assert value == pytest.approx(values[best], abs=1e-4)
-    assert f"the model is that after update {best:,}, where held-out rows had" in fit.message
+    assert f"the model is the one after update {best:,}, where held-out rows had" in fit.message
     stopped = overfitted(keep="last", callbacks=[lambda report: report.updates == best])
     assert eqx.tree_equal(fit.rbm, stopped.rbm)
 

@@ -226,7 +226,7 @@ def test_a_model_that_is_surely_worse_than_its_units_is_not_kept(has_earlier, is
         assert choice.rbm is poor
         return
     assert choice.rbm is units
-    assert "the model is that without weights: held-out rows have" in choice.why
+    assert "the model is the one without weights: held-out rows have" in choice.why
 
 
 def test_units_that_hang_together_are_compared_with_the_whole_covariance_of_the_rows():

@@ -1,1 +1,1 @@
-"""What everything stands on: errors, checks, stable functions, random numbers, devices."""
+"""Shared foundations: errors, checks, stable functions, random numbers, devices."""

@@ -15,7 +15,7 @@ def as_array(values: Any, name: str) -> np.ndarray:
     """Return values as a NumPy array, or raise InputError if rows differ in length."""
     try:
         return np.asarray(values)
-    except InputError:  # rows that are not in memory say so
+    except InputError:  # keep the error for rows that are not in memory
         raise
     except ValueError:
         raise InputError(f"{name}: expected rows of equal length.") from None
@@ -45,10 +45,10 @@ def checked_key(key: Any) -> PRNGKeyArray:
 
 
 def checked_rows(rows: Any, name: str, *, missing: bool = False) -> np.ndarray:
-    """Return rows as a matrix of finite numbers; with `missing`, NaN may stand for one.
+    """Return rows as a matrix of finite numbers; with `missing`, NaN is also allowed.
 
     Raises:
-        InputError: a wrong shape, no rows, or entries that are not finite numbers.
+        InputError: the shape is wrong, there are no rows, or an entry is not a finite number.
     """
     array = as_array(rows, name)
     if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "buif":
@@ -69,7 +69,7 @@ def checked_rows(rows: Any, name: str, *, missing: bool = False) -> np.ndarray:
 
 
 def checked_beside(rows: Any, name: str, data: np.ndarray, *, missing: bool = False) -> np.ndarray:
-    """Return rows as `checked_rows` does, with as many columns as the data."""
+    """Return checked rows (see `checked_rows`) with as many columns as the data."""
     array = checked_rows(rows, name, missing=missing)
     if array.shape[1] != data.shape[1]:
         raise InputError(
@@ -93,7 +93,7 @@ def check_positive(**numbers: float) -> None:
 
 
 def described(value: Any) -> str:
-    """Return a value as error messages show it: a number or a short text itself, else its type."""
+    """Describe a value for error messages: a number or a short text itself, otherwise its type."""
     if isinstance(value, int | float | str):
         return f"{value!r:.40}"
     return type(value).__name__

@@ -1,9 +1,9 @@
-"""What XLA is told when it compiles a program for a GPU.
+"""Options for XLA when it compiles a program for a GPU.
 
-A small update is a few dozen kernels of some microseconds, and to launch one takes about as long.
-A command buffer (a CUDA graph) launches many at once, a loop of a known number of turns included.
-Which kernels suit the device is measured when they are compiled; the results are kept in files,
-beside compiled programs, for the programs of later processes.
+A small update consists of a few dozen kernels of a few microseconds each, and launching one takes
+about as long. A command buffer (a CUDA graph) launches many at once, including loops with a known
+number of iterations. The best kernels for the device are measured at compilation; the results are
+kept in files, alongside compiled programs, for later processes.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ IN_COMMAND_BUFFERS = {
     "xla_gpu_graph_min_graph_size": 1,
 }
 MEASUREMENTS = "xla_gpu_per_fusion_autotune_cache_dir"
-_UNKNOWN: set[str] = set()  # to the compiler of this process
+_UNKNOWN: set[str] = set()  # options unknown to the compiler of this process
 
 
 def options_for(jaxpr: Any) -> dict[str, Any]:
-    """Return the options for a program; none where it does not run on a GPU."""
+    """Return the options for a program; none if it does not run on a GPU."""
     if device().platform != "gpu":
         return {}
     options: dict[str, Any] = {}
-    if has_loop(jaxpr):  # the others gain nothing by a graph, which takes time to record
+    if has_loop(jaxpr):  # other programs gain nothing from a graph, which takes time to record
         options |= IN_COMMAND_BUFFERS
     if program_files.are_kept():
         folder = program_files.folder() / "measured"
@@ -41,7 +41,7 @@ def options_for(jaxpr: Any) -> dict[str, Any]:
 
 
 def compile_with(lowered: Any, options: dict[str, Any]) -> Any:
-    """Compile a program with these options, except for those that the compiler does not know."""
+    """Compile a program with these options, omitting options unknown to the compiler."""
     while options:
         try:
             return lowered.compile(compiler_options=options)

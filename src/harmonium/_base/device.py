@@ -1,4 +1,4 @@
-"""The device on which programs run, and what of a program depends on it."""
+"""The device on which programs run, and its properties that affect programs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-FAST_BFLOAT16 = 8.0  # compute capability from which NVIDIA's GPUs multiply in bfloat16
+FAST_BFLOAT16 = 8.0  # lowest compute capability of NVIDIA GPUs that multiply in bfloat16
 
 
 @functools.cache
@@ -18,17 +18,17 @@ def device() -> Any:
 
 
 def is_cpu() -> bool:
-    """Return whether programs are made for XLA's CPU backend, which some are written around."""
+    """Return whether programs are compiled for XLA's CPU backend, which needs special forms."""
     return device().platform == "cpu"
 
 
 def waits_at_turns() -> bool:
-    """Return whether the device waits for the host at each turn of a loop of unknown length."""
+    """Return whether the device waits for the host in each iteration of an open-ended loop."""
     return device().platform == "gpu"
 
 
 def multiplies_bfloat16() -> bool:
     """Return whether the device is known to multiply faster in bfloat16; False if not known."""
-    with suppress(AttributeError, ValueError):  # of other GPUs it is no number
+    with suppress(AttributeError, ValueError):  # not a number for other GPUs
         return device().platform == "gpu" and float(device().compute_capability) >= FAST_BFLOAT16
     return False

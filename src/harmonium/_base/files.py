@@ -1,7 +1,7 @@
-"""Files from anyone: whatever the bytes, a reader returns a value or raises an error of ours.
+"""Untrusted files: for any bytes, a reader returns a value or raises a harmonium error.
 
-What all readers share: errors of parsers become one line, memory is bounded by the size of the
-file, nothing is unpickled, and JSON is what the standard says. The limits are in docs/formats.md.
+Rules for all readers: parser errors become one line, memory is bounded by the size of the file,
+nothing is unpickled, and JSON must follow the standard. The limits are in docs/formats.md.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ UNPACKED_RATIO = 200
 MOST_NESTED = 64  # levels of JSON
 LONGEST_NUMBER = 19  # digits of a whole number in JSON: 64 bits
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-# Why a file cannot be read, and what to do, by the error's type or the system's number for it.
+# Why a file cannot be read, and what to do, by exception type or system error number.
 _WHY_NOT: dict[Any, tuple[str, str]] = {
     FileNotFoundError: ("no such file", "check the path"),
     IsADirectoryError: ("a folder", "name one file in it"),
@@ -48,17 +48,17 @@ _GZIP = b"\x1f\x8b"
 
 @contextmanager
 def parser_errors(label: Any, expected: str, advice: str = COPY_AGAIN) -> Iterator[None]:
-    """Turn whatever a parser raises on a damaged file into one error that names the file.
+    """Convert any parser error on a damaged file into one error that names the file.
 
     Raises:
-        InputError: in place of any exception but those of harmonium.
+        InputError: in place of any exception other than harmonium's own.
     """
     try:
         yield
     except (HarmoniumError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except BaseException as error:  # parsers have their own types; panics of Rust are no Exception
-        if _why_not(error) is not None:  # it says nothing of what the file holds
+    except BaseException as error:  # parsers have their own types; Rust panics are not an Exception
+        if _why_not(error) is not None:  # the error is not about the file's contents
             raise _unreadable(label, error) from None
         raise InputError(
             f"{label}: expected {expected}; got a truncated or damaged one ({reason_of(error)});"
@@ -68,7 +68,7 @@ def parser_errors(label: Any, expected: str, advice: str = COPY_AGAIN) -> Iterat
 
 @contextmanager
 def open_errors(label: Any) -> Iterator[None]:
-    """Turn an error of the operating system into one that names the file and says what to do.
+    """Convert an operating system error into one that names the file and says what to do.
 
     Raises:
         InputError: in place of an OSError.
@@ -80,13 +80,13 @@ def open_errors(label: Any) -> Iterator[None]:
 
 
 def _unreadable(label: Any, error: BaseException) -> InputError:
-    """Return the error of a file that the system does not let us read."""
+    """Return the error for a file that the system cannot read."""
     actual, advice = _why_not(error) or (reason_of(error), "check the path")
     return InputError(f"{label}: expected a readable file; got {actual}; {advice}.")
 
 
 def _why_not(error: BaseException) -> tuple[str, str] | None:
-    """Return why a file cannot be read, and what to do; None if its content may be the reason."""
+    """Return why a file cannot be read, and what to do; None if its contents may be the reason."""
     return _WHY_NOT.get(type(error)) or _WHY_NOT.get(getattr(error, "errno", None))
 
 
@@ -98,7 +98,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return at most 100 characters of text from outside, unprintable ones replaced by ?."""
+    """Return at most 100 characters of external text, with unprintable ones replaced by ?."""
     text = printable(text)
     if len(text) <= 100:
         return text
@@ -106,21 +106,21 @@ def shortened(text: str) -> str:
 
 
 def check_regular(path: Path, label: str) -> None:
-    """Refuse what is no file of content, such as a pipe or a device, which may never end.
+    """Reject anything but a regular file, such as a pipe or a device, which may never end.
 
     Raises:
-        InputError: there is something else at the path; nothing is raised if there is nothing.
+        InputError: the path is not a regular file; nothing is raised if it does not exist.
     """
     with open_errors(label):
         is_other = path.exists() and not path.is_file() and not path.is_dir()
     if is_other:
         raise InputError(
-            f"{label}: expected a file; got a pipe or a device; copy its content into a file."
+            f"{label}: expected a file; got a pipe or a device; copy its contents into a file."
         )
 
 
 def inside(folder: Path, name: str) -> Path:
-    """Return the path of a file of a folder that may come from others.
+    """Return the path of a file in a folder that may be untrusted.
 
     Raises:
         InputError: a link leads out of the folder.
@@ -135,10 +135,10 @@ def inside(folder: Path, name: str) -> Path:
 
 
 def bytes_of(path: Path, label: str) -> bytes:
-    """Return the content of a file.
+    """Return the contents of a file.
 
     Raises:
-        InputError: it cannot be read, or is no file of content.
+        InputError: it cannot be read, or is not a regular file.
     """
     check_regular(path, label)
     with open_errors(label):
@@ -149,22 +149,22 @@ def bytes_of(path: Path, label: str) -> bytes:
 
 
 def most_unpacked(size: int) -> int:
-    """Return to how many bytes a file of this size may unpack."""
+    """Return the largest number of bytes to which a file of this size may unpack."""
     most = max(UNPACKED_BYTES, UNPACKED_RATIO * size)
     return min(most, memory_there() or most)
 
 
 def check_unpacked_size(label: Any, size: int, unpacked: int, advice: str) -> None:
-    """Refuse content that takes far more memory than its file can hold data for.
+    """Reject contents that need far more memory than their file can contain data for.
 
     Args:
-        label: what error messages call the file.
-        size: of the file, in bytes.
+        label: the name of the file in error messages.
+        size: the size of the file, in bytes.
         unpacked: the size in bytes that is declared, or was found so far.
         advice: what to do instead.
 
     Raises:
-        InputError: more than 256 MiB and more than 200 times the size of the file, or more than
+        InputError: the unpacked size exceeds 256 MiB and 200 times the size of the file, or exceeds
             the memory of the computer.
     """
     most = most_unpacked(size)
@@ -176,7 +176,7 @@ def check_unpacked_size(label: Any, size: int, unpacked: int, advice: str) -> No
 
 
 def unzipped(content: bytes, label: str) -> bytes:
-    """Return content decompressed if it is that of a gzip file, else as it is.
+    """Return content, decompressed if it is a gzip file.
 
     Raises:
         InputError: it is damaged, or unpacks to far more than its size.
@@ -193,7 +193,7 @@ def unzipped(content: bytes, label: str) -> bytes:
 
 
 def memory_there() -> int | None:
-    """Return the bytes of memory that this process may use; None if unknown."""
+    """Return the number of bytes of memory that this process may use; None if unknown."""
     limits = [limit for limit in map(_limit_in, LIMITS) if limit is not None]
     with suppress(AttributeError, ValueError, OSError):  # not known on this system
         limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -201,7 +201,7 @@ def memory_there() -> int | None:
 
 
 def _limit_in(path: str) -> int | None:
-    """Read a container's limit, which is a number or the word `max`."""
+    """Read a container's memory limit, which is a number or the word `max`."""
     try:
         return int(Path(path).read_text())
     except (OSError, ValueError):
@@ -220,14 +220,14 @@ def _size(count: int) -> str:
 
 
 def check_npy_head(file: IO[bytes], size: int) -> bool:
-    """Read the head of an .npy file, and return whether its entries can be read without pickle.
+    """Read the header of an .npy file; return whether its entries can be read without pickle.
 
     Args:
-        file: at its beginning.
-        size: of the whole file, in bytes.
+        file: the file, positioned at its start.
+        size: the size of the whole file, in bytes.
 
     Raises:
-        ValueError: it declares more entries than there are bytes for, or is no such head.
+        ValueError: it declares more entries than there are bytes for, or the header is invalid.
     """
     version = np.lib.format.read_magic(file)
     if version not in _HEADERS:
@@ -241,14 +241,14 @@ def check_npy_head(file: IO[bytes], size: int) -> bool:
 
 
 def read_npy(open_file: Any, size: int) -> np.ndarray:
-    """Return the array of an .npy file; an empty one of objects in place of what needs pickle.
+    """Return the array of an .npy file; if it needs pickle, an empty object array instead.
 
     Args:
         open_file: a function that opens the file.
-        size: of the whole file, in bytes.
+        size: the size of the whole file, in bytes.
 
     Raises:
-        Exception: whatever NumPy raises on damage; use it within `parser_errors`.
+        Exception: any error from NumPy on damaged files; use it within `parser_errors`.
     """
     with open_file() as file:
         if not check_npy_head(file, size):
@@ -258,16 +258,16 @@ def read_npy(open_file: Any, size: int) -> np.ndarray:
 
 
 def read_npz(path: Path, label: str, expected: str, names: Iterable[str] | None = None) -> Any:
-    """Return the arrays of an .npz file by name, those that need pickle as empty ones of objects.
+    """Return the arrays of an .npz file by name; arrays that need pickle become empty.
 
     Args:
         path: the file.
-        label: what error messages call it.
+        label: its name in error messages.
         expected: what it should be, for error messages.
-        names: the arrays to read, of those that there are; None for all.
+        names: the arrays to read, if present; None for all.
 
     Raises:
-        InputError: the file is damaged, or declares more than it can hold data for.
+        InputError: the file is damaged, or declares more data than it can contain.
     """
     with parser_errors(label, expected), zipfile.ZipFile(path) as archive:
         files = [file for file in archive.infolist() if file.filename.endswith(".npy")]
@@ -292,16 +292,16 @@ def read_npz(path: Path, label: str, expected: str, names: Iterable[str] | None 
 
 
 def parsed_json(text: str | bytes, *, has_paths: bool = False) -> Any:
-    """Return what standard JSON holds.
+    """Parse standard JSON.
 
     Args:
         text: the JSON.
-        has_paths: whether it may name files, of which a name may be any bytes: Python writes those
-            that are no UTF-8 as surrogates.
+        has_paths: whether it may contain file names, which may be arbitrary bytes: Python
+            represents bytes that are not UTF-8 by surrogates.
 
     Raises:
-        ValueError: it is no JSON, or has a name twice in an object, a number that is not finite or
-            of more than 64 bits, text that is no Unicode, or more than 64 levels.
+        ValueError: it is not valid JSON, or has a repeated name in an object, a number that is not
+            finite or exceeds 64 bits, text that is not Unicode, or more than 64 levels.
     """
     hooks: dict[str, Any] = {"object_pairs_hook": _object, "parse_constant": _no_number}
     try:
@@ -313,7 +313,7 @@ def parsed_json(text: str | bytes, *, has_paths: bool = False) -> Any:
     for _ in range(MOST_NESTED):
         for word in level:
             if isinstance(word, str):
-                word.encode(errors=errors)  # another surrogate raises a ValueError
+                word.encode(errors=errors)  # other surrogates raise a ValueError
         level = [inner for outer in level for inner in _inside(outer)]
         if not level:
             return value

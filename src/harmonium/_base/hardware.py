@@ -1,4 +1,4 @@
-"""What computer this is: the processor and how much of it this process may use."""
+"""The hardware: the processor, and the number of cores available to this process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def cores() -> int:
-    """Return on how many cores this process may run."""
+    """Return the number of cores on which this process may run."""
     if hasattr(os, "sched_getaffinity"):  # not on every system
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -19,7 +19,7 @@ def cores() -> int:
 
 @functools.cache
 def processor() -> str:
-    """Return the processor's name, and a hash of its features where Linux lists them."""
+    """Return the processor's name, with a hash of its features if Linux lists them."""
     known: dict[str, str] = {}
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():

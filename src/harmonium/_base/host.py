@@ -1,8 +1,8 @@
-"""Calls of Python from compiled programs: what they raise reaches the caller as it is.
+"""Calls of Python from compiled programs, whose exceptions reach the caller unchanged.
 
-JAX makes an error of its own of whatever a callback raises, with the text of a traceback inside,
-and logs it too. Here the error is kept, JAX's carries its number, and whoever runs the program
-raises the kept one.
+JAX wraps any exception from a callback in its own error, with the text of a traceback, and logs it.
+Here the exception is kept, JAX's error carries its number, and the caller of the program raises the
+kept exception.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ import jax
 import numpy as np
 from jax.experimental import io_callback
 
-LOGGER = "jax._src.callback"  # which logs errors of callbacks
+LOGGER = "jax._src.callback"  # logs errors of callbacks
 
 _NUMBERS = itertools.count(1)
 _RAISED: dict[str, BaseException] = {}
 
 
 class _MarkedError(Exception):
-    """Stands for a kept error, whose number its text begins with."""
+    """Represents a kept error; its text starts with the number of that error."""
 
 
 def call_python(function: Callable, like: Any, *arguments: Any) -> Any:
-    """Call a Python function once wherever a compiled program gets here.
+    """Call a Python function once each time a compiled program reaches this point.
 
-    Its arguments are arrays, its results numbers or arrays, and it must not compute with JAX: the
-    program that waits for it may hold the threads. Under `vmap` it is called for one after another.
-    Calls keep the order in which the results of one are needed by the next.
+    Its arguments are arrays, its results are numbers or arrays, and it must not compute with JAX:
+    the waiting program may occupy all threads. Under `vmap` it is called for one element after
+    another. Calls are ordered only by the dependence of one on the results of another.
 
     Args:
-        function: takes arrays, returns what `like` describes.
+        function: takes arrays and returns results as described by `like`.
         like: shapes and types of the results, as `jax.ShapeDtypeStruct`.
         arguments: arrays, or trees of them.
     """
@@ -55,7 +55,7 @@ def call_python(function: Callable, like: Any, *arguments: Any) -> Any:
 
 @contextmanager
 def errors_as_raised() -> Iterator[None]:
-    """Raise the error of a Python function that a compiled program called, instead of JAX's."""
+    """Raise the error of a Python function called by a compiled program, instead of JAX's error."""
 
     def is_other(record: logging.LogRecord) -> bool:
         return not (record.exc_info and isinstance(record.exc_info[1], _MarkedError))

@@ -1,4 +1,4 @@
-"""Results as HTML, as notebooks show them."""
+"""Results as HTML, for notebooks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EDGE = 6
 
 
 def table(title: str, rows: Mapping[str, Any], *below: str) -> str:
-    """Return a title and a table of names and values; what stands below is HTML already."""
+    """Return a title and a table of names and values; the arguments `below` are already HTML."""
     lines = "".join(
         f"<tr><th style='text-align: left; font-weight: normal; opacity: 0.75'>{_text(name)}</th>"
         f"<td style='text-align: left'>{_text(value)}</td></tr>"
@@ -46,7 +46,7 @@ def curve(title: str, points: Sequence[tuple[float, float]]) -> str:
 
 
 def bar(part: float, words: str) -> str:
-    """Return a progress bar with words beside it."""
+    """Return a progress bar with text next to it."""
     done = f"{min(1.0, max(0.0, part)):.4f}"
     return (
         "<div style='display: flex; gap: 12px; align-items: center'>"

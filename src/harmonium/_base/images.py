@@ -1,4 +1,4 @@
-"""Rows shown as images: their shape, their grey scale, and which of many are shown."""
+"""Rows shown as images: their shape, their grey scale, and a selection of rows."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ def checked_shape(shape: ImageShape, pixels: int, of: str) -> tuple[int, int] | 
     Args:
         shape: (rows, columns), "square" to infer it from the number of pixels, or None.
         pixels: the number of pixels of a row.
-        of: what the pixels are, for the message: "visible units of the model", "columns of data".
+        of: a description of the pixels for error messages: "visible units of the model", "columns
+            of data".
 
     Raises:
-        InputError: not a shape, or one with another number of pixels.
+        InputError: the shape is invalid or has another number of pixels.
     """
     if shape is None:
         return None
@@ -56,17 +57,17 @@ def _square(shape: str, pixels: int, of: str) -> tuple[int, int]:
 
 
 def evenly_spaced(rows: np.ndarray, count: int) -> np.ndarray:
-    """Return at most `count` rows, evenly spaced, as rows are often stored class by class."""
+    """Return at most `count` evenly spaced rows, since rows are often stored class by class."""
     if len(rows) <= count:
         return rows
     return rows[np.linspace(0, len(rows) - 1, count).round().astype(int)]
 
 
 def grey_scale(*values: np.ndarray) -> tuple[float, float]:
-    """Return the numbers drawn as black and as white: the lowest and the highest finite one.
+    """Return the values drawn as black and white: the lowest and highest finite values.
 
-    They are 0 and 1, or −1 and 1, where the values lie between these, so that grey levels and spins
-    look the same however few rows are shown.
+    They are 0 and 1, or −1 and 1, if all values are within these limits, so that grey levels and
+    spins look the same however few rows are shown.
     """
     finite = np.concatenate([array[np.isfinite(array)] for array in values])
     if not finite.size:

@@ -1,9 +1,9 @@
-"""Factorisations of small matrices in compiled programs; all others call these.
+"""Factorisations of small matrices in compiled programs, used throughout the package.
 
-Up to JAX 0.10, a LAPACK call of several matrices divides them among the threads of the pool that
-runs the call, and waits for them. Where as many calls wait as the pool has threads, none is left
-to do the work, and the program never ends. A call of one matrix does not wait, and neither does
-arithmetic of our own.
+Up to JAX 0.10, a LAPACK call for several matrices divides them among the threads of the pool that
+runs the call, and waits for them. If as many calls wait as the pool has threads, none is left to do
+the work, and the program never ends. A call for a single matrix does not wait, and neither does the
+arithmetic here.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ import jax.numpy as jnp
 from jax.custom_batching import sequential_vmap
 from jaxtyping import Array, Float
 
-# From this size on, matrices are eliminated one after the other: one of 64 × 64 and its identity
-# fill 32 KB, the fastest cache of a core, and many at once would pass through memory at each step.
+# At or above this size, matrices are eliminated one after the other: a 64 × 64 matrix and its
+# identity fill 32 KB, the fastest cache of a core, and many at once would pass through memory at
+# each step.
 ONE_AT_A_TIME = 64
 
 
 @jax.custom_jvp
 def inverse_factor(matrices: Float[Array, "*batch n n"]) -> Float[Array, "*batch n n"]:
-    """Return L⁻¹ of symmetric, positive definite matrices A = LLᵀ; NaN where one is not definite.
+    """Return L⁻¹ of symmetric, positive definite matrices A = LLᵀ; NaN if a matrix is not definite.
 
     Gaussian elimination without pivots turns (A, 1) into (DLᵀ, DL⁻¹), where D is the diagonal of L.
-    It needs n steps of 2n² multiplications, but no call of LAPACK, and is as quick for one matrix.
+    It needs n steps of 2n² multiplications, but no LAPACK call, and is as fast for one matrix.
     """
     size = matrices.shape[-1]
     if size >= ONE_AT_A_TIME and matrices.ndim > 2:
@@ -40,7 +41,8 @@ def inverse_factor(matrices: Float[Array, "*batch n n"]) -> Float[Array, "*batch
 def _inverse_factor_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     """d(L⁻¹) = −φ(L⁻¹ dA L⁻ᵀ) L⁻¹, where φ takes the lower triangle and half of the diagonal.
 
-    Stated, since the elimination would keep its table of every step for the backward pass.
+    Defined explicitly, since the elimination would store its table at every step for the backward
+    pass.
 
     Source: Murray 2016, Differentiation of the Cholesky decomposition.
     """
@@ -65,16 +67,16 @@ def _eliminated(matrices: Float[Array, "*batch n n"]) -> Float[Array, "*batch n 
     table = jnp.concatenate([matrices, identity], axis=-1)
     table = jax.lax.fori_loop(0, size, step, table)
     pivots = jnp.diagonal(table, axis1=-2, axis2=-1)
-    # A pivot that is not positive makes its row NaN; the others would look like a factor.
+    # A pivot that is not positive makes its row NaN; otherwise the result would look like a factor.
     is_definite = (pivots > 0).all(-1)[..., None, None]
     factor = jnp.tril(table[..., size:]) * jax.lax.rsqrt(pivots)[..., None]
     return jnp.where(is_definite, factor, jnp.nan)
 
 
 def singly(decomposition: Callable[[Array], Any]) -> Callable[[Array], Any]:
-    """Return a decomposition of one matrix that takes several one after the other.
+    """Return a version of a matrix decomposition that treats several matrices one by one.
 
-    So it does under `jax.vmap`, too. It has no derivative.
+    This also holds under `jax.vmap`. It has no derivative.
     """
     of_one = sequential_vmap(decomposition)
 
@@ -112,6 +114,6 @@ def orthogonal_basis(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
 def find_lapack() -> None:
     """Let JAX find LAPACK, as it does when it lowers a program that calls it.
 
-    A program that was lowered by another process would call an address of zero.
+    Otherwise, a program lowered by another process would call an address of zero.
     """
     jax.jit(jnp.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), jnp.float32))

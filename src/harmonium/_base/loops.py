@@ -1,13 +1,13 @@
-"""Loops whose bounds may be traced, which a GPU makes without waiting for the host.
+"""Loops whose bounds may be traced, which a GPU runs without waiting for the host.
 
-XLA copies the condition of a loop to the host and waits for it at every turn, unless it knows the
-number of turns: then it only enqueues kernels. An update of 784 × 500 units on an H100 took 75 µs,
-and the waiting as much again. So on a GPU, turns are made in blocks of a known number, and those
-that are left over one by one. Results are those of the plain loop.
+XLA copies the condition of a loop to the host and waits for it at every iteration, unless it knows
+the number of iterations: then it only enqueues kernels. An update of 784 × 500 units on an H100
+took 75 µs, and the waiting as much again. On a GPU, iterations are therefore run in blocks of a
+known number, and the remaining ones one by one. The results equal those of the plain loop.
 
-Where no block would be full, as in an epoch of few updates, turns beyond the end are computed too,
-and nothing is kept of them. Elsewhere they are not: the choices between the old and the new state
-were eight of the 33 kernels of an update, and wrote the weights twice.
+If no block would be full, as in an epoch of few updates, iterations beyond the end are also
+computed and discarded. Otherwise they are not computed, because choosing between the old and the
+new state took eight of the 33 kernels of an update and wrote the weights twice.
 
 On a CPU there is no other processor to wait for.
 """
@@ -24,8 +24,8 @@ from jaxtyping import Array
 from .device import waits_at_turns
 
 State = TypeVar("State")
-# In a block. Waiting once in 16 updates takes 5 µs of each; more would be left over at the records
-# of a run, where its loops are cut.
+# Iterations per block. Waiting once in 16 updates takes 5 µs of each; larger blocks would leave
+# more iterations over at the records of a run, at which its loops are cut.
 TURNS = 16
 
 
@@ -38,16 +38,16 @@ def loop(
     turns: int = TURNS,
     most: int | None = None,
 ) -> State:
-    """Return the state after the turns `first` to `end` − 1 of a loop, as `jax.lax.fori_loop` does.
+    """Return the state after iterations `first` to `end` − 1, as `jax.lax.fori_loop` does.
 
     Args:
-        first: the number of the first turn; it may be traced.
-        end: one more than that of the last turn; it may be traced.
-        body: function of the number of a turn and of the state, which returns the state after it.
-            On a GPU it is called for numbers from `end` on too, if `most` is at most `turns`.
-        state: the state before the first turn.
-        turns: in a block, at most; 1 for loops that have few of them.
-        most: a known bound on the number of turns, if there is any.
+        first: the index of the first iteration; it may be traced.
+        end: one more than the index of the last iteration; it may be traced.
+        body: a function of the index of an iteration and the state, which returns the next state.
+            On a GPU it is also called for indices beyond `end`, if `most` is at most `turns`.
+        state: the state before the first iteration.
+        turns: the largest number of iterations in a block; 1 for short loops.
+        most: a known bound on the number of iterations, if any.
     """
     is_known = isinstance(first, int) and isinstance(end, int)
     if is_known or turns == 1 or not waits_at_turns():
@@ -69,7 +69,7 @@ def loop(
 def _kept_until(
     end: Any, first: Any, turns: int, body: Callable[[Array, State], State], state: State
 ) -> State:
-    """Make a known number of turns, and return the state after the last one before the end."""
+    """Run a known number of iterations; return the state after the last one before the end."""
 
     def turn(i: Array, state: State) -> State:
         i = first + i

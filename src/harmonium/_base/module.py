@@ -1,4 +1,4 @@
-"""The base class of layers, models, methods and rows: dataclasses that are trees of arrays."""
+"""The base class of layers, models, methods and rows: dataclasses that are pytrees."""
 
 from typing import TYPE_CHECKING
 
@@ -6,11 +6,11 @@ import equinox as eqx
 
 
 class AbstractModule(eqx.Module):
-    """An `equinox.Module` whose methods are looked up as those of other Python objects are.
+    """An `equinox.Module` with the method look-up of ordinary Python objects.
 
-    Equinox makes a tree of each method that is looked up, so that it can be an argument of a
-    program. That takes 33 µs each time, and half a microsecond for each attribute: most of the time
-    that tracing spends in this package. So pass the object to a program, and not its method.
+    Equinox wraps each looked-up method in a pytree, so that it can be an argument of a program.
+    This takes 33 µs each time, and half a microsecond for each attribute: most of the time that
+    tracing spends in this package. Therefore pass the object to a program, not its method.
     """
 
     if not TYPE_CHECKING:

@@ -20,7 +20,7 @@ LOG_2PI = 1.8378770664093453
 def from_numpy(array: np.ndarray) -> Array:
     """Return a NumPy array as a JAX array in the current precision; they may share memory.
 
-    The type is passed explicitly: without it, JAX (0.10.1) compiles a program for each new shape,
+    The type is passed explicitly: otherwise JAX (0.10.1) compiles a program for each new shape,
     which takes a hundred times as long.
     """
     array = in_precision(array)
@@ -28,7 +28,7 @@ def from_numpy(array: np.ndarray) -> Array:
 
 
 def in_precision(array: np.ndarray) -> np.ndarray:
-    """Return a NumPy array in the current precision: float64 only where JAX computes in it."""
+    """Return a NumPy array in the current precision: float64 only if enabled in JAX."""
     dtype = jax.dtypes.canonicalize_dtype(array.dtype)
     if array.dtype == dtype:
         return array
@@ -42,19 +42,19 @@ def scalar(value: Any, dtype: Any) -> Array:
 
 
 def whole_number(value: int) -> Any:
-    """Return a whole number as an argument of programs, which serve any; no array is made of it."""
+    """Return a whole number as an argument that programs accept for any value, without an array."""
     return np.int32(value)
 
 
 def filled(shape: tuple[int, ...], value: float, like: Array) -> Array:
-    """Return an array of one value, and of another one's type; no program is compiled for it."""
+    """Return an array of one value, with the type of `like`; no program is compiled for it."""
     if isinstance(like, Tracer):
         return jnp.full(shape, value, like.dtype)
     return from_numpy(np.full(shape, value, like.dtype))
 
 
 def zeros_like(array: Array) -> Array:
-    """Return zeros in place of an array; no program is compiled for them on one device."""
+    """Return zeros shaped like an array; no program is compiled for them on one device."""
     if isinstance(array, Tracer) or len(array.devices()) > 1:
         return jnp.zeros_like(array)
     return filled(array.shape, 0.0, array)
@@ -63,8 +63,8 @@ def zeros_like(array: Array) -> Array:
 def shapes_of(function: Callable, *arguments: Any, **named: Any) -> Any:
     """Return the shapes and types of what a function returns, as `jax.eval_shape` does.
 
-    It is traced once for arguments of the same shapes that are otherwise equal, so that a check of
-    every call costs a twentieth. The function has to be one that lasts, not made for the call.
+    It is traced once for arguments of the same shapes that are otherwise equal, so that checking
+    every call costs a twentieth. The function must be long-lived, not created for the call.
     """
     leaves, structure = jax.tree.flatten((arguments, named))
     rest = tuple(
@@ -87,7 +87,7 @@ def _traced(called: Hashable, arrays: list[Array]) -> Any:
 def product(x: Any, y: Any) -> Any:
     """Return x @ y, multiplied in full float32 precision on every device.
 
-    By default, a GPU or a TPU would round the factors to ten bits, or to seven.
+    By default, a GPU would round the factors to ten bits, and a TPU to seven.
     """
     with jax.default_matmul_precision("highest"):
         return x @ y
@@ -107,7 +107,7 @@ softplus.defjvps(lambda dx, _, x: jax.nn.sigmoid(x) * dx)
 
 
 def log_expm1(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Return log(e^x − 1) for x ≥ 0, the inverse of the softplus; 0 counts as the least x above."""
+    """Return log(e^x − 1) for x ≥ 0, the inverse softplus; 0 becomes the least positive x."""
     x = jnp.maximum(x, jnp.finfo(x.dtype).tiny)
     return x + jnp.log(-jnp.expm1(-x))
 
@@ -123,11 +123,11 @@ log_2cosh.defjvps(lambda dx, _, x: jnp.tanh(x) * dx)
 
 
 def normals(shape: tuple[int, ...], dtype: Any, *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
-    """Draw the same standard normal numbers as `jax.random.normal`, fast for few columns too.
+    """Draw the same standard normal numbers as `jax.random.normal`, also fast for few columns.
 
-    XLA's CPU backend computes several at once along the last axis only, which means a quarter of
-    the speed for three columns. So they are drawn in one row, and an optimization barrier keeps it
-    one row there.
+    XLA's CPU backend vectorises along the last axis only, so three columns run at a quarter of the
+    speed. The numbers are therefore drawn in one row, which an optimization barrier preserves on
+    that backend.
     """
     if not is_cpu():
         return jax.random.normal(key, shape, dtype)
@@ -136,11 +136,11 @@ def normals(shape: tuple[int, ...], dtype: Any, *, key: PRNGKeyArray) -> Float[A
 
 
 def computed_once(draws: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Return draws of 0 and 1, which XLA's CPU backend then does not compute in several places.
+    """Return draws of 0 and 1 that XLA's CPU backend computes only once.
 
     The square root leaves 0 and 1 unchanged. That backend computes a root only once, but without it
-    would repeat cheap arithmetic, Threefry's sums and shifts included, in every place that uses the
-    draw. A GPU would spend a kernel on it.
+    would repeat cheap arithmetic, including Threefry's sums and shifts, in every place that uses
+    the draw. On a GPU this would cost a kernel.
     """
     return jnp.sqrt(draws) if is_cpu() else draws
 
@@ -149,7 +149,7 @@ def bernoulli_draws(inputs: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Flo
     """Draw 1 with probability σ(inputs), else 0, from one uniform number each.
 
     u < 1/(1 + e^(−x)) is tested as u·(1 + e^(−x)) < 1, which needs no division. The uniform numbers
-    lie on a grid of 2^(−23) (float32), so a probability is exact to within 1.2e−7.
+    are on a grid of 2^(−23) (float32), so a probability is exact to within 1.2e−7.
     """
     return bernoulli_states(inputs, jax.random.uniform(key, inputs.shape, inputs.dtype))
 
@@ -162,25 +162,25 @@ def bernoulli_states(inputs: Float[Array, "*shape"], uniforms: Array) -> Float[A
 def chosen_states(
     logits: Float[Array, " states *shape"], *, key: PRNGKeyArray
 ) -> Integer[Array, "*shape"]:
-    """Draw one state for each column of unnormalised log probabilities, by one uniform number each.
+    """Draw a state for each column of unnormalised log probabilities, by one uniform number each.
 
     The cumulative distribution is inverted, so a state of probability 0 is never drawn.
     """
-    # For 112 sites of 21 states and 500 chains on two cores: 2.8 ms; an exponential race 6.3, the
-    # largest of logits with Gumbel noise 15.
+    # For 112 sites of 21 states and 500 chains on two cores this takes 2.8 ms; an exponential race
+    # takes 6.3 ms, and the largest of logits with Gumbel noise 15 ms.
     odds = jnp.exp(logits - logits.max(0))
     uniforms = jax.random.uniform(key, odds.shape[1:], odds.dtype)
     return lax.platform_dependent(odds, uniforms, cpu=_passed_one_by_one, default=_passed)
 
 
 def _passed(odds: Float[Array, " states *shape"], uniforms: Array) -> Integer[Array, "*shape"]:
-    """Count the states whose cumulative odds are at most the uniform number times all odds."""
+    """Count the states with cumulative odds of at most the uniform number times all odds."""
     cumulative = jnp.cumsum(odds, axis=0)
     return (cumulative[:-1] <= uniforms * cumulative[-1]).sum(0, dtype=jnp.int32)
 
 
 def _passed_one_by_one(odds: Array, uniforms: Array) -> Array:
-    """Do what `_passed` does, one state after the other.
+    """Compute `_passed` one state after the other.
 
     XLA's CPU backend recomputes the whole sum for each entry of a cumulative sum. This loop takes
     half the time at 21 states.
@@ -196,13 +196,13 @@ def _passed_one_by_one(odds: Array, uniforms: Array) -> Array:
     return lax.scan(passed, nothing, odds[:-1])[0][1]
 
 
-WORDS_AT_ONCE = 16  # draws of each row in a turn of the loop
+WORDS_AT_ONCE = 16  # draws per row in an iteration of the loop
 
 
 def chosen_counts(
     logits: Float[Array, "*shape states"], totals: Float[Array, "*rows"], *, key: PRNGKeyArray
 ) -> Float[Array, "*all states"]:
-    """Return how often each state occurs among so many draws: multinomial counts.
+    """Return multinomial counts: how often each state occurs among `totals` draws.
 
     Each draw inverts the cumulative distribution by bisection, so the work is the largest total
     times the logarithm of the number of states, and no array has an entry for each draw and state.
@@ -220,7 +220,8 @@ def chosen_counts(
         fresh = jax.random.uniform(
             jax.random.fold_in(key, i), (total.size, WORDS_AT_ONCE), logits.dtype
         )
-        # A uniform number may round up to the whole sum: the last state that has any odds.
+        # A uniform number may round up to the whole sum: then take the last state with positive
+        # odds.
         below = jnp.nextafter(cumulative[:, -1:], jnp.zeros((), logits.dtype))
         place = find(cumulative, jnp.minimum(fresh * cumulative[:, -1:], below))
         is_meant = i * WORDS_AT_ONCE + jnp.arange(WORDS_AT_ONCE) < total[:, None]
@@ -231,13 +232,13 @@ def chosen_counts(
     return lax.fori_loop(0, turns, counted, none).reshape(*shape, states)
 
 
-HIGH_RATE = 1e6  # above, a normal number is as good: the skewness is below a thousandth
+HIGH_RATE = 1e6  # above, a normal number suffices: the skewness is below a thousandth
 
 
 def poissons(rate: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
-    """Draw Poisson numbers of these means: by JAX's function, and rounded normal ones above 10⁶."""
+    """Draw Poisson numbers with these means, with rounded normal numbers above 10⁶."""
     key_low, key_high = jax.random.split(key)
-    words = jax.random.bits(key_low, (2,), jnp.uint32)  # JAX's function takes only its own Threefry
+    words = jax.random.bits(key_low, (2,), jnp.uint32)  # JAX's function needs its own Threefry
     own = jax.random.wrap_key_data(words, impl="threefry2x32")
     low = jax.random.poisson(own, jnp.minimum(rate, HIGH_RATE), dtype=jnp.int32).astype(rate.dtype)
     noise = normals(rate.shape, rate.dtype, key=key_high)
@@ -262,7 +263,7 @@ def _fractions(far: Array) -> tuple[Array, Array]:
 
 
 def _near(t: Array) -> tuple[Array, Array]:
-    """Return t, at least −FAR, and the probability that a normal number of mean t is above 0."""
+    """Return t, at least −FAR, and the probability that a normal number with mean t is above 0."""
     t = jnp.maximum(t, -FAR)
     return t, 0.5 * lax.erfc(-math.sqrt(0.5) * t)
 
@@ -271,8 +272,9 @@ def _near(t: Array) -> tuple[Array, Array]:
 def log_half_line(t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """Return log ∫ exp(t·x − ½x²) dx over x > 0, in nats: the logarithm of Mills' ratio at −t.
 
-    Its derivatives are the mean and the variance of a normal number of mean t and variance 1, given
-    that it is positive. Errors are below 1e−6 of the mean and 1e−5 of the variance for every t.
+    Its derivatives are the mean and the variance of a normal number with mean t and variance 1,
+    given that it is positive. Errors are below 1e−6 of the mean and 1e−5 of the variance for every
+    t.
     """
     first, _ = _fractions(jnp.maximum(-t, FAR))
     near, above = _near(t)
@@ -282,7 +284,7 @@ def log_half_line(t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
 @jax.custom_jvp
 def mean_half_line(t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Return the mean of a normal number of mean t and variance 1, given that it is positive."""
+    """Return the mean of a normal number with mean t and variance 1, given that it is positive."""
     first, _ = _fractions(jnp.maximum(-t, FAR))
     near, above = _near(t)
     return jnp.where(t < -FAR, first, near + jnp.exp(-0.5 * (near**2 + LOG_2PI)) / above)
@@ -309,11 +311,11 @@ variance_half_line.defjvps(lambda dt, variance, t: _skewness_of_half_line(varian
 
 
 def positive_normals(t: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
-    """Draw normal numbers of mean t and variance 1, given that they are positive.
+    """Draw normal numbers with mean t and variance 1, given that they are positive.
 
-    The cumulative distribution is inverted: in closed form where t > 0, and where t ≤ 0 by Newton's
-    method for the logarithm of the tail. That function is convex, so a start from above converges
-    downwards to the root.
+    The cumulative distribution is inverted: in closed form if t > 0, and if t ≤ 0 by Newton's
+    method for the logarithm of the tail. This function is convex, so iterations from above decrease
+    towards the root.
     """
     uniforms = 1.0 - jax.random.uniform(key, t.shape, t.dtype)  # above 0
     above = jnp.maximum(t, 0.0)
@@ -331,7 +333,7 @@ def positive_normals(t: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[A
 
 # ---------------------------------------------------------------- tilted uniform numbers in [0, 1]
 
-NEAR_ZERO = 1.0  # series below
+NEAR_ZERO = 1.0  # below this, a series is used
 
 
 def _series(t: Array, *coefficients: float) -> Array:
@@ -347,7 +349,7 @@ def _series(t: Array, *coefficients: float) -> Array:
 def log_interval(t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """Return log ∫ exp(t·x) dx over 0 < x < 1 = log [(e^t − 1)/t], in nats.
 
-    Its derivatives are the mean and the variance of a number of the density e^(tx) on [0, 1].
+    Its derivatives are the mean and the variance of a number with density ∝ e^(tx) on [0, 1].
     """
     s = jnp.maximum(jnp.abs(t), NEAR_ZERO)
     far = jnp.maximum(t, 0.0) + jnp.log(-jnp.expm1(-s)) - jnp.log(s)
@@ -357,7 +359,7 @@ def log_interval(t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
 @jax.custom_jvp
 def mean_interval(t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Return the mean of a number of the density e^(tx) on [0, 1]: 1/(1 − e^(−t)) − 1/t."""
+    """Return the mean of the density ∝ e^(tx) on [0, 1]: 1/(1 − e^(−t)) − 1/t."""
     s = jnp.maximum(jnp.abs(t), NEAR_ZERO)
     lower = 1.0 / s - 1.0 / jnp.expm1(s)  # the mean at −s
     far = jnp.where(t < 0, lower, 1.0 - lower)
@@ -367,7 +369,7 @@ def mean_interval(t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
 @jax.custom_jvp
 def variance_interval(t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Return the variance of a number of the density e^(tx) on [0, 1]: 1/t² − 1/(2 sinh(t/2))²."""
+    """Return the variance of the density ∝ e^(tx) on [0, 1]: 1/t² − 1/(2 sinh(t/2))²."""
     s = jnp.maximum(jnp.abs(t), NEAR_ZERO)
     far = 1.0 / s**2 - jnp.exp(-s) / jnp.expm1(-s) ** 2
     near = _series(t, 1 / 12, -1 / 240, 1 / 6048, -1 / 172800, 1 / 5322240)
@@ -389,7 +391,7 @@ variance_interval.defjvps(lambda dt, _, t: _skewness_of_interval(t) * dt)
 
 
 def tilted_uniforms(t: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
-    """Draw numbers of the density e^(tx) on [0, 1] by inverting the cumulative distribution."""
+    """Draw from the density ∝ e^(tx) on [0, 1] by inverting the cumulative distribution."""
     s = jnp.maximum(jnp.abs(t), 1e-6)
     uniforms = jax.random.uniform(key, t.shape, t.dtype)
     falling = jnp.minimum(-jnp.log1p(uniforms * jnp.expm1(-s)) / s, 1.0)

@@ -1,10 +1,10 @@
-"""Programs of small models, whose loops XLA must not divide among threads.
+"""Programs of small models, whose loops XLA should not divide among threads.
 
-XLA's compiler for CPUs divides a loop where it counts 200,000 cycles, at ten cycles for each byte
-and one for each operation. A thousand random numbers cost that much by its count, and take 6 µs; a
-second thread takes about as long to begin. No option says otherwise, only the number of threads of
-the client that compiles. So small programs are compiled by a client that has one thread, and run by
-the usual one, which still divides large products.
+XLA's compiler for CPUs divides a loop if it estimates 200,000 cycles, at ten cycles per byte and
+one per operation. A thousand random numbers reach this estimate but take 6 µs; starting a second
+thread takes about as long. No option changes this, only the number of threads of the compiling
+client. Small programs are therefore compiled by a client with one thread, and run by the usual
+client, which still divides large products.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from jax.extend import core
 
 from .hardware import cores
 
-# Numbers in the largest array that a small program computes. On two cores, updates are faster so up
-# to twice as many; with more cores, dividing them pays earlier.
+# The largest number of entries in any array of a small program. On two cores, one thread makes
+# updates faster for up to twice as many; with more cores, dividing them pays off earlier.
 SMALL = 8_192
-NPROC = "NPROC"  # the environment variable that says how many threads a new client has
+NPROC = "NPROC"  # the environment variable for the number of threads of a new client
 
 
 def device_for(jaxpr: Any, usual: Any) -> Any:
-    """Return the device for which a program is compiled: its usual one, or that of one thread.
+    """Return the device for which a program is compiled: the usual or the single-threaded one.
 
     Args:
         jaxpr: the program.
@@ -40,13 +40,13 @@ def device_for(jaxpr: Any, usual: Any) -> Any:
 
 
 def _jax_keeps_programs() -> bool:
-    """Return whether programs may come from JAX's own cache, which no other client can take."""
+    """Return whether programs may come from JAX's own cache, which other clients cannot use."""
     values = jax.config.values
     return bool(values["jax_enable_compilation_cache"] and values["jax_compilation_cache_dir"])
 
 
 def largest_array(jaxpr: Any) -> int:
-    """Return how many numbers the largest array has that a program computes, loops included."""
+    """Return the size of the largest array that a program computes, including its loops."""
     sizes = [0]
     for equation in jaxpr.eqns:
         sizes += [getattr(variable.aval, "size", 0) for variable in equation.outvars]
@@ -76,11 +76,11 @@ def _parts_of(equation: Any) -> Iterator[Any]:
 
 @functools.cache
 def _device() -> Any:
-    """Return the device of a client of one thread; None where no such client can be made."""
+    """Return the device of a single-threaded client; None if no such client can be created."""
     threads = os.environ.get(NPROC)
     os.environ[NPROC] = "1"
     try:
-        from jaxlib import xla_client  # a part of it that may change, or go
+        from jaxlib import xla_client  # an internal module, which may change or disappear
 
         return xla_client.make_cpu_client().devices()[0]
     except Exception:  # programs are then compiled as usual

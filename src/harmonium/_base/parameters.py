@@ -1,8 +1,8 @@
 """Which arrays of a model are parameters, and which are data.
 
-A temperature or a path between models acts on parameters only. Masks and the values at which units
-are held are data: they stay as they are, whatever is done to the parameters. A layer or a kind of
-weights declares the fields that are data with `data_field`.
+A temperature or a path between models acts on parameters only. Masks and the values of clamped
+units are data, which never change with the parameters. A layer or a weight class declares its data
+fields with `data_field`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DATA = "harmonium: data, not parameters"
 
 
 def data_field(**options: Any) -> Any:
-    """Return a dataclass field for data, used in the same way as `eqx.field` for parameters."""
+    """Return a dataclass field for data, analogous to `eqx.field` for parameters."""
     return eqx.field(metadata={DATA: True}, **options)
 
 

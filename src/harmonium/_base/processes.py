@@ -1,7 +1,7 @@
-"""What the processes of one run agree on; each of them makes the same calls in the same order.
+"""Agreement between the processes of a run, all of which make the same calls in the same order.
 
-This is the only place that asks which process this is and how many there are. With one process,
-nothing here does more than the call itself.
+Only this module queries the process index and the number of processes. With a single process, these
+functions have no effect beyond the call itself.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from ..errors import HarmoniumError, InputError, ModelFileError
 
 P = ParamSpec("P")
 T = TypeVar("T")
-SHORTEST_TEXT = 256  # bytes: texts are padded to few lengths, since each is a program to compile
-# Errors that are raised in all processes if the first one meets them.
+SHORTEST_TEXT = 256  # bytes: texts are padded to few lengths, since each length compiles a program
+# Errors that are raised in all processes if they occur in the first.
 SHARED: tuple[type[HarmoniumError], ...] = (ModelFileError, InputError)
 
 
 def are_several() -> bool:
-    """Return whether several processes of `jax.distributed` compute together; asks no device."""
+    """Return whether several `jax.distributed` processes compute together, without a device."""
     return jax.distributed.is_initialized() and jax.process_count() > 1
 
 
 def process_index() -> int:
-    """Return the index of this process, from 0; it is 0 where there is one only."""
+    """Return the index of this process, starting at 0; 0 if there is only one."""
     return jax.process_index() if are_several() else 0
 
 
@@ -41,12 +41,12 @@ def is_first() -> bool:
 
 
 def in_any(flag: bool) -> bool:
-    """Return whether a flag is set in any process: an all-reduce, for which all wait here."""
+    """Return whether a flag is set in any process: an all-reduce that waits for all processes."""
     return bool(_gathered(int(flag)).any())
 
 
 def from_first(value: T) -> T:
-    """Return the first process's value, which JSON can hold, in all of them: a broadcast."""
+    """Broadcast the first process's value, which must be representable in JSON."""
     if not are_several():
         return value
     text = json.dumps(value).encode()
@@ -57,10 +57,10 @@ def from_first(value: T) -> T:
 
 
 def check_same(name: str, value: Any, expected: str, advice: str) -> None:
-    """Refuse what differs between processes, whose computations would wait for ever.
+    """Reject values that differ between processes, which would otherwise wait forever.
 
     Raises:
-        InputError: in all of them, if the value of one, which JSON can hold, is not the first's.
+        InputError: in all processes, if any value (representable in JSON) differs from the first's.
     """
     differing = np.flatnonzero(_gathered(int(value != from_first(value))))
     if len(differing):
@@ -81,17 +81,17 @@ def _gathered(number: int) -> np.ndarray:
 
 
 class _Acting:
-    """Whether the first process acts alone now; then it does not wait for the others."""
+    """Whether the first process currently acts alone, without waiting for the others."""
 
     alone = False
 
 
 def by_first(function: Callable[P, T]) -> Callable[P, T]:
-    """Return a function that the first process calls for all, such as one that writes a file.
+    """Wrap a function so that only the first process calls it, such as to write a file.
 
-    It is called when all have arrived, so that no process still reads what it changes. All return
-    what the first one returned, which JSON can hold, or raise the error that it met. Within it, no
-    array can be gathered from the other processes, which wait for it.
+    It is called when all processes have arrived, so that none still reads what it changes. All
+    return the first process's result, which must be representable in JSON, or raise its error.
+    Within the function, arrays cannot be gathered from the other processes, which are waiting.
     """
 
     @functools.wraps(function)
@@ -124,7 +124,7 @@ def by_first(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def _result(outcome: dict[str, Any]) -> Any:
-    """Return what the first process returned, or raise what it raised."""
+    """Return the first process's result, or raise its error."""
     if "system" in outcome:
         raise OSError(*outcome["system"])
     if "kind" in outcome:

@@ -1,15 +1,15 @@
 """Files of compiled programs, one for each, in a folder of the user's own.
 
-A file is found by its name, a digest of what the program depends on: the description of what was
-compiled, the code of this package, the versions of the packages that it is made with, the settings
-of JAX and XLA, and the device with its processor's features. So another version or another
-computer finds no file, and compiles.
+A file's name is a digest of everything that the program depends on: a description of the compiled
+function, the code of this package, the versions of the packages used, the settings of JAX and XLA,
+and the device with its processor's features. Another version or computer therefore finds no file,
+and compiles.
 
-A file is written whole or not at all, and checked before it is used. One that is damaged, or that
-cannot be read or written, is as good as none. Programs are code: the folder is as trusted as that
-of JAX's own cache, or as the folder of the packages.
+Files are written atomically and checked before use. A file that is damaged, or cannot be read or
+written, is ignored. Programs are code: the folder must be as trusted as JAX's own cache or the
+folder of installed packages.
 
-`HARMONIUM_CACHE` names another folder, or is `off`.
+Set `HARMONIUM_CACHE` to another folder, or to `off`.
 """
 
 from __future__ import annotations
@@ -43,26 +43,27 @@ VARIABLE = "HARMONIUM_CACHE"
 PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "ml_dtypes")
 MOST_BYTES = 2**30  # of all files: some thousand programs, of 10 to 500 kB each
 HEAD = b"harmonium program 1\n"
-# Settings of JAX that say what is kept, printed or waited for, not how a program is compiled.
+# JAX settings for caching, printing or waiting, which do not affect compilation.
 IRRELEVANT = ("cache", "log", "dump", "traceback", "timeout", "distributed", "pgle", "address")
-# What a program calls that is no part of it: code of XLA's compiler, LAPACK, or what only this
-# process has, such as a function of Python.
+# External code that a program calls: XLA's compiler, LAPACK, or objects of this process, such as a
+# Python function.
 CALLED = re.compile(r"custom_call @(\S+?)\(")
 COMPILED = ("mhlo.", "chlo.")
 LAPACK = "lapack_"
 _LOCK = threading.Lock()
 
 
-# JAX 0.12 takes types of arrays for equal if they are one object, and makes a new one where a new
-# object stands for "any layout". So this one is written by its name: otherwise what a program from
-# a file returns would be of a type of its own, and each program that takes it compiled anew.
+# JAX 0.12 treats array types as equal if they are the same object, and creates a new type for each
+# new object that means "any layout". This object is therefore stored by name: otherwise the results
+# of a program from a file would have a new type, and each program that uses them would be
+# recompiled.
 copyreg.pickle(type(Layout.AUTO), lambda _: (getattr, (Layout, "AUTO")))
 
 
 def are_kept() -> bool:
     """Return whether programs are kept in files."""
     is_off = os.environ.get(VARIABLE, "").lower() == "off"
-    return folder().is_absolute() and not is_off  # a user without a home has no cache
+    return folder().is_absolute() and not is_off  # without a home folder there is no cache
 
 
 def folder() -> Path:
@@ -86,8 +87,8 @@ def name_of(function: str, description: str) -> str:
 
 @functools.cache
 def _surroundings() -> tuple:
-    """Return what programs of this process depend on: code, versions, flags, and the device."""
-    # XLA divides loops among the cores that it finds, so their number is a part of the program.
+    """Return the dependencies of programs of this process: code, versions, flags and device."""
+    # XLA divides loops among the available cores, so programs depend on their number.
     versions = [(name, importlib.import_module(name).__version__) for name in PACKAGES]
     flags = [(name, os.environ.get(name)) for name in ("XLA_FLAGS", "LIBTPU_INIT_ARGS", "NPROC")]
     own = device()
@@ -107,12 +108,12 @@ def digest_of_package() -> str:
 
 
 class Content(NamedTuple):
-    """What is kept of a program.
+    """The stored parts of a program.
 
     Attributes:
         serialized: the executable, as JAX writes it.
         results: the number of arrays that it returns.
-        uses_lapack: whether it calls LAPACK, which this process has to know then.
+        uses_lapack: whether it calls LAPACK, which must then be initialised in this process.
     """
 
     serialized: bytes
@@ -132,11 +133,11 @@ class Content(NamedTuple):
 
 
 def content_of(lowered: Any, program: Any) -> Content | None:
-    """Return what can be kept of a program; None of one that is bound to its process.
+    """Return the storable parts of a program; None if it is bound to its process.
 
     Args:
-        lowered: what was compiled.
-        program: the compiled program, which was not from a file.
+        lowered: the lowered program.
+        program: the compiled program, which must not come from a file.
     """
     called = set(CALLED.findall(lowered.as_text()))
     uses_lapack = any(target.startswith(LAPACK) for target in called)
@@ -144,16 +145,16 @@ def content_of(lowered: Any, program: Any) -> Content | None:
         return None
     try:
         serialized, _, results = serialize_executable.serialize(program)
-    except Exception:  # of some kinds of constants, JAX refuses
+    except Exception:  # JAX cannot serialise some types of constants
         return None
     return Content(serialized, results.num_leaves, uses_lapack)
 
 
 def read(name: str, count: int) -> tuple[Any, Any] | None:
-    """Return a program and the outline of its result, as they were written; None without a file.
+    """Return a program and the outline of its result from a file; None if there is no file.
 
     Args:
-        name: of the file, from `name_of`.
+        name: the file's name, from `name_of`.
         count: the number of its arguments.
     """
     path = folder() / name
@@ -167,12 +168,12 @@ def read(name: str, count: int) -> tuple[Any, Any] | None:
     except Exception:  # whatever is wrong with a file, the program can be compiled
         return None
     with contextlib.suppress(OSError):
-        os.utime(path)  # the files that were not used for longest are removed first
+        os.utime(path)  # the least recently used files are removed first
     return program, outline
 
 
 def _digest_of(name: str, body: bytes) -> bytes:
-    """Return what shows that a file is whole, and is that of this program."""
+    """Return a digest to verify that a file is complete and belongs to this program."""
     return hashlib.sha256(name.encode() + body).hexdigest().encode()
 
 
@@ -180,18 +181,18 @@ def write(name: str, content: Content, outline: Any) -> None:
     """Write a program to its file, if the folder can be written.
 
     Args:
-        name: of the file, from `name_of`.
+        name: the file's name, from `name_of`.
         content: the program.
-        outline: the tree of its result, as `read` returns it.
+        outline: the tree of its result, as returned by `read`.
     """
     try:
         body = pickle.dumps((*content, outline))
-    except Exception:  # the tree of a result may hold what a user made
+    except Exception:  # the tree of a result may contain user objects
         return
     with contextlib.suppress(OSError):
         folder().mkdir(mode=0o700, parents=True, exist_ok=True)
         _make_room()
-        # Written under another name and renamed: a reader, or a crash, never meets half a file.
+        # Written under another name and renamed, so that no reader or crash leaves half a file.
         descriptor, temporary = tempfile.mkstemp(dir=folder(), prefix=".new-")
         try:
             with os.fdopen(descriptor, "wb") as file:
@@ -204,7 +205,7 @@ def write(name: str, content: Content, outline: Any) -> None:
 
 @functools.cache
 def _make_room() -> None:
-    """Remove the files that were not used for longest, once per process."""
+    """Remove the least recently used files, once per process."""
     files = [entry for entry in os.scandir(folder()) if not entry.name.endswith(".json")]
     entries = [(file, file.stat()) for file in files]
     entries.sort(key=lambda entry: entry[1].st_mtime, reverse=True)
@@ -218,16 +219,16 @@ def _make_room() -> None:
 
 @contextlib.contextmanager
 def compilation() -> Iterator[Callable[[], bool]]:
-    """Yield a function that says whether what was compiled here was not from JAX's own cache.
+    """Yield a function that returns whether compilation here bypassed JAX's own cache.
 
-    XLA loses parts of a program that is written a second time (jaxlib 0.10).
+    XLA loses parts of a program that is serialised a second time (jaxlib 0.10).
     """
     before = _hits()
     yield lambda: _hits() == before
 
 
 def _hits() -> int:
-    """Return how many programs this thread has had from JAX's own cache."""
+    """Return the number of programs that this thread has loaded from JAX's own cache."""
     return getattr(_OF_THREAD, "hits", 0)
 
 
@@ -242,9 +243,9 @@ jax.monitoring.register_event_listener(_count_hit)
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Let XLA print nothing.
+    """Suppress XLA's output.
 
-    It takes two preferences of its own for features that the processor lacks, and prints three
+    XLA mistakes two of its own preferences for missing processor features, and prints three
     kilobytes for each program that it loads (jaxlib 0.10, openxla/xla issue 44565).
     """
     with _LOCK:

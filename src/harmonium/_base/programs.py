@@ -1,9 +1,9 @@
-"""Compiled functions whose programs outlast the process, so that the next one need not trace them.
+"""Compiled functions whose programs outlive the process, so that later processes need not trace.
 
-Tracing and compiling a program takes a second, running it a millisecond. JAX's own cache saves the
-compiling alone. Here the executable itself is kept in a file (`program_files`), whose name is a
-digest of all that the program depends on: `described` says what that is. What cannot be described,
-such as a layer that a user wrote, is traced in each process.
+Tracing and compiling a program takes a second, running it a millisecond. JAX's own cache saves only
+the compilation. Here the executable itself is kept in a file (`program_files`), whose name is a
+digest of everything that the program depends on (see `described`). Programs with parts that cannot
+be described, such as custom layers, are traced in each process.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SETTINGS = (
     "jax_numpy_dtype_promotion",
     "jax_numpy_rank_promotion",
 )
-# Settings under which JAX does more than run a program.
+# Settings that make JAX do more than run a program.
 WATCHED = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs", "jax_check_tracer_leaks")
 # Packages whose code is known: harmonium by a digest, the others by their versions.
 KNOWN_PACKAGES = frozenset(("harmonium", *program_files.PACKAGES, "builtins", "functools"))
@@ -49,10 +49,10 @@ class UnknownPartError(Exception):
     """A program depends on something that cannot be described."""
 
 
-# No NamedTuple, which would be a node of the tree and not a leaf.
+# Not a NamedTuple, which would be a node of the tree, not a leaf.
 @dataclasses.dataclass(frozen=True)
 class _Place:
-    """Stands for an array in a tree: its number among the arrays."""
+    """Placeholder for an array in a tree: its index among the arrays."""
 
     number: int
 
@@ -61,8 +61,8 @@ class Executable(NamedTuple):
     """A compiled program.
 
     Attributes:
-        call: takes the arrays of the arguments, and returns a list of those of the result.
-        leaves: those of the result, with a `_Place` for each array.
+        call: takes the arrays of the arguments and returns a list of the arrays of the result.
+        leaves: the leaves of the result, with a `_Place` for each array.
         structure: the tree of the result.
     """
 
@@ -78,7 +78,7 @@ class Executable(NamedTuple):
 
 
 class Program(Generic[P, T]):
-    """A function that is compiled once for each kind of arguments: `compiled` makes it one."""
+    """A function that is compiled once per combination of argument types; see `compiled`."""
 
     def __init__(self, function: Callable[P, T]):
         functools.update_wrapper(self, function)
@@ -88,10 +88,10 @@ class Program(Generic[P, T]):
         _PROGRAMS.append(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return what the function returns."""
+        """Call the function."""
         config = jax.config
         is_shared = not jax.sharding.get_abstract_mesh().empty
-        # JAX then spreads the work, or watches each step: a program from a file can do neither.
+        # JAX then distributes the work, or checks each step: a program from a file can do neither.
         if is_shared or any(getattr(config, name) for name in WATCHED):
             return self._jitted(*args, **kwargs)
         leaves, structure = jax.tree.flatten((args, kwargs))
@@ -99,8 +99,8 @@ class Program(Generic[P, T]):
         kinds = []
         for i, leaf in enumerate(leaves):
             if isinstance(leaf, np.ndarray | np.generic):
-                # The call itself takes NumPy's arrays, in a tenth of the time that JAX takes to
-                # make them its own. Only these know nothing of another default device.
+                # The call itself accepts NumPy arrays, in a tenth of the time that JAX takes to
+                # convert them. But they ignore a different default device.
                 leaf = leaves[i] = in_precision(np.asarray(leaf))
                 if config.jax_default_device is None:  # pyright: ignore[reportAttributeAccessIssue]
                     kinds.append(_kind_of_numpy(leaf.shape, leaf.dtype))
@@ -111,17 +111,18 @@ class Program(Generic[P, T]):
                 kinds.append((type(leaf), leaf))  # 1 is not 1.0
                 continue
             if _is_key(leaf):
-                # Programs take the data of keys: a kind of keys is code, which no file can hold.
+                # Programs take the data of keys: a key type is code, which cannot be stored in a
+                # file.
                 kinds.append(leaf.dtype)
                 leaf = jax.random.key_data(leaf)
-            if isinstance(leaf, Tracer):  # also of a known key within another program
+            if isinstance(leaf, Tracer):  # also for a known key within another program
                 return self._jitted(*args, **kwargs)
             kinds.append((leaf.aval, leaf.sharding))
             arrays.append(leaf)
         signature = (structure, *kinds, *(getattr(config, name) for name in SETTINGS))
         try:
             executable = self._executables.get(signature)
-        except TypeError:  # something fixed has no hash
+        except TypeError:  # a static argument is not hashable
             return self._jitted(*args, **kwargs)
         if executable is None:
             if not _are_here(arrays):
@@ -138,7 +139,7 @@ class Program(Generic[P, T]):
     def _first_run(
         self, leaves: list[Any], structure: Any, arrays: list[jax.Array | np.ndarray]
     ) -> tuple[Executable, Any]:
-        """Return the program for such arguments, from its file or compiled, and what it returns."""
+        """Return the program for such arguments, from its file or compiled, and its result."""
         name = None
         if program_files.are_kept():
             arguments = jax.tree.unflatten(structure, [_kind_of(leaf) for leaf in leaves])
@@ -150,7 +151,8 @@ class Program(Generic[P, T]):
             if stored is not None:
                 call, outline = stored
                 executable = Executable(call, *jax.tree.flatten(outline))
-                # XLA looks for the parts of a program when it runs. One that lacks any is compiled.
+                # XLA looks up the parts of a program when it runs. If any is missing, it is
+                # compiled.
                 with contextlib.suppress(jax.errors.JaxRuntimeError):
                     return executable, jax.block_until_ready(executable(arrays))
         executable = self._compile(leaves, structure, arrays, name)
@@ -171,7 +173,7 @@ class Program(Generic[P, T]):
             nonlocal result
             values = iter(arrays)
             args, kwargs = jax.tree.unflatten(structure, [put(values) for put in put_back])
-            # The tree of the result is known only while it is traced, and is kept for each call.
+            # The tree of the result is known only during tracing, and is kept for each call.
             returned: Any = self._function(*args, **kwargs)  # pyright: ignore[reportCallIssue]
             outputs, shape = jax.tree.flatten(returned)
             traced = [leaf for leaf in outputs if eqx.is_array(leaf)]
@@ -180,7 +182,7 @@ class Program(Generic[P, T]):
             result = Executable(len, outline, shape)
             return traced
 
-        of_arrays.__name__ = self._function.__name__  # which profiles show
+        of_arrays.__name__ = self._function.__name__  # shown in profiles
         kinds = [_kind_of(array) for array in arrays]
         traced = jax.jit(of_arrays).trace(*kinds)
         program, content = _compiled(traced, len(arrays), is_kept=name is not None)
@@ -194,11 +196,11 @@ class Program(Generic[P, T]):
 def _compiled(
     traced: Any, count: int, *, is_kept: bool
 ) -> tuple[Any, program_files.Content | None]:
-    """Compile what was traced; return the program, and what of it can be kept.
+    """Compile a traced function; return the program and its storable parts.
 
     Args:
-        traced: the function, of this number of arguments.
-        count: their number.
+        traced: the traced function.
+        count: the number of its arguments.
         is_kept: whether the program will be written to a file.
     """
     usual = device()
@@ -216,31 +218,31 @@ def _compiled(
     if compiler == usual:
         return program, content
     if content is not None:
-        with contextlib.suppress(Exception):  # as with a file, whatever is wrong with it
+        with contextlib.suppress(Exception):  # any error, as for a file
             return content.loaded(count), content
-    return traced.lower().compile(), None  # it is bound to the device that compiled it
+    return traced.lower().compile(), None  # bound to the device that compiled it
 
 
 _PROGRAMS: list[Program] = []
 
 
 def forget() -> None:
-    """Free the memory of all programs: each is read or compiled anew when it is next needed."""
+    """Free the memory of all programs; each is read or compiled again when next needed."""
     for program in _PROGRAMS:
         program._executables.clear()
 
 
 def compiled(function: Callable[P, T]) -> Program[P, T]:
-    """Return a function that is compiled once for each kind of arguments.
+    """Return a function that is compiled once per combination of argument types.
 
-    Arrays are traced, and all else is fixed, as with `equinox.filter_jit`. Within a program that is
-    being traced, and on several devices, it is that function.
+    Arrays are traced, and all else is static, as with `equinox.filter_jit`. Within a traced
+    program, and on several devices, it behaves like `equinox.filter_jit`.
     """
     return Program(function)
 
 
 def _put_back(leaf: Any) -> Callable[[Iterator[jax.Array]], Any]:
-    """Return a function that takes the next of traced values for an array; else the leaf as is."""
+    """Return a function that replaces an array by the next traced value, and keeps other leaves."""
     if not isinstance(leaf, jax.Array | np.ndarray):
         return lambda _: leaf
     if not _is_key(leaf):
@@ -250,18 +252,18 @@ def _put_back(leaf: Any) -> Callable[[Iterator[jax.Array]], Any]:
 
 
 def _is_key(leaf: jax.Array | np.ndarray) -> bool:
-    return not isinstance(leaf.dtype, np.dtype)  # as all but keys have
+    return not isinstance(leaf.dtype, np.dtype)  # only keys lack a NumPy dtype
 
 
 @functools.cache
 def _kind_of_numpy(shape: tuple[int, ...], dtype: np.dtype) -> tuple[Any, Any]:
-    """Return the kind of a NumPy array, which is that of JAX's array of the same numbers."""
+    """Return the kind of a NumPy array, the same as for the corresponding JAX array."""
     place = jax.sharding.SingleDeviceSharding(device())
     return jax.typeof(jax.ShapeDtypeStruct(shape, dtype)), place
 
 
 def _kind_of(leaf: Any) -> Any:
-    """Return the shape and type of an array, of which programs depend on nothing else."""
+    """Return the shape and type of an array, the only properties on which programs depend."""
     if not isinstance(leaf, jax.Array | np.ndarray):
         return leaf
     is_weak = isinstance(leaf, jax.Array) and not _is_key(leaf) and leaf.weak_type
@@ -269,7 +271,7 @@ def _kind_of(leaf: Any) -> Any:
 
 
 def _are_here(arrays: list[jax.Array | np.ndarray]) -> bool:
-    """Return whether all arrays are on the device on which programs run, and it alone works."""
+    """Return whether all arrays are on the only device in use."""
     here = {device()}
     placed = [array for array in arrays if isinstance(array, jax.Array)]
     return jax.process_count() == 1 and all(array.devices() == here for array in placed)
@@ -279,20 +281,20 @@ def _are_here(arrays: list[jax.Array | np.ndarray]) -> bool:
 
 
 def described(*values: Any) -> str:
-    """Return a text that differs between values for which programs differ.
+    """Return a text that differs between values that need different programs.
 
-    Arrays are described by what they hold, and `jax.ShapeDtypeStruct`, which stands for an array
-    that is an argument, by its shape and type. Functions are described by their place in the code
-    of a known package and by what they refer to, types by their names.
+    Arrays are described by their entries, and `jax.ShapeDtypeStruct`, which represents an array
+    argument, by its shape and type. Functions are described by their location in the code of a
+    known package and by what they refer to; types by their names.
 
     Raises:
-        UnknownPartError: something else is among the values.
+        UnknownPartError: the values contain something else.
     """
     return "\n".join(_words_of(values, frozenset()))
 
 
 def _words_of(value: Any, around: frozenset[int]) -> Iterator[str]:
-    """Yield words for a value; `around` are the ids of the values that it is a part of."""
+    """Yield words for a value; `around` contains the ids of the values that contain it."""
     if id(value) in around:
         raise UnknownPartError("a value that contains itself")
     if value is None or type(value) in (bool, int, float, complex, str, bytes):
@@ -313,7 +315,7 @@ def _words_of(value: Any, around: frozenset[int]) -> Iterator[str]:
 
 
 def _parts_of(value: Any) -> tuple[str, *tuple[Any, ...]]:
-    """Return the name of a value's type and what it consists of; of a global value, its name."""
+    """Return the name of a value's type and its parts; for a global value, its name."""
     if isinstance(value, np.dtype):
         return ("dtype", str(value))
     if isinstance(value, jax.tree_util.PyTreeDef):
@@ -345,9 +347,9 @@ def _words_of_array(array: Any) -> Iterator[str]:
 
 
 def _words_of_function(value: types.FunctionType, around: frozenset[int]) -> Iterator[str]:
-    """Yield words for a function made within another one: its place in the code, and what it has.
+    """Yield words for a nested function: its location in the code, and its closure.
 
-    The code of its package is known, so the line says which function it is.
+    The code of its package is known, so the line identifies the function.
     """
     _check_known(value.__module__)
     yield f"{value.__module__}:{value.__qualname__}:{value.__code__.co_firstlineno}"
@@ -360,7 +362,7 @@ def _words_of_function(value: types.FunctionType, around: frozenset[int]) -> Ite
 
 
 def _name_of(value: Any) -> str:
-    """Return the name by which a function, a type or the like is found in a known package."""
+    """Return the name of a function, a type or the like in a known package."""
     if not _is_found_by_name(value):
         raise UnknownPartError(f"{type(value)}")
     _check_known(value.__module__)
@@ -368,7 +370,7 @@ def _name_of(value: Any) -> str:
 
 
 def _is_found_by_name(value: Any) -> bool:
-    """Return whether a value is that of a name of its module."""
+    """Return whether a value can be found under its name in its module."""
     owner: Any = sys.modules.get(getattr(value, "__module__", None) or "")
     for name in getattr(value, "__qualname__", "<locals>").split("."):
         owner = getattr(owner, name, None)

@@ -1,8 +1,9 @@
-"""Computations spread over several devices, by JAX's own shardings.
+"""Computations distributed over several devices, using JAX's shardings.
 
-A mesh of devices has an axis "data", over which rows and chains are spread, an axis "hidden", over
-which the columns of W are, or both. What is computed is the same: random numbers depend on a key
-and a place alone. Sums over devices are taken in another order, so the last digits may differ.
+A mesh of devices has an axis "data", over which rows and chains are distributed, an axis "hidden",
+over which the columns of W are distributed, or both. The results are the same, because random
+numbers depend only on a key and a position; only the last digits may differ, because sums over
+devices are taken in another order.
 """
 
 from __future__ import annotations
@@ -29,23 +30,23 @@ __all__ = ["use_mesh"]
 
 ROWS = "data"
 HIDDEN = "hidden"
-FREE = PartitionSpec.UNCONSTRAINED  # an axis whose spread XLA chooses
+FREE = PartitionSpec.UNCONSTRAINED  # an axis whose distribution XLA chooses
 T = TypeVar("T")
 
 
 @contextmanager
 def use_mesh(mesh: Mesh | Mapping[str, int] | None) -> Iterator[None]:
-    """Spread what is computed within this context over the devices of a mesh.
+    """Distribute the computations within this context over the devices of a mesh.
 
-    Training, sampling, annealing and scores need nothing else: all states pass through the two
-    products with W, in which their rows are spread over the axis "data".
+    Training, sampling, annealing and scores need no other change: all states pass through the two
+    products with W, in which their rows are distributed over the axis "data".
 
     Args:
-        mesh: sizes of its axes, such as {"data": 4, "hidden": 2}, for all devices that JAX has; or
-            a `jax.sharding.Mesh` with these axes; None changes nothing.
+        mesh: the sizes of its axes, such as {"data": 4, "hidden": 2}, for JAX's devices; or a
+            `jax.sharding.Mesh` with these axes; None changes nothing.
 
     Raises:
-        InputError: other axes, or more devices than there are.
+        InputError: there are other axes, or more devices than available.
 
     Example:
         >>> rbm = hm.RBM.from_arrays(np.zeros((6, 4)), np.zeros(6), np.zeros(4))
@@ -61,10 +62,10 @@ def use_mesh(mesh: Mesh | Mapping[str, int] | None) -> Iterator[None]:
 
 
 def checked_mesh(mesh: Any, name: str = "mesh") -> Mesh:
-    """Return a mesh with the axes "data" and "hidden" that are wanted, along which XLA decides.
+    """Return a mesh with the requested axes "data" and "hidden", along which XLA decides.
 
     Raises:
-        InputError: something else than a mesh, other axes, or more devices than there are.
+        InputError: not a mesh, or there are other axes, or more devices than available.
     """
     if isinstance(mesh, Mesh):
         sizes = dict(mesh.shape)
@@ -94,7 +95,7 @@ def _is_count(size: Any) -> bool:
 
 
 def size_of_axis(axis: str) -> int:
-    """Return over how many devices an axis is spread in the current context; 1 without a mesh."""
+    """Return the number of devices along an axis in the current context; 1 without a mesh."""
     mesh = jax.sharding.get_abstract_mesh()
     is_ours = all(kind == AxisType.Auto for kind in mesh.axis_types)
     if not is_ours or axis not in mesh.axis_names:
@@ -103,7 +104,7 @@ def size_of_axis(axis: str) -> int:
 
 
 def with_rows_spread(states: Array) -> Array:
-    """Return states of shape (..., rows, units) with their rows spread, if they can be shared."""
+    """Return states of shape (..., rows, units) with rows distributed, if they divide evenly."""
     devices = size_of_axis(ROWS)
     if devices == 1 or states.ndim < 2 or states.shape[-2] % devices:
         return states
@@ -111,7 +112,7 @@ def with_rows_spread(states: Array) -> Array:
 
 
 def with_weights_spread(tree: T, shape: tuple[int, ...]) -> T:
-    """Return a tree whose arrays of the shape of W have their columns spread, if they can be."""
+    """Return a tree with the columns of arrays shaped like W distributed, if possible."""
     devices = size_of_axis(HIDDEN)
     if devices == 1 or shape[-1] % devices:
         return tree
@@ -132,9 +133,9 @@ def _placed(array: Array, spec: PartitionSpec) -> Array:
 def summed_over_rows(function: Callable[..., T], model: Any, *rows: Any) -> T:
     """Return function(model, *rows), for a function that is a sum over rows.
 
-    Each device takes the sum over its own rows, and these are added up in one exchange. Left to
-    itself, XLA exchanges every product that sums over rows, also those that are then subtracted
-    from one another. The rows are trees of arrays whose first axis is that of the rows.
+    Each device sums over its own rows, and these sums are added in one exchange. By default, XLA
+    exchanges every product that sums over rows, even if these are then subtracted from one another.
+    The rows are trees of arrays whose first axis is the row.
     """
     devices = size_of_axis(ROWS)
     if devices == 1 or any(len(leaf) % devices for leaf in jax.tree.leaves(rows)):
@@ -147,14 +148,14 @@ def summed_over_rows(function: Callable[..., T], model: Any, *rows: Any) -> T:
     same = PartitionSpec()
     specs: Any = {"in_specs": (same, *[PartitionSpec(ROWS)] * len(rows)), "out_specs": same}
     shared = jax.shard_map(summed, axis_names={ROWS}, check_vma=False, **specs)
-    return jax.jit(shared)(arrays, *rows)  # outside a program, it would want all axes of the mesh
+    return jax.jit(shared)(arrays, *rows)  # outside a program, it would need all axes of the mesh
 
 
 def check_divisible(name: str, count: int, axis: str) -> None:
-    """Refuse a number that cannot be shared equally among the devices of an axis.
+    """Reject a number that cannot be divided equally among the devices of an axis.
 
     Raises:
-        InputError: names the next number that can.
+        InputError: the message gives the next number that can.
     """
     devices = size_of_axis(axis)
     if count % devices:
@@ -166,11 +167,11 @@ def check_divisible(name: str, count: int, axis: str) -> None:
 
 
 def clock() -> float:
-    """Return the time in seconds, from some beginning; among several processes, the first one's.
+    """Return a time in seconds; with several processes, the first one's.
 
-    What is decided by measured times, such as the updates of a chunk, is then the same in all.
-    Long computations come here often, so what the system asks one of the processes for is done here
-    by all of them.
+    Decisions from measured times, such as the updates of a chunk, are then the same in all
+    processes. Long computations call this often, so signals to one of the processes are handled
+    here by all of them.
     """
     now = np.array([time.perf_counter()])
     asked = Asked.number
@@ -179,19 +180,19 @@ def clock() -> float:
         of_processes = np.asarray(multihost_utils.process_allgather(words))
         now = of_processes[0, :-1].view(np.float64)
         asked = int(of_processes[:, -1].max())
-    Asked.act_on(asked)  # what comes meanwhile is for the next time, when all hear of it
+    Asked.act_on(asked)  # signals that arrive meanwhile are handled at the next call, by all
     return float(now[0])
 
 
 def whole(array: Array) -> Array:
-    """Return an array with all its parts here, also those of other processes: all must ask."""
+    """Gather an array, with the parts of other processes; all processes must call this."""
     if array.is_fully_addressable or array.is_fully_replicated:
         return array
     return jnp.asarray(multihost_utils.process_allgather(array, tiled=True))
 
 
 def fetched(array: Any) -> np.ndarray:
-    """Return an array as NumPy's, also where other processes have parts of it: all must ask."""
+    """Return a NumPy array, even if other processes have parts; all processes must call this."""
     if isinstance(array, jax.Array):
         array = whole(array)
     return np.asarray(array)

@@ -1,4 +1,4 @@
-"""What the system asks a process for by a signal, until it is done."""
+"""Signals that a process has received and not yet handled."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 
 
 class Asked:
-    """The last signal that has not been acted on.
+    """The last signal that has not been handled.
 
-    A handler that raises an exception can do so where Python drops it, as in a callback of the
-    garbage collector: then it is raised again at the next chunk of updates (`sharding.clock`).
-    Several processes act on it together there, and only there.
+    An exception from a handler can be lost if Python discards it, as in a callback of the garbage
+    collector: it is then raised again at the next chunk of updates (`sharding.clock`). Several
+    processes handle the signal together there, and only there.
 
     Attributes:
-        number: the signal's; 0 for none.
-        heard_at: when Python called a handler of ours for the last time, by `time.monotonic`.
-        act: does what a signal asks for.
+        number: the signal's number; 0 for none.
+        heard_at: the last time that Python called a harmonium handler, by `time.monotonic`.
+        act: handles a signal.
         is_shared: whether several processes share the run.
     """
 
@@ -30,13 +30,13 @@ class Asked:
 
     @classmethod
     def hear(cls, number: int) -> None:
-        """Keep a signal in mind until it is acted on: handlers call this."""
+        """Remember a signal until it is handled; called by signal handlers."""
         cls.number = number
         cls.heard_at = time.monotonic()
 
     @classmethod
     def act_on(cls, number: int) -> None:
-        """Act on a signal, unless its number is 0: what this process, or another one, was asked."""
+        """Handle a signal to this or another process, unless its number is 0."""
         if number:
             cls.number = 0
             cls.act(number)

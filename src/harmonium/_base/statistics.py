@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-BISECTIONS = 60  # of an interval, down to below the rounding error
-Z_95 = 1.959964  # of the normal distribution: |z| is below it with a probability of 95 %
+BISECTIONS = 60  # of an interval, to below the rounding error
+Z_95 = 1.959964  # for a normal distribution, |z| is below this with probability 95 %
 
 
 class Estimate(NamedTuple):
@@ -16,7 +16,7 @@ class Estimate(NamedTuple):
 
     Attributes:
         value: the estimate from all groups together.
-        stderr: its standard error, NaN where there are fewer than two groups.
+        stderr: its standard error, NaN if there are fewer than two groups.
         groups: number of groups.
     """
 
@@ -26,14 +26,14 @@ class Estimate(NamedTuple):
 
     @property
     def half_width(self) -> float:
-        """Half the width of the 95 % interval (Student's t with groups − 1 degrees of freedom)."""
+        """The half-width of the 95 % interval (Student's t with groups − 1 degrees of freedom)."""
         if self.groups < 2:
             return float("inf")
         return self.stderr * student_95(self.groups - 1)
 
 
 def student_95(freedom: int) -> float:
-    """Return the t that Student's |T| with these degrees of freedom exceeds with probability 5 %.
+    """Return the value that Student's |T| with these degrees of freedom exceeds with p = 5 %.
 
     Source: the finite sums of Abramowitz & Stegun 1964, 26.7.3 and 26.7.4, solved by bisection.
     """
@@ -53,7 +53,7 @@ def student_95(freedom: int) -> float:
 
 
 def _bisected(is_low: Callable[[float], Any], low: float, high: float) -> float:
-    """Return the largest number of an interval for which `is_low` holds, by halving it."""
+    """Return, by bisection, the largest number in an interval for which `is_low` holds."""
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
         if is_low(middle):
@@ -85,14 +85,14 @@ def log_mean_exp(values: Any, axis: int | None = None) -> Any:
 
 
 def lower_mean_bound(log_values: np.ndarray, level: float) -> float:
-    """Return b such that the mean of e^x lies below e^b with a probability of at most `level`.
+    """Return b such that the mean of e^x is below e^b with probability at most `level`.
 
-    It holds for any number n of independent draws of any distribution of non-negative numbers,
-    however heavy its tail. If they have the mean m, then Π (1 + λ (e^x / m − 1)) has the mean 1
-    for each λ from 0 to 1, and so has the average over λ = 1, 1/4, 1/16 … 1/n. By Markov's
-    inequality that average exceeds 1/level with a probability of at most `level`. So means for
-    which it does are ruled out, and the bound is the least that is not. One draw gives
-    x + log(level); many draws of small variance give nearly the bound of the normal distribution.
+    This holds for any number n of independent draws from any distribution of non-negative numbers,
+    however heavy its tail. If its mean is m, then Π (1 + λ (e^x / m − 1)) has mean 1 for each λ
+    from 0 to 1, and so has the average over λ = 1, 1/4, 1/16 … 1/n. By Markov's inequality this
+    average exceeds 1/level with probability at most `level`. Means for which it does are ruled out,
+    and the bound is the smallest that is not. One draw gives x + log(level); many draws of small
+    variance give nearly the bound for a normal distribution.
 
     Source: Waudby-Smith & Ramdas 2024 (betting); Ville 1939.
     """
@@ -110,9 +110,9 @@ def lower_mean_bound(log_values: np.ndarray, level: float) -> float:
 
 
 def most_expected(count: float) -> float:
-    """Return the upper end of the 95 % interval of a Poisson distribution's mean, from a count.
+    """Return the upper end of the 95 % interval for a Poisson mean, from a count.
 
-    It is the approximation of Wilson & Hilferty 1931, right to 1 %.
+    This uses the approximation of Wilson & Hilferty 1931, accurate to 1 %.
     """
     k = count + 1.0
     return k * (1.0 - 1.0 / (9.0 * k) + Z_95 / (3.0 * np.sqrt(k))) ** 3
@@ -121,8 +121,8 @@ def most_expected(count: float) -> float:
 def jackknife(estimator: Callable[..., float], *samples: np.ndarray, groups: int) -> Estimate:
     """Return an estimate and its standard error by leaving out one group of chains at a time.
 
-    Chains that have interacted, such as by a common resampling, belong to one group; different
-    groups must be independent. Entry i of n of a sample belongs to group ⌊i·groups/n⌋.
+    Chains that have interacted, such as through resampling, belong to one group; different groups
+    must be independent. Entry i of n of a sample belongs to group ⌊i·groups/n⌋.
 
     Args:
         estimator: computes a number from the samples.
@@ -145,7 +145,7 @@ def from_left_out(whole: float, left: np.ndarray) -> Estimate:
 
     Args:
         whole: the estimate.
-        left: the estimates without each of the groups, shape (groups,), two groups at least.
+        left: the estimates without each group, shape (groups,), at least two groups.
     """
     groups = len(left)
     variance = (groups - 1) / groups * ((left - left.mean()) ** 2).sum()
@@ -153,7 +153,7 @@ def from_left_out(whole: float, left: np.ndarray) -> Estimate:
 
 
 def weights_of(n: int, weights: Any = None) -> np.ndarray:
-    """Return the weights of n rows in float64: 1 each if there are none."""
+    """Return the weights of n rows in float64; 1 each if none are given."""
     if weights is None:
         return np.ones(n)
     return np.asarray(weights, np.float64)
@@ -178,7 +178,7 @@ def resampled(weights: Any, n: int, offset: Any) -> Any:
 
     Args:
         weights: non-negative, shape (m,).
-        n: how many to draw.
+        n: number of indices to draw.
         offset: a uniform random number between 0 and 1.
 
     Source: Kitagawa 1996.
@@ -192,7 +192,7 @@ def resampled(weights: Any, n: int, offset: Any) -> Any:
 
 
 def same_distribution(ours: np.ndarray, theirs: np.ndarray) -> float:
-    """Test whether two sets of independent draws agree by a Mann–Whitney test of each feature.
+    """Test whether two sets of independent draws agree, by a Mann–Whitney test of each feature.
 
     Args:
         ours: shape (features, n).
@@ -203,7 +203,7 @@ def same_distribution(ours: np.ndarray, theirs: np.ndarray) -> float:
 
     Source: Mann & Whitney 1947.
     """
-    from scipy.stats import mannwhitneyu  # imported here: it takes a third of a second
+    from scipy.stats import mannwhitneyu  # imported here because it takes a third of a second
 
     varies = np.ptp(np.concatenate([ours, theirs], axis=1), axis=1) > 0
     if not varies.any():

@@ -1,13 +1,14 @@
 """JAX's own random numbers, bit for bit, several times faster on a CPU.
 
 On a CPU, JAX lowers Threefry to a loop, so that each round passes through memory. Here the rounds
-are written out, so that XLA fuses all of them, and what is done with the bits, into one pass. A key
-of this kind draws the same numbers as the Threefry key with the same data.
+are written out, so that XLA fuses all rounds, and the use of the bits, into one pass. Such a key
+draws the same numbers as the Threefry key with the same data.
 
 XLA repeats cheap arithmetic in every place that uses it, and it counts a hundred additions and
-shifts as cheap. Keys are made from keys. If a key were computed again inside each draw that uses
-it, programs would take ever longer to compile, or compilation would never end (JAX 0.11 and later).
-Therefore a key is computed once: an optimization barrier keeps XLA from moving it into its uses.
+shifts as cheap. Keys are derived from keys. If a key were recomputed inside each draw that uses it,
+programs would take ever longer to compile, or compilation would never end (JAX 0.11 and later).
+Therefore an optimization barrier keeps XLA from moving a key into its uses, so that it is computed
+once.
 
 Source: Salmon, Moraes, Dror & Shaw 2011 (Threefry-2x32, 20 rounds).
 """
@@ -34,14 +35,14 @@ NAMES = {8: jnp.uint8, 16: jnp.uint16, 32: jnp.uint32, 64: jnp.uint64}
 
 
 def key_of(seed: int) -> PRNGKeyArray:
-    """Return the faster key of a seed."""
-    if not 0 <= seed < MOST // 2:  # JAX decides what becomes of others
+    """Return the faster key for a seed."""
+    if not 0 <= seed < MOST // 2:  # JAX decides how to treat other seeds
         return quick(jax.random.key(seed))
     return _key((0, int(seed)))
 
 
-# Keys are few and small. For them the computer itself is faster than the device, and no program has
-# to be compiled, so what is computed before a program begins uses these two.
+# Keys are few and small. For them the host is faster than the device, and needs no compilation, so
+# computations before the start of a program use these two functions.
 
 
 def split(key: PRNGKeyArray, count: int = 2) -> Any:
@@ -66,7 +67,7 @@ def _key(words: tuple[int, int]) -> PRNGKeyArray:
 
 
 def _words_of(key: PRNGKeyArray) -> tuple[int, int] | None:
-    """Return the data of a key of this kind, or None if it is another or part of a program."""
+    """Return the data of such a key, or None if it is of another type or traced."""
     if isinstance(key, Tracer) or key.dtype != KIND_OF_KEYS or key.shape:
         return None
     data = np.asarray(jax.random.key_data(key)).tolist()
@@ -74,7 +75,7 @@ def _words_of(key: PRNGKeyArray) -> tuple[int, int] | None:
 
 
 def _hashed_words(key: tuple[int, int], count: int) -> tuple[int, int]:
-    """Return what `_hashed` does for one count."""
+    """Compute `_hashed` for one count, on the host."""
     words = (*key, key[0] ^ key[1] ^ PARITY)
     x = key[0]
     y = (count + key[1]) % MOST
@@ -88,7 +89,7 @@ def _hashed_words(key: tuple[int, int], count: int) -> tuple[int, int]:
 
 
 def quick(key: PRNGKeyArray) -> PRNGKeyArray:
-    """Return a key that draws the same numbers faster; return a key of another kind as it is."""
+    """Return a key that draws the same numbers faster; keys of other types are unchanged."""
     # Whether each number is computed from its own count, as in JAX since 2025.
     counted = jax.config.jax_threefry_partitionable  # pyright: ignore[reportAttributeAccessIssue]
     data = key

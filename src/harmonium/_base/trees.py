@@ -1,4 +1,4 @@
-"""Trees of columns: the one of greatest weight, and its centre."""
+"""Trees of columns: the maximum spanning tree, and its centre."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ NONE = -1  # the parent of a root
 def maximum_spanning_tree(
     weights: Float[np.ndarray, "n n"], is_late: Bool[np.ndarray, " n"] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the vertices of the tree of greatest weight, each after its parent, and the parents.
+    """Return the vertices of the maximum spanning tree, each after its parent, and the parents.
 
-    The parent of the first vertex, the root, is −1. With `is_late`, it is the greatest of the trees
-    in which no such vertex is between two of the others.
+    The parent of the first vertex, the root, is −1. With `is_late`, only trees are considered in
+    which no such vertex is between two of the others.
 
-    Not by SciPy, whose graphs take a fifth of a second to import, in each command that trains.
+    SciPy is not used, because importing its graphs takes a fifth of a second in each training
+    command.
 
     Source: Prim 1957.
     """
@@ -27,14 +28,14 @@ def maximum_spanning_tree(
         is_late = np.zeros(n, bool)
     order[0] = is_late.argmin()
     parents[order[0]] = NONE
-    greatest = np.full(n, -np.inf)  # of an edge to one vertex of the tree, the parent
+    greatest = np.full(n, -np.inf)  # the greatest edge to a vertex of the tree, the parent
     is_outside = np.arange(n) != order[0]
     for place in range(1, n):
         last = order[place - 1]
         is_better = is_outside & (weights[last] > greatest)
         greatest[is_better] = weights[last, is_better]
         parents[is_better] = last
-        # All others are in the tree before the first late one, as if they were one vertex.
+        # All other vertices join the tree before the first late one, as if they were one vertex.
         is_next = is_outside & ~is_late
         if not is_next.any():
             is_next = is_outside
@@ -44,13 +45,13 @@ def maximum_spanning_tree(
 
 
 def with_root_at_centre(parents: np.ndarray) -> np.ndarray:
-    """Return the parents of the same tree if it hangs from the middle of its longest path."""
+    """Return the parents of the same tree, rooted at the middle of its longest path."""
     neighbours: list[list[int]] = [[] for _ in parents]
     for vertex, parent in enumerate(parents):
         if parent != NONE:
             neighbours[vertex].append(int(parent))
             neighbours[parent].append(vertex)
-    # The vertex that is furthest from any one is an end of a longest path.
+    # The vertex furthest from any given vertex is an end of a longest path.
     end = _hung_from(0, neighbours)[0][-1]
     order, of_end = _hung_from(end, neighbours)
     path = [order[-1]]
@@ -60,7 +61,7 @@ def with_root_at_centre(parents: np.ndarray) -> np.ndarray:
 
 
 def _hung_from(root: int, neighbours: list[list[int]]) -> tuple[list[int], np.ndarray]:
-    """Return the vertices by their distance from a root, and their parents."""
+    """Return the vertices ordered by distance from a root, and their parents."""
     parents = np.full(len(neighbours), NONE)
     order = [root]
     for vertex in order:

@@ -1,9 +1,9 @@
-r"""Effective couplings: the fields, pair and higher interactions that an RBM has summed up in W.
+r"""Effective couplings: the fields, pair and higher-order interactions that W implies.
 
-An RBM's log p(v) = −U(v) + Γ(vW) − log Z is a sum of terms of one unit, of pairs, of triples and so
-on. In the zero-sum gauge this sum is unique: each term is zero if summed over the states of any of
-its units. The term of the units i, j, … is what remains of log p if the other units are averaged
-over and the terms of fewer units are subtracted.
+An RBM's log p(v) = −U(v) + Γ(vW) − log Z is a sum of terms for single units, pairs, triples and so
+on. In the zero-sum gauge this sum is unique: each term sums to zero over the states of any of its
+units. The term of the units i, j, … is log p averaged over all other units, minus the terms of
+fewer units.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from ..rbm import RBM, checked_rbm
 __all__ = ["Couplings", "contact_scores", "effective_couplings"]
 
 NODES = 8  # of the quadrature over a normal density
-# Values that `values_of_units` tries: those of one signed byte on, as many as two bytes have.
+# Values that `values_of_units` tries: from the lowest signed byte, as many as two bytes have.
 LOWEST_VALUE = -128
 MOST_VALUES = 2**16
 MOST_ROWS = 200  # around which couplings are averaged
 
 
 class Couplings(NamedTuple):
-    """Terms of log p(v), each of one tuple of visible units.
+    """Terms of log p(v), one for each tuple of visible units.
 
     Attributes:
         units: the units of each term, shape (terms, order).
-        values: their terms in nats, shape (terms, q, …, q) with an axis for each unit, in the order
-            of `states`. 0 for states that a unit does not have.
-        states: the values of each unit in the user's coding, shape (visible units, q); NaN where a
-            unit has fewer. For spins −1 and +1, the coupling J of J·s·s′ is `values[:, 1, 1]`.
+        values: the terms in nats, shape (terms, q, …, q), with an axis for each unit, in the order
+            of `states`; 0 for states that a unit lacks.
+        states: the values of each unit in the user's coding, shape (visible units, q); padded with
+            NaN. For spins −1 and +1, the coupling J of J·s·s′ is `values[:, 1, 1]`.
 
     Example:
         >>> rbm = hm.RBM(hm.Ising(3), hm.Gaussian(1), [[1.0], [2.0], [3.0]])
@@ -80,21 +80,21 @@ def effective_couplings(
 
         J_ij(a, b) = Σ_μ ⟨Γ_μ(w_iμ(a) + w_jμ(b) + X_μ)⟩, minus its means over a and over b,
 
-    where X is the input to hidden unit μ from all other visible units. By default their states
-    count as equally likely, and X as normal, which is exact for Gaussian hidden units and for very
-    many visible ones. With `around`, X is that of real rows: the terms as they act near the data.
-    Terms of order 1 are the fields, of which −U is a part.
+    where X is the input to hidden unit μ from all other visible units. By default their states are
+    taken as equally likely and X as normal, which is exact for Gaussian hidden units and for very
+    many visible units. With `around`, X is taken from real rows, which gives the terms as they act
+    near the data. Terms of order 1 are the fields and include −U.
 
     Args:
-        rbm: a model of discrete visible units and hidden units that are independent given them.
-        order: the number of units of a term: 1, 2 or 3.
-        units: the terms of interest, each `order` different units; all if None.
-        around: rows in the user's coding, at most 200 of which are used, or None. With all states
-            of a model as rows, no more than those, the terms are exact.
-        progress: is called with the fraction of the terms that is done.
+        rbm: a model with discrete visible units, whose hidden units are independent given them.
+        order: the number of units per term: 1, 2 or 3.
+        units: the terms of interest, each a tuple of `order` different units; all if None.
+        around: rows in the user's coding, at most 200 of which are used, or None. If the rows are
+            all states of the model, at most 200, the terms are exact.
+        progress: called with the fraction of terms done.
 
     Raises:
-        InputError: layers or terms that are not as expected.
+        InputError: the layers or terms are not as described.
 
     Example:
         >>> rbm = hm.RBM(hm.Ising(3), hm.Gaussian(1), [[1.0], [2.0], [3.0]])  # log p = (s·w)² / 2
@@ -109,7 +109,7 @@ def effective_couplings(
     """
     visible = checked_rbm(rbm).visible
     if order not in (1, 2, 3):
-        raise InputError(f"order: expected 1, 2 or 3 units a term; got {order!r}.")
+        raise InputError(f"order: expected 1, 2 or 3 units per term; got {order!r}.")
     states = values_of_units(visible)
     if not has_independent_units(rbm.hidden):
         raise InputError(
@@ -119,8 +119,8 @@ def effective_couplings(
     terms = _checked_terms(units, order, visible.n_units)
     present = ~np.isnan(states)
     contributions, energies = _contributions(rbm, states)
-    # Around rows the couplings are those that act near the data: on PF00072 (800 hidden units)
-    # 95.5 % of the best 2L pairs are contacts, instead of 93.8 % with the normal inputs.
+    # Around rows, the couplings reflect the model near the data: on PF00072 (800 hidden units) 95.5
+    # % of the best 2L pairs are contacts, compared with 93.8 % for normal inputs.
     if around is None:
         inputs = _normal_inputs(contributions, present)
     else:
@@ -141,21 +141,21 @@ def effective_couplings(
 
 
 def contact_scores(couplings: Couplings, *, without: int | None = None) -> Float[np.ndarray, "n n"]:
-    """Return how strongly each pair of units is coupled: Frobenius norms, corrected by averages.
+    """Return the coupling strength of each pair: Frobenius norms, average-product corrected.
 
-    S_ij = F_ij − F_i F_j / F, with the norm F_ij of the terms of a pair, its mean F_i over all
-    other units and F over all pairs. The subtracted product is what a unit's variability alone
-    would explain.
+    S_ij = F_ij − F_i F_j / F, with the norm F_ij of a pair's terms, its mean F_i over all other
+    units, and its mean F over all pairs. The subtracted product is the part explained by each
+    unit's variability alone.
 
     Args:
-        couplings: those of order 2 of all pairs.
-        without: the place of a state that does not count, such as that of a gap.
+        couplings: couplings of order 2 for all pairs.
+        without: the index of a state to ignore, such as the gap.
 
     Returns:
         A symmetric matrix with zeros on the diagonal.
 
     Raises:
-        InputError: couplings of another order, or not of all pairs.
+        InputError: the couplings are of another order, or pairs are missing.
 
     Example:
         >>> weights = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])
@@ -186,11 +186,11 @@ def contact_scores(couplings: Couplings, *, without: int | None = None) -> Float
 
 
 def values_of_units(layer: AbstractLayer) -> Float[np.ndarray, "units most"]:
-    """Return the values of each unit in the user's coding, in rising order; NaN pads.
+    """Return the values of each unit in the user's coding, in ascending order, padded with NaN.
 
     Raises:
-        InputError: units that depend on one another, are not discrete, or have values that are no
-            whole numbers.
+        InputError: units are dependent, are not discrete, or have values that are not whole
+            numbers.
     """
     if layer.n_states is None or not has_independent_units(layer):
         raise InputError(
@@ -198,7 +198,8 @@ def values_of_units(layer: AbstractLayer) -> Float[np.ndarray, "units most"]:
             f" Potts; got {layer}."
         )
     values: list[list[int]] = [[] for _ in range(layer.n_units)]
-    # Complete once the product of the numbers of values is the number of states, but for rounding.
+    # Complete when the product of the numbers of values equals the number of states, up to
+    # rounding.
     log_states = math.log(layer.n_states) - 1e-6
     value = LOWEST_VALUE
     while value < MOST_VALUES and sum(math.log(max(len(own), 1)) for own in values) < log_states:
@@ -221,16 +222,16 @@ def _checked_terms(units: Sequence[Sequence[int]] | None, order: int, n: int) ->
     fits = terms.ndim == 2 and terms.shape[1] == order and terms.dtype.kind in "iu" and len(terms)
     if not fits or (terms < 0).any() or (terms >= n).any():
         raise InputError(
-            f"units: expected tuples of {order} numbers of visible units, from 0 to {n - 1};"
+            f"units: expected tuples of {order} indices of visible units, from 0 to {n - 1};"
             f" got {units!r:.80}."
         )
     if (np.diff(np.sort(terms, axis=1), axis=1) == 0).any():
-        raise InputError("units: expected different units in a term; got one unit twice.")
+        raise InputError("units: expected different units in a term; got a repeated unit.")
     return terms
 
 
 def _contributions(rbm: RBM, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the inputs to h from each unit in each of its states, and its energy U in each."""
+    """Return the inputs to h from each unit in each state, and its energy U in each state."""
     visible = rbm.visible
     weights = rbm.dense_weights
     contributions = []
@@ -246,11 +247,11 @@ class _Inputs(NamedTuple):
     """Inputs to h over which the terms are averaged: nodes of a normal density, or rows.
 
     Attributes:
-        totals: inputs from all units in each case, shape (cases, hidden).
-        parts: the part of each unit, shape (units, cases, hidden) or (units, 1, hidden).
+        totals: total inputs from all units in each case, shape (cases, hidden).
+        parts: the contribution of each unit, shape (units, cases, hidden) or (units, 1, hidden).
         variance: variance of the normal inputs, shape (hidden,); zero for rows.
-        variances: the part of each unit of it, shape (units, hidden).
-        nodes: the cases in standard deviations, shape (cases,).
+        variances: each unit's contribution to it, shape (units, hidden).
+        nodes: the cases, in standard deviations, shape (cases,).
         weights: the weight of each case.
     """
 
@@ -318,7 +319,7 @@ def _values_of_terms(
     q = contributions.shape[1]
 
     def on_axis(values: Array, axis: int) -> Array:
-        """Put values of shape (terms, q, …) on the axis of one of a term's units."""
+        """Move values of shape (terms, q, …) to the axis of one unit of the term."""
         shape = [len(terms), *[1] * order, *values.shape[2:]]
         shape[1 + axis] = q
         return values.reshape(shape)

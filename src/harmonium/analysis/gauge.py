@@ -1,9 +1,9 @@
-"""Gauges: one of the many sets of parameters that have the same p(v).
+"""Gauges: choices among the many sets of parameters with the same p(v).
 
-A continuous hidden unit h may be replaced by s·h with its weights divided by s, and a number may be
-added to all states of a Potts site in W if the other layer's biases are changed too. So single
-weights mean nothing before a gauge is fixed. Each function here returns the same p(v) in one gauge,
-and refuses a model whose p(v) would change.
+A continuous hidden unit h may be replaced by s·h with its weights divided by s, and a constant may
+be added to the weights of all states of a Potts site if the other layer's biases compensate. Single
+weights are therefore meaningless until a gauge is fixed. Each function here returns a model with
+the same p(v) in one gauge, and rejects models whose p(v) would change.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ __all__ = ["unit_hidden_variance", "unit_weight_norms", "zero_sum"]
 
 
 def unit_hidden_variance(rbm: RBM, data: Any, weights: Any = None) -> RBM:
-    """Return the model whose hidden units have a variance of 1 where v are the rows of `data`.
+    """Return the model rescaled so that hidden units have variance 1 over the rows of `data`.
 
-    That is the variance of h if v is a row and h is drawn from p(h | v). A unit that does not vary
-    is left as it is.
+    This is the variance of h if v is a random row and h is drawn from p(h | v). A unit that does
+    not vary is left unchanged.
 
     Args:
         rbm: a model whose hidden units can be rescaled, such as Gaussian or DReLU units.
@@ -42,8 +42,8 @@ def unit_hidden_variance(rbm: RBM, data: Any, weights: Any = None) -> RBM:
         weights: sample weights of the rows.
 
     Raises:
-        InputError: hidden units that cannot be rescaled, as those of 0 and 1, or rows that do not
-            fit the model.
+        InputError: the hidden units cannot be rescaled, such as 0/1 units, or the rows do not match
+            the model.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Gaussian(1), [[2.0], [0.0], [0.0], [0.0]])
@@ -60,7 +60,7 @@ def unit_hidden_variance(rbm: RBM, data: Any, weights: Any = None) -> RBM:
     moments = in_parts(lambda part, _: _moments_of_h(rbm, part), rows, rbm.widest)
     means, variances = np.split(moments.astype(np.float64), 2, axis=1)
     mean = np.average(means, axis=0, weights=dataset.weights)
-    # The law of total variance: variance of the means plus mean of the variances.
+    # Law of total variance: variance of the means plus mean of the variances.
     total = np.average((means - mean) ** 2 + variances, axis=0, weights=dataset.weights)
     return _with_scales(rbm, np.sqrt(total))
 
@@ -72,10 +72,10 @@ def _moments_of_h(rbm: RBM, rows: Array) -> Array:
 
 
 def unit_weight_norms(rbm: RBM) -> RBM:
-    """Return the model in which the weights of each hidden unit have a Euclidean norm of 1.
+    """Return the model rescaled so that each hidden unit's weights have Euclidean norm 1.
 
     Raises:
-        InputError: hidden units that cannot be rescaled.
+        InputError: the hidden units cannot be rescaled.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(2), hm.Gaussian(1), [[3.0], [4.0]])
@@ -87,7 +87,7 @@ def unit_weight_norms(rbm: RBM) -> RBM:
 
 
 def _with_scales(rbm: RBM, scale: np.ndarray) -> RBM:
-    """Return the model of h / scale, where `rbm` is a model of h; a scale of 0 counts as 1."""
+    """Return the model of h / scale, where `rbm` is a model of h; a scale of 0 is treated as 1."""
     scale = np.where(scale > 0, scale, 1.0)
     return rewritten(rbm.T, 1.0 / scale, np.zeros(len(scale))).T
 
@@ -95,11 +95,11 @@ def _with_scales(rbm: RBM, scale: np.ndarray) -> RBM:
 def zero_sum(rbm: RBM) -> RBM:
     """Return the model whose weights and biases sum to 0 over the states of each Potts site.
 
-    Sites are the units of several columns of which one is 1, in either layer. With c the mean of W
-    over the states of a site, W − c leaves p(v) as it is if c is added to the other layer's bias.
+    Sites are one-hot units of either layer. With c the mean of W over the states of a site,
+    replacing W by W − c leaves p(v) unchanged if c is added to the other layer's bias.
 
     Raises:
-        InputError: no layer has such units, or the kind of weights cannot hold the result.
+        InputError: no layer has such units, or the weight class cannot represent the result.
 
     Example:
         >>> rbm = hm.RBM(hm.Potts(1, 3), hm.Bernoulli(1), [[3.0], [0.0], [0.0]])
@@ -111,12 +111,12 @@ def zero_sum(rbm: RBM) -> RBM:
     if not any(mask.any() for mask in sites):
         raise InputError(f"zero_sum: expected a layer of Potts units or categories; got {rbm}.")
     for mask in sites:
-        rbm = _centred(rbm, mask).T  # transposed twice in all, once for each layer
+        rbm = _centred(rbm, mask).T  # transposed twice in total, once for each layer
     return rbm
 
 
 def _sites(layer: AbstractLayer) -> np.ndarray:
-    """Return which units have columns whose sum is the same in every state, as a mask."""
+    """Return a mask of the units whose columns have the same sum in every state."""
     columns, changes = proposals_from(layer, layer.sample_without_inputs((), key=key_of(0)))
     mask = np.zeros(layer.n_units, bool)
     if len(columns):
@@ -127,7 +127,7 @@ def _sites(layer: AbstractLayer) -> np.ndarray:
 
 
 def _centred(rbm: RBM, mask: np.ndarray) -> RBM:
-    """Return the model with sums of 0 over the columns of these visible units."""
+    """Return the model with weights that sum to 0 over the columns of these visible units."""
     visible = rbm.visible
     weights = rbm.dense_weights
     counts = visible.fold(jnp.ones(visible.size, visible.dtype))

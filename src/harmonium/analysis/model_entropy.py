@@ -24,7 +24,7 @@ class Entropy(NamedTuple):
         low: lower end of a 95 % interval.
         high: upper end.
         method: how log Z and the mean free energy were estimated.
-        converged: whether the interval can be relied on, as far as log Z can.
+        converged: whether the interval is reliable, provided that log Z is.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -41,19 +41,19 @@ class Entropy(NamedTuple):
 
 
 def entropy(rbm: RBM, samples: Any, *, log_z_found: LogZ | None = None, key: Any = None) -> Entropy:
-    """Return the entropy of p(v): S = log Z + ⟨F(v)⟩, the mean over draws from the model.
+    """Return the entropy of p(v): S = log Z + ⟨F(v)⟩, averaged over draws from the model.
 
-    For discrete units e^S is the effective number of states. For real units it is the differential
-    entropy in the units of the rows.
+    For discrete units e^S is the effective number of states. For real units S is the differential
+    entropy, in the units of measurement of the rows.
 
     Args:
         rbm: the model.
-        samples: independent draws from it in the user's coding, such as those of `sample`.
-        log_z_found: its log Z, if that is known; None to compute or estimate it.
+        samples: independent draws from the model in the user's coding, such as from `sample`.
+        log_z_found: the model's log Z, if known; None to compute or estimate it.
         key: a JAX random key, needed if log Z has to be estimated.
 
     Raises:
-        InputError: no rows, or rows that do not fit.
+        InputError: there are no rows, or the rows do not match the model.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.zeros((4, 3)))  # four fair coins

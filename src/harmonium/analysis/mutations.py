@@ -1,4 +1,4 @@
-"""What each change of a single unit does to log p(v): mutational effects."""
+"""Mutational effects: the change in log p(v) for each change of a single unit."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ __all__ = ["single_changes"]
 def single_changes(rbm: RBM, row: Any) -> Float[np.ndarray, "units states"]:
     """Return log p(v′) − log p(v) for every v′ that differs from a row in one unit.
 
-    It is the model's score of each mutation, in nats: negative where the change makes the row less
-    probable. It needs no log Z.
+    This is the model's score of each mutation, in nats: negative if the change makes the row less
+    probable. It does not require log Z.
 
     Args:
-        rbm: a model of independent discrete visible units.
+        rbm: a model with independent discrete visible units.
         row: one row in the user's coding.
 
     Returns:
-        One entry for each unit and each of its values in rising order; 0 at the row's own value,
-        NaN where a unit has fewer values than others.
+        One entry for each unit and each of its values in ascending order; 0 at the row's own value,
+        padded with NaN.
 
     Raises:
-        InputError: a row that does not fit, or units of other kinds.
+        InputError: the row does not match the model, or the units are not independent and discrete.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -57,7 +57,7 @@ def single_changes(rbm: RBM, row: Any) -> Float[np.ndarray, "units states"]:
 
 @compiled
 def _log_odds(rbm: RBM, v: Array, others: Array) -> Array:
-    """Return F(v) − F(v′), summed unit by unit, so that nothing large is subtracted."""
+    """Return F(v) − F(v′), summed unit by unit to avoid cancellation of large numbers."""
     visible = rbm.visible
     hidden = rbm.hidden
     energies = visible.unit_energies(others) - visible.unit_energies(v)

@@ -1,4 +1,4 @@
-"""The best tree of dependences: a yardstick between independent columns and a model."""
+"""The best dependence tree: a baseline between independent columns and a model."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .._base.statistics import weights_of
 from .._base.trees import NONE, maximum_spanning_tree
 from ..errors import InputError
 
-MOST_VALUES = 6_000  # of all columns, whose square is held
-ROWS_AT_ONCE = 2_000  # scored: messages hold a number for each row and state
+MOST_VALUES = 6_000  # of all columns; memory grows with the square
+ROWS_AT_ONCE = 2_000  # scored at once: messages need a number for each row and state
 LEAST_VARIANCE = 1e-9  # of a constant column of numbers, whose density would be infinite
-LEAST_WEIGHT = 1e-9  # of rows in which two columns are both seen, if there are none
-FEWEST_ROWS = 50  # fewer are too few to leave any out
-FEW_ROWS = 2_000  # fewer say by cross-validation which links to cut
+LEAST_WEIGHT = 1e-9  # minimum total weight of rows with both columns observed
+FEWEST_ROWS = 50  # with fewer rows, none are held out
+FEW_ROWS = 2_000  # with fewer rows, cross-validation decides which links to cut
 FOLDS = 4
 
 
@@ -28,18 +28,18 @@ def tree_log_likelihood(
 ) -> float:
     """Return the mean log-likelihood of rows under the best tree of training rows, in nats.
 
-    It needs no estimate, and so it is a yardstick for models that do. `dependence_forest` says
-    which tree that is.
+    It is computed exactly, so it is a baseline for models with estimated likelihoods.
+    `dependence_forest` returns the tree itself.
 
     Args:
-        train: rows that the tree is made of, shape (n, columns); NaN stands for a missing value.
+        train: rows to which the tree is fitted, shape (n, columns); NaN marks a missing value.
         rows: rows to score.
         weights: sample weights of the training rows.
-        numbers: which columns are real numbers, a mask; of the others, the states are the values
-            that occur in `train` or in `rows`. None if all are of states.
+        numbers: a mask of the columns that are real numbers; the states of other columns are the
+            values that occur in `train` or `rows`. None if no column is real.
 
     Raises:
-        InputError: too many different values, or rows that do not match.
+        InputError: there are too many different values, or the rows do not match.
 
     Example:
         >>> rows = hm.bars_and_stripes(3)
@@ -57,13 +57,13 @@ def tree_log_p(
     """Return log p of each row under the best tree of training rows, in nats.
 
     Args:
-        train: as `tree_log_likelihood` takes it.
-        rows: rows to score, likewise.
+        train: training rows, as in `tree_log_likelihood`.
+        rows: rows to score.
         weights: sample weights of the training rows.
-        numbers: which columns are real numbers.
+        numbers: a mask of the columns that are real numbers.
 
     Raises:
-        InputError: too many different values, or rows that do not match.
+        InputError: there are too many different values, or the rows do not match.
 
     Example:
         >>> hm.analysis.tree_log_p([[0], [0], [1]], [[1]]).round(2)  # log (1.5 / 4)
@@ -80,7 +80,7 @@ def tree_log_p(
 
 
 def _codes(rows: np.ndarray, are_numbers: np.ndarray) -> tuple[np.ndarray, list[int | None]]:
-    """Return the number of each column's value in each row, and each column's number of values."""
+    """Return the index of each cell's value in its column, and each column's number of values."""
     codes = np.full(rows.shape, np.nan)
     counts: list[int | None] = []
     for place, column in enumerate(rows.T):
@@ -96,11 +96,11 @@ def _codes(rows: np.ndarray, are_numbers: np.ndarray) -> tuple[np.ndarray, list[
 
 
 class DependenceForest(NamedTuple):
-    """A distribution in which each column depends on one other column at most.
+    """A distribution in which each column depends on at most one other column.
 
     Attributes:
         order: the columns, each after its parent.
-        parents: the parent of each column, −1 where it has none.
+        parents: the parent of each column, −1 if it has none.
         states: the number of states of each column, None for real numbers.
         links: how each column depends on its parent.
 
@@ -121,16 +121,16 @@ class DependenceForest(NamedTuple):
     links: tuple[_States | _Normal, ...]
 
     def log_p(self, rows: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, " rows"]:
-        """Return log p of the seen cells of each row, in nats; missing ones, NaN, are summed out.
+        """Return log p of the observed cells of each row, in nats; NaN cells are summed out.
 
-        It is exact: one pass from the leaves of the trees to their roots.
+        The result is exact and takes one pass from the leaves of the trees to their roots.
         """
         firsts = range(0, len(rows), ROWS_AT_ONCE)
         return np.concatenate([self._log_p(rows[i : i + ROWS_AT_ONCE]) for i in firsts])
 
     def _log_p(self, rows: np.ndarray) -> np.ndarray:
         total = np.zeros(len(rows))
-        # What the children of a column say of it: log factors of its states, or of its number.
+        # Messages from the children of a column: log factors of its states, or of its number.
         of_states = {i: np.zeros((len(rows), q)) for i, q in enumerate(self.states) if q}
         of_number = {i: _Quadratic.zero(len(rows)) for i, q in enumerate(self.states) if not q}
         for i in self.order[::-1].tolist():
@@ -151,16 +151,16 @@ class DependenceForest(NamedTuple):
 
 
 class _States(NamedTuple):
-    """States that depend on those of a parent: log p(s | s'), shape (of the parent, own)."""
+    """States that depend on a parent's states: log p(s | s'), shape (parent states, own states)."""
 
     log_p: np.ndarray
 
     def log_p_given(self, codes: np.ndarray, of_parent: np.ndarray) -> np.ndarray:
-        """Return log p of states, given those of the parent; 0 if there is none."""
+        """Return log p of states, given the parent's states; 0 if a state is missing."""
         return self.log_p[of_parent.astype(int), codes.astype(int)]
 
     def message(self, codes: np.ndarray, below: np.ndarray) -> np.ndarray:
-        """Return log Σ_s p(s | s′) e^below(s), over the one state s that is seen, or all."""
+        """Return log Σ_s p(s | s′) e^below(s), over the observed state s, or over all."""
         is_known = ~np.isnan(codes)
         seen = codes[is_known].astype(int)
         result = np.empty((len(codes), len(self.log_p)))
@@ -173,7 +173,7 @@ class _States(NamedTuple):
 class _Normal(NamedTuple):
     """A number that depends on its parent: x ~ N(mean + slope · parent, variance).
 
-    Of a parent with states, each has a mean and a variance of its own, and the slope is 0.
+    If the parent has states, each state has its own mean and variance, and the slope is 0.
     """
 
     mean: np.ndarray
@@ -190,7 +190,7 @@ class _Normal(NamedTuple):
         return -0.5 * (LOG_2PI + np.log(variance) + away**2 / variance)
 
     def message_to_states(self, x: np.ndarray, below: _Quadratic) -> np.ndarray:
-        """Return log ∫ N(x; mean, variance) e^below(x), at the x that is seen, or over all."""
+        """Return log ∫ N(x; mean, variance) e^below(x), at the observed x, or over all."""
         quadratics = [
             _Normal(mean, 0.0, variance).message_to_number(x, below)
             for mean, variance in zip(self.mean, self.variance, strict=True)
@@ -198,7 +198,7 @@ class _Normal(NamedTuple):
         return np.stack([quadratic.constant for quadratic in quadratics], axis=1)
 
     def message_to_number(self, x: np.ndarray, below: _Quadratic) -> _Quadratic:
-        """Return the same as a function of the parent's number, which is quadratic."""
+        """Return the message as a quadratic function of the parent's number."""
         mean = np.broadcast_to(self.mean, x.shape)
         variance = np.broadcast_to(self.variance, x.shape)
         away = x - mean
@@ -228,7 +228,7 @@ class _Quadratic(NamedTuple):
 
     @classmethod
     def zero(cls, rows: int) -> _Quadratic:
-        """Return factors of 1."""
+        """Return log factors of 0."""
         return cls(np.zeros(rows), np.zeros(rows), np.zeros(rows))
 
     def __add__(self, other: Any) -> _Quadratic:
@@ -239,32 +239,32 @@ class _Quadratic(NamedTuple):
         return self.constant + self.field * y - 0.5 * self.curvature * y**2
 
 
-# ------------------------------------------------------------------ from rows
+# ------------------------------------------------------------------ fitting to rows
 
 
 def dependence_forest(
     train: Float[np.ndarray, "rows columns"], states: Sequence[int | None], weights: Any = None
 ) -> DependenceForest:
-    r"""Return the trees of columns that are expected to describe new rows best.
+    r"""Return the dependence trees that are expected to predict new rows best.
 
-    With p(x_i | x_parent) as in the training rows, and one row more that is spread over the states
-    of a pair, a link gains the information that both columns share in all rows, less a nat for each
-    of its parameters (Akaike 1973). The tree of the greatest gain is taken (Chow & Liu 1968), and
-    links that gain too little are cut. The best of many pairs gains something by chance alone:
-    where rows are few, the limit is the one by which rows are most likely that were left out when
-    the tree was made.
+    With p(x_i | x_parent) estimated from the training rows, and one more row spread over the states
+    of a pair, the gain of a link is the mutual information of both columns times the number of
+    rows, less one nat per parameter (Akaike 1973). The tree with the largest gain is used (Chow &
+    Liu 1968), and links with too small a gain are cut. The best of many pairs gains something by
+    chance alone; with few rows, the threshold is therefore chosen to maximise the likelihood of
+    held-out rows.
 
-    Cells that are missing count nowhere. A number depends on states by a mean and a variance for
-    each of them, and on another number linearly. States do not depend on a number, so that all sums
-    are known.
+    Missing cells are ignored. A number that depends on states has a mean and a variance for each
+    state; its dependence on another number is linear. States never depend on a number, so that all
+    sums have closed forms.
 
     Args:
-        train: rows of codes and numbers; NaN stands for a missing value.
+        train: rows of codes and numbers; NaN marks a missing value.
         states: the number of states of each column, None for real numbers.
         weights: sample weights, shape (rows,).
 
     Raises:
-        InputError: too many states.
+        InputError: there are too many states.
 
     Example:
         >>> word = np.repeat([0.0, 1.0], 100)
@@ -295,10 +295,10 @@ def dependence_forest(
 
 
 def _least_gain(rows: np.ndarray, states: Sequence[int | None], weights: np.ndarray) -> float:
-    """Return the gain below which links are cut, nats of all rows.
+    """Return the gain below which links are cut, in nats for all rows.
 
-    Of trees that were made without a part of the rows, each link gains or loses in these, and so
-    the best limit is that of the greatest sum of gains.
+    Trees are fitted without part of the rows. Each link gains or loses likelihood on that part, and
+    the threshold with the greatest sum of gains is used.
     """
     if not FEWEST_ROWS <= len(rows) < FEW_ROWS:
         return 0.0
@@ -323,19 +323,19 @@ def _least_gain(rows: np.ndarray, states: Sequence[int | None], weights: np.ndar
     best = int(totals.argmax())
     if best == len(observed):
         return 0.0
-    # A link gains in proportion to the rows, of which the trees had a part.
+    # Gains are proportional to the number of rows; the trees were fitted to only part of them.
     return expected[by_gain[best]] * FOLDS / (FOLDS - 1)
 
 
 class _Counts(NamedTuple):
-    """Weighted counts of pairs of states, and moments of numbers; missing cells count nowhere.
+    """Weighted counts of pairs of states, and moments of numbers; missing cells are ignored.
 
     Attributes:
         rows: the training rows.
         weights: their weights.
         states: the number of states of each column, None for real numbers.
-        hot: 1 where a column is seen in a state, shape (rows, states of all columns).
-        first: the first state of each column, among all.
+        hot: 1 if a column is observed in a state, shape (rows, states of all columns).
+        first: the index of each column's first state among all states.
         pairs: the weighted counts of pairs of states.
     """
 
@@ -348,7 +348,7 @@ class _Counts(NamedTuple):
 
     @classmethod
     def of(cls, rows: np.ndarray, states: Sequence[int | None], weights: np.ndarray) -> _Counts:
-        """Count."""
+        """Count states in the rows."""
         counts = [q or 0 for q in states]
         first = np.cumsum([0, *counts])
         hot = np.zeros((len(rows), first[-1]), np.float32)
@@ -359,7 +359,7 @@ class _Counts(NamedTuple):
         return cls(rows, weights, states, hot, first, pairs)
 
     def _of(self, i: int) -> slice:
-        """Return which of all states are those of a column."""
+        """Return the slice of a column's states among all states."""
         return slice(self.first[i], self.first[i + 1])
 
     def tree(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -370,7 +370,7 @@ class _Counts(NamedTuple):
         return order, parents, np.where(parents == NONE, 0.0, gains[parents, np.arange(len(gains))])
 
     def gains(self) -> Float[np.ndarray, "columns columns"]:
-        """Return the expected gain of a link between two columns, nats of all rows."""
+        """Return the expected gain of a link between two columns, in nats for all rows."""
         gains = np.zeros((len(self.states),) * 2)
         words = np.flatnonzero([q is not None for q in self.states])
         if len(words):
@@ -383,20 +383,20 @@ class _Counts(NamedTuple):
         return gains
 
     def _gains_of_states(self, words: np.ndarray) -> np.ndarray:
-        """Return N times the mutual information of all pairs of columns, less their parameters."""
+        """Return N times the mutual information of all pairs, less their numbers of parameters."""
         size = np.array([self.states[i] for i in words], float)
         first = self.first[words]
         sizes = np.repeat(size, size.astype(int))
         in_pairs = self.pairs + 1.0 / np.outer(sizes, sizes)
         n = _folded(_folded(in_pairs, first, 0), first, 1)
-        marginal = _folded(in_pairs, first, 1)  # of each state, where the other column is seen too
+        marginal = _folded(in_pairs, first, 1)  # of each state, if the other column is observed too
         terms = _folded(_folded(in_pairs * np.log(in_pairs), first, 0), first, 1)
         of_marginals = _folded(marginal * np.log(marginal), first, 0)
         nats = terms - of_marginals - of_marginals.T + n * np.log(n)
         return nats - np.outer(size - 1.0, size - 1.0)
 
     def _gain_of_number(self, i: int, j: int) -> float:
-        """Return by how much column j explains the numbers of column i."""
+        """Return the gain in explaining the numbers of column i by column j."""
         alone = self._fitted(i, NONE, other=j)
         linked = self._fitted(i, j, other=j)
         q = self.states[j]
@@ -406,7 +406,7 @@ class _Counts(NamedTuple):
         return linked[1] - alone[1] - more
 
     def _fitted(self, i: int, parent: int, other: int) -> tuple[_Normal, float]:
-        """Return the link of numbers to a parent, and its log-likelihood where `other` is seen."""
+        """Return the link of numbers to a parent, and its log-likelihood if `other` is observed."""
         is_seen = ~np.isnan(self.rows[:, i]) & ~np.isnan(self.rows[:, other])
         x = self.rows[is_seen, i]
         weights = self.weights[is_seen]
@@ -426,7 +426,7 @@ class _Counts(NamedTuple):
             members = np.ones((len(x), 1))
         else:
             members = self.hot[is_seen, self._of(parent)].astype(float)
-        # One row more of each parent's state, which is like all rows.
+        # One more row for each state of the parent, which is like all rows.
         counts = members.T @ weights
         means = (members.T @ (weights * x) + mean) / (counts + 1.0)
         squares = members.T @ (weights * x**2) - 2.0 * means * (members.T @ (weights * x))
@@ -436,7 +436,7 @@ class _Counts(NamedTuple):
         return _Normal(means, slope, variances), log_p
 
     def link(self, i: int, parent: int) -> _States | _Normal:
-        """Return how a column depends on its parent, or on none."""
+        """Return the dependence of a column on its parent, if any."""
         q = self.states[i]
         if q is None:
             return self._fitted(i, parent, other=i if parent == NONE else parent)[0]

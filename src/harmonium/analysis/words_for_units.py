@@ -1,4 +1,4 @@
-"""Hidden units in words: how the distributions of a table's columns change where a unit is on."""
+"""Hidden units in words: how the columns of a table change when a unit is on."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from ..tables.discrete import Discrete
 
 __all__ = ["UnitInWords", "hidden_in_words"]
 
-MOST_NAMED = 8  # states of numbers: of more, only whether the number is high or low is said
-LEAST_CHANGE = 0.1  # of a probability, or in half standard deviations, that is named
+MOST_NAMED = 8  # states of a numeric column; with more, a change is called only high or low
+LEAST_CHANGE = 0.1  # of a probability, or in half standard deviations, to be named
 
 
 class UnitInWords(NamedTuple):
-    """What goes with a hidden unit being on, the strongest changes first.
+    """The changes associated with a hidden unit being on, the strongest first.
 
     Attributes:
-        unit: the number of the unit.
-        words: such as "sex female", "fare high", a phrase for each column that changes.
-        changes: how much: the probability that moves to other states, or the change of a real
-            number's mean in half standard deviations, at most 1.
+        unit: the index of the unit.
+        words: a phrase for each column that changes, such as "sex female", "fare high".
+        changes: the size of each change: the probability that moves to other states, or the change
+            of a number's mean in half standard deviations, at most 1.
 
     Example:
         >>> from harmonium.tables import Frame, RawColumn, columns_of
@@ -45,14 +45,14 @@ class UnitInWords(NamedTuple):
 
 
 def hidden_in_words(rbm: RBM, columns: Columns, most: int = 4) -> list[UnitInWords]:
-    """Return how each hidden unit changes the columns, the units with the largest changes first.
+    """Describe how each hidden unit changes the columns, units with the largest changes first.
 
-    The visible means with the unit at its highest value are compared with those at its lowest, all
-    other hidden units being at their means.
+    The visible means with the unit at its highest value are compared with the means at its lowest,
+    with all other hidden units at their means.
 
     Args:
         rbm: a model of the columns.
-        columns: what they mean.
+        columns: the columns of the table.
         most: the largest number of columns to name for a unit.
 
     Example:
@@ -80,7 +80,7 @@ def hidden_in_words(rbm: RBM, columns: Columns, most: int = 4) -> list[UnitInWor
 
 
 class _Change(NamedTuple):
-    """How much a column changes where a unit is on, and how."""
+    """The size of a column's change when a unit is on, and its description."""
 
     size: float
     words: str
@@ -120,8 +120,8 @@ def _shift(column: AbstractPart, shift: float, size: float) -> _Change:
 def _means(rbm: RBM) -> tuple[Array, Array, Array]:
     """Return the visible means with each hidden column at its lowest and highest value.
 
-    Also the visible standard deviations. The ends of an unbounded unit are one standard deviation
-    below and above its mean.
+    The visible standard deviations are also returned. An unbounded unit is set to one standard
+    deviation below and above its mean.
     """
     hidden = rbm.hidden
     visible = rbm.visible

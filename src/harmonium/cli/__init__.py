@@ -1,3 +1,3 @@
-"""The command `harmonium`: one file per subcommand, which parses, calls a function and prints."""
+"""The `harmonium` command: one file per subcommand that parses, calls a function and prints."""
 
 from .app import main as main

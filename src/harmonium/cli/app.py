@@ -34,15 +34,16 @@ HELP = """Train, sample and evaluate restricted Boltzmann machines (RBMs).
 
 \b
 Start with:
-  harmonium train digits          train on handwritten digits, half a minute
+  harmonium train digits          train on handwritten digits (half a minute)
   harmonium sample runs/digits --out samples.png
   harmonium evaluate runs/digits
 
 `harmonium COMMAND --help` describes each command.
 """
 EPILOG = (
-    "Exit status: 0 done, 2 an error in the input, 3 diverged (or, with --must-converge, not"
-    " converged), 130 interrupted (143 by SIGTERM, 129 by SIGHUP), 1 an internal error."
+    "Exit status: 0 for success, 2 for an error in the input, 3 if a run diverged (or, with"
+    " --must-converge, did not converge), 130 if interrupted (143 by SIGTERM, 129 by SIGHUP), 1"
+    " for an internal error."
 )
 
 app = typer.Typer(
@@ -53,9 +54,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 add_command(app, train, "Train a model on data.")
-add_command(app, resume, "Go on with a training run.")
-add_command(app, tune, "Search options by many runs.")
-add_command(app, sweep, "Search options by many runs.", name="sweep", hidden=True)
+add_command(app, resume, "Continue a training run.")
+add_command(app, tune, "Search for the best options.")
+add_command(app, sweep, "Search for the best options.", name="sweep", hidden=True)
 for function, summary in (
     (sample, "Draw rows from a model."),
     (impute, "Fill in missing cells of a table."),
@@ -95,23 +96,23 @@ def _command() -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command; an error on the command line is one line and exit status 2."""
+    """Run the command; report an error in its arguments in one line, with exit status 2."""
     open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # so that a terminal without − still prints
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks − still prints
             stream.reconfigure(errors="replace")
     given = None if arguments is None else list(arguments)
-    # Rich and Typer write to the outer one; the inner one remembers why the system refused.
+    # Rich and Typer write to the outer stream; the inner one remembers why a write was refused.
     with remembered_errors() as output, shown_text():
         status = _status_of(given, output)
-    # At its end Python would search all objects for cycles, for a quarter of a second. Not frozen
-    # here: the process may go on, if Python code called this function.
+    # On exit Python would spend a quarter of a second searching all objects for cycles. They are
+    # not frozen here, since the process continues if Python code called this function.
     atexit.register(gc.freeze)
     sys.exit(status)
 
 
 def _status_of(arguments: list[str] | None, output: Output) -> int:
-    """Run the command and return its exit status; an error is one line."""
+    """Run the command and return its exit status; report an error in one line."""
     try:
         return _status(arguments, output)
     except (KeyboardInterrupt, typer.Abort):
@@ -126,18 +127,18 @@ def _status_of(arguments: list[str] | None, output: Output) -> int:
 
 
 def _status(given: list[str] | None, output: Output) -> int:
-    """Run the command, and return its exit status.
+    """Run the command and return its exit status.
 
     Raises:
-        InputError: what it printed cannot be written.
+        InputError: its output cannot be written.
     """
     status = DONE
     try:
         status = _command()(given, prog_name="harmonium", standalone_mode=False) or DONE
         check_output()
-    except OSError as error:  # of help, say, which no command of ours prints
+    except OSError as error:  # from the help, say, which Typer prints
         check_output(error)
-    except SystemExit:  # with which Typer ends where the reader of its help has gone
+    except SystemExit:  # raised by Typer if the reader of its help has gone
         if not isinstance(output.cause, BrokenPipeError):
             raise
     return status

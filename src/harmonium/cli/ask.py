@@ -8,26 +8,26 @@ from ..runs.options import Argument, Seed, Whole
 from .base import display, print_json, status_of_chains
 from .options import Json, MustConverge, TableRun
 
-if TYPE_CHECKING:  # which takes JAX along
+if TYPE_CHECKING:  # these import JAX
     from ..inference import Answer
 
 
 def ask(
     run: TableRun,
     question: Annotated[str, Argument("COLUMNS | CELLS.", "QUESTION")],
-    chains: Annotated[int, Whole("Gibbs chains, where no sum is exact.", least=2)] = 1_000,
-    sweeps: Annotated[int, Whole("Gibbs sweeps per chain at first.", least=2)] = 1_000,
+    chains: Annotated[int, Whole("Gibbs chains, if an exact sum is infeasible.", least=2)] = 1_000,
+    sweeps: Annotated[int, Whole("Initial number of Gibbs sweeps per chain.", least=2)] = 1_000,
     seed: Seed = 0,
     must_converge: MustConverge = False,
     as_json: Json = False,
 ) -> int:
-    """Ask for the distribution of columns, given cells of others.
+    """Ask for the distribution of some columns, given cells of others.
 
-    QUESTION names columns, and after a bar the cells that are known: "survived | sex=female,
-    pclass=1". Names and values with commas, bars or equal signs are in quotes of their own. All
-    other columns are unknown and summed over. The answer has the probability of each value, exact
-    or with a 95 % interval by families of annealed chains, or the quantiles of a number. A line
-    says if the chains have not converged after some seconds.
+    QUESTION lists columns and, after a bar, the known cells: "survived | sex=female, pclass=1". Put
+    names and values that contain commas, bars or equal signs in quotes of their own. All other
+    columns are treated as unknown and summed over. The answer gives the probability of each value
+    (exact, or with a 95 % interval from families of annealed chains), or the quantiles of a number.
+    A warning is printed if the chains have not converged after some seconds.
 
     Examples:
       harmonium ask runs/titanic "survived | sex=female, pclass=1"

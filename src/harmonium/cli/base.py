@@ -24,7 +24,7 @@ INTERNAL_ERROR = 1
 USERS_MISTAKE = 2
 NOT_REACHED = 3
 INTERRUPTED = 130
-BY_SIGNAL = 128  # plus the signal's number, as shells and batch systems expect it
+BY_SIGNAL = 128  # plus the signal's number, as shells and batch systems expect
 DEBUG = "HARMONIUM_DEBUG"
 
 
@@ -37,16 +37,16 @@ def run_command(
     """Run a command and return its exit status; any error is reported in one clear line.
 
     Args:
-        command: returns the exit status, None for 0.
-        arguments: returns its arguments, after their checks.
+        command: a function that returns the exit status, None for 0.
+        arguments: a function that checks and returns its arguments.
         is_distributed: whether other processes run it too.
     """
     ended_by = list[int]()
     try:
         with _quiet(), signals_as_interrupts(ended_by, complain):
             if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "1") == "1":  # JAX sets it for its children
-                os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # of JAX's own cache, XLA prints a lot
-            values = arguments()  # no process waits for one whose options are wrong
+                os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # XLA is verbose about JAX's own cache
+            values = arguments()  # so no process waits for one with wrong options
             with _together(is_distributed):
                 status = DONE
                 try:
@@ -60,7 +60,7 @@ def run_command(
         complain(line)
         if status == INTERNAL_ERROR and Asked.is_shared:
             sys.stdout.flush()
-            os._exit(status)  # JAX would wait for a process that has ended, and abort then
+            os._exit(status)  # JAX would wait for a process that has ended, and then abort
         return _status(status, ended_by)
 
 
@@ -73,7 +73,7 @@ def _together(is_distributed: bool) -> AbstractContextManager[None]:
 
 
 def _outcome(error: BaseException) -> tuple[int, str]:
-    """Return the exit status of a command that met an error, and what to say."""
+    """Return the exit status of a command that failed, and its error message."""
     from ..errors import HarmoniumError
 
     match error:
@@ -92,16 +92,16 @@ def _outcome(error: BaseException) -> tuple[int, str]:
 
 
 def _status(status: int, ended_by: list[int]) -> int:
-    """Return the exit status; that of an interruption tells the signal that caused it."""
+    """Return the exit status; after an interruption it identifies the signal."""
     if status == INTERRUPTED and ended_by:
         return BY_SIGNAL + ended_by[0]
     return status
 
 
 def typed(*words: Any) -> str:
-    """Return a command of harmonium's as one can type it here, with the words after its name.
+    """Return a harmonium command with these arguments, as it can be typed here.
 
-    It is the name alone, unless the shell does not find this very program by it.
+    It begins with `harmonium`, or with the path if the shell finds another program by that name.
     """
     program = Path(sys.argv[0])
     called = ["harmonium"]
@@ -115,7 +115,7 @@ def typed(*words: Any) -> str:
 
 
 def _outcome_of_other(error: BaseException) -> tuple[int, str]:
-    """Return the same for an error that harmonium did not raise on purpose."""
+    """Return status and message for an error that harmonium did not raise on purpose."""
     if os.environ.get(DEBUG):
         traceback.print_exception(error)
     from ..runs.failures import memory_error
@@ -124,10 +124,10 @@ def _outcome_of_other(error: BaseException) -> tuple[int, str]:
     if lack is not None:
         return USERS_MISTAKE, str(lack)
     first_line = next(iter(str(error).splitlines()), "").rstrip(".")
-    if Asked.is_shared:  # errors of connections have no type of their own
+    if Asked.is_shared:  # connection errors have no type of their own
         return INTERNAL_ERROR, (
-            f"{type(error).__name__}: {first_line}. If another process has ended, go on from the"
-            " last checkpoint with: harmonium resume RUN --distributed"
+            f"{type(error).__name__}: {first_line}. If another process has ended, continue from"
+            " the last checkpoint with: harmonium resume RUN --distributed"
         )
     return INTERNAL_ERROR, (
         f"internal error: {type(error).__name__}: {first_line}."
@@ -141,12 +141,12 @@ def complain(message: str) -> None:
     speaker = "harmonium"
     if index > 0:
         speaker = f"harmonium: process {index}"
-    with suppress(OSError):  # the exit status says it too
+    with suppress(OSError):  # the exit status reports it too
         print(f"{speaker}: {' '.join(message.split())}", file=sys.stderr)
 
 
 def _process_index() -> int:
-    if not Asked.is_shared:  # nor need JAX be imported
+    if not Asked.is_shared:  # then JAX need not be imported
         return 0
     from .._base.processes import process_index
 
@@ -154,7 +154,7 @@ def _process_index() -> int:
 
 
 def status_of_chains(converged: bool | None, message: str, must_converge: bool) -> int:
-    """Complain of chains that have not converged; return the exit status."""
+    """Warn if chains have not converged; return the exit status."""
     if converged:
         return DONE
     complain(message)
@@ -189,7 +189,7 @@ def _quiet() -> Iterator[None]:
     if sys.warnoptions or os.environ.get(DEBUG):
         yield
         return
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it logs where its cache is
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it logs the location of its cache
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -1,4 +1,4 @@
-"""How a function becomes a command: its annotations are the options, its docstring is the help."""
+"""Turn functions into commands: annotations become options, the docstring becomes the help."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..runs.options import AbstractOption, Option, options_of
 from .base import run_command
 
 AS_IT_IS = "\b\n"  # before a paragraph whose lines Click does not wrap
-LISTS = (list[str], list[str] | None)  # of options that can be given several times
+LISTS = (list[str], list[str] | None)  # types of options that can be repeated
 TRUST = Option(
-    "Import a module of your own first, whose layers the model has. A model file cannot make a"
-    " module run by naming it. May be repeated.",
+    "Import this module first, which defines custom layers of the model; a model file alone cannot"
+    " cause a module to be imported. May be repeated.",
     "MODULE",
 )
 
@@ -32,16 +32,16 @@ def add_command(
 ) -> None:
     """Add a function to the command.
 
-    Each of its parameters that is annotated with an option is one. A parameter that is annotated
-    with a dataclass gets an object of it, whose fields are options too.
+    Each parameter annotated with an option becomes an option. A parameter annotated with a
+    dataclass receives an instance of it, whose fields become options too.
 
     Args:
         app: the command.
         function: returns the exit status, None for 0.
-        summary: what the list of commands says of it.
-        reads_models: whether it has the option --trust, for layers of the user's own.
-        name: its name, if that is not the function's.
-        hidden: whether the list of commands leaves it out.
+        summary: its description in the list of commands.
+        reads_models: whether it has the option --trust, for custom layers.
+        name: its name, if it differs from the function's.
+        hidden: whether the list of commands omits it.
     """
     parameters = _parameters_of(function)
     if reads_models:
@@ -67,7 +67,7 @@ def add_command(
 
 
 def _help_of(function: Callable[..., Any]) -> str:
-    """Return the docstring of a function, in which indented lines stay as they are."""
+    """Return the docstring of a function, with its indented lines marked as not to be wrapped."""
     paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
     return "\n\n".join(AS_IT_IS + text if "\n " in text else text for text in paragraphs)
 
@@ -76,10 +76,10 @@ class _Parameter(NamedTuple):
     """A parameter of a command.
 
     Attributes:
-        name: its name in the function, or that of a field.
-        option: what it may be.
+        name: its name in the function or the dataclass.
+        option: its help and its valid values.
         kind: its type.
-        default: its value where nothing is given; `Parameter.empty` if something must be.
+        default: its value if none is given; `Parameter.empty` if one is required.
     """
 
     name: str
@@ -88,7 +88,7 @@ class _Parameter(NamedTuple):
     default: Any
 
     def for_typer(self) -> inspect.Parameter:
-        """Return it as Typer reads it from a signature."""
+        """Return the parameter as Typer reads it from a signature."""
         has_default = "[default:" in self.option.help
         settings: dict[str, Any] = {"help": self.option.help, "show_default": not has_default}
         called = self.option.name(self.name)
@@ -115,7 +115,7 @@ class _Parameter(NamedTuple):
 
 
 def _parameters_of(kind: Any) -> list[_Parameter]:
-    """Return the options of a function, or of a dataclass that a parameter of one is."""
+    """Return the options of a function or a dataclass, including those of nested dataclasses."""
     options = options_of(kind)
     hints = get_type_hints(kind)
     parameters = []
@@ -123,7 +123,7 @@ def _parameters_of(kind: Any) -> list[_Parameter]:
         if name in options:
             default = parameter.default
             if hints[name] in LISTS and default is not inspect.Parameter.empty:
-                default = None  # of a dataclass it is what makes an empty list
+                default = None  # a dataclass's default is a factory
             parameters.append(_Parameter(name, options[name], hints[name], default))
         elif is_dataclass(hints[name]):
             parameters += _parameters_of(hints[name])
@@ -134,7 +134,7 @@ def _arguments(kind: Any, values: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a function or a dataclass from the values of its options.
 
     Raises:
-        InputError: an option has a value that it cannot have.
+        InputError: an option has an invalid value.
     """
     options = options_of(kind)
     hints = get_type_hints(kind)

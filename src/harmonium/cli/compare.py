@@ -11,12 +11,12 @@ from .options import Json, Open, Overwrite
 from .report import open_page
 from .terminal import print_data
 
-if TYPE_CHECKING:  # which takes JAX along
+if TYPE_CHECKING:  # these import JAX
     from ..runs.compare import Compared
 
 
 def compare(
-    runs: Annotated[list[str], Argument("Run folders, or one of harmonium tune.", "RUN...")],
+    runs: Annotated[list[str], Argument("Run folders, or a folder of harmonium tune.", "RUN...")],
     out: Annotated[str | None, Option("A page to write, with learning curves.", "FILE")] = None,
     overwrite: Overwrite = False,
     source: Source = None,
@@ -25,10 +25,9 @@ def compare(
 ) -> None:
     """Compare runs on the same rows: likelihoods with paired intervals, and cost.
 
-    The runs must have been scored on the same rows: train them on one source with the same --seed,
-    or the same --split. A folder of `harmonium tune` stands for all its runs. What is common to all
-    models of a row cancels in a difference, so its interval is much narrower than those of the two
-    likelihoods.
+    The runs must have been scored on the same rows: train them on the same source with the same
+    --seed or --split. A folder of `harmonium tune` stands for all its runs. Differences are paired
+    row by row, so their intervals are much narrower than the intervals of the likelihoods.
 
     Examples:
       harmonium compare runs/digits runs/digits-2

@@ -1,8 +1,9 @@
 """`--distributed`: a command that several processes run as one, joined by `jax.distributed`.
 
-JAX finds the others (SLURM, Open MPI, Kubernetes) and notices by missing heartbeats that one has
-ended. Each process says its own errors; all else is printed by the first one. What the system asks
-one of them for, by a signal, all do at the same place, within about a second (`sharding.clock`).
+JAX finds the other processes (SLURM, Open MPI, Kubernetes) and detects by missing heartbeats that
+one has ended. Each process reports its own errors; everything else is printed by the first one. A
+signal to one of them takes effect in all at the same point, within about a second
+(`sharding.clock`).
 """
 
 from __future__ import annotations
@@ -21,25 +22,25 @@ ADDRESS = "JAX_COORDINATOR_ADDRESS"
 COUNT = "JAX_NUM_PROCESSES"
 INDEX = "JAX_PROCESS_ID"
 MEANINGS = {COUNT: "the number of processes", INDEX: "the index of this process, from 0"}
-# An error of one process ends it after this time, and then the others; JAX would wait 5 minutes.
+# A process that fails ends after this time, and then the others do; JAX would wait 5 minutes.
 SECONDS_TO_SHUT_DOWN = 20
 OPTION = "--distributed"
 
 
 @contextmanager
 def distributed() -> Iterator[None]:
-    """Compute together with the other processes of the command within the context.
+    """Within the context, compute together with the other processes of the command.
 
     Raises:
-        InputError: the others are not there, have another command line, or other numbers of
-            devices; or the environment does not say who they are.
+        InputError: the other processes cannot be reached, or differ in their command line or number
+            of devices; or the environment does not identify them.
     """
     import jax
 
     from .._base.files import reason_of
     from .._base.processes import check_same
 
-    # JAX's own handler of SIGTERM would take the place of ours.
+    # JAX's own handler of SIGTERM would replace ours.
     jax.config.update("jax_enable_preemption_service", False)
     count = _number_in(COUNT)
     index = _number_in(INDEX)
@@ -52,24 +53,24 @@ def distributed() -> Iterator[None]:
         raise InputError(
             f"{OPTION}: expected processes that JAX can join; got {reason_of(error)}; set"
             f" {ADDRESS}=HOST:PORT of the first process, {COUNT}=N and {INDEX}=0 to N-1 for each,"
-            " or start them by srun or mpirun."
+            " or start them with srun or mpirun."
         ) from None
     Asked.is_shared = True
     command = shlex.join(sys.argv[1:])
-    check_same(OPTION, command, "the same command in all processes", "start all with one line")
+    check_same(OPTION, command, "the same command in all processes", "start all with the same line")
     devices = Counter(device.process_index for device in jax.devices())
     if len(set(devices.values())) > 1:
         listed = ", ".join(f"{count} in process {index}" for index, count in devices.items())
         raise InputError(
-            f"{OPTION}: expected equally many devices for all processes; got {listed}; give each as"
-            " many by CUDA_VISIBLE_DEVICES or JAX_LOCAL_DEVICE_IDS."
+            f"{OPTION}: expected the same number of devices in all processes; got {listed}; set it"
+            " with CUDA_VISIBLE_DEVICES or JAX_LOCAL_DEVICE_IDS."
         )
     yield
     jax.distributed.shutdown()
 
 
 def _number_in(variable: str) -> int | None:
-    """Return the number in a variable, which JAX does not read itself; None if it is not set."""
+    """Return the number in a variable that JAX does not read itself; None if it is not set."""
     text = os.environ.get(variable)
     if text is None:
         return None
@@ -81,7 +82,7 @@ def _number_in(variable: str) -> int | None:
 
 
 def _keep_standard_output() -> None:
-    """Keep standard output for Python: Gloo prints its connections there, between JSON's lines."""
+    """Reserve standard output for Python: Gloo reports its connections there, amid the JSON."""
     sys.stdout.flush()
     own = os.dup(1)
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -1,4 +1,4 @@
-"""Errors on the command line itself, in the form of all other errors."""
+"""Errors in the command line itself, in the same form as all other errors."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from ..runs.options import Option
 from .base import INTERRUPTED, complain, display, print_json, status_of_chains
 from .options import Json
 
-if TYPE_CHECKING:  # which takes JAX along
+if TYPE_CHECKING:  # these import JAX
     from ..runs.evaluation.result import Evaluation
 
 
@@ -21,19 +21,19 @@ def evaluate(
     """Evaluate a model: all scores in one table.
 
     RUN is a run folder, a model file, an .npz with W (visible, hidden), a and b (the biases), an
-    .h5 of the rbms package, or a .pt with a PyTorch state dict. DATA is a data set or a file, as
-    SOURCE of `train`. Without DATA, a run is scored on the test rows of its own source, or else on
-    the rows that it held out; for a model file, only log Z and mixing are measured.
+    .h5 file of the rbms package, or a .pt file with a PyTorch state dict. DATA is a data set or a
+    file, like SOURCE of `train`. Without DATA, a run is scored on the test rows of its own source,
+    or else on the rows that it held out; for a model file, only log Z and mixing are measured.
 
-    The table holds the log-likelihood of the rows and log Z (in nats, with 95 % intervals; where
-    log Z cannot be exact, it is annealed forward and in reverse), the pseudo-likelihood, the
-    reconstruction error, the free energies of held-out against training rows, how fast chains mix,
-    whether training was at equilibrium, and how samples compare with data. What cannot be measured
-    is listed with the reason.
+    The table holds the log-likelihood of the rows and log Z (in nats, with 95 % intervals; if log Z
+    cannot be computed exactly, it is estimated by annealing forward and in reverse), the
+    pseudo-likelihood, the reconstruction error, the free energies of held-out and of training rows,
+    how fast chains mix, whether training was at equilibrium, and how samples compare with data.
+    Scores that cannot be measured are listed with the reason.
 
     The table of a run on its own rows is added to its report. --pictures draws, as PNG files, the
     log weights of the annealing runs, free energies, autocorrelations, the plane of the first two
-    principal components, and means of samples against data.
+    principal components, and means of samples against means of data.
 
     Examples:
       harmonium evaluate runs/digits
@@ -57,7 +57,7 @@ def print_evaluation(evaluation: Evaluation, as_json: bool, must_converge: bool)
     if evaluation.status == "interrupted":
         complain("interrupted; the remaining results are left out.")
         return INTERRUPTED
-    message = "log Z is unchecked: name rows as DATA, from which its chains are checked."
+    message = "log Z is unchecked: name rows as DATA, so that chains can start from them."
     if evaluation.log_z.checked:
         message = "log Z did NOT converge: allow more --seconds, or try more --chains."
     return status_of_chains(evaluation.log_z.converged, message, must_converge)

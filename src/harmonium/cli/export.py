@@ -19,8 +19,8 @@ def export(
     """Write a model in a format that other programs read.
 
     The ending of OUT names the format: .safetensors (any model), .npz (W, a and b), .h5 (the rbms
-    package), .pt (a PyTorch state dict), .json (a quadratic model for annealers and p-bit
-    hardware, which dimod reads). RUN may be a file in any of these formats but the last;
+    package), .pt (a PyTorch state dict), .json (a quadratic model for annealers and p-bit hardware,
+    which dimod reads). RUN may be a file in any of these formats except the last;
     FILE.h5:update_100 picks an update.
 
     Examples:

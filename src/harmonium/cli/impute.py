@@ -8,10 +8,10 @@ from ..runs.options import Argument, Choice, Option, Seed, TextOptions, Whole
 from .base import display, print_json, status_of_chains
 from .options import Guard, Json, MustConverge, Overwrite, TableRun
 
-if TYPE_CHECKING:  # which takes JAX along
+if TYPE_CHECKING:  # these import JAX
     from ..runs.impute import FilledColumn, UnfilledColumn
 
-SHOWN = 5  # columns that are not modelled, in the line about them
+SHOWN = 5  # of the columns that are not modelled, in the line about them
 
 
 def impute(
@@ -22,8 +22,8 @@ def impute(
     guess: Annotated[
         str,
         Choice(
-            "Fill a number with its mean, its median or the most probable one; or draw all cells"
-            " of a row together.",
+            "How to fill in a number: mean, median or mode (the most probable value); or draw, to"
+            " draw all cells of a row jointly.",
             "GUESS",
             names=("--as",),
             allowed=("mean", "median", "mode", "draw"),
@@ -31,9 +31,9 @@ def impute(
     ] = "mean",
     draws: Annotated[
         int | None,
-        Whole("Draw so many tables instead of the best guesses.", names=("-m", "--draws")),
+        Whole("Draw this many tables instead of filling in best guesses.", names=("-m", "--draws")),
     ] = None,
-    sweeps: Annotated[int, Whole("Gibbs sweeps per chain at first.")] = 64,
+    sweeps: Annotated[int, Whole("Initial number of Gibbs sweeps per chain.")] = 64,
     text: TextOptions,
     seed: Seed = 0,
     overwrite: Overwrite = False,
@@ -44,11 +44,11 @@ def impute(
     """Fill in the missing cells of a table.
 
     RUN is the folder of a run on this table, or on another one with the same columns. Each missing
-    cell gets the best single guess given the seen cells of its row: the most probable word, and of
-    a number the mean, whose squared error is least, or what --as says. With -m, complete tables are
-    drawn instead, whose differences show how uncertain the guesses are (multiple imputation);
-    they are written one below the other, numbered in a first column. Columns that the run left out
-    stay as they are; a line says which of them have empty cells.
+    cell gets the best single guess given the observed cells of its row: the most probable word or,
+    for a number, the mean (which minimises the expected squared error), unless --as asks for
+    another. With -m, complete tables are drawn instead, whose differences show how uncertain the
+    guesses are (multiple imputation); they are written one below the other, numbered in a first
+    column. Columns that the run left out stay unchanged; those with empty cells are listed.
 
     Examples:
       harmonium train titanic.csv
@@ -85,7 +85,7 @@ def impute(
 
 
 def _listed(columns: list[UnfilledColumn]) -> str:
-    """Return the first columns with the number of their empty cells, and the reason."""
+    """Return the first columns, each with its number of empty cells and why it is not modelled."""
     shown = [f"{column.name} ({column.missing:,} empty; {column.why})" for column in columns]
     text = ", ".join(shown[:SHOWN])
     if len(shown) > SHOWN:

@@ -14,7 +14,7 @@ def info(
     path: Annotated[str, Argument("A run folder, a model, or a data source.", "PATH")],
     *,
     visible: Annotated[
-        str, Option("Kind of visible units to read the data for, as in train.")
+        str, Option("Kind of visible units to read the data for, as in `train`.")
     ] = "auto",
     scale: Scale = None,
     text: TextOptions,
@@ -37,7 +37,7 @@ def info(
         return
     if description.get("state") == UNFINISHED:
         go_on = typed("resume", description["run"])
-        description["state"] = f"{UNFINISHED}; go on with: {go_on}"
+        description["state"] = f"{UNFINISHED}; continue with: {go_on}"
     for name, value in description.items():
         _print_entry(name.replace("_", " "), value)
 
@@ -47,5 +47,5 @@ def _print_entry(name: str, value: Any) -> None:
     if not isinstance(value, list):
         value = [value]
     for line in value:
-        print(f"{name:<12}  {printable(str(line))}")  # a line break in a name begins no entry
+        print(f"{name:<12}  {printable(str(line))}")  # a line break in a name is no new entry
         name = ""

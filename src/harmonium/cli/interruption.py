@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP: a run is saved, and a command ends even if a computation does not."""
+"""Ctrl-C, SIGTERM and SIGHUP: save the run, and end the command even if a computation hangs."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from typing import Any
 
 from .._base.signals import Asked
 
-SECONDS_TO_ACT = 10.0  # after SIGTERM: batch systems kill half a minute after it
+SECONDS_TO_ACT = 10.0  # after SIGTERM: batch systems kill a job half a minute later
 SECONDS_TO_HINT = 2.0  # a chunk of updates takes about one
 SECONDS_OF_A_PRESS = 0.5  # two signals within this are one press, or one call of `timeout`
 
 
 @contextmanager
 def signals_as_interrupts(ended_by: list[int], say: Callable[[str], Any]) -> Iterator[None]:
-    """Treat SIGTERM and SIGHUP as Ctrl-C, so that a run is saved, and see that none gets lost.
+    """Treat SIGTERM and SIGHUP like Ctrl-C, so that a run is saved; make sure that none is lost.
 
-    Batch systems send the one before they kill a job; the other comes when a terminal is closed or
-    a connection is lost, unless the command was started by nohup, which ignores it.
+    Batch systems send SIGTERM before they kill a job; SIGHUP arrives when a terminal is closed or a
+    connection is lost, unless the command was started with nohup, which ignores it.
 
     Args:
-        ended_by: to which the number of the signal is added.
-        say: prints a line, where a signal cannot be acted on.
+        ended_by: a list to which the number of the signal is appended.
+        say: a function that prints a line if a signal cannot be acted on.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -73,10 +73,10 @@ def signals_as_interrupts(ended_by: list[int], say: Callable[[str], Any]) -> Ite
 
 @contextmanager
 def _watched(say: Callable[[str], Any]) -> Iterator[None]:
-    """End the process if the main thread does not come back to Python after a signal.
+    """End the process if the main thread does not return to Python after a signal.
 
-    Python calls handlers between two steps of the main thread, so never while that waits for a
-    compiled program. But the system's own handler writes each signal's number to a socket at once.
+    Python calls handlers between two steps of the main thread, so never while it waits for a
+    compiled program. But the low-level handler writes each signal's number to a socket at once.
     """
     reader, writer = socket.socketpair()
     writer.setblocking(False)
@@ -98,7 +98,7 @@ def _watch(reader: socket.socket, say: Callable[[str], Any]) -> None:
     came_at = 0.0
     is_hinted = False
     while True:
-        timeout = None  # without an open signal there is nothing to count down
+        timeout = None  # without a pending signal there is nothing to count down
         if first:
             timeout = 0.1
         ready, _, _ = select.select([reader], [], [], timeout)
@@ -108,7 +108,7 @@ def _watch(reader: socket.socket, say: Callable[[str], Any]) -> None:
             if not numbers:
                 return
         now = time.monotonic()
-        # A handler may have been called before this thread read of the signal.
+        # A handler may have been called before this thread read the signal's number.
         if first and Asked.heard_at > came_at - SECONDS_OF_A_PRESS:
             first = 0
         if not first:
@@ -124,12 +124,12 @@ def _watch(reader: socket.socket, say: Callable[[str], Any]) -> None:
             _end([first, *numbers][-1], say)
         if waited > SECONDS_TO_HINT and first == signal.SIGINT and not is_hinted:
             is_hinted = True
-            _hint("a computation has not come back yet; Ctrl-C again ends without saving.")
+            _hint("a computation is still running; press Ctrl-C again to end without saving.")
 
 
 def _end(number: int, say: Callable[[str], Any]) -> None:
-    """End the process, whatever its main thread waits for; files are always written whole."""
-    say("ended without saving, since a computation did not come back; checkpoints are whole.")
+    """End the process, whatever its main thread is waiting for; files are always written whole."""
+    say("ended without saving, since a computation did not return; checkpoints are intact.")
     os._exit(128 + number)
 
 

@@ -10,11 +10,11 @@ Json = Annotated[bool, Option("Print one JSON object and nothing else.", names=(
 Guard = Annotated[
     bool,
     Option(
-        "Write ' before cells of text that begin with = + - or @, which a spreadsheet would take"
-        " for formulas."
+        "Write ' before text cells that begin with =, +, - or @, which a spreadsheet would treat"
+        " as formulas."
     ),
 ]
-MustConverge = Annotated[bool, Option("Exit with 3 if chains did not converge.")]
+MustConverge = Annotated[bool, Option("Exit with status 3 if the chains did not converge.")]
 Open = Annotated[bool, Option("Open the page in a browser.", names=("--open",))]
 Overwrite = Annotated[bool, Option("Replace the file.")]
 Model = Annotated[str, Argument("A run folder or a model.", "RUN")]

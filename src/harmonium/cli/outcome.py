@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .base import DONE, INTERRUPTED, NOT_REACHED, complain, nats, print_json, typed
 
-if TYPE_CHECKING:  # which takes JAX along
+if TYPE_CHECKING:  # these import JAX
     from ..runs.summaries import LogZSummary, MeanSummary, ScoreSummary, Summary
 
 _STATUSES = {"interrupted": INTERRUPTED, "diverged": NOT_REACHED}
@@ -18,10 +18,10 @@ def print_summary(summary: Summary, as_json: bool, show: Any, options: Sequence[
     """Print the summary of a run, as JSON or as text, and return the exit status.
 
     Args:
-        summary: of the run.
-        as_json: whether standard output is to be JSON.
+        summary: the summary of the run.
+        as_json: whether to print JSON on standard output.
         show: the display.
-        options: of the command that goes on with the run.
+        options: options of the command that resumes the run.
     """
     from .._base.processes import is_first
 
@@ -32,7 +32,7 @@ def print_summary(summary: Summary, as_json: bool, show: Any, options: Sequence[
         print_json(summary)
     if summary.status == "interrupted":
         go_on = typed("resume", summary.run, *options)
-        complain(f"{summary.message}; saved in {summary.run}. Go on with: {go_on}")
+        complain(f"{summary.message}; saved in {summary.run}. Continue with: {go_on}")
     elif summary.status == "diverged":
         complain(f"{summary.message} The model is in {summary.model}.")
     elif not as_json:
@@ -70,7 +70,7 @@ def _score_line(score: ScoreSummary) -> str:
 
 
 def _baseline_line(score: ScoreSummary) -> str:
-    """Return how a log-likelihood compares with those of simpler models, as text."""
+    """Return how a log-likelihood compares with simpler models, as text."""
     if not score.baselines:
         return "  simpler models are not known"
     models = [f"{simpler.name} {nats(simpler.value)}" for simpler in score.baselines]
@@ -81,7 +81,7 @@ def _baseline_line(score: ScoreSummary) -> str:
 def _mean_line(mean: MeanSummary) -> str:
     """Return the mean log-likelihood of the models of an ensemble, as text."""
     error = f"± {nats(mean.stderr_models)} (standard error over seeds)"
-    return f"  mean of {mean.models} models {nats(mean.value)} {error}; above is the first"
+    return f"  mean of {mean.models} models {nats(mean.value)} {error}; the first is shown above"
 
 
 def _log_z_line(log_z: LogZSummary) -> str:

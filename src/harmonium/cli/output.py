@@ -15,23 +15,23 @@ STANDARD = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
 
 def open_closed_streams() -> None:
-    """Give a standard stream that is closed a file in which nothing arrives.
+    """Replace a closed standard stream by the null device.
 
-    Otherwise the next file that is opened gets its number, and what a library prints is written
-    into that file.
+    Otherwise the next file that is opened would get its number, and output that a library prints
+    would be written into that file.
     """
     for number, (name, mode) in enumerate(STANDARD):
         try:
             os.fstat(number)
         except OSError:
             _lead_nowhere(number)
-        if getattr(sys, name) is None:  # as Python leaves it where the stream was closed
+        if getattr(sys, name) is None:  # as Python leaves a closed stream
             setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
 
 
 def _lead_nowhere(number: int) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
-    if nowhere != number:  # the lowest number that is free
+    if nowhere != number:  # the lowest free number
         os.dup2(nowhere, number)
         os.close(nowhere)
 
@@ -39,7 +39,7 @@ def _lead_nowhere(number: int) -> None:
 class Output:
     """Standard output that remembers why it could not be written.
 
-    A stream that fails may throw away what it holds, and then looks as if nothing had happened.
+    A stream that fails may discard its buffer and then look as if nothing had happened.
 
     Attributes:
         cause: the first error, or None.
@@ -57,7 +57,7 @@ class Output:
         return self._noted(self.stream.write, text)
 
     def flush(self) -> None:
-        """Write what the stream still holds."""
+        """Flush the stream."""
         self._noted(self.stream.flush)
 
     def _noted(self, call: Callable[..., Any], *given: str) -> Any:
@@ -70,7 +70,7 @@ class Output:
 
 @contextmanager
 def remembered_errors() -> Iterator[Output]:
-    """Within the context, standard output is an `Output`."""
+    """Make standard output an `Output` within the context."""
     before: Any = sys.stdout
     output = Output(before)
     stream: Any = output
@@ -84,9 +84,9 @@ def remembered_errors() -> Iterator[Output]:
 
 
 def flushed(stream: IO[str]) -> OSError | None:
-    """Write what a stream still holds; return why that, or something before it, was not possible.
+    """Flush a stream; return why that, or an earlier write, failed.
 
-    What it holds is then thrown away, so that Python does not try again at its end, and fail.
+    After a failure its buffer is discarded, so that Python does not try again on exit, and fail.
     """
     cause = None
     try:
@@ -103,14 +103,14 @@ def flushed(stream: IO[str]) -> OSError | None:
 
 
 def check_output(error: OSError | None = None) -> None:
-    """Refuse to go on if standard output failed; its reader may go, as `head` does.
+    """Raise an error if standard output failed, unless its reader has gone, as `head` does.
 
     Args:
-        error: what was raised, which may be about something else.
+        error: the error that was raised, perhaps for another reason.
 
     Raises:
         InputError: standard output cannot be written.
-        OSError: the error, if it is about something else.
+        OSError: the error, if it has another reason.
     """
     cause = flushed(below(sys.stdout))
     if isinstance(cause or error, BrokenPipeError):

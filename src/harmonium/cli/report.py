@@ -20,10 +20,10 @@ def report(
     source: Source = None,
     is_opened: Open = False,
 ) -> None:
-    """Write the report of a run: one HTML page, in which the model can be played with.
+    """Write the report of a run: one HTML page with the model to play with.
 
-    The page is complete: it needs no network, and can be sent by e-mail. `harmonium train` writes
-    one when a run ends; this command makes it again, also for a run that was interrupted.
+    The page is self-contained: it needs no network and can be sent by e-mail. `harmonium train`
+    writes one when a run ends; this command rewrites it, also for an interrupted run.
 
     Examples:
       harmonium report runs/digits --open

@@ -14,33 +14,33 @@ def sample(
     run: Model,
     *,
     n: Annotated[
-        int, Whole("Rows to draw; with --given, for each given row.", names=("-n", "--count"))
+        int, Whole("Number of rows to draw; with --given, per given row.", names=("-n", "--count"))
     ] = 64,
     sweeps: Annotated[
         int | None,
         Whole(
-            "Gibbs sweeps per chain, a third of them annealed.  [default: none where a sum is"
-            " feasible; else 1,000, and more where chains have not converged]"
+            "Gibbs sweeps per chain, a third of them annealed.  [default: none if an exact sum is"
+            " feasible; else 1,000, and more if the chains have not converged]"
         ),
     ] = None,
     seed: Seed = 0,
     given: Annotated[
         str | None,
         Option(
-            "Rows to complete: a file with nan where a value is to be drawn, or for a table cells"
-            " and ranges as in sex=female,age=30..40; for an alignment a file with X, or letters"
-            " by column, 12=A,45=G.",
+            "Rows to complete: a file with nan for each value to be drawn; for a table, also cells"
+            " and ranges such as sex=female,age=30..40; for an alignment, a file with X for each"
+            " letter to be drawn, or letters by column, such as 12=A,45=G.",
             "FILE|CELLS",
         ),
     ] = None,
     text: TextOptions,
     beta: Annotated[
         int,
-        Whole("Inverse temperature, a whole number: rows of p(v)^beta; likelier ones from 2 on."),
+        Whole("Inverse temperature (whole number) in p(v)^beta: 2 or more gives likelier rows."),
     ] = 1,
     with_missing: Annotated[
         bool,
-        Option("Leave cells of the drawn rows empty, as often as those of the run's source are."),
+        Option("Leave cells of the drawn rows empty, as often as in the run's source."),
     ] = False,
     out: Annotated[str | None, Option("File to write.", "FILE")] = None,
     overwrite: Overwrite = False,
@@ -50,9 +50,9 @@ def sample(
 ) -> int:
     """Draw rows (samples) from a model, exactly or by annealed Gibbs chains.
 
-    They are printed as CSV, or written to --out: .npy, .npz, .csv, or .png for a picture. A run on
-    a table draws rows of such a table (.csv or .tsv); --given then also takes cells, and ranges of
-    numbers and dates. A run on an alignment draws sequences (.fasta); --given then also takes
+    Rows are printed as CSV, or written to --out: .npy, .npz, .csv, or .png for a picture. A run on
+    a table draws rows of such a table (.csv or .tsv), and --given also accepts cells, and ranges of
+    numbers and dates. A run on an alignment draws sequences (.fasta), and --given also accepts
     letters.
 
     Examples:

@@ -9,7 +9,7 @@ from ..runs.options import Argument, Number, Option, Seed, TextOptions
 from .base import display, nats, print_json
 from .options import Guard, Json, Overwrite
 
-if TYPE_CHECKING:  # which takes JAX along
+if TYPE_CHECKING:  # these import JAX
     from ..runs.score import AlignmentScores, TableScores
 
 
@@ -23,7 +23,7 @@ def score(
     seconds: Annotated[
         float,
         Number(
-            "Time limit for log Z, where the run has none that converged.",
+            "Time limit for log Z, if the run has no converged value.",
             below=1e9,
             advice="give 60",
         ),
@@ -34,15 +34,15 @@ def score(
     guard: Guard = False,
     as_json: Json = False,
 ) -> None:
-    """Score the rows of a table, which are unusual and why; or aligned sequences.
+    """Score the rows of a table and show which are unusual and why; or score aligned sequences.
 
     RUN is the folder of a run on this table, or on another one with the same columns. Each row gets
-    log p, the logarithm of its probability (for real numbers, of its density in the table's own
-    units) under the model, and the cells that are least expected given the other cells of the row,
-    each with its own log p. Rows with missing cells are scored by their seen cells.
+    log p, the logarithm of its probability under the model (for real numbers, of its density in the
+    table's own units), and a list of the cells that are least expected given the rest of the row,
+    each with its own log p. Rows with missing cells are scored by their observed cells.
 
-    Of aligned sequences (FASTA, A3M, Stockholm, Clustal …) each gets log p under a run on such
-    an alignment.
+    Aligned sequences (FASTA, A3M, Stockholm, Clustal …) each get log p under a run on such an
+    alignment.
 
     Examples:
       harmonium train titanic.csv

@@ -1,4 +1,4 @@
-"""`harmonium scan`, `harmonium contacts` and `harmonium motifs`: what a model of sequences says."""
+"""`harmonium scan`, `harmonium contacts` and `harmonium motifs`, for models of sequences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..runs.options import Argument, Number, Option, Whole
 from .base import display, nats, print_json
 from .options import Json, Overwrite
 
-if TYPE_CHECKING:  # which takes JAX along
+if TYPE_CHECKING:  # these import JAX
     from ..runs.contacts import Contacts
     from ..runs.motifs import LetterWeight
     from ..runs.scan import Mutant
@@ -30,10 +30,10 @@ def scan(
     """Score all single mutants of a sequence.
 
     RUN is the folder of a run on an alignment. A mutant's score is log p(mutant) minus log
-    p(sequence), in nats: the lower, the more harmful. SEQUENCE is a file, whose first sequence is
-    taken and must have the columns of the run's alignment, or a name in that alignment; by default
-    its first sequence. Residues are numbered as the name tells (NAME/24-286), else from 1; if the
-    name tells of another number of residues than the file has, by the columns of the alignment.
+    p(sequence), in nats: the lower, the more harmful. SEQUENCE is a name in the run's alignment (by
+    default its first sequence), or a file, whose first sequence is used and must have the columns
+    of that alignment. Residues are numbered by the range in the name (NAME/24-286), else from 1; if
+    the range has the wrong length, by the columns of the alignment.
 
     Examples:
       harmonium scan runs/family
@@ -51,7 +51,7 @@ def scan(
         f"{scanned.mutants:,} single mutants of {scanned.sequence},"
         f" {nats(scanned.mean)} nats on average"
     )
-    show.say(f"numbers are those of {scanned.numbered}")
+    show.say(f"numbered by {scanned.numbered}")
     show.say(f"most harmful: {_mutants(scanned.most_harmful)}")
     show.say(f"most favourable: {_mutants(scanned.most_favourable)}")
     _say_written(show, out)
@@ -63,13 +63,13 @@ def contacts(
     near: Annotated[
         float,
         Number(
-            "Largest distance of a contact, in Å.",
+            "Largest distance that counts as a contact, in Å.",
             below=1e9,
             expected="a positive number of Å",
             advice="give 8",
         ),
     ] = 8.0,
-    apart: Annotated[int, Whole("Leave out pairs that are this near or nearer.", least=0)] = 4,
+    apart: Annotated[int, Whole("Leave out pairs of sites at most this far apart.", least=0)] = 4,
     out: Out = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -79,9 +79,9 @@ def contacts(
     RUN is the folder of a run on an alignment. Couplings are the pair terms of log p in the
     zero-sum gauge, around 24 evenly spaced sequences of the run; a pair's score is their Frobenius
     norm without gaps, after the average product correction (APC). With --structure, the best pairs
-    are compared with known distances. Each line of the file has two columns of the alignment,
-    counted from 1, and their distance in Å, separated by blanks or commas. Usual are the distances
-    of the nearest heavy atoms, with contacts below 8 Å.
+    are compared with known distances. Each line of the file gives two columns of the alignment,
+    counted from 1, and their distance in Å, separated by blanks or commas. The usual choice is the
+    distance of the nearest heavy atoms, with contacts below 8 Å.
 
     Examples:
       harmonium contacts runs/family
@@ -109,16 +109,16 @@ def contacts(
 
 def motifs(
     run: Run,
-    units: Annotated[int, Whole("How many hidden units, the strongest first.")] = 5,
+    units: Annotated[int, Whole("Number of hidden units, the strongest first.")] = 5,
     out: Annotated[str | None, Option("Picture of the weights as logos: .png.", "FILE")] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Show what the hidden units of a model of sequences look for.
 
-    RUN is the folder of a run on an alignment. The strongest units are told by their largest
-    weights, and by the sequences that switch them on and off. With --out FILE.png their weights are
-    drawn as logos.
+    RUN is the folder of a run on an alignment. The strongest units are listed with their largest
+    weights, and with the sequences that switch them on and off. With --out FILE.png their weights
+    are drawn as logos.
 
     Examples:
       harmonium motifs runs/family

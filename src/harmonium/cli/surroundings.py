@@ -1,4 +1,4 @@
-"""On which devices a run computes, with which other processes, and who watches it."""
+"""Options on where a run computes (devices and processes) and who watches it."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ from typing import Annotated, Any
 from ..errors import InputError
 from ..runs.options import Option
 
-# They would take the terminal of the run.
+# They would take over the terminal of the run.
 TEXT_BROWSERS = {"www-browser", "lynx", "links", "links2", "elinks", "w3m", "browsh", "carbonyl"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """Where a run computes, and who watches it."""
+    """The options on where a run computes and who watches it."""
 
     mesh: Annotated[
         str | None,
         Option(
-            "Spread the run over devices: data=8 shares rows and chains among eight, hidden=2 the"
-            " columns of W between two, data=4,hidden=2 both.  [default: one device; with"
-            " --distributed data=all of them]",
+            "Spread the run over devices: data=8 splits rows and chains among eight, hidden=2"
+            " splits the columns of W between two, data=4,hidden=2 does both.  [default: one"
+            " device; with --distributed, data=all of them]",
             "AXIS=N,...",
         ),
     ] = None
     is_distributed: Annotated[
         bool,
         Option(
-            "Share the run among processes that all are started with this same line: by srun,"
-            " mpirun, or with JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID set."
-            " Only the first one prints and writes.",
+            "Share the run among processes that are all started with this same command line: by"
+            " srun or mpirun, or with JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and"
+            " JAX_PROCESS_ID set. Only the first process prints and writes.",
             names=("--distributed",),
         ),
     ] = False
     is_watched: Annotated[
         bool,
         Option(
-            "Open a page in the browser that follows the run. Closing it changes nothing.",
+            "Open a browser page that follows the run. Closing it changes nothing.",
             names=("--watch",),
         ),
     ] = False
     watch_on: Annotated[
         str | None,
         Option(
-            "Serve the page at an address, as 127.0.0.1:8000, and open no browser. Other computers"
-            " can see it only at another address than 127.0.0.1, such as 0.0.0.0:8000, and only"
-            " with the secret word in the link that is printed.",
+            "Serve the page at this address, such as 127.0.0.1:8000, without opening a browser."
+            " Other computers can see it only at an address other than 127.0.0.1, such as"
+            " 0.0.0.0:8000, and only with the secret word in the printed link.",
             "ADDRESS",
         ),
     ] = None
@@ -59,7 +59,7 @@ class Surroundings:
         """Refuse to watch a run of several processes.
 
         Raises:
-            InputError: both are asked for.
+            InputError: both are requested.
         """
         if self.is_distributed and (self.is_watched or self.watch_on is not None):
             raise InputError(
@@ -69,7 +69,7 @@ class Surroundings:
 
     @property
     def again(self) -> list[str]:
-        """The options of the command that resumes a run on as many devices."""
+        """The options of the command that resumes the run on the same number of devices."""
         options = []
         if self.is_distributed:
             options.append("--distributed")
@@ -79,7 +79,7 @@ class Surroundings:
 
     @contextmanager
     def watching(self, show: Any) -> Iterator[Any]:
-        """Serve the run's page in a context, if asked; say where it is, and open it in a browser.
+        """Serve the run's page in a context, if requested; print its address and open a browser.
 
         Args:
             show: the display of the run.
@@ -97,12 +97,12 @@ class Surroundings:
             yield watch
 
     def devices(self) -> AbstractContextManager[Any]:
-        """Return a context in which a run is spread over the devices that `--mesh` says.
+        """Return a context in which a run is spread over the devices given by `--mesh`.
 
-        Those of several processes are all devices that they have.
+        Several processes always use all of their devices.
 
         Raises:
-            InputError: other axes, or more or fewer devices than there are.
+            InputError: unknown axes, or a number of devices that is not available.
         """
         if self.mesh is None and not self.is_distributed:
             return nullcontext()
@@ -142,5 +142,5 @@ def _open(watch: Any) -> None:
         page = watch.make_door().as_uri()
     except (webbrowser.Error, OSError):  # the address has been printed
         return
-    # Some browsers are waited for until they are closed, as those that BROWSER names.
+    # Some browsers, such as those that BROWSER names, block until they are closed.
     threading.Thread(target=browser.open, args=(page,), daemon=True).start()

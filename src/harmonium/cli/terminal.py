@@ -1,4 +1,4 @@
-"""The one way of text to a terminal: what names and cells of files hold cannot steer it."""
+"""The only path of text to a terminal, which names and cells from files cannot control."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from ..errors import printable_lines
 
 
 class Shown:
-    """A stream of text for people: control characters and turns of direction become ?.
+    """A text stream for people, in which control and text-direction characters become ?.
 
-    Rich writes past it, since its own colours are such characters; `PatientConsole` does the same
-    for the text that Rich arranges.
+    Rich bypasses it, since its own colours are such characters; `PatientConsole` does the same for
+    the text that Rich lays out.
 
     Attributes:
-        rich_proxied_file: the stream below, by the name under which Rich looks for it.
+        rich_proxied_file: the stream below, under the name that Rich looks for.
     """
 
     def __init__(self, stream: Any):
         self.rich_proxied_file = stream
 
     def write(self, text: str) -> int:
-        """Write text, line breaks and tabs as they are."""
+        """Write text, leaving line breaks and tabs unchanged."""
         self.rich_proxied_file.write(printable_lines(text))
         return len(text)
 
@@ -34,13 +34,13 @@ class Shown:
             self.write(line)
 
     def __getattr__(self, name: str) -> Any:
-        """Return what else the stream has."""
+        """Return any other attribute of the stream."""
         return getattr(self.rich_proxied_file, name)
 
 
 @contextmanager
 def shown_text() -> Iterator[None]:
-    """Let all that is printed pass `Shown`, until the end of the context."""
+    """Pass everything that is printed through `Shown`, until the end of the context."""
     streams = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (stream and Shown(stream) for stream in streams)
     try:
@@ -55,7 +55,7 @@ def below(stream: Any) -> Any:
 
 
 def print_data(text: str) -> None:
-    """Print rows or a path: byte for byte for a program, and as all text on a terminal."""
+    """Print rows or a path: byte for byte to a program, and like all other text to a terminal."""
     stream = sys.stdout
     if stream is None or not stream.isatty():
         stream = below(stream)

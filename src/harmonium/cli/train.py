@@ -20,7 +20,7 @@ def train(
     kinds: Annotated[
         list[str] | None,
         Option(
-            "What a column of a table is: category, discrete, continuous, date or calendar;"
+            "Type of a column of a table: category, discrete, continuous, date or calendar;"
             " repeatable.",
             "NAME=KIND",
             ("--as",),
@@ -39,9 +39,9 @@ def train(
     SOURCE is a built-in data set (digits, bars, shifter, ising, mnist) or a file: .npy, .npz, .csv,
     .tsv, .parquet, idx, idx.gz, one row per example; or aligned sequences (FASTA, A2M, A3M,
     Stockholm, also .gz). FILE.npz:KEY picks one array of an archive. A folder of .npy, .parquet or
-    .arrow files, or a pattern, is read while training, so it may be larger than memory. Of a table
-    with words, numbers of any scale, dates or empty cells, it is decided and printed what each
-    column means. Ctrl-C stops a run and saves it.
+    .arrow files, or a glob pattern, is read during training, so it may be larger than memory. For a
+    table with words, numbers of any scale, dates or empty cells, the column types are inferred and
+    printed. Ctrl-C stops a run and saves it.
 
     Examples:
       harmonium train digits
@@ -74,9 +74,9 @@ def resume(
     surroundings: Surroundings,
     as_json: Json = False,
 ) -> int:
-    """Go on with an interrupted run, or train a finished one for more epochs.
+    """Continue an interrupted run, or train a finished one for more epochs.
 
-    A resumed run ends with the same result, to the last bit, as without the interruption.
+    A resumed run gives the same result, to the last bit, as an uninterrupted one.
 
     Examples:
       harmonium resume runs/digits
@@ -92,12 +92,12 @@ def resume(
 
 
 def kinds_of_columns(kinds: list[str], dropped: list[str]) -> dict[str, str]:
-    """Return the kinds of columns by name that `--as` and `--drop` say.
+    """Return the column types that `--as` and `--drop` set, by name.
 
     Raises:
         InputError: an `--as` without a name or a kind.
     """
-    from ..tables.conditions import unquoted  # with all of tables, for which --help need not wait
+    from ..tables.conditions import unquoted  # slow, so not for --help
 
     by_name = {}
     for text in kinds:

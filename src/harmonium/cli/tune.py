@@ -19,7 +19,7 @@ from .base import (
 )
 from .options import Json
 
-if TYPE_CHECKING:  # which takes JAX along
+if TYPE_CHECKING:  # these import JAX
     from ..runs.tune import Search, Trial
 
 SHOWN = 20
@@ -28,16 +28,16 @@ SHOWN = 20
 def tune(
     spec: Annotated[str, Argument("A TOML file, as above.", "SPEC")],
     processes: Annotated[
-        int, Whole("Processes to start here; they share the cores and take trials.")
+        int, Whole("Processes to start here, which share the cores and the trials.")
     ] = 1,
     out: Annotated[
-        str | None, Option("Folder of the search.  [default: as SPEC says]", "FOLDER")
+        str | None, Option("Folder of the search.  [default: as in SPEC]", "FOLDER")
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Train many models of one source, and find the options that serve best.
+    """Train many models on one source, and find the best options.
 
-    SPEC is a small file that says what is fixed and what is searched:
+    SPEC is a small file that lists the options that are fixed and searched:
 
       source = "digits"
       folder = "tuned/digits"
@@ -50,9 +50,9 @@ def tune(
       seed = [0, 1, 2]
 
     Each trial is a run folder in the search's folder. Trials are judged by the log-likelihood of
-    held-out rows, never of test rows. The same command again, in other shells or on other computers
-    that share the folder, joins in; after an interruption or a crash it goes on, and a finished
-    search shows its table. Needs Optuna: pip install 'harmonium[tune]'.
+    held-out rows, never of test rows. Run the same command in other shells, or on other computers
+    that share the folder, to join the search; run it again to continue after an interruption or a
+    crash, or to see the table of a finished search. Needs Optuna: pip install 'harmonium[tune]'.
 
     Examples:
       harmonium tune digits.toml
@@ -67,7 +67,7 @@ def tune(
     try:
         search = search_options(spec, out, processes, display(as_json))
     except KeyboardInterrupt:
-        complain(f"interrupted; trials under way are saved. Go on with: {typed(*again)}")
+        complain(f"interrupted; trials under way are saved. Continue with: {typed(*again)}")
         return INTERRUPTED
     if as_json:
         print_json(search)
@@ -79,8 +79,8 @@ def tune(
 
 @functools.wraps(tune)
 def sweep(*arguments: Any, **options: Any) -> int:
-    """Do the same under the name of development versions."""
-    complain("`harmonium sweep` is `harmonium tune` now; 0.2 will not know the old name.")
+    """Do the same under the name that development versions used."""
+    complain("`harmonium sweep` is now `harmonium tune`; version 0.2 will drop the old name.")
     return tune(*arguments, **options)
 
 
@@ -109,7 +109,7 @@ def _lines_of(search: Search) -> list[str]:
         aligned = [f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True)]
         lines.append("  ".join([f"{first:<{widths[0]}}", *aligned]))
     if len(search.trials) > SHOWN:
-        lines.append(f"and {len(search.trials) - SHOWN} more: --json has all")
+        lines.append(f"and {len(search.trials) - SHOWN} more; --json lists all")
     if any(_is_unsure(trial) for trial in shown):
         lines.append("(?) log Z has not converged: do not quote this value.")
     best = [trial.run for trial in search.trials if trial.status == "done"]

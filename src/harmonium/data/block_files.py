@@ -1,7 +1,7 @@
-"""Files of rows that are read a block at a time: .npy, Parquet and Arrow.
+"""Files of rows that are read one block at a time: .npy, Parquet and Arrow.
 
-Groups of Parquet are read by pyarrow: DuckDB takes five times as long for a group of 2,000 rows of
-784 columns (0.1 s against 0.02), as it binds all columns again for each query.
+Row groups of Parquet are read with pyarrow: DuckDB takes five times as long for a group of 2,000
+rows of 784 columns (0.1 s against 0.02), since it binds all columns again for each query.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from ..tables.database import Database
 from .blocks import Block, BlockSource, sliced
 
 ARRAY = ".npy"
-ARCHIVE = ".npz"  # which is refused with advice: its arrays cannot be read in blocks
+ARCHIVE = ".npz"  # rejected with advice: its arrays cannot be read in blocks
 PARQUET = ".parquet"
 SUFFIXES = (ARRAY, PARQUET, ".arrow", ".feather", ".ipc")
-# The bytes of the largest row group of a Parquet file in memory, where a few bytes of a file may
-# stand for many cells. DuckDB reads this of any file; pyarrow (26.0.1) ends the process at some.
+# The size in memory of the largest row group of a Parquet file, in which a few bytes may encode
+# many cells. DuckDB can read this size from any file; pyarrow (26.0.1) crashes on some.
 LARGEST_GROUP = """
     select max(bytes) from (
         select sum(greatest(total_uncompressed_size, num_values * case type
@@ -45,13 +45,13 @@ def files_named(source: str | Path) -> list[Path]:
     """Return the files of a source, sorted by name: a file, a folder, or a pattern with * or ?.
 
     Raises:
-        InputError: there is none that can be read in blocks.
+        InputError: no such file can be read in blocks.
     """
     path = Path(source)
     files: list[Path] = []
     with open_errors(source):
         with suppress(FileNotFoundError, NotADirectoryError, ValueError):  # a pattern
-            path.stat()  # which raises what Python's newer is_file() does not
+            path.stat()  # raises errors that the is_file() of newer Pythons suppresses
         if path.is_file():
             return [path]
         if path.is_dir():
@@ -70,7 +70,7 @@ def files_named(source: str | Path) -> list[Path]:
 
 
 def is_in_blocks(source: str | Path) -> bool:
-    """Return whether a source is files that a stream takes: one, a folder's, or a pattern's."""
+    """Return whether a source is a file, folder or pattern whose files a stream can read."""
     try:
         return all(map(_is_known, files_named(source)))
     except InputError:
@@ -82,16 +82,16 @@ def _is_known(path: Path) -> bool:
 
 
 def source_of_files(paths: Sequence[str | Path], name: str) -> BlockSource:
-    """Return the rows of files, one after the other.
+    """Return the concatenated rows of files.
 
     Raises:
-        InputError: a file cannot be read in blocks, or has another number of columns.
+        InputError: a file cannot be read in blocks, or its number of columns differs.
     """
     files = [file for path in paths for file in files_named(path)]
     for file in files:
         _check_suffix(file)
     _check_groups([file for file in files if file.suffix.lower() == PARQUET])
-    opened = lru_cache(maxsize=1)(_opened)  # a process may open only so many files
+    opened = lru_cache(maxsize=1)(_opened)  # the number of open files per process is limited
     blocks: list[Block] = []
     beginnings: list[int] = []
     for file in files:
@@ -123,20 +123,20 @@ def _check_suffix(path: Path) -> None:
 
 
 def _check_groups(files: Sequence[Path]) -> None:
-    """Raise InputError for a Parquet file with a row group of more than the memory it may take."""
+    """Raise InputError for a Parquet file with a row group that exceeds the memory limit."""
     with closing(Database()) as database:  # one for all files, as a new one takes 18 ms
         for path in files:
             with open_errors(path):
                 size = path.stat().st_size
             with database.reading(str(path), "a Parquet file", size) as connection:
-                pattern = glob.escape(str(path))  # DuckDB takes names for patterns
+                pattern = glob.escape(str(path))  # DuckDB interprets names as patterns
                 rows = connection.execute(LARGEST_GROUP, [pattern]).fetchall()
             advice = "if you trust it, write it with smaller row groups"
             check_unpacked_size(path, size, int(rows[0][0] or 0), advice)
 
 
 def _blocks_of(path: Path, opened: Callable[[Path], Any]) -> list[Block]:
-    """Return the blocks of a file; `opened` opens files of groups."""
+    """Return the blocks of a file; `opened` opens files with row groups."""
     if path.suffix.lower() == ARRAY:
         return _blocks_of_array(path)
 
@@ -146,7 +146,7 @@ def _blocks_of(path: Path, opened: Callable[[Path], Any]) -> list[Block]:
             if path.suffix.lower() == PARQUET:
                 return file.read_row_group(group)
             batch = file.get_batch(group)
-            batch.validate(full=True)  # otherwise places beyond the file's end would be read
+            batch.validate(full=True)  # otherwise memory beyond the file's end could be read
             return batch
 
     with parser_errors(path, f"a {path.suffix} file"):
@@ -162,7 +162,7 @@ def _blocks_of(path: Path, opened: Callable[[Path], Any]) -> list[Block]:
 
 
 def _opened(path: Path) -> Any:
-    """Open a file of groups by pyarrow."""
+    """Open a file with row groups in pyarrow."""
     if find_spec("pyarrow") is None:
         line = f"{path}: reading it in blocks needs pyarrow; pip install pyarrow."
         raise MissingDependencyError(line)
@@ -176,7 +176,7 @@ def _opened(path: Path) -> Any:
 
 
 def _blocks_of_array(path: Path) -> list[Block]:
-    """Return the blocks of an .npy file, which stays in the file."""
+    """Return the blocks of an .npy file without loading it."""
     expected = "a NumPy .npy file of numbers"
     with parser_errors(path, expected), path.open("rb") as file:
         is_plain = check_npy_head(file, path.stat().st_size)
@@ -188,7 +188,7 @@ def _blocks_of_array(path: Path) -> list[Block]:
         shape = f"an array of shape {array.shape}"
         raise InputError(f"{path}: expected a matrix, shape (rows, columns); got {shape}.")
     order = "C" if array.flags.c_contiguous else "F"
-    # It is mapped again for each block: then no page stays in memory, and no file open.
+    # It is mapped anew for each block, so no page stays in memory and no file stays open.
     mapped = partial(np.memmap, path, array.dtype, "r", array.offset, array.shape, order)
 
     def load(first: int, last: int) -> np.ndarray:

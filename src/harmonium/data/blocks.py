@@ -1,7 +1,7 @@
-"""Sources of rows larger than memory: blocks that are read in any order, or batches in their own.
+"""Sources of rows larger than memory: blocks read in any order, or batches in a fixed order.
 
-A source is read by a reader, `reader(order, first, last)`: the rows at places `first` to `last` of
-one pass over it. Passes over blocks differ by their order; batches come as they come.
+A source is read by a reader, `reader(order, first, last)`, which yields the rows at positions
+`first` to `last` of a pass. Passes over blocks differ in order; batches keep their own.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from .._base.checks import as_array, described
 from ..errors import InputError
 from .parts import mapping_of
 
-BYTES_IN_BLOCK = 2**20  # read at once from a file: as fast as reading from front to back
-HELD_OUT_BLOCKS = 64  # so many blocks give rows to hold out
+BYTES_IN_BLOCK = 2**20  # read from a file at once: as fast as reading from front to back
+HELD_OUT_BLOCKS = 64  # the number of blocks that rows are held out from
 
 
 class Part(NamedTuple):
-    """Rows that follow one another in a source.
+    """Consecutive rows of a source.
 
     Attributes:
         rows: shape (n, columns), an array or a SciPy sparse matrix.
-        first: the number of the first of them in the source, from 0.
+        first: the index of the first of these rows in the source, from 0.
     """
 
     rows: Any
@@ -46,7 +46,7 @@ class AbstractSource(ABC):
     """Rows that are read again in each epoch.
 
     Attributes:
-        name: what error messages call it.
+        name: the name of the source in error messages.
     """
 
     name: str
@@ -63,35 +63,35 @@ class AbstractSource(ABC):
     @property
     @abstractmethod
     def places(self) -> np.ndarray:
-        """The numbers of the rows in the source, of which some may have been taken out."""
+        """The indices of the rows in the source, from which some may have been removed."""
 
     @abstractmethod
     def reader(self) -> Reader:
-        """Return a function that yields the rows at places first to last of a pass.
+        """Return a function that yields the rows at positions first to last of a pass.
 
-        The order of the blocks in the pass is drawn with its first argument; None for that of the
-        source.
+        Its first argument, a generator, determines the order of the blocks; None means the order of
+        the source.
         """
 
     @abstractmethod
     def sample(self, count: int) -> Iterator[Part]:
-        """Yield `count` rows, all if there are fewer, in the order of the source."""
+        """Yield `count` rows, or all if there are fewer, in the order of the source."""
 
     @abstractmethod
     def without(self, count: int) -> tuple[AbstractSource, Iterator[Part]]:
-        """Return the source without `count` rows, and these rows."""
+        """Return the source without `count` rows, and the removed rows."""
 
 
-# --- blocks that are read by number ---------------------------------------------------------
+# --- blocks that are read by index ----------------------------------------------------------
 
 
 class Block(NamedTuple):
-    """Rows that follow one another in a file or an array.
+    """Consecutive rows of a file or an array.
 
     Attributes:
         size: the number of rows.
-        load: returns them, as `matrix_of` takes them.
-        label: what error messages call the file.
+        load: returns the rows, in a form that `matrix_of` accepts.
+        label: the name of the file in error messages.
     """
 
     size: int
@@ -100,10 +100,10 @@ class Block(NamedTuple):
 
 
 class Blocks:
-    """Blocks of rows, one after the other, any of which can be read.
+    """A sequence of blocks of rows, any of which can be read.
 
-    The last one is kept, as windows end within blocks. One block is in memory, and one is read at a
-    time: a run that ended may still be reading ahead.
+    The last block read is kept, since windows end within blocks. At most one block is in memory,
+    and one is read at a time: a run that has ended may still be reading ahead.
     """
 
     def __init__(self, blocks: Sequence[Block]):
@@ -115,10 +115,10 @@ class Blocks:
         self.rows: Any = None
 
     def read(self, first: int, last: int) -> Any:
-        """Return rows by their numbers, all of one block.
+        """Return the rows with indices from `first` to `last`, all in one block.
 
         Raises:
-            InputError: the block cannot be read, or has another number of rows.
+            InputError: the block cannot be read, or its number of rows has changed.
         """
         number = int(np.searchsorted(self.ends, first, side="right"))
         begin = int(self.ends[number]) - self.blocks[number].size
@@ -139,12 +139,12 @@ class Blocks:
 
 @dataclass(frozen=True, eq=False)
 class BlockSource(AbstractSource):
-    """Rows in blocks: each epoch reads them in another order.
+    """Rows in blocks, whose order changes in each epoch.
 
     Attributes:
-        blocks: where they are read.
-        spans: the first row that is used of each block and the row after the last, shape (n, 2).
-        name: what error messages call it.
+        blocks: the blocks to read.
+        spans: for each block, the first row used and the row after the last one, shape (n, 2).
+        name: the name of the source in error messages.
     """
 
     blocks: Blocks
@@ -153,7 +153,7 @@ class BlockSource(AbstractSource):
 
     @classmethod
     def of(cls, blocks: Sequence[Block], name: str) -> BlockSource:
-        """Return all rows of blocks, one after the other."""
+        """Return a source of all rows of some blocks."""
         joined = Blocks(blocks)
         return cls(joined, np.stack([joined.ends - joined.sizes, joined.ends], axis=1), name)
 
@@ -177,31 +177,31 @@ class BlockSource(AbstractSource):
         return self._parts(starts, stops)
 
     def _parts(self, starts: np.ndarray, stops: np.ndarray) -> Iterator[Part]:
-        """Yield the rows between these numbers, where a stop is above its start."""
-        # From front to back, as no file gives single rows in any order at the speed of its disk:
-        # blocks are shuffled here, and the rows of a window in the compiled loop.
+        """Yield the rows between these indices, for each stop that is above its start."""
+        # Rows are read from front to back, as no file gives single rows in any order at the speed
+        # of its disk: blocks are shuffled here, and the rows of a window in the compiled loop.
         for i in np.argsort(starts):
             if starts[i] < stops[i]:
                 yield Part(self.blocks.read(int(starts[i]), int(stops[i])), int(starts[i]))
 
     def sample(self, count: int) -> Iterator[Part]:
-        """Yield the first rows of blocks that lie evenly in the source."""
+        """Yield the first rows of blocks spaced evenly in the source."""
         starts = self.spans[:, 0]
         return self._parts(starts, starts + self._sizes_of_beginnings(count, len(starts)))
 
     def without(self, count: int) -> tuple[BlockSource, Iterator[Part]]:
-        """Hold out the first rows of blocks that lie evenly in the source."""
+        """Hold out the first rows of blocks spaced evenly in the source."""
         starts, stops = self.spans.T
         ends = starts + self._sizes_of_beginnings(count, HELD_OUT_BLOCKS)
         spans = np.stack([ends, stops], axis=1)[ends < stops]
         return replace(self, spans=spans), self._parts(starts, ends)
 
     def _sizes_of_beginnings(self, count: int, usual: int) -> np.ndarray:
-        """Return how many rows to take from the beginning of each block, `count` rows in all.
+        """Return how many rows to take from the beginning of each block, `count` rows in total.
 
         Args:
-            count: rows; all if there are fewer.
-            usual: how many blocks, evenly spaced, are taken if they are long enough.
+            count: the number of rows; all if there are fewer.
+            usual: the number of evenly spaced blocks to use if they are long enough.
         """
         sizes = np.diff(self.spans)[:, 0]
         left = min(count, len(self))
@@ -219,14 +219,14 @@ class BlockSource(AbstractSource):
 
 
 def blocks_of_array(rows: Any, name: str) -> list[Block]:
-    """Return the blocks of something that is sliced like an array: `rows[first:last]`.
+    """Return the blocks of an object that can be sliced like an array: `rows[first:last]`.
 
-    It may be an array mapped from a file, a dataset of h5py or zarr, or one of Hugging Face.
+    It may be a memory-mapped array, or a data set of h5py, zarr or Hugging Face.
     """
     mapped = mapping_of(rows)
 
     def load(first: int, last: int) -> Any:
-        if mapped is not None:  # pages that were read before are given back
+        if mapped is not None:  # pages already read are released
             mapped.madvise(mmap.MADV_DONTNEED)
         return rows[first:last]
 
@@ -234,7 +234,7 @@ def blocks_of_array(rows: Any, name: str) -> list[Block]:
 
 
 def sliced(load: Callable[[int, int], Any], rows: int, label: str) -> list[Block]:
-    """Return blocks of about a megabyte of so many rows, which a function returns by numbers."""
+    """Return blocks of about a megabyte each; `load` returns rows by index."""
     beginning = matrix_of(load(0, 1), label)
     size = max(1, BYTES_IN_BLOCK // (beginning.shape[1] * beginning.dtype.itemsize))
     return [
@@ -248,13 +248,13 @@ def sliced(load: Callable[[int, int], Any], rows: int, label: str) -> list[Block
 
 @dataclass(eq=False)
 class Batches(AbstractSource):
-    """Batches of rows in the order in which an iterable yields them, or a function's iterator.
+    """Batches of rows, in the order in which an iterable or a function's iterator yields them.
 
     Attributes:
         batches: an iterable, or a function that returns an iterator.
-        name: what error messages call it.
-        rows: how many rows are used after those that are skipped; None until they are counted.
-        skip: rows at the beginning that were taken out.
+        name: the name of the source in error messages.
+        rows: the number of rows used after the skipped ones; None until they are counted.
+        skip: the number of rows removed at the beginning.
     """
 
     batches: Any
@@ -263,7 +263,7 @@ class Batches(AbstractSource):
     skip: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what yields its rows once."""
+        """Reject iterators, which yield their rows only once."""
         if isinstance(self.batches, Iterator):
             raise InputError(
                 f"{self.name}: expected batches that can be read again in each epoch; got an"
@@ -271,7 +271,7 @@ class Batches(AbstractSource):
             )
 
     def __len__(self) -> int:
-        """Return the number of rows; if it is not known, they are read once to count them."""
+        """Return the number of rows; if it is unknown, count them by reading them once."""
         if self.rows is None:
             self.rows = sum(part.rows.shape[0] for part in self.parts())
         if self.rows < 1:
@@ -283,7 +283,7 @@ class Batches(AbstractSource):
         return np.arange(self.skip, self.skip + len(self))
 
     def parts(self) -> Iterator[Part]:
-        """Yield the batches from the first row on."""
+        """Yield the batches, starting from the first row."""
         batches: Any = self.batches
         if callable(batches):
             batches = batches()
@@ -299,7 +299,7 @@ class Batches(AbstractSource):
             first += rows.shape[0]
 
     def reader(self) -> Reader:
-        """Return a reader that goes on from where it ended, or begins at the first row again."""
+        """Return a reader that continues where it ended, or restarts at the first row."""
         return _BatchReader(self).rows
 
     def sample(self, count: int) -> Iterator[Part]:
@@ -313,16 +313,16 @@ class Batches(AbstractSource):
 
 
 class _BatchReader:
-    """A pass over batches; rows before those that are wanted are read and dropped."""
+    """A pass over batches; rows before the requested ones are read and dropped."""
 
     def __init__(self, source: Batches):
         self.source = source
-        self.place: int | None = None  # in the pass, of the next row; None before the first pass
+        self.place: int | None = None  # of the next row in the pass; None before the first pass
         self.parts: Iterator[Part] = iter(())
-        self.rest: Part | None = None  # of a batch that a window ended in
+        self.rest: Part | None = None  # of the batch in which the last window ended
 
     def rows(self, _: np.random.Generator | None, first: int, last: int) -> Iterator[Part]:
-        """Yield the rows of a pass from one place to another."""
+        """Yield the rows of a pass between two positions."""
         if self.place is None or first < self.place:
             self.parts = self.source.parts()
             self.place = -self.source.skip
@@ -332,7 +332,7 @@ class _BatchReader:
             if part is None:
                 raise InputError(
                     f"{self.source.name}: expected {len(self.source):,} rows; got {self.place:,};"
-                    " give their number as rows=."
+                    " give the number of rows as rows=."
                 )
             begin = min(max(0, first - self.place), part.rows.shape[0])
             end = min(last - self.place, part.rows.shape[0])
@@ -348,10 +348,10 @@ class _BatchReader:
 
 
 def matrix_of(batch: Any, name: str) -> Any:
-    """Return a batch as a matrix: an array, or a SciPy sparse matrix; named columns side by side.
+    """Return a batch as a matrix: an array or a SciPy sparse matrix; named columns are joined.
 
     Raises:
-        InputError: something else, such as pairs of rows and labels.
+        InputError: anything else, such as pairs of rows and labels.
     """
     if is_arrow(batch):
         batch = {column: cells_of(batch.column(column)) for column in batch.schema.names}
@@ -366,7 +366,7 @@ def matrix_of(batch: Any, name: str) -> Any:
     if batch.ndim != 2 or batch.shape[1] < 1:
         advice = "use x.reshape(len(x), -1)"
         if batch.ndim < 2:
-            advice = "batch it, such as by 1,024 rows"
+            advice = "batch it, for example by 1,024 rows"
         raise InputError(
             f"{name}: expected batches of shape (rows, columns); got {batch.shape}; {advice}."
         )
@@ -376,13 +376,13 @@ def matrix_of(batch: Any, name: str) -> Any:
 
 
 def is_arrow(batch: Any) -> bool:
-    """Return whether a batch is a table of pyarrow, as DuckDB and data sets of Arrow yield them."""
-    pyarrow = sys.modules.get("pyarrow")  # which is there if anyone has made such a batch
+    """Return whether a batch is a table of pyarrow, as from DuckDB or Arrow data sets."""
+    pyarrow = sys.modules.get("pyarrow")  # already imported if there is such a batch
     return pyarrow is not None and isinstance(batch, pyarrow.RecordBatch | pyarrow.Table)
 
 
 def cells_of(column: Any) -> np.ndarray:
-    """Return the cells of a column of Arrow; NaN where one is empty, lists as a matrix."""
+    """Return the cells of an Arrow column: NaN for empty cells, lists as a matrix."""
     import pyarrow
 
     if isinstance(column, pyarrow.ChunkedArray):
@@ -395,7 +395,7 @@ def cells_of(column: Any) -> np.ndarray:
 
 
 def _side_by_side(columns: Mapping[Any, Any], name: str) -> np.ndarray:
-    """Return named columns of numbers, each a vector or an array of rows, as one matrix."""
+    """Join named columns of numbers, each a vector or an array of rows, into one matrix."""
     arrays = {key: as_array(column, f"{name}, {key!r}") for key, column in columns.items()}
     for key, column in arrays.items():
         if column.dtype.kind not in "buif":

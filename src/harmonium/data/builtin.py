@@ -1,7 +1,7 @@
 """The built-in data sets: `digits`, `bars`, `shifter`, `ising` and `mnist`.
 
-`builtin(name)` returns one as a `Table`. The arrays of the artificial sets have functions of their
-own: `bars_and_stripes`, `labelled_shifter` and `ising_configurations`.
+`builtin(name)` returns one of them as a `Table`. The arrays of the synthetic sets are also
+available from functions: `bars_and_stripes`, `labelled_shifter` and `ising_configurations`.
 """
 
 import importlib.util
@@ -37,7 +37,7 @@ def builtin(name: str, *, seed: int = 0) -> Table:
 
     Args:
         name: One of the keys of `BUILTIN`.
-        seed: The seed for the configurations of `ising`; the other sets are always the same.
+        seed: The seed for the configurations of `ising`; the other sets are fixed.
 
     Raises:
         InputError: There is no such set, or `mnist` is not on this computer and cannot be
@@ -51,11 +51,11 @@ def builtin(name: str, *, seed: int = 0) -> Table:
 
 
 def bars_and_stripes(side: int = 4, *, distinct: bool = False) -> np.ndarray:
-    """Return all pictures made of whole rows, then all made of whole columns.
+    """Return all pictures composed of whole rows, then all composed of whole columns.
 
-    The blank and the full picture are made of both, and so occur twice unless `distinct`. With
-    4 × 4 pixels there are 32 rows, whose entropy bounds Σ −log p from below by 108.131 nats (30
-    rows and 102.036 nats if `distinct`).
+    The blank and the full picture belong to both and so occur twice unless `distinct`. With 4 × 4
+    pixels there are 32 rows, whose entropy bounds Σ −log p from below by 108.131 nats (30 rows and
+    102.036 nats if `distinct`).
 
     Args:
         side: Pixels on each side, 1 to 12.
@@ -65,7 +65,7 @@ def bars_and_stripes(side: int = 4, *, distinct: bool = False) -> np.ndarray:
         0/1 as uint8 of shape (2^(side+1), side²), or 2^(side+1) − 2 rows when `distinct`.
 
     Raises:
-        InputError: `side` lies outside 1 to 12.
+        InputError: `side` is outside 1 to 12.
 
     Example:
         >>> hm.bars_and_stripes(2, distinct=True).tolist()
@@ -85,9 +85,9 @@ def bars_and_stripes(side: int = 4, *, distinct: bool = False) -> np.ndarray:
 def labelled_shifter(width: int = 8) -> np.ndarray:
     """Return all pairs of a bit pattern and its shift by one, with the direction as a label.
 
-    Each row holds a pattern, the same pattern shifted cyclically by one place to the left, not at
-    all, or to the right, and the one-hot direction (left, none, right). All rows differ, so the 768
-    rows of width 8 bound Σ log p from above by −768 log 768 = −5102.43 nats.
+    Each row contains a pattern, the same pattern shifted cyclically by one place to the left, not
+    at all, or to the right, and the one-hot direction (left, none, right). All rows differ, so the
+    768 rows of width 8 bound Σ log p from above by −768 log 768 = −5102.43 nats.
 
     Args:
         width: Bits of the pattern, 1 to 12.
@@ -96,7 +96,7 @@ def labelled_shifter(width: int = 8) -> np.ndarray:
         0/1 as uint8 of shape (3 · 2^width, 2 · width + 3).
 
     Raises:
-        InputError: `width` lies outside 1 to 12.
+        InputError: `width` is outside 1 to 12.
 
     Example:
         >>> rows = hm.data.labelled_shifter(3)
@@ -134,7 +134,7 @@ def ising_configurations(
 
         p(r_{k+1} | r_k, r_1) ∝ T[r_k, r_{k+1}] · (T^(side−k))[r_{k+1}, r_1].
 
-    No Markov chain is run, so the configurations are not correlated.
+    No Markov chain is run, so the configurations are independent.
 
     Args:
         rows: How many configurations to draw.
@@ -143,10 +143,10 @@ def ising_configurations(
         seed: The same seed draws the same configurations.
 
     Returns:
-        Spins −1/+1 as int8 of shape (rows, side²), one lattice row after the other.
+        Spins −1/+1 as int8 of shape (rows, side²), with the lattice rows concatenated.
 
     Raises:
-        InputError: `rows`, `side` or `inverse_temperature` lies outside its range.
+        InputError: `rows`, `side` or `inverse_temperature` is outside its range.
 
     Example:
         >>> spins = hm.data.ising_configurations(20_000, side=3, inverse_temperature=0.3, seed=0)
@@ -175,8 +175,8 @@ def ising_configurations(
 def _transfer_powers(states: np.ndarray, inverse_temperature: float) -> list[np.ndarray]:
     """Return T⁰, T, T², ... T^side, each up to a positive factor.
 
-    T[r, r'] = exp(β (Σ r_i r_{i+1} + Σ r_i r'_i)): the bonds within a lattice row and those to the
-    next one.
+    T[r, r'] = exp(β (Σ r_i r_{i+1} + Σ r_i r'_i)): the bonds within a lattice row and the bonds to
+    the next row.
     """
     spins = states.astype(np.float64)
     within = (spins * np.roll(spins, -1, axis=1)).sum(axis=1)
@@ -234,7 +234,7 @@ def _read_digits() -> tuple[np.ndarray, np.ndarray]:
         if file.is_file():
             levels = np.loadtxt(file, delimiter=",", dtype=np.int64)
             return levels[:, :-1], levels[:, -1]
-    from sklearn.datasets import load_digits  # if its file is elsewhere
+    from sklearn.datasets import load_digits  # if the file is elsewhere
 
     return load_digits(return_X_y=True)  # pyright: ignore[reportReturnType]
 
@@ -295,7 +295,7 @@ def _mnist(seed: int) -> Table:
 
 
 def _mnist_file(file: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Return the grey levels `x` and the labels `y` of one file."""
+    """Return the grey levels `x` and the labels `y` from one file."""
     try:
         with np.load(file, allow_pickle=False) as arrays:
             return arrays["x"], arrays["y"]
@@ -335,7 +335,7 @@ def _mnist_from_openml() -> tuple[np.ndarray, np.ndarray]:
 
 @contextmanager
 def _patience(seconds: float) -> Iterator[None]:
-    """Set a time limit for an answer on network connections that are opened in this context."""
+    """Set a time limit for responses on network connections opened in this context."""
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(seconds)
     try:

@@ -1,7 +1,7 @@
-"""What the numbers of an array are: 0/1, grey levels, spins, codes or reals.
+"""Decide how to interpret the numbers of an array: as 0/1, grey levels, spins, codes or reals.
 
-`as_table` decides it, raises an error that names the value and its position if a value does not
-fit, stores the rows in their smallest form and reports what it did in English sentences.
+`as_table` makes this decision, raises an error with the value and its position if a value does not
+fit, stores the rows in their smallest form and reports each step in English sentences.
 """
 
 from collections.abc import Callable
@@ -17,13 +17,13 @@ from .kinds import Kind
 from .parts import extremes, holds_only, is_mapped, parts_of
 from .table import Table
 
-AUTO = "auto"  # what the numbers are is decided by the numbers
+AUTO = "auto"  # the numbers decide
 MOST_STATES = 65_536
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 class _Given(NamedTuple):
-    """The parts given to `as_table`, checked to be rows of numbers, and the options."""
+    """The parts given to `as_table`, checked to be rows of numbers, and its options."""
 
     source: str
     parts: dict[str, np.ndarray]  # "row", "test row", "validation row" -> (rows, columns)
@@ -32,7 +32,7 @@ class _Given(NamedTuple):
 
 
 class _Coding(NamedTuple):
-    """What the numbers mean and how they are stored."""
+    """The meaning of the numbers and how they are stored."""
 
     kind: Kind
     dtype: DTypeLike
@@ -58,37 +58,37 @@ def as_table(
     notes: tuple[str, ...] = (),
     source: str | None = None,
 ) -> Table:
-    """Turn a raw array into rows of one coding.
+    """Interpret a raw array and store it as a table with a single coding.
 
     `array`, `test` and `validation` are examined together and share one coding:
 
-    - "levels": values in [0, 1]. If all are 0 or 1, they are binary. Floats in between are grey
-      levels, used as they are. Integers with a maximum of 128 to 255 are grey levels divided by
-      255. Other levels need `scale`.
-    - "spins": exactly -1 and +1. "codes": codes 0 ... states - 1. "reals": any finite reals.
-    - "auto": "spins" when both -1 and +1 occur and nothing else, otherwise "levels".
+    - "levels": values in [0, 1]. If all are 0 or 1, they are binary. Other floats are grey levels,
+        used unchanged. Integers with a maximum of 128 to 255 are grey levels divided by 255. Other
+        levels need `scale`.
+    - "spins": exactly −1 and +1. "codes": codes 0 ... states − 1. "reals": any finite reals.
+    - "auto": "spins" if both −1 and +1 occur and nothing else, otherwise "levels".
 
     Args:
         array: Numbers of shape (rows, columns), or (rows, height, width), which is flattened.
         name: The table's name.
-        coding: What the numbers are, or "auto".
-        scale: The grey level that means 1 (levels only).
-        states: The number of states (codes only); the largest code + 1 if left out.
+        coding: One of these codings, or "auto".
+        scale: The grey level that means 1 (only for levels).
+        states: The number of states (only for codes); if omitted, the largest code + 1.
         test: Test rows, of the same width.
         validation: Validation rows, of the same width.
         labels: One label for each row.
         test_labels: One label for each test row.
-        weights: One finite weight for each row, kept as given.
-        image_shape: Height and width; taken from a three-dimensional `array` if left out.
+        weights: One finite weight for each row, stored unchanged.
+        image_shape: Height and width; if omitted, taken from a three-dimensional `array`.
         exhaustive: Whether the rows are the whole distribution.
-        notes: Sentences to put before the ones added here.
-        source: What to call the data in error messages; `name` if left out.
+        notes: Sentences that precede the notes added here.
+        source: The name of the data in error messages; `name` if omitted.
 
     Returns:
-        The table, whose arrays may share memory with those given.
+        The table, whose arrays may share memory with the arguments.
 
     Raises:
-        InputError: The array does not fit; the message gives the first wrong value and its
+        InputError: The array does not fit; the message contains the first wrong value and its
             position.
 
     Example:
@@ -112,7 +112,7 @@ def coded(
     states: int | None = None,
     source: str,
 ) -> Table:
-    """Return a table of numbers after it was decided what they are: see `as_table`.
+    """Interpret the numbers of a table: see `as_table`.
 
     Raises:
         InputError: they do not fit.
@@ -149,7 +149,7 @@ def coded(
 
 
 def _check_options(source: str, coding: str, scale: int | float | None, states: int | None) -> None:
-    """Raise InputError for an unknown coding, and for options that are wrong or of another one."""
+    """Raise InputError for an unknown coding, and for invalid or inapplicable options."""
     has_scale = scale is not None
     has_states = states is not None
     problems = (
@@ -181,7 +181,7 @@ def _check_options(source: str, coding: str, scale: int | float | None, states: 
 
 
 def _numbers(array: ArrayLike, source: str) -> np.ndarray:
-    """Return the array if it holds bools, integers or floats in 2 or 3 non-empty dimensions."""
+    """Return the array if it has bools, integers or floats in 2 or 3 non-empty dimensions."""
     try:
         numbers = np.asarray(array)
     except ValueError:
@@ -207,7 +207,7 @@ def _numbers(array: ArrayLike, source: str) -> np.ndarray:
 
 
 def _check_parts(given: _Given) -> None:
-    """Raise InputError for test rows of another width, and for NaN or infinity with its place."""
+    """Raise InputError for test rows of another width, and for the first NaN or infinity."""
     width = given.parts["row"].shape[1]
     for where, rows in given.parts.items():
         if rows.shape[1] != width:
@@ -255,7 +255,7 @@ def _is_whole(given: _Given) -> bool:
 
 
 def _only(given: _Given, low: int, high: int) -> bool:
-    """Return whether every value is one of the two."""
+    """Return whether every value is one of the two given values."""
     return all(holds_only(rows, low, high) for rows in given.parts.values())
 
 
@@ -289,7 +289,7 @@ def _levels(given: _Given) -> _Coding:
 
 
 def _scaled(given: _Given, scale: float) -> _Coding:
-    """Return the coding of grey levels whose maximum the user gave."""
+    """Return the coding of grey levels whose maximum was given by the user."""
     advice = "give the largest possible level as --scale, or choose --visible gaussian"
     expected = f"grey levels in [0, {scale:g}]"
     _refuse_where(given, lambda rows: (rows < 0) | (rows > scale), expected, advice)
@@ -334,7 +334,7 @@ _READERS: dict[str, Callable[[_Given], _Coding]] = {
 def _one_each(
     values: ArrayLike | None, rows: np.ndarray | None, what: str, source: str
 ) -> np.ndarray | None:
-    """Return the labels or weights as an array, after a check that there is one for each row."""
+    """Return the labels or weights as an array after checking that each row has one."""
     if values is None or rows is None:
         return None
     array = np.asarray(values)
@@ -346,7 +346,7 @@ def _one_each(
 
 
 def _notes(name: str, coding: _Coding, train: np.ndarray) -> tuple[str, ...]:
-    """Return the notes on what the rows became, and that pictures were flattened."""
+    """Return the notes on how the rows are interpreted, and whether pictures were flattened."""
     columns = int(np.prod(train.shape[1:]))
     rows = count_of(len(train), "row")
     done = f"{name}: {rows} of {columns:,} {coding.kind.noun}{coding.note}."

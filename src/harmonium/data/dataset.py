@@ -23,22 +23,22 @@ from ..layers import AbstractLayer
 from .parts import rows_at_once
 from .stored import AbstractStored, padded_size, stored
 
-MOST_TO_COPY = 2**15  # rows: copying more of them costs more than a second of compilation
+MOST_TO_COPY = 2**15  # rows: copying more of them takes longer than a second of compilation
 NO_END = 2**31 - 1  # counts of updates are 32-bit integers
 
 
 class Window(NamedTuple):
-    """Rows that are on the device for some updates in succession.
+    """Rows that are on the device for several consecutive updates.
 
-    A window counts as an epoch of its own rows: nothing in the compiled loop knows of streams, and
-    a stream of one window is bit for bit the run with these rows in memory.
+    A window is treated as an epoch of its own rows, so the compiled loop need not know of streams,
+    and a stream with a single window matches, bit for bit, a run with these rows in memory.
 
     Attributes:
-        dataset: the rows, with padding rows.
-        count: how many of them count; they are visited in a shuffled order.
+        dataset: the rows, including padding rows.
+        count: the number of rows that count; they are visited in a shuffled order.
         begin: the number of updates made before the first one on these rows.
-        end: the number of updates made after the last one.
-        passes: the passes over windows of this size that were made before; the order follows it.
+        end: the number of updates made after the last one on these rows.
+        passes: the number of earlier passes over windows of this size, which sets the order.
     """
 
     dataset: Dataset
@@ -48,20 +48,20 @@ class Window(NamedTuple):
     passes: int = 0
 
     def at(self, updates: int) -> Window:
-        """Return the window of any update, if all rows are in this one."""
+        """Return this window for any update, if it has all rows."""
         return self
 
 
 class Windows(Protocol):
-    """The windows of a run, in the order in which they are learned from."""
+    """The windows of a run, in the order of training."""
 
     def at(self, updates: int) -> Window:
-        """Return the window of the update that follows so many."""
+        """Return the window for the update that follows `updates` updates."""
         ...
 
 
 class AbstractRows(ABC):
-    """Rows to train on: all in memory, or read while a model learns.
+    """Rows to train on: all in memory, or read during training.
 
     Attributes:
         is_whole: whether all rows are in memory.
@@ -73,11 +73,11 @@ class AbstractRows(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """Return the number of rows, which is visited once in an epoch."""
+        """Return the number of rows visited once in each epoch."""
 
     @property
     def effective_rows(self) -> float:
-        """The number of rows; if they are weighted, (Σw)²/Σw² (Kish 1965)."""
+        """The number of rows; for weighted rows, (Σw)²/Σw² (Kish 1965)."""
         if self.weights is None:
             return float(len(self))
         return float(effective_size(np.asarray(self.weights, np.float64)))
@@ -85,48 +85,48 @@ class AbstractRows(ABC):
     @property
     @abstractmethod
     def head(self) -> Dataset:
-        """Rows to begin a run with, with padding rows: all rows if they are in memory."""
+        """Rows to start a run with, including padding rows; all rows if they are in memory."""
 
     @property
     @abstractmethod
     def in_memory(self) -> Dataset:
-        """The rows, where all of them must be in memory.
+        """The rows, for functions that need all of them in memory.
 
         Raises:
-            InputError: they are not.
+            InputError: the rows are not in memory.
         """
 
     @abstractmethod
     def some(self, count: int) -> Dataset:
-        """Return at most `count` rows from all parts of the source, as far as that is known."""
+        """Return at most `count` rows, from all parts of the source as far as possible."""
 
     @abstractmethod
     def kept_exact(self) -> AbstractRows:
-        """Return the rows, for products in bfloat16: later ones must be small whole numbers too."""
+        """Return the rows, restricted to small integers, for products in bfloat16."""
 
     @abstractmethod
     def windows(self, batch_size: int, *, key: PRNGKeyArray, end: int = NO_END) -> Windows:
-        """Return the windows of a run with updates of so many rows.
+        """Return the windows of a run with updates of `batch_size` rows.
 
         Args:
-            batch_size: rows in an update.
-            key: determines in which order the parts of a source are read.
-            end: the number of updates at the end of the run; nothing is read ahead for later ones.
+            batch_size: rows per update.
+            key: determines the order in which the parts of a source are read.
+            end: the number of updates at the end of the run, beyond which nothing is read ahead.
         """
 
 
 @jax.tree_util.register_static
 @dataclass(frozen=True)
 class Meaning:
-    """What the stored values of a dataset mean.
+    """The meaning of the stored values of a dataset.
 
     Attributes:
-        scale: the number that they are divided by; 255 for grey levels in bytes.
+        scale: the divisor of the stored values; 255 for grey levels in bytes.
         stochastic: whether each visit to a row draws binary values, with the scaled stored values
-            as their probabilities.
+            as probabilities.
         missing: the largest number of missing values (NaN) in a row; 0 if there are none.
-        fits: the `form` of the layer whose domain every value is known to lie in; None if no layer
-            was checked.
+        fits: the `form` of the layer whose domain is known to contain every value; None if no layer
+            has been checked.
     """
 
     scale: float
@@ -141,8 +141,8 @@ class Dataset(AbstractModule, AbstractRows):
     Attributes:
         stored: the n rows, as bits, bytes, floats, or nonzero entries.
         weights: sample weights, shape (n,), or None if all rows count equally.
-        log_density: for rows that are codes of something else, log p(that) − log p(codes) of each
-            row, nats, shape (n,), which log-likelihoods include; else None.
+        log_density: if rows encode something else, log p(original) − log p(codes) of each row in
+            nats, shape (n,), which log-likelihoods include; otherwise None.
         meaning: what the stored values mean.
 
     Example:
@@ -173,19 +173,20 @@ class Dataset(AbstractModule, AbstractRows):
         """Store rows.
 
         Args:
-            rows: shape (n, columns), in the user's coding times `scale`, NaN where a value is
-                missing: an array or a SciPy sparse matrix. A sparse matrix is never made dense as a
-                whole. Of an array that is mapped from a file, one part at a time is in memory.
-            weights: non-negative sample weights, one for each row that is stored.
-            scale: the number to divide values by.
+            rows: shape (n, columns), in the user's coding times `scale`, with NaN for missing
+                values: an array or a SciPy sparse matrix. A sparse matrix is never converted to a
+                dense one as a whole. Of a memory-mapped array, only one part at a time is in
+                memory.
+            weights: non-negative sample weights, one for each stored row.
+            scale: the number by which to divide values.
             stochastic: whether to draw binary values from grey levels at each visit.
-            which: indices of the rows to store, or a mask of all rows; all of them if None.
-            log_density: log p(row) − log p(codes) of each row that is stored, if rows are codes.
-            name: what to call the rows in an error message.
+            which: indices of the rows to store, or a mask of all rows; None means all rows.
+            log_density: log p(row) − log p(codes) of each stored row, if rows are codes.
+            name: the name of the rows in error messages.
 
         Raises:
             InputError: not a matrix of finite numbers, a scale that is not positive, or weights or
-                indices that do not fit.
+                indices that do not fit the rows.
         """
         if not 0 < scale < float("inf"):
             raise InputError(f"scale: expected a positive number; got {scale}.")
@@ -201,29 +202,31 @@ class Dataset(AbstractModule, AbstractRows):
 
     @classmethod
     def of(cls, data: Any, weights: Any = None, name: str = "data") -> Dataset:
-        """Return `data` itself if it is a dataset, else store it.
+        """Return `data` itself if it is a dataset; otherwise store it in one.
 
         Raises:
-            InputError: not a matrix of numbers, or weights for a dataset that has its own.
+            InputError: not a matrix of numbers, or weights for a dataset, which has its own.
         """
         if not isinstance(data, cls):
             return cls(data, weights, name=name)
         if weights is not None:
-            raise InputError("weights: a Dataset takes them itself: Dataset(rows, weights).")
+            raise InputError(
+                "weights: expected none with a Dataset; pass them to it: Dataset(rows, weights)."
+            )
         return data
 
     def checked_for(self, visible: AbstractLayer, name: str = "data", before: int = 0) -> Dataset:
-        """Return the dataset after a check that every value lies in a layer's domain or is NaN.
+        """Check that every value is in a layer's domain or NaN, and return the dataset.
 
-        The rows are checked once for each layer: the returned dataset stores the result.
+        The rows are checked only once for each layer: the returned dataset stores the result.
 
         Args:
             visible: the layer that will take the rows.
-            name: what to call them in an error message.
-            before: how many rows of theirs come before these.
+            name: the name of the rows in error messages.
+            before: the number of rows of the source that precede these rows.
 
         Raises:
-            InputError: naming the first entry outside the domain.
+            InputError: an entry is outside the domain; the message names the first one.
         """
         if self.fits == visible.form:
             return self
@@ -233,15 +236,15 @@ class Dataset(AbstractModule, AbstractRows):
             rows = self.values(first, first + size)
             visible.validate(rows, name, before + first, missing=self.missing > 0)
             if self.stored.is_binary and not visible.coding.outside(bits).any():
-                break  # every row is made of zeros and ones, and both lie in the domain
+                break  # the rows contain only zeros and ones, and both are in the domain
         return self._with(meaning=replace(self.meaning, fits=visible.form))
 
     def with_most_missing(self, count: int) -> Dataset:
-        """Return the dataset said to have up to so many missing values in a row."""
+        """Return the dataset, marked as having at most `count` missing values in a row."""
         return self._with(meaning=replace(self.meaning, missing=count))
 
     def _with(self, **fields: Any) -> Dataset:
-        """Return the dataset with other fields."""
+        """Return the dataset with some fields replaced."""
         return eqx.tree_at(
             lambda dataset: [getattr(dataset, name) for name in fields],
             self,
@@ -251,7 +254,7 @@ class Dataset(AbstractModule, AbstractRows):
 
     @property
     def scale(self) -> float:
-        """The number that stored values are divided by; 255 for grey levels in bytes."""
+        """The divisor of the stored values; 255 for grey levels in bytes."""
         return self.meaning.scale
 
     @property
@@ -279,7 +282,7 @@ class Dataset(AbstractModule, AbstractRows):
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Whether all values that a model learns from are small whole numbers."""
+        """Whether all values that a model learns from are small integers."""
         return self.stochastic or (self.stored.is_exact_in_bfloat16 and self.scale == 1.0)
 
     def take(self, indices: Integer[Array, " batch"], *, key: PRNGKeyArray) -> Array:
@@ -296,7 +299,7 @@ class Dataset(AbstractModule, AbstractRows):
         return rows if self.scale == 1.0 else rows / self.scale
 
     def keys(self, key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray]:
-        """Return a key for `take` and one for later draws; no split if `take` draws nothing."""
+        """Return a key for `take` and one for later draws, unsplit if `take` draws nothing."""
         if not self.stochastic:
             return key, key
         key_rows, key_rest = jax.random.split(key)
@@ -305,7 +308,7 @@ class Dataset(AbstractModule, AbstractRows):
     def weights_of(
         self, indices: Integer[Array, " batch"], count: Any = None
     ) -> tuple[Array, Array | None]:
-        """Return the weights of rows divided by their sum, and their mean if the set has weights.
+        """Return the normalised weights of rows, and their mean if the dataset has weights.
 
         Rows beyond the first `count` are padding rows of a short batch and have weight 0.
         """
@@ -332,7 +335,7 @@ class Dataset(AbstractModule, AbstractRows):
         return self.chosen(rows[places])
 
     def chosen(self, indices: np.ndarray) -> Dataset:
-        """Return the rows of these indices."""
+        """Return the rows with these indices."""
         return self._with(
             stored=self.stored.chosen(indices),
             weights=entries_of(self.weights, indices),
@@ -340,7 +343,7 @@ class Dataset(AbstractModule, AbstractRows):
         )
 
     def changed(self, change: Callable[[np.ndarray], np.ndarray]) -> Dataset:
-        """Return the dataset of real numbers that a function makes of all rows."""
+        """Return a dataset of real numbers, with a function applied to all rows."""
         rows = np.empty((len(self), self.columns), canonicalize_dtype(float))
         done = 0
         for part in self.parts():
@@ -349,21 +352,21 @@ class Dataset(AbstractModule, AbstractRows):
         return Dataset(rows, self.weights)
 
     def weighted(self, weights: Array) -> Dataset:
-        """Return the same rows with these weights, which are used as they are."""
+        """Return the same rows with these weights, without normalising them."""
         return self._with(weights=weights)
 
     def padded(self) -> Dataset:
         """Return the dataset with padding rows added, so that fewer sizes are compiled.
 
-        It is for loops that know how many rows count. A large dataset is returned as it is, since
-        it would have to be copied.
+        It is for loops that know how many rows count. A large dataset is returned without padding,
+        since it would have to be copied.
         """
         if len(self) > MOST_TO_COPY:
             return self
         return self.filled_to(padded_size(len(self)))
 
     def filled_to(self, count: int) -> Dataset:
-        """Return the dataset with padding rows, `count` rows in all."""
+        """Return the dataset with padding rows added, to a total of `count` rows."""
         dataset = self._with(stored=self.stored.filled_to(count))
         if count == len(self):
             return dataset
@@ -388,7 +391,7 @@ class Dataset(AbstractModule, AbstractRows):
         return Window(self.padded(), whole_number(len(self)))
 
     def values(self, first: int, last: int) -> np.ndarray:
-        """Return the stored values of a slice of the rows, divided by the scale, without a draw."""
+        """Return a slice of the rows as stored, divided by the scale, without draws."""
         indices = np.arange(first, min(last, len(self)))
         rows = self.stored.rows_here(indices)
         if rows is None:
@@ -398,7 +401,7 @@ class Dataset(AbstractModule, AbstractRows):
         return np.divide(rows, self.scale, dtype=jnp.result_type(float))
 
     def parts(self, *, key: PRNGKeyArray | None = None) -> Iterator[np.ndarray]:
-        """Yield all rows as `rows` does, a part at a time: sparse rows are never all dense."""
+        """Yield all rows in parts, as `rows` returns them, so sparse rows are never all dense."""
         size = rows_at_once(self.columns)
         if self.stochastic:
             drawn = self.rows(key=key)
@@ -411,7 +414,7 @@ class Dataset(AbstractModule, AbstractRows):
         """Return all rows in the user's coding.
 
         Raises:
-            InputError: binary values must be drawn and there is no key.
+            InputError: binary values must be drawn, and no key is given.
         """
         if not self.stochastic:
             return self.values(0, len(self))
@@ -421,13 +424,13 @@ class Dataset(AbstractModule, AbstractRows):
 
     @property
     def _for_any_layer(self) -> Dataset:
-        """The dataset as one program serves it, whatever layer it was checked for."""
+        """The dataset without the layer it was checked for, so that one program serves all."""
         return self._with(meaning=replace(self.meaning, fits=None))
 
 
 @compiled
 def _taken(dataset: Dataset, indices: np.ndarray, key: PRNGKeyArray) -> Array:
-    """Take rows in one compiled program, instead of one for each step."""
+    """Take rows in a single compiled program, rather than one per operation."""
     return dataset.take(jnp.asarray(indices), key=key)
 
 
@@ -437,7 +440,7 @@ def _undrawn(dataset: Dataset, indices: np.ndarray) -> Array:
 
 
 def entries_of(values: Any, which: np.ndarray | None) -> Any:
-    """Return the entries of these indices, if there are values; all of them if `which` is None."""
+    """Return the entries at these indices, all entries if `which` is None; None for no values."""
     if values is None or which is None:
         return values
     return values[which]

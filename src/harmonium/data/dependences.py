@@ -13,20 +13,20 @@ from .dataset import Dataset
 
 __all__ = ["dependence_tree"]
 
-MOST_COLUMNS = 4_000  # the table of all pairs is held
+MOST_COLUMNS = 4_000  # the table of all pairs is in memory
 
 
 def dependence_tree(rows: Any, weights: Any = None) -> tuple[int, ...]:
-    """Return the tree of 0/1 columns that share the most information, for `hm.Tree`.
+    """Return the maximum-information tree of 0/1 columns, for `hm.Tree`.
 
-    Of all distributions in which each column depends on one other at most, the one along this tree
-    has the highest likelihood of the rows, but for one row more: all states of a pair of columns
-    are equally likely in it, as in `hm.Tree.fit_moments`. The root is in the middle of the longest
-    path, so that the tree has few levels.
+    Of all distributions in which each column depends on at most one other column, the one along
+    this tree has the highest likelihood of the rows. The rows are smoothed with one more row, in
+    which all states of a pair of columns are equally likely, as in `hm.Tree.fit_moments`. The root
+    is in the middle of the longest path, so that the tree has few levels.
 
     Args:
-        rows: numbers from 0 to 1, shape (n, columns), or a `Dataset`. NaN stands for a missing
-            value; of each pair of columns, the rows in which both are observed count.
+        rows: numbers from 0 to 1, shape (n, columns), or a `Dataset`. NaN means a missing value;
+            each pair of columns uses the rows in which both are observed.
         weights: sample weights, shape (n,).
 
     Returns:
@@ -54,11 +54,11 @@ def dependence_tree(rows: Any, weights: Any = None) -> tuple[int, ...]:
 
 
 def _information(data: Dataset) -> Float[np.ndarray, "columns columns"]:
-    """Return the mutual information of each pair of columns, with one row more, in nats."""
+    """Return the mutual information of each pair of columns, with one more row, in nats."""
     shape = (data.columns, data.columns)
-    pair_counts = np.zeros(shape)  # of rows in which both columns are observed
-    first_counts = np.zeros(shape)  # of those in which the first column is on
-    joint_counts = np.zeros(shape)  # of those in which both are on
+    pair_counts = np.zeros(shape)  # rows in which both columns are observed
+    first_counts = np.zeros(shape)  # of these, the rows in which the first column is 1
+    joint_counts = np.zeros(shape)  # of these, the rows in which both columns are 1
     row_weights = np.ones(len(data)) if data.weights is None else np.asarray(data.weights)
     first = 0
     for part in data.parts():
@@ -74,7 +74,7 @@ def _information(data: Dataset) -> Float[np.ndarray, "columns columns"]:
         pair_counts += (seen * part_weights).T @ seen
         first_counts += (x * part_weights).T @ seen
         joint_counts += (x * part_weights).T @ x
-    # The one row more is shared by the four states of a pair, so that no logarithm is of 0.
+    # The additional row is shared by the four states of a pair, so that no logarithm is of 0.
     n = pair_counts + 1.0
     p_both = (joint_counts + 0.25) / n
     p_on = (first_counts + 0.5) / n

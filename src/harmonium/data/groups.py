@@ -1,4 +1,4 @@
-"""Groups of 0/1 columns that say one thing together: categories, and columns given twice."""
+"""Groups of 0/1 columns that belong together: categories, and duplicate columns."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from .dataset import Dataset
 
 __all__ = ["exclusive_groups"]
 
-LEVEL = 1e-4  # of finding any group of a size in rows whose columns are independent
-COVER = 0.5  # of the rows: a category has a value more often than not
-SHARE = 0.02  # of the rows in which independent columns would break the rule
+LEVEL = 1e-4  # probability of finding any group of a given size if columns are independent
+COVER = 0.5  # fraction of the rows: a category has a value more often than not
+SHARE = 0.02  # fraction of the rows in which independent columns would break the rule
 MOST_COLUMNS = 2_000  # the table of all pairs is searched
 
 
 class Groups(NamedTuple):
-    """Groups of columns that depend on each other by a rule.
+    """Groups of columns that obey a rule.
 
     Attributes:
-        exclusive: groups of which at most one column is on in any row.
-        equal: groups of columns that are the same in every row.
+        exclusive: groups in which at most one column is on in any row.
+        equal: groups of columns that are equal in every row.
     """
 
     exclusive: tuple[tuple[int, ...], ...] = ()
@@ -32,12 +32,12 @@ class Groups(NamedTuple):
 
     @property
     def all(self) -> tuple[tuple[int, ...], ...]:
-        """The groups of both kinds, by their first columns."""
+        """The groups of both types, ordered by their first columns."""
         return tuple(sorted((*self.exclusive, *self.equal)))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """One sentence for each kind of group that there is."""
+        """One sentence for each type of group that occurs."""
         return tuple(
             f"{sum(map(len, groups)):,} columns are in {count_of(len(groups), 'group')} of which"
             f" {rule} (such as {_listed(groups[0])}): {what}."
@@ -50,22 +50,22 @@ class Groups(NamedTuple):
 
 
 def exclusive_groups(rows: Any) -> tuple[tuple[int, ...], ...]:
-    """Return groups of 0/1 columns of which at most one is on in any row, as chance hardly has it.
+    """Return groups of 0/1 columns of which at most one is on in any row, beyond chance.
 
-    Were columns independent, column a, on in n_a of n rows, would keep clear of the s rows in which
-    another column of its group is on with probability C(n − s, n_a) / C(n, n_a). A group of q
-    columns is accepted if the product of these probabilities, one for each column that it grew by,
-    is below 1e-4 / C(columns, q): among all sets of q columns of independent data, any is accepted
-    with a probability of at most 1e-4. And the group must be like a category: one of its columns is
-    on in at least half of the rows, and independent columns would break the rule in at least 2 %
-    of them. (In pictures, many pixels are never on together; few such groups pass.)
+    If columns were independent, column a, which is on in n_a of n rows, would avoid the s rows in
+    which another column of its group is on with probability C(n − s, n_a) / C(n, n_a). A group of q
+    columns is accepted if the product of these probabilities, one for each added column, is below
+    1e-4 / C(columns, q): in independent data, any of the sets of q columns is accepted with
+    probability at most 1e-4. A group must also resemble a category: one of its columns is on in at
+    least half of the rows, and independent columns would break the rule in at least 2 % of them.
+    (In pictures, many pixels are never on together; few such groups pass.)
 
     Args:
-        rows: 0 and 1, shape (n, columns), or a `Dataset`. Rows with a missing value are left out.
+        rows: 0 and 1, shape (n, columns), or a `Dataset`. Rows with a missing value are ignored.
 
     Returns:
-        The groups by their first columns, each in order. Columns that are never on, and those that
-        are always on, are in none. With more than 2,000 columns none are looked for.
+        The groups ordered by their first columns, each in ascending order. Columns that are never
+        on or always on are in no group. With more than 2,000 columns, no groups are searched for.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -77,10 +77,10 @@ def exclusive_groups(rows: Any) -> tuple[tuple[int, ...], ...]:
 
 
 def column_groups(rows: Any) -> Groups:
-    """Return the groups of `exclusive_groups`, and those of columns that are the same in every row.
+    """Return the groups of `exclusive_groups`, and groups of columns that are equal in every row.
 
-    Columns that are on in n_a rows each are the same by chance with probability 1 / C(n, n_a); two
-    of them count if that is below 1e-4 divided by the number of pairs.
+    Two columns that are each on in n_a rows are equal by chance with probability 1 / C(n, n_a);
+    they form a group if this is below 1e-4 divided by the number of pairs.
     """
     data = Dataset.of(rows)
     if data.columns > MOST_COLUMNS or data.stochastic or data.scale != 1.0:
@@ -98,7 +98,7 @@ def column_groups(rows: Any) -> Groups:
 def _exclusive(
     free: np.ndarray, both: np.ndarray, chance: _LogChance
 ) -> tuple[tuple[int, ...], ...]:
-    """Take the best group of those that grow from each free column, again and again."""
+    """Repeatedly take the best of the groups that grow from each free column."""
     grown: dict[int, tuple[float, list[int]]] = {}
     groups: list[tuple[int, ...]] = []
     while True:
@@ -136,7 +136,7 @@ def _equal(
 
 
 class _LogChance:
-    """Log probabilities that columns keep clear of each other by chance."""
+    """Log probabilities that columns are never on together by chance."""
 
     def __init__(self, n: int, counts: Integer[np.ndarray, " columns"], level: float):
         self.n = n
@@ -151,18 +151,18 @@ class _LogChance:
         return logs[of] - logs[chosen] - logs[of - chosen]
 
     def clear(self, covered: int) -> Float[np.ndarray, " columns"]:
-        """Return log C(n − s, n_a) / C(n, n_a) of each column a; −∞ if there is no room."""
+        """Return log C(n − s, n_a) / C(n, n_a) of each column a; −∞ if it is impossible."""
         room = self.n - covered
         able = self.counts <= room
         counts = np.minimum(self.counts, room)
         return np.where(able, self.ways(room, counts) - self.ways(self.n, counts), -np.inf)
 
     def needed(self, size: int) -> float:
-        """Return log of the level over the number of sets of this size."""
+        """Return the log of the level divided by the number of sets of this size."""
         return self.level - float(self.ways(len(self.counts), size))
 
     def is_category(self, columns: list[int]) -> bool:
-        """Return whether exclusive columns have a value often, and two by chance often enough."""
+        """Return whether exclusive columns are on often, and often together by chance."""
         on = self.counts[columns] / self.n
         none = np.prod(1 - on)
         together = 1 - none - (none * on / (1 - on)).sum()
@@ -170,9 +170,9 @@ class _LogChance:
 
 
 def _co_occurrences(data: Dataset) -> tuple[int, np.ndarray | None]:
-    """Return the number of complete rows, and in how many of them each pair of columns is on.
+    """Return the number of complete rows, and the number in which each pair of columns is on.
 
-    There is None instead of the latter if there is anything but 0 and 1.
+    The second value is None if the rows contain anything but 0 and 1.
     """
     n = 0
     both = np.zeros((data.columns, data.columns), np.int64)
@@ -197,10 +197,10 @@ def _listed(columns: tuple[int, ...]) -> str:
 def _grown(
     seed: int, both: np.ndarray, free: np.ndarray, chance: _LogChance
 ) -> tuple[float, list[int]]:
-    """Return the best group that grows from a column, and its score: below 0 if it is accepted.
+    """Return the best group grown from a column and its score, which is below 0 if it is accepted.
 
-    The column that is least likely never to be on together with the group by chance is added, again
-    and again.
+    In each step, the added column is the one least likely to be never on together with the group by
+    chance.
     """
     group = [seed]
     covered = int(chance.counts[seed])

@@ -1,4 +1,4 @@
-"""What the numbers of rows are: one vocabulary for tables, readers and layers."""
+"""Interpretations of the numbers of rows: one vocabulary for tables, readers and layers."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What the numbers of rows are.
+    """The interpretation of the numbers of rows.
 
     Attributes:
-        coding: how such rows are read, in the words by which layers are registered.
-        layer: the name of the usual layer for such rows, "" where each column has its own.
-        noun: what notes call such numbers.
+        coding: how such rows are read, in the words used to register layers.
+        layer: the name of the usual layer for such rows, or "" if each column has its own.
+        noun: the word for such numbers in notes.
     """
 
     coding: str
@@ -36,5 +36,5 @@ class Kind(StrEnum):
     UNDECIDED = "undecided", "", "", "numbers"
 
     def __repr__(self) -> str:
-        """Return the word in quotes, as that of a string."""
+        """Return the word in quotes, like the repr of a string."""
         return repr(self.value)

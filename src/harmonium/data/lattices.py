@@ -1,4 +1,4 @@
-"""Ising and Potts models on rings and square lattices: draws by clusters, and exact sums."""
+"""Ising and Potts models on rings and square lattices: cluster sampling and exact sums."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from ..errors import InputError
 __all__ = ["Thermodynamics", "lattice_bonds", "lattice_exact", "lattice_samples"]
 
 SITES_AT_ONCE = 2**20
-STEP = 1e-3  # in β, of numerical derivatives
+STEP = 1e-3  # of numerical derivatives with respect to β
 
 
 def lattice_bonds(shape: Sequence[int]) -> np.ndarray:
     """Return the pairs of neighbouring sites of a periodic lattice, shape (bonds, 2).
 
-    Sites are numbered row by row. Along an axis of two sites each pair has two bonds, and along an
-    axis of one site there are none.
+    Sites are numbered row by row. Along an axis with two sites each pair has two bonds, and along
+    an axis with one site there are none.
 
     Args:
-        shape: sites along each axis, such as (16, 16), or (100,) for a ring.
+        shape: number of sites along each axis, such as (16, 16), or (100,) for a ring.
 
     Raises:
-        InputError: `shape` holds no whole numbers of at least 1.
+        InputError: `shape` contains anything but integers of at least 1.
 
     Example:
         >>> hm.data.lattice_bonds((4,)).tolist()
@@ -54,14 +54,15 @@ def lattice_samples(
 ) -> np.ndarray:
     """Draw configurations of the ferromagnetic Ising or Potts model on a periodic lattice.
 
-    For two states p(s) ∝ exp(β Σ s_i s_j) over the bonds, with s = ±1; for more, the Potts model
-    p(s) ∝ exp(β Σ δ(s_i, s_j)) with s = 0 … states − 1. Each configuration has a chain of its own,
-    which starts at random and makes Swendsen–Wang updates: bonds between equal neighbours are kept
-    with probability 1 − e^(−2β), or 1 − e^(−β), and each cluster gets a new state. Near the
-    critical point, where single-site chains of side L need about L² sweeps, these need a few.
+    For two states, p(s) ∝ exp(β Σ s_i s_j) over the bonds, with s = ±1; for more states, the Potts
+    model p(s) ∝ exp(β Σ δ(s_i, s_j)) with s = 0 … states − 1. Each configuration has a separate
+    chain, which starts at random and makes Swendsen–Wang updates: bonds between equal neighbours
+    are kept with probability 1 − e^(−2β) (Ising) or 1 − e^(−β) (Potts), and each cluster gets a new
+    state. Near the critical point, single-site chains on a lattice of side L need about L² sweeps;
+    these need only a few.
 
     Args:
-        shape: sites along each axis, such as (16, 16), or (100,) for a ring.
+        shape: number of sites along each axis, such as (16, 16), or (100,) for a ring.
         beta: inverse temperature, at least 0.
         n: number of configurations.
         states: number of states; 2 for the Ising model.
@@ -69,10 +70,10 @@ def lattice_samples(
         seed: random seed.
 
     Returns:
-        Shape (n, sites), int8: −1 and +1 for two states, else codes.
+        Shape (n, sites), int8: −1 and +1 for two states, otherwise codes.
 
     Raises:
-        InputError: numbers that are out of range.
+        InputError: any argument is out of range.
 
     Example:
         >>> hm.data.lattice_samples((4, 4), 0.2, 100, seed=0).shape
@@ -93,7 +94,7 @@ def lattice_samples(
         raise InputError(f"states: expected at most 127; got {states}.")
     rng = np.random.default_rng(seed)
     sites = math.prod(shape)
-    # −1 and +1 differ by twice what equal and different Potts states do.
+    # The energies of −1 and +1 differ by twice as much as those of equal and unequal Potts states.
     coupling = 2.0 * beta if states == 2 else beta
     bond_probability = -np.expm1(-coupling)
     at_once = max(1, SITES_AT_ONCE // sites)
@@ -116,7 +117,8 @@ def _chains(
 ) -> np.ndarray:
     """Run Swendsen–Wang chains, and return their last states, shape (chains, sites).
 
-    The lattices of all chains are one graph of unconnected parts, so one search finds all clusters.
+    The lattices of all chains form one graph of unconnected parts, so one search finds all
+    clusters.
     """
     from scipy.sparse import coo_array  # imported here: it takes a tenth of a second
     from scipy.sparse.csgraph import connected_components
@@ -140,7 +142,7 @@ class Thermodynamics(NamedTuple):
         log_z: log Z, in nats.
         energy: the mean of −Σ s_i s_j, or of −Σ δ(s_i, s_j), over the bonds.
         heat_capacity: β² times the variance of that energy.
-        entropy: in nats.
+        entropy: the entropy, in nats.
 
     Example:
         >>> found = hm.data.lattice_exact((3, 3), 0.4)
@@ -155,18 +157,18 @@ class Thermodynamics(NamedTuple):
 
 
 def lattice_exact(shape: Sequence[int], beta: float, *, states: int = 2) -> Thermodynamics:
-    """Return exact values of a periodic ring, or of the Ising model on a periodic square lattice.
+    """Return exact values for a periodic ring, or for the Ising model on a periodic square lattice.
 
-    Rings are solved by their transfer matrix. The square lattice of m × n sites is Kaufman's sum of
-    four products; as m and n grow, its free energy per site becomes Onsager's.
+    Rings are solved with their transfer matrix. The square lattice of m × n sites uses Kaufman's
+    sum of four products; as m and n grow, its free energy per site approaches Onsager's.
 
     Args:
         shape: (n,) or (m, n), each at least 3, so that no pair of sites has two bonds.
         beta: inverse temperature, above 0.
-        states: number of states; more than two on a ring only.
+        states: number of states; more than two only on a ring.
 
     Raises:
-        InputError: a lattice or a temperature without a known sum.
+        InputError: a lattice or a temperature without a known exact sum.
 
     Example:
         >>> ring = hm.data.lattice_exact((3,), 0.5)

@@ -1,4 +1,4 @@
-"""Rows taken a part at a time, so that the rows of a file are never in memory as a whole."""
+"""Rows in parts, so that the rows of a file are never all in memory."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ import numpy as np
 from .._base.numerics import from_numpy
 from .._base.sharding import fetched
 
-ENTRIES_AT_ONCE = 2**21  # of the largest array of a computation: 8 MB in float32
-ENTRIES_LOOKED_AT = 2**17  # of a part that NumPy passes over several times, in a processor's cache
+ENTRIES_AT_ONCE = 2**21  # in the largest array of a computation: 8 MB in float32
+ENTRIES_LOOKED_AT = 2**17  # in a part that NumPy scans several times, in a processor's cache
 
 
 def rows_at_once(width: int) -> int:
-    """Return how many rows to compute at a time: a power of two, with at most 2²¹ entries.
+    """Return how many rows to process at once: a power of two, with at most 2²¹ entries.
 
     Args:
-        width: entries that one row takes in the largest array of the computation.
+        width: entries per row in the largest array of the computation.
     """
     return 1 << max(0, (ENTRIES_AT_ONCE // max(1, width)).bit_length() - 1)
 
 
 def parts_of(matrix: Any, which: np.ndarray | None = None) -> Iterator[Any]:
-    """Yield a matrix some rows at a time: one that is on disk is never in memory as a whole.
+    """Yield a matrix in parts, so that a matrix on disk is never entirely in memory.
 
     Args:
-        matrix: an array, or a SciPy sparse matrix by rows.
-        which: the indices of the rows to yield; all of them if None.
+        matrix: an array, or a SciPy sparse matrix in row format.
+        which: the indices of the rows to yield; None means all rows.
     """
     mapped = mapping_of(matrix)
     size = max(1, ENTRIES_LOOKED_AT // max(1, math.prod(matrix.shape[1:])))
@@ -47,18 +47,17 @@ def parts_of(matrix: Any, which: np.ndarray | None = None) -> Iterator[Any]:
 
 
 def in_parts(function: Callable[..., Any], rows: Any, width: int, dtype: Any = None) -> np.ndarray:
-    """Apply a compiled function to rows, a part at a time, and return the results, concatenated.
+    """Apply a compiled function to the rows in parts, and return the concatenated results.
 
-    The last part is padded with copies of its first row, and the size of a part is a power of two:
-    few sizes need few compilations. A sparse matrix is made dense one part at a time.
+    The last part is padded with copies of its first row, and the size of a part is a power of two,
+    so few sizes need to be compiled. A sparse matrix is converted to a dense one in parts.
 
     Args:
-        function: takes some rows and the number of the part; returns an array with an entry for
-            each row.
-        rows: an array, or a SciPy sparse matrix by rows.
-        width: entries that one row takes in the largest array of the computation; see
-            `rows_at_once`.
-        dtype: the type that the rows are converted to; their own if None.
+        function: takes some rows and the index of the part; returns an array with one entry per
+            row.
+        rows: an array, or a SciPy sparse matrix in row format.
+        width: entries per row in the largest array of the computation; see `rows_at_once`.
+        dtype: the type to convert rows to; None keeps their own.
     """
     size = min(rows_at_once(width), 1 << (rows.shape[0] - 1).bit_length())
     results = []
@@ -73,13 +72,13 @@ def in_parts(function: Callable[..., Any], rows: Any, width: int, dtype: Any = N
 
 
 def extremes(matrix: Any, which: np.ndarray | None = None) -> tuple[Any, Any]:
-    """Return the smallest and the largest number of a matrix, or of some of its rows."""
+    """Return the smallest and the largest number in a matrix, or in some of its rows."""
     ends = [(part.min(), part.max()) for part in parts_of(matrix, which)]
     return min(low for low, _ in ends), max(high for _, high in ends)
 
 
 def holds_only(matrix: Any, low: int, high: int, which: np.ndarray | None = None) -> bool:
-    """Return whether every number of a matrix, or of some of its rows, is one of the two."""
+    """Return whether every number in a matrix, or in some of its rows, is one of the two."""
     return all(((part == low) | (part == high)).all() for part in parts_of(matrix, which))
 
 
@@ -89,9 +88,9 @@ def is_mapped(matrix: Any) -> bool:
 
 
 def mapping_of(matrix: Any) -> mmap.mmap | None:
-    """Return the mapped file of a matrix, whose pages may be released once they were read.
+    """Return the mapped file of a matrix, whose pages may be released once they have been read.
 
-    Return None for a file that is mapped copy-on-write: its pages may hold changes.
+    Return None for a file that is mapped copy-on-write, since its pages may contain changes.
     """
     while matrix is not None:
         if isinstance(matrix, np.memmap) and hasattr(mmap, "MADV_DONTNEED"):

@@ -1,7 +1,7 @@
 """Readers of files: arrays, text, Parquet, Arrow and idx; text and idx may be compressed (.gz).
 
-A reader turns the bytes of one format into a `Table` whose kind is undecided; `read_file` chooses
-it by the file's name. Nothing is ever unpickled.
+A reader turns the bytes of one format into a `Table` of undecided kind; `read_file` chooses the
+reader by the file's name. Nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ..tables.text import Cells, open_text
 from ..tables.text_format import TextFormat
 from .table import Table
 
-LARGE = 2**28  # bytes; a larger .npy file is read a part at a time, when it is used
+LARGE = 2**28  # bytes; larger .npy files are read in parts, when they are used
 _IDX_NAME = re.compile(r".+([-.]idx\d-\w+|\.idx)(\.gz)?", re.IGNORECASE)
 _IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 _ROLES = {
@@ -44,12 +44,12 @@ _LABELS = {"train": ("y", "y_train"), "test": ("y_test",), "validation": ()}
 
 
 def is_readable(path: str | os.PathLike) -> bool:
-    """Return whether the file's name has a suffix that `read_file` knows."""
+    """Return whether `read_file` knows the suffix of the file's name."""
     return _reader_of(Path(path)) is not None
 
 
 def is_text(path: str | os.PathLike) -> bool:
-    """Return whether a file is read as text, by its name."""
+    """Return whether the file's name means that it is read as text."""
     return _reader_of(Path(path)) is _read_text
 
 
@@ -59,23 +59,23 @@ def read_file(
     known: Frame | None = None,
     text_format: TextFormat | None = None,
 ) -> Table:
-    """Read a file of data.
+    """Read a data file.
 
     Args:
         path: The file; its suffix, in upper or lower case, names its format.
-        key: Which array of an .npz file. If it is left out, `train` (or `x_train`) holds the rows,
-            and `test`, `valid` and `y` hold what their names say; without `train`, the only array
-            of two or three dimensions is read. If the file also has an `n_visible`, rows are packed
-            bits and are unpacked.
-        known: A table as whose columns those of a text file are read.
-        text_format: How a text file is to be read, as far as it is not decided.
+        key: The array to read from an .npz file. If omitted, `train` (or `x_train`) contains the
+            rows, and `test`, `valid` and `y` what their names suggest; without `train`, the only
+            array of two or three dimensions is read. If the file also has an `n_visible`, rows are
+            packed bits and are unpacked.
+        known: A table whose column types are used for the columns of a text file.
+        text_format: Given properties of a text file; the others are detected.
 
     Returns:
-        The rows, of any shape and dtype that the file holds, and what else was found. Their kind is
-        undecided.
+        The rows, with the shape and dtype of the file, and anything else that was found. Their kind
+        is undecided.
 
     Raises:
-        InputError: The file is missing, damaged, or not of the format that its name says.
+        InputError: The file is missing, damaged, or not of the format that its name implies.
     """
     path = Path(path)
     reader = _reader_of(path)
@@ -113,25 +113,25 @@ def read_frame(
     known: Columns | None = None,
     text_format: TextFormat | None = None,
 ) -> Frame:
-    """Read the columns of a table; those of an array are named by their numbers.
+    """Read the columns of a table; columns of an array are named by their index.
 
     Args:
         path: the file.
-        known: columns of a table, as which those of the same name are read.
-        text_format: how a text file is read, as far as it is not decided.
+        known: columns of a table, whose types are used for columns of the same name.
+        text_format: given properties of a text file; the others are detected.
 
     Raises:
-        InputError: as `read_file`, or an array that is no matrix of numbers.
+        InputError: as for `read_file`, or an array that is not a matrix of numbers.
     """
     empty = known and known.empty
     return frame_in(read_file(path, known=empty, text_format=text_format), str(path))
 
 
 def frame_in(table: Table, label: str) -> Frame:
-    """Return the columns of a file that was read; those of an array are named by their numbers.
+    """Return the columns of a file that has been read; columns of an array are named by index.
 
     Raises:
-        InputError: an array that is no matrix of numbers, of a file called `label`.
+        InputError: an array that is not a matrix of numbers; `label` names the file.
     """
     if table.frame is not None:
         return table.frame
@@ -150,19 +150,19 @@ def cells_of(
     text_format: TextFormat | None = None,
     known: Frame | None = None,
 ) -> Cells | None:
-    """Return the cells of a file as they stand there; None if it is no text of so many rows.
+    """Return the original cells of a file, or None if it is not text with `rows` rows.
 
     Args:
         path: the file.
-        rows: the number of its rows.
-        text_format: how it was read.
-        known: the table as it was read, by whose names they are found again.
+        rows: the number of rows.
+        text_format: the format in which it was read.
+        known: the table as read, whose names identify the columns.
     """
     if not is_text(path):
         return None
     try:
         cells = open_text(Path(path), str(path), text_format, known).cells()
-    except InputError:  # a cell that only other readers take
+    except InputError:  # only other readers accept some cell
         return None
     if len(cells.rows) != rows:
         return None
@@ -235,7 +235,7 @@ def _read_npz(path: Path, key: str | None) -> Table:
 
 
 def _keys_of_parts(path: Path, arrays: dict[str, np.ndarray], key: str | None) -> dict[str, str]:
-    """Choose which array holds the train, test and validation rows; train is always among them."""
+    """Choose the arrays for the train, test and validation rows; train is always present."""
     label_names = [name for names in _LABELS.values() for name in names]
     usable = {name: a for name, a in arrays.items() if name.lower() not in label_names}
     data = {k.lower(): k for k, a in usable.items() if a.ndim in (2, 3) and a.dtype.kind in "biuf"}
@@ -275,7 +275,7 @@ def _unpacked(path: Path, arrays: dict[str, np.ndarray], key: str) -> np.ndarray
         if rows.shape[1] == count:
             return rows
     raise InputError(
-        f"{path}: expected bits packed into uint8 rows beside n_visible = {count}; got {key}"
+        f"{path}: expected bits packed into uint8 rows alongside n_visible = {count}; got {key}"
         f" {rows.dtype} {rows.shape}; write it with numpy.packbits(..., axis=1)."
     )
 
@@ -317,7 +317,7 @@ def _read_text(path: Path, known: Frame | None, text_format: TextFormat | None) 
 
 
 def _are_levels(numbers: np.ndarray) -> bool:
-    """Return whether numbers are whole and none is negative, or all are from 0 to 1."""
+    """Return whether numbers are all non-negative integers, or all from 0 to 1."""
     return numbers.min() >= 0 and (numbers.dtype.kind == "i" or numbers.max() <= 1)
 
 
@@ -331,7 +331,7 @@ def _read_columns(path: Path) -> Table:
 
 def _read_idx(path: Path) -> Table:
     data = unzipped(path.read_bytes(), str(path))
-    start = 4 + 4 * sum(data[3:4])  # the dimensions are behind their number
+    start = 4 + 4 * sum(data[3:4])  # the dimensions follow their number
     if data[:2] != b"\0\0" or len(data) < start or data[2] not in _IDX_TYPES or data[3] > 32:
         raise InputError(
             f"{path}: expected an idx file: two zero bytes, a type, the number of dimensions, the"

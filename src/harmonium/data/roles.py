@@ -1,7 +1,7 @@
-"""What columns are for: labels, weights of rows, those that a user drops, and parts of ratings.
+"""The roles of columns: labels, row weights, columns that the user drops, and parts of ratings.
 
-Columns that are not learned are taken out of a file before it is decided whether the rest is a
-picture or a table, so that grey levels stay grey levels.
+Columns that are not learned are removed from a file before it is decided whether the rest is a
+picture or a table, so that grey levels remain grey levels.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from .table import Table
 
 NONE = "none"
 LABELS = ("label", "labels", "class", "target", "digit", "y")
-OCCURRENCES = (  # names of columns that say how often a row was seen
+OCCURRENCES = (  # column names for the number of times a row was seen
     *("shots", "num occurrences", "occurrences", "multiplicity", "weights", "sample weight"),
     *("sample weights",),
 )
 COUNTS = ("count", "counts", "freq", "freqs", "frequency", "frequencies", "n")
-FEW = 20  # different numbers of a column that tells rows apart as words do
+FEW = 20  # the most different numbers in a column that distinguishes rows as words do
 MOST_CLASSES = 100  # Fashion-MNIST has 10, EMNIST 47 or 62
-GREY = (128, LARGEST_LEVEL)  # the largest level of a picture whose levels are bytes
+GREY = (128, LARGEST_LEVEL)  # the range of the largest level of pictures stored as bytes
 PEOPLE = (
     *("user", "customer", "reviewer", "rater", "person", "member", "subject", "viewer", "reader"),
     *("listener", "player", "voter", "row"),
@@ -41,18 +41,18 @@ THINGS = (
     *("article", "anime", "isbn", "asin", "col", "column"),
 )
 FEWEST = 5  # users and items of ratings
-FEWEST_NUMBERED = 20  # of each, where no name says what they are
-SECONDS = 5e8  # since 1970: times of ratings are later, and no column of counts is like them
+FEWEST_NUMBERED = 20  # of each, if names do not identify the columns
+SECONDS = 5e8  # since 1970: times of ratings are later, and counts are not so large
 MOST_VALUES = 101  # of a rating: 0 to 100
 
 
 @dataclass(frozen=True)
 class Roles:
-    """What columns are for that are not learned.
+    """The roles of columns that are not learned.
 
     Attributes:
-        label: the column of labels; None to decide it, "none" for none.
-        weight: the column that holds how often a row counts, or None.
+        label: the column of labels; None to detect it, "none" for none.
+        weight: the column of row counts, or None.
         dropped: columns to leave out of a picture.
         may_lack: whether columns may be missing, as in new rows for a model.
     """
@@ -64,16 +64,16 @@ class Roles:
 
 
 def set_aside(table: Table, roles: Roles, source: str, scale: float | None) -> Table:
-    """Return what a file holds without the columns that are not learned, which are beside it.
+    """Separate the columns that are not learned from the rest of a file.
 
     Args:
-        table: a file as it was read.
-        roles: what columns are for.
-        source: what error messages call the file.
-        scale: the grey level that means 1, if a user says so.
+        table: a file as read.
+        roles: the roles of columns.
+        source: the name of the file in error messages.
+        scale: the grey level that means 1, if given by the user.
 
     Raises:
-        InputError: there is no such column, or a weight is no finite number of at least 0.
+        InputError: there is no such column, or a weight is not a finite number of at least 0.
     """
     table = _without_counter(table)
     if roles.weight is not None and _has(table, roles.weight, roles, source, "--weight"):
@@ -92,7 +92,7 @@ def set_aside(table: Table, roles: Roles, source: str, scale: float | None) -> T
 
 
 def _without_counter(table: Table) -> Table:
-    """Return a file of pictures without a first column that numbers them."""
+    """Return a file of pictures without a first column that counts the rows."""
     frame = table.frame
     if frame is None or not frame.has_names or len(frame.names) <= MANY_LEVELS:
         return table
@@ -100,7 +100,7 @@ def _without_counter(table: Table) -> Table:
     are_numbers = first.cell_kind is CellKind.NUMBERS
     if not are_numbers or not counts_rows(first.name, first.values, is_first=True):
         return table
-    # A label may stand behind the counter, which is no part of the picture either.
+    # A label may follow the counter, and is not part of the picture either.
     without_label = [column for column in others if column.name.strip().lower() not in LABELS]
     if not is_picture(Frame(tuple(without_label))):
         return table
@@ -108,14 +108,14 @@ def _without_counter(table: Table) -> Table:
 
 
 def without_dropped(table: Table, roles: Roles, source: str) -> Table:
-    """Return what a file holds without the columns that the user drops.
+    """Return a file without the columns that the user drops.
 
     Raises:
         InputError: there is no such column.
     """
     for name in roles.dropped:
         if _has(table, name, roles, source, "--drop"):
-            table = _without(table, name, f"{name!r} is left out as told")
+            table = _without(table, name, f"{name!r} is left out as requested")
     return table
 
 
@@ -133,9 +133,10 @@ def is_picture(frame: Frame) -> bool:
 
 
 def note_on_weights(frame: Frame) -> str:
-    """Return that a column may say how often each row counts, or "" if none does.
+    """Return a note that a column may contain the weights of rows, or "" if none does.
 
-    Its name says so, and a name such as "count" does if all others are words or few numbers and no
+    Its name indicates this; a name such as "count" does so only if all other columns are words or
+    few numbers and no two rows agree in them, as in a table of observations and their counts.
     two rows agree in them, as in a table of what was seen and how often.
     """
     for column in frame.columns:
@@ -160,7 +161,7 @@ def _may_be_weights(column: RawColumn) -> bool:
 
 
 def _are_different_cases(columns: Sequence[RawColumn]) -> bool:
-    """Return whether columns hold words or few numbers, and each row differs from all others."""
+    """Return whether columns contain words or few numbers, and all rows are different."""
     for column in columns:
         are_numbers = column.cell_kind is CellKind.NUMBERS
         has_many = are_numbers and len(np.unique(column.values)) > FEW
@@ -175,15 +176,15 @@ def _names(table: Table) -> Sequence[str]:
         return table.frame.names
     rows = table.train
     if rows is None or rows.ndim != 2 or rows.dtype.kind not in "biuf" or not rows.size:
-        return ()  # what is wrong with such rows is said where they are read
+        return ()  # any error in such rows is raised when they are read
     return numbered_names(rows.shape[1])
 
 
 def _has(table: Table, name: str, roles: Roles, source: str, option: str) -> bool:
-    """Return whether there is such a column besides others, which must be there unless it may lack.
+    """Return whether a column exists along with others; raise an error unless it may be missing.
 
     Raises:
-        InputError: it is not there.
+        InputError: there is no such column.
     """
     names = _names(table)
     if name in names and len(names) > 1:
@@ -204,7 +205,7 @@ def _column(table: Table, name: str) -> RawColumn:
 
 
 def _without(table: Table, name: str, note: str) -> Table:
-    """Return the file without a column, with a sentence more."""
+    """Return the file without a column, with an additional note."""
     notes = (*table.notes, f"{table.name}: {note}.")
     if table.frame is None:
         place = _names(table).index(name)
@@ -230,13 +231,13 @@ def _labels(column: RawColumn) -> np.ndarray:
 
 
 def _of_bits(table: Table) -> Table:
-    """Return a single column of strings such as 0110 as a column for each of their signs."""
+    """Split a single column of strings such as 0110 into one column per character."""
     frame = table.frame
     if frame is None or len(frame.columns) != 1 or frame.columns[0].cell_kind is CellKind.DATES:
         return table
     cells = [cell or "" for cell in words_of(frame.columns[0]).tolist()]
     lengths = set(map(len, cells))
-    # One sign a row is a column of 0 and 1 already.
+    # A single character per row is already a column of 0 and 1.
     if len(lengths) > 1 or lengths & {0, 1} or not set("".join(cells)) <= {"0", "1"}:
         return table
     rows = np.array([[int(sign) for sign in cell] for cell in cells])
@@ -254,7 +255,7 @@ def _label_in(table: Table, scale: float | None) -> str | None:
         name = names[place]
         if table.frame is not None and table.frame.has_names:
             others = table.frame.without(name)
-            # A column of 0 and 1 among others of 0 and 1 may be one of them, whatever its name.
+            # A column of 0 and 1 among other such columns may be one of them, whatever its name.
             is_alike = table.train is not None and holds_only(table.train, 0, 1)
             is_named = name.strip().lower() in LABELS or _stands_apart(table.frame, place)
             if is_named and not is_alike and is_picture(others):
@@ -265,7 +266,7 @@ def _label_in(table: Table, scale: float | None) -> str | None:
 
 
 def _stands_apart(frame: Frame, place: int) -> bool:
-    """Return whether a column holds classes, and the others, as pixel0, levels up to 255."""
+    """Return whether a column has classes and the others, such as pixel0, levels up to 255."""
     skeletons = [re.sub(r"\d+", "0", name) for name in frame.names]
     own = skeletons.pop(place)
     means_occurrences = _plain(frame.names[place]) in (*OCCURRENCES, *COUNTS)
@@ -278,22 +279,22 @@ def _stands_apart(frame: Frame, place: int) -> bool:
     if not 2 <= len(classes) <= min(MOST_CLASSES, len(frame) // 2):
         return False
     others = frame.without(column.name).with_gaps()
-    # Answers of a survey have names with numbers too, but low levels.
+    # Survey answers also have numbered names, but low levels.
     if others is None or others.max() < GREY[0]:
         return False
     return column.cell_kind is CellKind.WORDS or _counts_up(classes)
 
 
 def _counts_up(classes: np.ndarray) -> bool:
-    """Return whether sorted numbers of classes leave none out; an energy or an age does."""
+    """Return whether the sorted class numbers have no gaps, unlike energies or ages."""
     return classes[0] in (0, 1) and classes[-1] - classes[0] + 1 == len(classes)
 
 
 def _are_classes(rows: np.ndarray, place: int, scale: float | None) -> bool:
-    """Return whether a column without a name numbers classes, beside the levels of a square.
+    """Return whether an unnamed column contains class numbers, next to the levels of a square.
 
-    All numbers from 0 or 1 on occur in it, none as large as the largest level, and there are as
-    many other columns as a square has pixels, which is no square with this column.
+    Its values are all integers from 0 or 1 up to a number below the largest level, and the number
+    of other columns is a perfect square, which it is not if this column is included.
     """
     width = rows.shape[1]
     is_square = math.isqrt(width - 1) ** 2 == width - 1 and math.isqrt(width) ** 2 != width
@@ -311,11 +312,11 @@ def _are_classes(rows: np.ndarray, place: int, scale: float | None) -> bool:
 
 
 def note_on_ratings(frame: Frame) -> str:
-    """Return how a table of ratings becomes one that can be learned, or "" for any other table.
+    """Return advice on how to reshape a table of ratings for learning, or "" for other tables.
 
-    Such a table has columns of users, of items and of values, and at most one more, of times. Each
-    pair of user and item occurs once, and users and items occur several times. Names tell which is
-    which; without names, whole numbers do.
+    Such a table has a column of users, one of items, one of values, and possibly one of times. Each
+    pair of user and item occurs once, and users and items occur several times. They are identified
+    by names or, without names, by their integers.
     """
     columns = frame.columns
     if len(columns) not in (3, 4):
@@ -365,14 +366,14 @@ def _names_one(column: RawColumn, nouns: tuple[str, ...]) -> bool:
 
 
 def _are_times(column: RawColumn) -> bool:
-    """Return whether a column holds seconds, or milliseconds, since 1970."""
+    """Return whether a column contains seconds, or milliseconds, since 1970."""
     if column.cell_kind is CellKind.NUMBERS:
         return bool(np.nanmin(column.values) > SECONDS)
     return column.cell_kind is CellKind.DATES
 
 
 def _are_numbers_of_things(column: RawColumn, fewest: int) -> bool:
-    """Return whether a column without a name holds many different whole numbers from 0 on."""
+    """Return whether an unnamed column has many different integers starting at 0."""
     values = column.values
     if column.cell_kind is not CellKind.NUMBERS or np.isnan(values).any():
         return False

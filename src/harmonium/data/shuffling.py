@@ -8,14 +8,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, PRNGKeyArray
 
-MOST_TO_SORT = 2**20  # rows; of ten million a sort takes 13 s, longer than a chunk of updates
+MOST_TO_SORT = 2**20  # rows; sorting ten million takes 13 s, longer than a chunk of updates
 ROUNDS = 6
 
 
 def batches_in_order(
     room: int, n: Any, size: int, *, key: PRNGKeyArray
 ) -> Callable[[Array], Int[Array, " size"]]:
-    """Return the function from t to the row indices of batch t, in a shuffled order.
+    """Return a function from t to the row indices of batch t, in a shuffled order.
 
     Every row of 0 … n − 1 is visited once in an epoch. If the last batch is short, its other
     entries are valid row indices too. Up to `MOST_TO_SORT` rows are shuffled all at once. With more
@@ -23,9 +23,9 @@ def batches_in_order(
     cost and the order is never stored.
 
     Args:
-        room: number of rows that are stored, padding rows included; at least n.
+        room: number of stored rows, including padding rows; at least n.
         n: number of rows that count; may be traced.
-        size: rows in a batch.
+        size: rows per batch.
         key: a JAX random key; it determines the order.
     """
     if room > MOST_TO_SORT:
@@ -47,11 +47,11 @@ def random_order(room: int, n: Any, *, key: PRNGKeyArray) -> Int[Array, " room"]
 
     Sorting one array of integers is much faster than sorting pairs, so each pass sorts random high
     bits with the position in the low bits. The position breaks ties in favour of the order of the
-    earlier pass, so all passes together sort by 2 log2(n) + 4 random bits or more. A tie that no
-    random bits break is expected once in 32 permutations, between two of the n entries.
+    earlier pass, so all passes together sort by at least 2 log2(n) + 4 random bits. A tie between
+    two of the n entries that random bits do not break is expected once in 32 permutations.
     """
     width = max(1, (room - 1).bit_length())
-    random_bits = 31 - width  # the highest bit puts the rows from n on last
+    random_bits = 31 - width  # the highest bit puts rows n and above last
     if random_bits < 8:
         order = jax.random.permutation(key, room).astype(jnp.int32)
         return order[jnp.argsort(order >= n)]
@@ -68,14 +68,13 @@ def random_order(room: int, n: Any, *, key: PRNGKeyArray) -> Int[Array, " room"]
 def keyed_order(
     places: Int[Array, "*shape"], room: int, n: Any, *, key: PRNGKeyArray
 ) -> Int[Array, "*shape"]:
-    """Return the entries at some positions of a permutation of 0 … n − 1 determined by the key.
+    """Return entries of a permutation of 0 … n − 1 determined by the key, at given positions.
 
     A few rounds of invertible steps mix the bits of a number below the next power of two: adding a
     key, multiplying by an odd number, and combining the upper half with the lower half by XOR. A
-    result of n or above is mixed again, at most every other time on average, so that no two
-    positions get the same entry (cycle walking: Black & Rogaway 2002). This is not a uniform draw
-    among all orders; what matters to a run, the positions of a row and of a pair of rows, is
-    tested.
+    result of n or more is mixed again, fewer than two times on average, so that no two positions
+    get the same entry (cycle walking: Black & Rogaway 2002). This is not a uniform draw among all
+    orders; what matters to a run, the positions of a row and of a pair of rows, is tested.
     """
     width = max(2, (room - 1).bit_length())
     mask = jnp.uint32(2**width - 1)

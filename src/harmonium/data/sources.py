@@ -60,41 +60,42 @@ def open_source(
     r"""Return the rows of a built-in data set or of a file.
 
     A text or Parquet file with words, dates, missing cells, or numbers of different scales is a
-    table: what each column means is decided, and can be told by `columns`. A FASTA, A2M, A3M,
-    Stockholm, Clustal or PHYLIP file is an alignment of sequences; so is a text file with one
-    aligned sequence in each line.
+    table, whose column types are inferred or given by `columns`. A FASTA, A2M, A3M, Stockholm,
+    Clustal or PHYLIP file is an alignment of sequences; so is a text file with one aligned sequence
+    per line.
 
-    The exact name of a built-in set (`digits`, `bars`, `shifter`, `ising`, `mnist`) always means
-    that set; to open a file of that name, write it with a folder or a suffix: `./digits`,
-    `digits.csv`. `FILE.npz:KEY` chooses one array of an .npz file, `FILE.sto:NAME` one of several
-    families of sequences.
+    The exact name of a built-in set (`digits`, `bars`, `shifter`, `ising`, `mnist`) always refers
+    to that set; to open a file with that name, add a folder or a suffix: `./digits`, `digits.csv`.
+    `FILE.npz:KEY` selects one array of an .npz file, `FILE.sto:NAME` one of several sequence
+    families.
 
     Args:
         source: The name of a built-in set, or a path.
         visible: The type of the visible units, a registered name such as "bernoulli", or "auto".
-        scale: The grey level that means 1, for files of other levels than 0 to 255.
+        scale: The grey level that means 1, for files with levels other than 0 to 255.
         states: The number of states, for Potts units.
         seed: The seed for the configurations of `ising`.
-        columns: What the columns of a table mean: those of another table, or a record such as
-            `{"columns": [{"name": "age", "kind": "continuous"}]}`; columns that it does not name
-            are decided by their cells.
-        sites: What the sites of an alignment mean, for sequences to be scored by a model.
+        columns: The column types of a table: from another table, or a record such as
+            `{"columns": [{"name": "age", "kind": "continuous"}]}`. The types of other columns are
+            inferred from their cells.
+        sites: The sites of a known alignment, for sequences to be scored by a model.
         alphabet: The letters of an alignment: see `read_alignment`.
-        identity: The fraction of equal sites from which sequences of an alignment count as alike.
-        header: The number of the line of a text file that names the columns, as editors count
-            lines; "none" if no line does; None to decide it.
-        separator: What stands between the cells of a text file: one character, or tab, space (any
-            number of blanks), comma or semicolon; None to decide it.
-        missing: Further words that mean a missing cell of a text file, such as "unknown".
-        skip: The number of lines of a text file to drop at its beginning.
-        label: The name of a column of labels, which is set aside; "none" for none. None sets a
-            first or last column of pictures aside if its name or its values are those of labels.
-        weight: The name of a column that says how often each row counts.
-        new_rows: Whether the rows are for a model, so that the columns of labels and weights, and
-            those left out, may be missing.
+        identity: The fraction of identical sites at or above which sequences of an alignment count
+            as alike.
+        header: The line number, from 1, of the column names in a text file; "none" if there are no
+            names; None to detect it.
+        separator: The separator between the cells of a text file: one character, or tab, space (any
+            number of blanks), comma or semicolon; None to detect it.
+        missing: Additional words for a missing cell in a text file, such as "unknown".
+        skip: The number of lines to skip at the beginning of a text file.
+        label: The name of a column of labels, which is set aside; "none" for none. With None, the
+            first or last column of pictures is set aside if its name or values look like labels.
+        weight: The name of a column that contains the number of times each row counts.
+        new_rows: Whether the rows are for a model, so that columns of labels and weights, and
+            columns left out, may be missing.
 
     Raises:
-        InputError: There is no such source, or it cannot be used as given; the message is one line.
+        InputError: There is no such source, or it cannot be used this way; the message is one line.
 
     Example:
         >>> import pathlib, tempfile
@@ -119,7 +120,7 @@ def open_source(
     path, key = _path_and_key(source)
     if not source or not os.path.lexists(path):
         raise _no_such_source(source, path)
-    # What is said of columns makes a table of a file whose name does not say what it is.
+    # Column options make a table of a file whose name does not determine its type.
     is_table = columns is not None or label is not None or weight is not None
     if sites is None and not named_as_alignment(path) and (is_table or not is_alignment(path)):
         known = None
@@ -134,17 +135,17 @@ def open_source(
             " it out: letters are codes."
         )
     name = stem_of(path)
-    if key is not None:  # the families of a file have names that can be those of runs' folders
+    if key is not None:  # families are named so that runs' folders can use the names
         name = re.sub(r"[^\w.-]+", "-", f"{name}-{key}").strip("-")
     return _of_alignment(source, name, sites, alphabet, identity)
 
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """What a user says of plain numbers; what is left out is decided by the numbers.
+    """The user's options for plain numbers; missing ones are decided by the numbers.
 
     Attributes:
-        visible: the type of the visible units that take them, a registered name, or "auto".
+        visible: the type of the visible units, a registered name, or "auto".
         scale: the grey level that means 1, or None.
         states: the number of states of each code, or None.
     """
@@ -155,7 +156,7 @@ class NumberFormat:
 
     @property
     def option(self) -> str:
-        """The first option that says that there are plain numbers; "" if none does."""
+        """The first option that implies plain numbers; "" if none does."""
         if self.visible != AUTO:
             return "--visible"
         if self.scale is not None:
@@ -172,7 +173,7 @@ def _decided(
     roles: Roles,
     columns: Columns | Mapping[str, Any] | None,
 ) -> Table:
-    """Return the rows of a file after it was decided what its columns or its numbers mean."""
+    """Return the rows of a file after deciding the meaning of its columns or numbers."""
     if roles.dropped:
         rest = without_dropped(table, roles, source)
         if roles.may_lack or rest.frame is None or is_picture(rest.frame):
@@ -185,13 +186,13 @@ def _decided(
     if table.train is None:
         raise InputError(
             f"{source}: expected complete numbers with {option}; got words or missing cells; leave"
-            f" {option} out: columns are then told apart."
+            f" {option} out: column types are then inferred."
         )
     ratings = _ratings_in(table)
     if ratings and not option:
         raise InputError(
-            f"{source}: expected a row for each of what is learned; got {ratings}; or give them"
-            " names, to learn them as a table."
+            f"{source}: expected one row per example; got {ratings}; or name the"
+            " columns, to learn them as a table."
         )
     coding = coding_of(numbers.visible)
     return coded(table, coding, scale=numbers.scale, states=numbers.states, source=source)
@@ -200,7 +201,7 @@ def _decided(
 def _of_columns(
     table: Table, source: str, roles: Roles, columns: Columns | Mapping[str, Any] | None
 ) -> Table:
-    """Return the rows of named columns as codes, with hints at what they may be besides."""
+    """Return the rows of named columns as codes, with hints about other interpretations."""
     frame = frame_in(table, source)
     if not isinstance(columns, Columns):
         columns = columns_from(columns or {"columns": []}, frame, source)
@@ -225,8 +226,8 @@ def _of_alignment(
 ) -> Table:
     """Return the sequences of an alignment as codes.
 
-    Those to learn from have weights and clusters; those that a model of known sites is to score are
-    all rows of the file, each of weight 1.
+    Sequences to learn from have weights and clusters; sequences to be scored by a model of known
+    sites are all rows of the file, with weight 1.
     """
     if sites is not None:
         raw = read_sequences(source)
@@ -253,7 +254,7 @@ def _of_alignment(
 
 
 def _refuse_options(source: str, what: str, text_format: TextFormat, roles: Roles) -> None:
-    """Raise InputError for options of tables with a source that is none."""
+    """Raise InputError if options for tables are used with another type of source."""
     options = ""
     if roles.label is not None or roles.weight is not None:
         options = "column of labels or weights"
@@ -264,7 +265,7 @@ def _refuse_options(source: str, what: str, text_format: TextFormat, roles: Role
 
 
 def _ratings_in(table: Table) -> str:
-    """Return what whole numbers without names seem to be if they would be refused as levels."""
+    """Describe possible ratings in unnamed integers that would be rejected as levels."""
     rows = table.train
     are_whole = table.frame is None and rows.dtype.kind in "iu" and rows.size > 0
     if not are_whole or rows.ndim != 2 or rows.shape[1] not in (3, 4):
@@ -273,19 +274,19 @@ def _ratings_in(table: Table) -> str:
 
 
 def _left_out(columns: Columns | Mapping[str, Any] | None) -> tuple[str, ...]:
-    """Return the columns that are left out, if nothing else is said of columns."""
+    """Return the columns that are left out, if nothing else is specified about columns."""
     if not isinstance(columns, Mapping):
         return ()
     entries = columns.get("columns")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        return ()  # `columns_from` says what is wrong
+        return ()  # `columns_from` raises the error
     if any(entry.get("kind") != LeftOut.kind or len(entry) != 2 for entry in entries):
         return ()
     return tuple(str(entry.get("name")) for entry in entries)
 
 
 def _open_builtin(name: str, numbers: NumberFormat, seed: int) -> Table:
-    """Return a built-in set, read for another type of visible units if one is named."""
+    """Return a built-in set, converted for another type of visible units if one is named."""
     if numbers.scale is not None:
         raise InputError(
             f"{name}: expected no scale with a built-in set, which has its own; got"
@@ -309,7 +310,7 @@ def _open_builtin(name: str, numbers: NumberFormat, seed: int) -> Table:
 
 
 def _path_and_key(source: str) -> tuple[Path, str | None]:
-    """Split FILE.npz:KEY and FILE.sto:FAMILY, unless a file has that very name."""
+    """Split FILE.npz:KEY and FILE.sto:FAMILY, unless a file has exactly that name."""
     match = _FILE_AND_KEY.fullmatch(source)
     if match is None or os.path.lexists(source):
         return file_and_family(source)
@@ -319,7 +320,7 @@ def _path_and_key(source: str) -> tuple[Path, str | None]:
 def _no_such_source(source: str, path: Path) -> InputError:
     """Return the error that lists the built-in sets and suggests similar names."""
     names = list(BUILTIN)
-    with suppress(OSError):  # a folder that cannot be read has no names to suggest
+    with suppress(OSError):  # an unreadable folder offers no names to suggest
         files = sorted(path.parent.iterdir())
         names += [file.name for file in files if is_readable(file) or named_as_alignment(file)]
     close = difflib.get_close_matches(path.name.lower(), [name.lower() for name in names], n=3)
@@ -334,7 +335,7 @@ def _no_such_source(source: str, path: Path) -> InputError:
 
 
 def coding_of(visible: str) -> str:
-    """Return how rows are read for units of this name."""
+    """Return how rows are read for units with this name."""
     if visible == AUTO:
         return AUTO
     return named_units("--visible", visible, AUTO).rows

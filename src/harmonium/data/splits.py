@@ -1,4 +1,4 @@
-"""From a table to datasets: the training, validation and test rows."""
+"""From a table to datasets: training, validation and test rows."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["split_off"]
 
 BINARIZE = ("stochastic", "threshold", "none")
 FEWEST_ROWS_TO_SPLIT = 10
-FEWEST_ROWS_TO_HOLD_OUT = 50  # of fewer rows, all are used for training
-FEW_ROWS = 500  # by default none of fewer rows are held out: they are cross-validated
+FEWEST_ROWS_TO_HOLD_OUT = 50  # with fewer rows, all are used for training
+FEW_ROWS = 500  # with fewer rows, none are held out by default: they are cross-validated
 USUAL_FRACTION = 0.1
-SMALLEST_SHARE = 0.5  # of the rows to hold out; if groups give fewer, rows are held out one by one
+SMALLEST_SHARE = 0.5  # of the rows to hold out; if groups give fewer, single rows are held out
 
 
 def split_off(table: Table, fraction: float, *, seed: int) -> tuple[Table, np.ndarray | None]:
@@ -27,17 +27,17 @@ def split_off(table: Table, fraction: float, *, seed: int) -> tuple[Table, np.nd
 
     Args:
         table: The table; it is not changed.
-        fraction: The fraction of the rows to hold out, in [0, 1); rounded, and at least one row.
-        seed: The seed for the choice of the rows; it is used for nothing else.
+        fraction: The fraction of the rows to hold out, in [0, 1), rounded to at least one row.
+        seed: The seed for the choice of the rows; used for nothing else.
 
     Returns:
-        The table of the remaining rows and the held-out rows, both in their old order and in the
-        same coding. If `fraction` is 0 or the table is exhaustive, the rows are None and the table
-        is returned unchanged. If the source has its own validation rows, they are returned instead
-        of held-out ones.
+        The table of the remaining rows and the held-out rows, both in their original order and with
+        the same coding. If `fraction` is 0 or the table is exhaustive, the rows are None and the
+        table is returned unchanged. If the source has its own validation rows, they are returned
+        instead.
 
     Raises:
-        InputError: `fraction` lies outside [0, 1), or there are fewer than 10 rows.
+        InputError: `fraction` is outside [0, 1), or there are fewer than 10 rows.
 
     Example:
         >>> table = hm.data.as_table(np.eye(20), name="eye")
@@ -65,7 +65,7 @@ def split_off(table: Table, fraction: float, *, seed: int) -> tuple[Table, np.nd
 def datasets_of(
     table: Table, *, validation: float | Literal["auto"], binarize: str, seed: int
 ) -> tuple[dict[str, Dataset], tuple[str, ...]]:
-    """Store a table's rows in datasets: "train", and "validation" and "test" if there are any.
+    """Store a table's rows in datasets: "train" and, if present, "validation" and "test".
 
     Args:
         table: the table; only the stored rows are copied.
@@ -75,10 +75,10 @@ def datasets_of(
         seed: the seed for the choice of the held-out rows.
 
     Returns:
-        The datasets by name, and one sentence for each step that was taken.
+        The datasets by name, and one sentence for each step taken.
 
     Raises:
-        InputError: `validation` lies outside [0, 1).
+        InputError: `validation` is outside [0, 1).
     """
     few = ""
     if validation == "auto":
@@ -110,8 +110,8 @@ def datasets_of(
     parts = {}
     for name, (rows, which) in given.items():
         weights = None
-        # Weights are those of the table's own rows: held-out clusters are as unequal as those to
-        # learn from, and a row that counts often does so wherever it is.
+        # Use the weights of the table's own rows: held-out clusters are as unequal as the training
+        # clusters, and a row that counts often does so in either part.
         if rows is table.train:
             weights = table.weights
         parts[name] = dataset_of(table, rows, binarize, which, weights, table.log_density)
@@ -119,10 +119,10 @@ def datasets_of(
 
 
 def usual_fraction(rows: int, *, can_cross_validate: bool) -> float:
-    """Return the fraction of so many rows that is held out by default.
+    """Return the fraction of `rows` rows that is held out by default.
 
-    A tenth of a few hundred rows is too few to decide by, and too many to lose. So they are
-    cross-validated instead, if they have no weights.
+    A tenth of a few hundred rows is too few to base a decision on, and too many to lose. So these
+    rows are cross-validated instead, if they have no weights.
     """
     if can_cross_validate and rows < FEW_ROWS:
         return 0.0
@@ -137,7 +137,7 @@ def dataset_of(
     weights: np.ndarray | None = None,
     log_density: np.ndarray | None = None,
 ) -> Dataset:
-    """Store rows of a table, all or those of these indices, with grey levels as `binarize` says."""
+    """Store all or some rows of a table, with grey levels treated according to `binarize`."""
     if binarize not in BINARIZE:
         expected = f"one of {', '.join(BINARIZE)}"
         raise InputError(f"{table.name}: binarize: expected {expected}; got {binarize!r}.")
@@ -158,7 +158,7 @@ def dataset_of(
 
 
 def note_on_levels(table: Table, binarize: str) -> tuple[str, ...]:
-    """Return the note on how a table's grey levels are used; none if it has no grey levels."""
+    """Return the note on how a table's grey levels are used, or no note if it has none."""
     said = {
         "threshold": "grey levels of at least one half count as 1, others as 0.",
         "stochastic": "pixels are drawn as 0 or 1 from their grey level at each visit.",
@@ -178,14 +178,14 @@ def _check_fraction(table: Table, fraction: float) -> None:
 
 
 def _split(table: Table, fraction: float, *, seed: int) -> tuple[np.ndarray, np.ndarray, str]:
-    """Return the indices of rows to train on, of those held out, and a sentence on the split."""
+    """Return the indices of training rows and of held-out rows, and a sentence on the split."""
     rows = len(table.train)
     if table.groups is not None:
         held_out = held_out_groups(table.groups, fraction, seed=seed)
         if len(held_out) >= SMALLEST_SHARE * fraction * rows:
             note = (
                 f"{table.name}: {len(held_out):,} of {rows:,} sequences held out for validation,"
-                " none of them like one to learn from."
+                " none of them similar to a training sequence."
             )
             return np.setdiff1d(np.arange(rows), held_out), held_out, note
     if rows < FEWEST_ROWS_TO_SPLIT:
@@ -199,14 +199,14 @@ def _split(table: Table, fraction: float, *, seed: int) -> tuple[np.ndarray, np.
     train, held_out = held_out_rows(rows, fraction, seed=seed, rarity=rarity)
     note = f"{table.name}: {len(held_out):,} of {rows:,} rows held out for validation"
     if table.groups is not None:
-        note += "; most sequences are alike, so some resemble those to learn from"
+        note += "; most sequences are alike, so some resemble training sequences"
     return train, held_out, f"{note}."
 
 
 def held_out_groups(groups: np.ndarray, fraction: float, *, seed: int) -> np.ndarray:
-    """Return the sorted indices of the rows to hold out: whole groups, taken in random order.
+    """Return the sorted indices of the rows to hold out: whole groups, in random order.
 
-    A group that would make the part too large is passed over.
+    A group that would make the part too large is skipped.
     """
     sizes = np.bincount(groups)
     left = round(fraction * len(groups))
@@ -221,16 +221,17 @@ def held_out_groups(groups: np.ndarray, fraction: float, *, seed: int) -> np.nda
 def held_out_rows(
     rows: int, fraction: float, *, seed: int, rarity: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices of the rows to train on and of those to hold out, at least one of each.
+    """Return the indices of the training rows and of the held-out rows, at least one of each.
 
-    Both are sorted, so that files are read from front to back. Of rows that are about as rare, the
-    same fraction is held out: by chance, all rows of a rare word might be, or none.
+    Both are sorted, so that files are read from front to back. The same fraction is held out of
+    rows of similar rarity: a purely random choice might hold out all or none of the rows with a
+    rare word.
 
     Args:
-        rows: how many there are.
+        rows: the number of rows.
         fraction: the fraction to hold out.
-        seed: the seed for their choice.
-        rarity: how rare each row is, as `rarity_of` says; None for a choice by chance alone.
+        seed: the seed for the choice.
+        rarity: the rarity of each row, from `rarity_of`; None for a purely random choice.
     """
     count = min(max(1, round(fraction * rows)), rows - 1)
     rng = np.random.default_rng(seed)
@@ -244,10 +245,10 @@ def held_out_rows(
 
 
 def rarity_of(rows: np.ndarray, fraction: float) -> np.ndarray:
-    """Return −Σ log(the number of rows with the same value in a column) of each row, shape (n,).
+    """Return −Σ log(number of rows with the same value in a column) for each row, shape (n,).
 
-    Columns of which most values are in fewer rows than one is held out of, as numbers with many
-    digits, do not count.
+    Columns whose values mostly occur in too few rows to hold one of them out, such as numbers with
+    many digits, are ignored.
     """
     total = np.zeros(len(rows))
     for column in rows.T:

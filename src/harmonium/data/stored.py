@@ -1,4 +1,4 @@
-"""How a matrix of rows is stored on the device: as bits, as numbers, or as nonzero entries."""
+"""Storage of a matrix of rows on the device: as bits, as numbers, or as nonzero entries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALIGNMENT = 64  # bytes; with this alignment JAX uses a NumPy array without a co
 
 
 class AbstractStored(AbstractModule):
-    """A stored matrix, any rows of which can be read as numbers.
+    """A stored matrix from which any rows can be read as numbers.
 
     Attributes:
         columns: number of columns.
@@ -39,7 +39,7 @@ class AbstractStored(AbstractModule):
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Whether all numbers are whole and fit in a byte."""
+        """Whether all numbers are integers that fit in a byte."""
         return False
 
     @property
@@ -53,23 +53,23 @@ class AbstractStored(AbstractModule):
 
     @abstractmethod
     def take(self, indices: Integer[Array, " batch"]) -> Array:
-        """Return rows, shape (batch, columns), in the smallest type that holds them. Traceable."""
+        """Return rows, shape (batch, columns), in the smallest type that fits them. Traceable."""
 
     def rows_here(self, indices: np.ndarray) -> np.ndarray | None:
-        """Return the same rows without a program; None if that would need a copy of the matrix."""
+        """Return the same rows without a program; None if that would copy the matrix."""
         return None
 
     @abstractmethod
     def chosen(self, indices: np.ndarray) -> AbstractStored:
-        """Return a matrix of some of the rows."""
+        """Return a matrix with some of the rows."""
 
     @abstractmethod
     def filled_to(self, count: int) -> AbstractStored:
-        """Return the matrix padded to `count` rows; the content of padding rows is arbitrary."""
+        """Return the matrix padded to `count` rows; the contents of padding rows are arbitrary."""
 
 
 class AbstractDense(AbstractStored):
-    """Rows of which every entry is stored, in an array with a row for each."""
+    """Rows stored in an array with every entry."""
 
     values: Array
 
@@ -77,7 +77,7 @@ class AbstractDense(AbstractStored):
         return self.values.shape[0]
 
     def rows_here(self, indices: np.ndarray) -> np.ndarray | None:
-        # On a CPU, NumPy reads the device's memory in place; from a GPU all of it would be copied.
+        # On a CPU, NumPy reads the device's memory in place; a GPU would copy the whole array.
         if {device.platform for device in self.values.devices()} != {"cpu"}:
             return None
         here: Any = np.asarray(self.values)
@@ -92,7 +92,7 @@ class AbstractDense(AbstractStored):
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Whether the numbers are stored in bytes, or in bits."""
+        """Whether the numbers are stored as bytes or bits."""
         return self.values.dtype.itemsize == 1
 
 
@@ -109,7 +109,7 @@ class Bits(AbstractDense):
 
 
 class Numbers(AbstractDense):
-    """Rows as they are: `values` has shape (n, columns)."""
+    """Rows stored as numbers: `values` has shape (n, columns)."""
 
     @property
     def most_missing(self) -> int:
@@ -123,10 +123,10 @@ class Numbers(AbstractDense):
 
 
 class Nonzeros(AbstractStored):
-    """Rows stored by their nonzero entries (CSR); only one batch at a time is made dense.
+    """Rows stored as nonzero entries (CSR); only one batch at a time is converted to dense.
 
     Attributes:
-        first: where the entries of each row begin and those of the last row end, shape (n + 1,).
+        first: where each row's entries begin and the last row's end, shape (n + 1,).
         places: the columns of the entries.
         values: the values of the entries.
         longest: the largest number of entries in a row.
@@ -139,7 +139,7 @@ class Nonzeros(AbstractStored):
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Whether the numbers are stored in bytes."""
+        """Whether the numbers are stored as bytes."""
         return self.values.dtype.itemsize == 1
 
     @property
@@ -154,7 +154,7 @@ class Nonzeros(AbstractStored):
         return self.first.shape[0] - 1
 
     def take(self, indices: Integer[Array, " batch"]) -> Array:
-        """Return rows, made dense."""
+        """Return rows in dense form."""
         begin = self.first[indices][:, None]
         end = self.first[indices + 1][:, None]
         entries = begin + jnp.arange(self.longest)
@@ -165,14 +165,14 @@ class Nonzeros(AbstractStored):
         return empty.at[rows, places].set(self.values[entries], mode="drop")
 
     def chosen(self, indices: np.ndarray) -> AbstractStored:
-        """Return some of the rows, stored by nonzero entries or densely, whichever is smaller."""
+        """Return some of the rows, stored sparsely or densely, whichever is smaller."""
         first = np.asarray(self.first)
         values, places = (np.asarray(array)[: first[-1]] for array in (self.values, self.places))
         matrix = _sparse_array((values, places, first), shape=(len(self), self.columns))
         return stored(matrix[indices])
 
     def filled_to(self, count: int) -> Nonzeros:
-        """Add empty rows; the entries are padded too, so that fewer sizes are compiled."""
+        """Add empty rows; the entries are also padded, so that fewer sizes are compiled."""
         missing = count - len(self)
         first = from_numpy(np.pad(np.asarray(self.first), (0, missing), mode="edge"))
         total = padded_size(len(self.places))
@@ -187,13 +187,13 @@ def stored(
 ) -> AbstractStored:
     """Store a dense or SciPy sparse matrix in the smallest form.
 
-    A sparse matrix is never made dense as a whole before it is stored.
+    A sparse matrix is never converted to a dense one as a whole before it is stored.
 
     Args:
         rows: shape (n, columns).
-        name: what to call the rows in an error message.
+        name: the name of the rows in error messages.
         whole_bits: whether zeros and ones may be stored as bits.
-        which: indices of the rows to store, or a mask of all rows; all of them if None.
+        which: indices of the rows to store, or a mask of all rows; None means all rows.
 
     Raises:
         InputError: not a matrix of numbers with at least one row and one column, or `which` does
@@ -240,13 +240,13 @@ def _indices(which: Any, n: int) -> np.ndarray:
 
 
 def padded_size(n: int) -> int:
-    """Round a number of rows up by at most an eighth: data of like sizes share a compiled loop."""
+    """Round a number of rows up by at most an eighth, so that similar sizes share a program."""
     step = 1 << max(0, (n - 1).bit_length() - 4)
     return math.ceil(n / step) * step
 
 
 def _is_sparse(rows: Any) -> bool:
-    """Return whether rows are a SciPy sparse matrix; if so, its module is imported already."""
+    """Return whether rows are a SciPy sparse matrix, whose module would already be imported."""
     module = sys.modules.get("scipy.sparse")
     return module is not None and module.issparse(rows)
 
@@ -258,7 +258,7 @@ def _sparse_array(*content: Any, **options: Any) -> Any:
 
 
 def _from_sparse(rows: Any, whole_bits: bool) -> AbstractStored:
-    """Store by nonzero entries if that is smaller, else densely, converted a part at a time."""
+    """Store as nonzero entries if that is smaller, otherwise densely, converted in parts."""
     matrix = _sparse_array(rows, copy=True)  # the next lines work in place
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
@@ -287,7 +287,7 @@ def _from_sparse(rows: Any, whole_bits: bool) -> AbstractStored:
 
 
 def _joined(parts: Iterable[np.ndarray], n: int, width: int, dtype: np.dtype) -> Array:
-    """Join n rows in aligned memory that JAX can use without a second copy."""
+    """Join n rows in aligned memory that JAX can use without another copy."""
     size = n * width * dtype.itemsize
     space = np.empty(size + ALIGNMENT, np.uint8)
     begin = -space.ctypes.data % ALIGNMENT
@@ -304,7 +304,7 @@ def _is_binary(array: np.ndarray, which: np.ndarray | None = None) -> bool:
 
 
 def _smallest(array: np.ndarray, which: np.ndarray | None = None) -> np.dtype:
-    """Return an integer type of one or two bytes if it holds all numbers, else floating point."""
+    """Return an integer type of one or two bytes if it fits all numbers, else floating point."""
     if array.dtype == bool:
         return np.dtype(np.uint8)
     parts = parts_of(array, which)
@@ -320,6 +320,6 @@ def _smallest(array: np.ndarray, which: np.ndarray | None = None) -> np.dtype:
 def _with_more_rows(array: Array, count: int) -> Array:
     if count == len(array):
         return array
-    # with NumPy, which compiles nothing for a new size
+    # with NumPy, which needs no compilation for a new size
     missing = [(0, count - len(array))] + [(0, 0)] * (array.ndim - 1)
     return from_numpy(np.pad(np.asarray(array), missing))

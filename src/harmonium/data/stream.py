@@ -1,4 +1,4 @@
-"""Rows that are read while a model learns from them, for more rows than memory holds."""
+"""Rows read during training, for data larger than memory."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ from .dataset import (
 
 __all__ = ["Stream"]
 
-ENTRIES_IN_WINDOW = 2**25  # of a window whose size is not given: 128 MB in float32
-ORDER_OF_BLOCKS = 5  # folded into a run's key, whose parts 0 to 4 are used otherwise
+ENTRIES_IN_WINDOW = 2**25  # if the window's size is not given: 128 MB in float32
+ORDER_OF_BLOCKS = 5  # folded into a run's key; parts 0 to 4 have other uses
 
 
 class Space:
-    """Memory for rows that come in parts, used again.
+    """Reusable memory for rows that arrive in parts.
 
-    To fill 128 MB of new pages took 230 ms and more, and 12 ms of pages that were used before.
+    Filling 128 MB took 230 ms or more with new pages, and 12 ms with pages used before.
     """
 
     def __init__(self) -> None:
         self.array = np.empty((0, 0))
 
     def joined(self, parts: Iterable[Part], count: int, name: str) -> tuple[Any, np.ndarray]:
-        """Return `count` rows one below the other, until the next call, and their places.
+        """Return the first `count` rows, valid until the next call, and their places in the source.
 
         Raises:
             InputError: their widths differ, or some parts are sparse and some dense.
@@ -80,7 +80,7 @@ class Space:
         return self.array[:done], np.concatenate(places)
 
     def _make_room(self, shape: tuple[int, int], dtype: np.dtype, done: int) -> None:
-        """Make room for rows of this type, of which so many are there."""
+        """Provide memory for rows of this type, keeping the first `done` rows."""
         fits = self.array.shape[1] == shape[1] and len(self.array) >= shape[0]
         if not fits or self.array.dtype != dtype:
             before = self.array[:done]
@@ -90,17 +90,17 @@ class Space:
 
 
 class Stream(AbstractRows):
-    """Rows that are read while a model learns from them.
+    """Rows that are read from a source during training.
 
-    `fit` and `initialize` take it in place of rows. In memory are two windows of rows: one that is
-    learned from, in a shuffled order, and the next one, which is read meanwhile. Files and arrays
-    are read in blocks of about a megabyte (row groups of a Parquet file). The blocks are visited in
-    another order in each epoch, so that the rows of a window come from all parts of the source.
-    Batches of an iterable keep their order, and rows are shuffled within windows alone: if the
-    source is sorted, shuffle it before.
+    Pass it to `fit` and `initialize` in place of rows. Two windows of rows are in memory: the
+    current one, visited in a shuffled order, and the next one, which is read meanwhile. Files and
+    arrays are read in blocks of about a megabyte (row groups of a Parquet file). The order of the
+    blocks changes in each epoch, so that the rows of a window come from all parts of the source.
+    Batches of an iterable keep their order, and rows are shuffled only within windows: shuffle a
+    sorted source beforehand.
 
-    A run is a function of its key and of the source, as with rows in memory: it can be interrupted
-    and resumed at any update. Where one window holds all rows, the run is that of `fit` with these
+    A run is determined by its key and the source, as with rows in memory: it can be interrupted and
+    resumed at any update. If one window contains all rows, the run is identical to `fit` with these
     rows in memory.
 
     Example:
@@ -130,25 +130,25 @@ class Stream(AbstractRows):
         missing: int | None = None,
         name: str | None = None,
     ):
-        """Open a source; its rows are read later.
+        """Open a source without reading its rows yet.
 
         Args:
-            source: files of .npy, Parquet or Arrow (a path, a folder, a pattern such as
-                "rows-*.npy", or a list of them); something that is sliced like an array, such as a
-                mapped array, a dataset of h5py or of Hugging Face; an iterable of batches, such as
-                a list, a tf.data.Dataset or a DataLoader; or a function that returns an iterator of
-                batches, such as those of a query of DuckDB. A batch is a matrix, a SciPy sparse
-                matrix, columns by name, or a table of pyarrow.
-            rows: number of rows of an iterable; it is read once to count them if None. Of a longer
-                one, so many rows are used.
-            window: rows that are shuffled together; rounded to full batches. If None, as many as
+            source: .npy, Parquet or Arrow files (a path, a folder, a pattern such as "rows-*.npy",
+                or a list of them); an object that can be sliced like an array, such as a
+                memory-mapped array or a data set of h5py or Hugging Face; an iterable of batches,
+                such as a list, a tf.data.Dataset or a DataLoader; or a function that returns an
+                iterator of batches, for example from a DuckDB query. A batch is a matrix, a SciPy
+                sparse matrix, columns by name, or a table of pyarrow.
+            rows: number of rows of an iterable; if None, they are counted by reading it once. If it
+                is longer, only this number of rows is used.
+            window: rows that are shuffled together, rounded to full batches. If None, as many as
                 have 2²⁵ entries.
             weights: sample weights, one for each row in the order of the source.
             scale: as in `Dataset`.
             stochastic: as in `Dataset`.
-            missing: the largest number of missing values (NaN) in a row. If None, that of the rows
-                at the beginning of a run, which come from all blocks.
-            name: what error messages call it; the name of the file, or "data", if None.
+            missing: the largest number of missing values (NaN) in a row. If None, it is determined
+                from the rows at the beginning of a run, which come from all blocks.
+            name: the name in error messages; if None, the name of the file, or "data".
 
         Raises:
             InputError: the source cannot be read in blocks or batches.
@@ -168,12 +168,12 @@ class Stream(AbstractRows):
             self.weights_in_source = checked_weights(weights, len(self.source))
         self.most_missing = missing
         self.change: Callable[[np.ndarray], np.ndarray] | None = None
-        self.layer: AbstractLayer | None = None  # in whose domain all values must lie
-        self.is_exact = False  # whether all values must be small whole numbers
+        self.layer: AbstractLayer | None = None  # its domain must contain all values
+        self.is_exact = False  # whether all values must be small integers
         self.beginning_read: Dataset | None = None
 
     def _with(self, beginning_read: Dataset | None = None, **changes: Any) -> Stream:
-        """Return the stream with other attributes, and the rows to begin with if they stay."""
+        """Return the stream with other attributes, keeping the beginning if it is unaffected."""
         stream = copy.copy(self)
         vars(stream).update(changes, beginning_read=beginning_read)
         return stream
@@ -183,11 +183,11 @@ class Stream(AbstractRows):
         return len(self.source)
 
     def __repr__(self) -> str:
-        """Return its name and sizes."""
+        """Return the name and sizes of the stream."""
         return f"Stream({self.name!r}: {count_of(len(self), 'row')}, {self.window:,} at a time)"
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
-        """Refuse to become an array."""
+        """Raise an error: a stream cannot be converted to an array."""
         return self.in_memory.rows()
 
     @property
@@ -199,7 +199,7 @@ class Stream(AbstractRows):
 
     @property
     def window(self) -> int:
-        """The number of rows that are shuffled together."""
+        """The number of rows shuffled together."""
         if self.rows_in_window is None:
             return max(1, ENTRIES_IN_WINDOW // self.columns)
         return self.rows_in_window
@@ -211,7 +211,7 @@ class Stream(AbstractRows):
 
     @property
     def beginning(self) -> Dataset:
-        """Rows from all blocks, as many as a window has: a run is prepared by them."""
+        """Rows from all blocks, as many as in a window, from which a run is prepared."""
         if self.beginning_read is None:
             parts = self.source.sample(self.window)
             self.beginning_read = self.dataset(parts, self.window, self.most_missing)
@@ -219,7 +219,7 @@ class Stream(AbstractRows):
 
     @property
     def missing(self) -> int:
-        """The largest number of missing values in a row; of `beginning` where nobody counted."""
+        """The largest number of missing values in a row, taken from `beginning` if not given."""
         if self.most_missing is None:
             return self.beginning.missing
         return self.most_missing
@@ -231,16 +231,16 @@ class Stream(AbstractRows):
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Whether the rows of `beginning`, and so presumably all, are small whole numbers."""
+        """Whether the rows of `beginning`, and so presumably all rows, are small integers."""
         return self.beginning.is_exact_in_bfloat16
 
     @property
     def head(self) -> Dataset:
-        """Rows to begin a run with, from all blocks, with padding rows."""
+        """Rows to start a run with, from all blocks, including padding rows."""
         return self.beginning.padded()
 
     def some(self, count: int) -> Dataset:
-        """Return at most `count` rows, from all blocks of a source that is read in blocks."""
+        """Return at most `count` rows, from all blocks if the source is read in blocks."""
         if count <= len(self.beginning):
             return self.beginning.some(count)
         return self.dataset(self.source.sample(count), count, self.missing).some(count)
@@ -252,16 +252,16 @@ class Stream(AbstractRows):
         most_missing: int | None,
         space: Space | None = None,
     ) -> Dataset:
-        """Return `count` rows of the source, all if there are fewer, stored and checked.
+        """Store and check `count` rows of the source, or all rows if there are fewer.
 
         Args:
-            parts: yields them.
-            count: how many.
-            most_missing: the largest number of missing values in a row; None for what they have.
-            space: memory to join them in.
+            parts: the parts to read the rows from.
+            count: the number of rows.
+            most_missing: the largest number of missing values in a row; None to count them.
+            space: the memory in which the rows are joined.
 
         Raises:
-            InputError: naming the first entry that does not fit, by its row in the source.
+            InputError: an entry does not fit; the message names the first one by its row.
         """
         space = space or Space()
         rows, places = space.joined(parts, min(count, len(self.source)), self.name)
@@ -270,7 +270,7 @@ class Stream(AbstractRows):
         try:
             dataset = self._checked(rows, 0)
         except InputError:
-            # Rows that follow one another are checked for themselves, to name one by its number.
+            # Consecutive rows are checked separately, so that errors can give the index of a row.
             ends = np.flatnonzero(np.diff(places) != 1) + 1
             for start, end in itertools.pairwise([0, *ends.tolist(), len(places)]):
                 self._checked(rows[start:end], int(places[start]))
@@ -293,17 +293,17 @@ class Stream(AbstractRows):
         return dataset.with_most_missing(most_missing)
 
     def _checked(self, rows: Any, before: int) -> Dataset:
-        """Return rows that have so many others before them, compared with the layer's domain."""
+        """Return rows, preceded by `before` other rows, after checking them for the layer."""
         dataset = Dataset(rows, scale=self.scale, stochastic=self.stochastic, name=self.name)
         if self.layer is None:
             return dataset
         return dataset.checked_for(self.layer, self.name, before)
 
     def split_off(self, count: int) -> tuple[Stream, Dataset]:
-        """Return the stream without some rows, and these, for validation.
+        """Split off some rows for validation; return the stream without them, and these rows.
 
-        They are the first rows of up to 64 blocks that lie evenly in the source, or the first rows
-        of batches.
+        They are the first rows of up to 64 blocks spaced evenly in the source, or the first rows of
+        batches.
 
         Args:
             count: the number of rows to hold out.
@@ -318,14 +318,14 @@ class Stream(AbstractRows):
         return self._with(source=rest), held_out
 
     def checked_for(self, visible: AbstractLayer, name: str | None = None) -> Stream:
-        """Return the stream whose rows are compared with a layer's domain as they are read.
+        """Return the stream, with rows checked against a layer's domain as they are read.
 
         Args:
             visible: the layer that will take the rows.
-            name: not used: rows are named after the source.
+            name: unused, since rows are named after the source.
 
         Raises:
-            InputError: naming the first entry outside the domain, of the rows to begin with.
+            InputError: one of the first rows has an entry outside the domain.
         """
         try:
             checked = self.beginning.checked_for(visible, self.name)
@@ -335,17 +335,17 @@ class Stream(AbstractRows):
         return self._with(checked, layer=visible)
 
     def kept_exact(self) -> Stream:
-        """Return the stream that refuses rows which bfloat16 would round."""
+        """Return the stream, which will raise an error for rows that bfloat16 would round."""
         return self._with(self.beginning, is_exact=True)
 
     def changed(self, change: Callable[[np.ndarray], np.ndarray]) -> Stream:
-        """Return the stream with a function applied to all rows as they are read, after others.
+        """Return the stream with another function applied to all rows as they are read.
 
         Raises:
-            InputError: binary values are drawn from the rows, which have to be drawn before.
+            InputError: binary values are drawn from the rows, which must happen first.
         """
         if self.stochastic:
-            raise InputError(f"{self.name}: expected rows from which nothing is drawn; got greys.")
+            raise InputError(f"{self.name}: expected rows without random draws; got grey levels.")
 
         def both(rows: np.ndarray) -> np.ndarray:
             if self.change is not None:
@@ -357,17 +357,17 @@ class Stream(AbstractRows):
         return self._with(change=both, scale=1.0)
 
     def windows(self, batch_size: int, *, key: PRNGKeyArray, end: int = NO_END) -> Windows:
-        """Return the windows of a run, the next of which is read ahead."""
+        """Return the windows of a run; the next window is read ahead."""
         if len(self.beginning) == len(self):
             return self.beginning.windows(batch_size, key=key)
         return StreamWindows(self, batch_size, key, end)
 
 
 class StreamWindows:
-    """The windows of a stream: the next one is read while a model learns from the last."""
+    """The windows of a stream; the next one is read while the current one is used."""
 
     def __init__(self, rows: Stream, batch_size: int, key: PRNGKeyArray, end: int):
-        """Fix the settings, which are those of `AbstractRows.windows`."""
+        """Store the settings of `AbstractRows.windows`."""
         self.rows = rows
         self.batch_size = batch_size
         self.size = max(1, rows.window // batch_size) * batch_size
@@ -380,28 +380,29 @@ class StreamWindows:
         self.space = Space()
         self.current: tuple[int, Window] | None = None
         self.ahead: tuple[int, Future[Window]] | None = None
-        # One thread for all windows, as an iterator may be bound to it. NumPy releases the lock of
-        # the interpreter while it copies and packs; rows from workers would be copied once more.
+        # A single thread for all windows, since an iterator may be bound to a thread. NumPy
+        # releases the interpreter lock while it copies and packs; worker processes would copy rows
+        # once more.
         self.thread = ThreadPoolExecutor(1, "windows")
 
     def at(self, updates: int) -> Window:
-        """Return the window of an update; waits until it is read."""
+        """Return the window for an update, waiting until it has been read."""
         epoch, place = divmod(updates, self.updates)
         number = epoch * self.per_epoch + place * self.batch_size // self.size
         if self.current is None or self.current[0] != number:
-            self.current = None  # two windows are in memory, not three
+            self.current = None  # at most two windows are in memory
             if self.ahead is None or self.ahead[0] != number:
                 self.ahead = self._begin(number)
             window = self.ahead[1].result()
             self.ahead = None
-            # A run that has ended reads no more: the source may be closed, or be used by another.
+            # After a run has ended nothing is read: the source may be closed, or in use elsewhere.
             if window.end < self.end:
                 self.ahead = self._begin(number + 1)
             self.current = number, window
         return self.current[1]
 
     def _begin(self, number: int) -> tuple[int, Future[Window]]:
-        """Let the thread read a window, in the precision of this thread, which may have its own."""
+        """Start reading a window in the thread, with the JAX precision of the calling thread."""
         is_double = canonicalize_dtype(float).itemsize == 8
         return number, self.thread.submit(self._read, number, is_double)
 
@@ -420,7 +421,7 @@ class StreamWindows:
 
 
 def rows_to_train_on(data: Any, weights: Any = None) -> Dataset | Stream:
-    """Return a stream or a dataset as it is, and store other rows in a dataset.
+    """Return a stream or a dataset unchanged, and store other rows in a dataset.
 
     Raises:
         InputError: not a matrix of numbers, or weights for rows that have their own.
@@ -428,13 +429,15 @@ def rows_to_train_on(data: Any, weights: Any = None) -> Dataset | Stream:
     if not isinstance(data, Stream):
         return Dataset.of(data, weights)
     if weights is not None:
-        raise InputError("weights: a Stream takes them itself: Stream(source, weights=...).")
+        raise InputError(
+            "weights: expected none with a Stream; pass them to it: Stream(source, weights=...)."
+        )
     return data
 
 
 @runtime_checkable
 class ArrayLike(Protocol):
-    """What is sliced like an array."""
+    """An object that can be sliced like an array."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -447,10 +450,10 @@ class ArrayLike(Protocol):
 
 
 def _opened(source: Any, name: str, rows: int | None) -> AbstractSource:
-    """Return the source of what a user passes.
+    """Return the source for an object passed by the user.
 
     Raises:
-        InputError: it is none.
+        InputError: the object is not a source of rows.
     """
     paths = source
     if isinstance(source, str | Path):

@@ -1,7 +1,7 @@
-"""The rows that a model learns from, their meaning, and how they were prepared.
+"""The rows that a model learns from, what they mean, and how they were prepared.
 
-Every source, a file or a built-in set, becomes one `Table`. A reader of files makes it of what it
-found; what the numbers or the columns mean is decided afterwards (`coding`, `sources`).
+Every source, whether a file or a built-in set, becomes a `Table`. A file reader makes one from the
+contents; the meaning of the numbers or columns is decided later (`coding`, `sources`).
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from .kinds import Kind
 class Table:
     """Rows in the user's coding, with their meaning.
 
-    Rows are stored in small types: 0/1 and whole grey levels up to 255 as uint8, spins as int8,
+    Rows are stored in small types: 0/1 and integer grey levels up to 255 as uint8, spins as int8,
     codes as the smallest unsigned integer type, all others as float32. The rows of a large file
-    stay in the file as they are. The value of a grey level is `train / scale`.
+    remain on disk unchanged. The value of a grey level is `train / scale`.
 
     Attributes:
-        name: The built-in set's name, or the file's stem.
-        train: The training rows, shape (rows, columns). As long as the kind is undecided, of any
-            shape and type, and None for columns that are no complete numbers.
-        kind: What the numbers are: "binary", "grey", "spins", "codes", "real", or the codes of
-            "columns" of a table; "undecided" as a file is read.
+        name: The name of the built-in set, or of the file without its suffix.
+        train: The training rows, shape (rows, columns). While the kind is undecided, any shape and
+            type, and None for columns that are not complete numbers.
+        kind: The interpretation of the numbers: "binary", "grey", "spins", "codes", "real", or
+            "columns" for encoded columns of a table; "undecided" just after reading a file.
         test: The source's own test rows in the same coding, or None.
         validation: The source's own validation rows in the same coding, or None.
         scale: The grey level that means 1; 1.0 for every other kind.
@@ -38,16 +38,16 @@ class Table:
         image_shape: Height and width of one row as a picture, or None.
         labels: One label for each row of `train`, or None.
         test_labels: One label for each row of `test`, or None.
-        weights: One weight for each row of `train`, or None if all count equally.
+        weights: One weight for each row of `train`, or None if all rows count equally.
         exhaustive: Whether the rows are the whole distribution, so that none are held out.
-        notes: One sentence for each step that was applied to the data.
-        columns: What the columns mean, for rows of kind "columns", whose numbers are their codes;
-            NaN stands for a missing cell.
-        log_density: For such rows, log p(row of the table) − log p(row of codes) of each.
-        sites: What the sites of an alignment mean, for rows of kind "codes" that are sequences.
-        groups: A number for each row of `train`; rows of one group are held out together. None if
-            each row may be held out by itself.
-        frame: The cells of a file of columns, as long as it is undecided what they mean.
+        notes: One sentence for each step applied to the data.
+        columns: The column types, for rows of kind "columns", whose numbers are codes; NaN means a
+            missing cell.
+        log_density: For such rows, log p(row of the table) − log p(row of codes) of each row.
+        sites: The sites of an alignment, for rows of kind "codes" that are sequences.
+        groups: A group number for each row of `train`; rows of the same group are held out
+            together. None if rows may be held out one by one.
+        frame: The cells of a file of columns, while the types of the columns are undecided.
 
     Example:
         >>> rows = hm.bars_and_stripes(2)
@@ -78,14 +78,14 @@ class Table:
     frame: Frame | None = None
 
     def __post_init__(self) -> None:
-        """Take the kind as a word too."""
+        """Convert a kind given as a word."""
         object.__setattr__(self, "kind", Kind(self.kind))
 
 
 def describe(table: Table, count: int | None = None) -> str:
-    """Return one line on a table: "digits: 1,437 rows × 64 grey levels (0–16), ...".
+    """Return a one-line description: "digits: 1,437 rows × 64 grey levels (0–16), ...".
 
-    `count` is the number of its rows that are used for training; all of them if None.
+    `count` is the number of rows used for training; all of them if None.
     """
     values = {
         Kind.GREY: f"(0–{table.scale:g})",

@@ -10,27 +10,26 @@ MARGIN = 4.0  # standard errors between an estimate and its lower bound
 
 
 def relaxation_of(tau: float) -> float:
-    """Return −2 / log λ of the mode with the integrated autocorrelation time τ."""
+    """Return −2 / log λ for the mode with integrated autocorrelation time τ."""
     if tau <= 1.0:
         return 0.0
     return 2.0 / float(np.log((tau + 1.0) / (tau - 1.0)))
 
 
 def relaxation_bound(x: np.ndarray) -> float:
-    """Return a lower bound of the relaxation time, in draws, from (chains, draws) of an observable.
+    """Return a lower bound on the relaxation time, in draws, from (chains, draws) of an observable.
 
-    The means of a chain over two successive blocks of m draws covary. For a mode that decays at
-    the rate r, the slope of the second mean on the first is
-    c(mr) ≤ (1 − e^(−y))² / (2 (y − 1 + e^(−y))) with y = mr, and e^(−mr) where the chains started
-    far apart. The slope of an observable is an average over its modes, so the slowest mode has at
-    least the measured slope. Chains are independent, so the error of the slope is known whatever
-    their autocorrelation. Four standard errors are subtracted, and the m with the largest bound is
-    used.
+    The means of a chain over two successive blocks of m draws are correlated. For a mode that
+    decays at rate r, the slope of the second mean on the first is c(mr) ≤ (1 − e^(−y))² / (2 (y − 1
+    + e^(−y))) with y = mr, and e^(−mr) if the chains started far apart. The slope of an observable
+    is an average over its modes, so the slowest mode has at least the measured slope. Chains are
+    independent, so the error of the slope is known for any autocorrelation. Four standard errors
+    are subtracted, and the m with the largest bound is used.
     """
     y = np.geomspace(1e-3, 20.0, 400)
     slopes = np.expm1(-y) ** 2 / (2.0 * (y + np.expm1(-y)))  # falls from 1 to 0
     bound = 0.0
-    m = x.shape[1] // 2  # the longest blocks of which there are two, then halves of them
+    m = x.shape[1] // 2  # two blocks, as long as possible; then halves of these
     while m:
         blocks = x[:, : x.shape[1] // m * m].reshape(len(x), -1, m).mean(-1)
         blocks = blocks - blocks.mean(0)
@@ -52,14 +51,14 @@ def relaxation_bound(x: np.ndarray) -> float:
 def estimates(x: np.ndarray, every: int) -> Observable:
     """Estimate one observable's τ, effective size, R̂ and autocorrelation from (chains, draws).
 
-    Ranks reduce the effect of heavy tails, but hide how far a rare mode lies from the others. So
-    each is computed with and without ranks, and the worse one is returned.
+    Ranks reduce the effect of heavy tails, but hide the distance of a rare mode from the others.
+    Each quantity is therefore computed with and without ranks, and the worse is returned.
     """
-    # Imported here: it takes half a second.
+    # Imported here because it takes half a second.
     from arviz_stats.base import array_stats  # pyright: ignore[reportPrivateImportUsage]
 
     axes: Any = {"chain_axis": 0, "draw_axis": 1}
-    with np.errstate(all="ignore"):  # chains that do not move have no variance within
+    with np.errstate(all="ignore"):  # chains that do not move have no variance within chains
         sizes = [np.asarray(array_stats.ess(x, method=m, **axes)) for m in ("bulk", "mean")]
         rhats = [np.asarray(array_stats.rhat(x, method=m, **axes)) for m in ("rank", "split")]
     ess = float(min(sizes))

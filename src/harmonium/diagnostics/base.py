@@ -1,4 +1,4 @@
-"""Results of a mixing measurement: of each observable, and of all together."""
+"""Results of a mixing measurement, for each observable and for all together."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import numpy as np
 
 
 class Observable(NamedTuple):
-    """How fast chains mix in one scalar observable.
+    """The mixing of chains in one scalar observable.
 
     Attributes:
         tau: integrated autocorrelation time 1 + 2 Σ_t ρ(t), in sweeps: the number of draws that
             estimate a mean as precisely as one independent draw.
-        ess: effective sample size of all chains, the smaller of those with and without ranks.
-        rhat: split R̂, the larger of those with and without ranks; 1 where chains agree.
+        ess: effective sample size of all chains, the smaller of the values with and without ranks.
+        rhat: split R̂, the larger of the values with and without ranks; 1 if the chains agree.
         autocorrelation: ρ at the lags of the `Mixing`. It includes the variance between chains, so
-            it does not fall to 0 where chains do not agree.
+            it does not decay to 0 if the chains disagree.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -33,20 +33,20 @@ class Observable(NamedTuple):
 
 
 class Mixing(NamedTuple):
-    """How fast chains of a model mix.
+    """The mixing of the chains of a model.
 
     Attributes:
-        relaxation: relaxation time, the sweeps after which e^(−2) = 14 % of the slowest observed
-            mode is left; a lower bound where `resolved` is False.
+        relaxation: relaxation time, the number of sweeps after which e^(−2) = 14 % of the slowest
+            observed mode remains; a lower bound if `resolved` is False.
         resolved: whether the run was long enough to measure the relaxation time.
         two_sided: p-value of the test that chains from both kinds of starts have the same
             distribution, with a Bonferroni correction over the observables.
-        met: whether the chains from both kinds of starts agree by that test.
+        met: whether the chains from both kinds of starts agree according to this test.
         observables: each observable that moved, by name.
         lags: lags of the autocorrelations, sweeps.
         sweeps: length of the run, including the first quarter, which is discarded.
         chains: number of chains.
-        unit: the unit of all numbers of sweeps here, in words: "sweeps", or the steps of another
+        unit: the unit of all numbers of sweeps here, as text: "sweeps", or the steps of another
             sampler.
 
     Example:
@@ -79,7 +79,7 @@ class Mixing(NamedTuple):
 
     @property
     def message(self) -> str:
-        """A summary in words."""
+        """A one-line summary."""
         run = f"{self.chains} chains × {self.sweeps:,} {self.unit}"
         if not self.observables:
             return f"Not resolved: nothing moved in {run}."

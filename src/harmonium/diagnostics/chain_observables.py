@@ -1,4 +1,4 @@
-"""Scalar observables of the states of chains, recorded along a run."""
+"""Scalar observables of the states of chains, recorded during a run."""
 
 from typing import Any, NamedTuple
 
@@ -29,11 +29,11 @@ class Directions(NamedTuple):
 
 
 def slow_directions(rbm: RBM, count: int = DIRECTIONS) -> Directions:
-    """Return the singular vectors of the largest singular values of W, where modes are slow.
+    """Return the leading singular vectors of W, along which modes are slow.
 
     With W = Σ_α s_α u_α w_αᵀ, the linearised chain moves along each pair (u_α, w_α) independently,
-    and the more slowly the larger s_α is. A part of the weights that is equal for all columns of
-    one unit does not affect the states and is subtracted first.
+    and more slowly for larger s_α. A component of the weights that is equal for all columns of a
+    unit does not affect the states and is subtracted first.
 
     Args:
         rbm: the model.
@@ -54,7 +54,7 @@ def _centred_weights(rbm: RBM) -> Float[Array, "visible hidden"]:
 
 
 def _centred(layer: AbstractLayer, weights: Array) -> Array:
-    """Subtract the mean over a unit's columns (the last axis), where a unit has several."""
+    """Subtract the mean over a unit's columns (the last axis), if it has several."""
     columns = layer.fold(jnp.ones(layer.size, weights.dtype))
     centred = weights - layer.spread(layer.fold(weights) / columns)
     return jnp.where(layer.spread(columns) > 1, centred, weights)
@@ -76,7 +76,7 @@ def observables(
     Args:
         rbm: the model.
         v: visible states.
-        directions: u_α and w_α; those of `slow_directions` if None.
+        directions: u_α and w_α; from `slow_directions` if None.
 
     Returns:
         Observables by name, each with the shape of the batch.
@@ -129,25 +129,24 @@ def watch(
     *,
     key: PRNGKeyArray,
 ) -> tuple[Any, Float[Array, "room observables n"]]:
-    """Move chains by `records · every` steps and record observables after each `every` steps.
+    """Move chains by `records · every` steps, recording observables every `every` steps.
 
     For a sampler that moves chains of several models at once, the mean of each observable over a
-    column, one chain of every model, is recorded as well. Chains that swap take turns at the last
-    model, so the last model decorrelates with every turn, but shows the same states again when they
-    have gone round, while the column does not decorrelate. (Bars and stripes with 12 hidden units:
-    2 steps by the last model, 97 by columns, and chains from noise need about as many to reach the
-    enumerated distribution.)
+    column (one chain of every model) is recorded as well. Swapping chains take turns at the last
+    model, so it decorrelates with every turn, but the same states return later: the column as a
+    whole does not decorrelate. (Bars and stripes with 12 hidden units: 2 steps from the last model,
+    97 from columns; chains started from noise need about 97 to reach the enumerated distribution.)
 
-    Step s draws from fold_in(key, s), so a run in several stretches equals a single run, and one
-    compilation serves all stretches.
+    Step s uses the key fold_in(key, s), so a run in several parts equals a single run, and one
+    compilation serves all parts.
 
     Args:
         rbm: the model.
         sampler: the sampler that moves the chains.
         directions: directions of the overlaps among the observables.
         state: the chains.
-        first: number of steps made before.
-        every: steps from record to record.
+        first: number of steps already made.
+        every: number of steps between records.
         records: number of records, at most `room`.
         room: length of the returned array, with zeros after the last record.
         key: a JAX random key.

@@ -1,4 +1,4 @@
-"""Whether a model was trained at equilibrium, or with k below the relaxation time of its chains."""
+"""Whether a model was trained at equilibrium or with k below the relaxation time."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from .relaxation import mixing as measured
 
 __all__ = ["EquilibriumReport", "equilibrium"]
 
-LEVEL = 0.01  # of the test of the training chains
-MOST_CHAINS = 512  # of those of the training that are tested
-LENGTH_IN_RELAXATIONS = 10  # e^(−20) of the influence of the start is left
+LEVEL = 0.01  # significance level of the test of the training chains
+MOST_CHAINS = 512  # number of training chains tested
+LENGTH_IN_RELAXATIONS = 10  # the influence of the start falls to e^(−20)
 
 
 class EquilibriumReport(NamedTuple):
     """Whether a model was trained at equilibrium.
 
     Attributes:
-        k: sweeps of a chain in one update, or steps of replica exchange; None where no chains move.
+        k: sweeps of a chain per update, or steps of replica exchange; None if there are no chains.
         relaxation: relaxation time of the chains of this model, in sweeps or steps; a lower bound
-            where `mixing` is not resolved.
-        ratio: k / relaxation; an upper bound where `mixing` is not resolved.
-        at_equilibrium: whether k reaches the relaxation time; None where that is not known, or
-            there is no k.
-        chains_agree: whether the training chains agree with the distribution of the model; None
-            where there are no chains, or that distribution could not be reached.
-        message: a summary in words.
+            if `mixing` is not resolved.
+        ratio: k / relaxation; an upper bound if `mixing` is not resolved.
+        at_equilibrium: whether k reaches the relaxation time; None if this is not known, or there
+            is no k.
+        chains_agree: whether the training chains agree with the distribution of the model; None if
+            there are no chains, or this distribution could not be reached.
+        message: a summary of the result.
         mixing: the mixing measurement that was used.
 
     Example:
@@ -90,35 +90,34 @@ def equilibrium(
     mixing: Mixing | None = None,
     **settings: Any,
 ) -> EquilibriumReport:
-    """Report whether a model was trained at equilibrium, by the k of its training method.
+    """Report whether a model was trained at equilibrium, given the k of its training method.
 
-    If k, the number of sweeps in an update, exceeds the relaxation time, the chains draw from the
-    model, and p(v) is what the model learns. If k is smaller, they do not: the model then learns to
-    reach the data in about k sweeps. The relaxation time grows during training, so the trained
-    model is the hardest case.
+    If k, the number of sweeps per update, exceeds the relaxation time, the chains sample from the
+    model, and the model learns p(v). If k is smaller, they do not: the model then learns to reach
+    the data in about k sweeps. The relaxation time grows during training, so the trained model is
+    the hardest case.
 
-    With chains that are exchanged along a ladder, k counts steps of replica exchange. This needs
-    the state of the method, which holds the ladder.
+    For replica exchange along a ladder, k counts steps of replica exchange. This requires the state
+    of the method, which contains the ladder.
 
-    Persistent chains may follow a model that changes slowly even though k is small. Given the
-    state of the method, the chains themselves are tested: whether the distribution of their
-    observables agrees with that of the same chains much later, and with that of chains from the
-    model without its weights after the same time. This holds for the end of the run, where the
-    learning rate may have been low.
+    Persistent chains may track a slowly changing model even if k is small. If the state of the
+    method is given, the chains themselves are tested: the distribution of their observables is
+    compared with the same chains much later, and with chains started from the model with zero
+    weights after the same time. The result applies to the end of the run, when the learning rate
+    may have been low.
 
     Args:
-        rbm: the trained model; with `state`, the one that the chains belong to, `fit.state.rbm`.
-        method: the gradient method that it was trained with, or k itself.
+        rbm: the trained model; with `state`, the model of these chains, `fit.state.rbm`.
+        method: the gradient method used in training, or k itself.
         key: a JAX random key.
-        data: rows from which half of the chains of the measurement start, in the user's coding, or
-            a `Dataset`.
+        data: rows at which half of the measured chains start, in the user's coding, or a `Dataset`.
         state: the method's state at the end, `fit.state.gradient`.
-        mixing: an earlier measurement of this model; if None, it is made here.
-        settings: other arguments of `mixing`, such as `sweeps` and `seconds`.
+        mixing: an earlier measurement of this model; if None, it is measured here.
+        settings: other arguments for `mixing`, such as `sweeps` and `seconds`.
 
     Raises:
-        InputError: arguments that do not fit.
-        NotFiniteError: observables of chains are not finite.
+        InputError: an argument is invalid.
+        NotFiniteError: an observable of the chains is not finite.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -168,25 +167,26 @@ def equilibrium(
 def _agree_with_distribution(
     rbm: RBM, sampler: AbstractSampler, cloud: Cloud, mixing: Mixing, *, key: PRNGKeyArray
 ) -> tuple[bool | None, float]:
-    """Return whether chains agree with the model's distribution, and the p-value of that test.
+    """Return whether chains agree with the model's distribution, and the p-value of the test.
 
-    The reference is the same chains, and others from the model without its weights, ten relaxation
-    times later. Where the relaxation time is not known, chains that still drift do not agree.
+    The reference consists of the same chains, and chains started from the model with zero weights,
+    ten relaxation times later. If the relaxation time is not known, chains that still drift count
+    as disagreeing.
     """
-    present = np.flatnonzero(np.asarray(cloud.weights))  # others only fill the cloud up
+    present = np.flatnonzero(np.asarray(cloud.weights))  # the others only pad the cloud
     v = from_numpy(np.asarray(cloud.states)[present[:MOST_CHAINS]])
     n = len(v)
     if mixing.resolved:
         sweeps = math.ceil(LENGTH_IN_RELAXATIONS * max(1.0, mixing.relaxation))
-    else:  # as much work as the measurement took
+    else:  # as much work as the measurement
         sweeps = max(1, mixing.sweeps * mixing.chains // (2 * n))
     count = whole_number(sweeps)
     now, later = _now_and_later(rbm, sampler, v, slow_directions(rbm), count, key=key)
     now = np.asarray(now, np.float64)
     reference = np.asarray(later, np.float64)
-    if not mixing.resolved:  # the same chains alone
+    if not mixing.resolved:  # only the same chains
         reference = reference[:, :n]
-    # Squared deviations too: chains that are too narrow may have the right means.
+    # Squared deviations too, because chains that are too narrow may have the right means.
     centre = reference.mean(1, keepdims=True)
     p = same_distribution(*(np.concatenate([x, (x - centre) ** 2]) for x in (now, reference)))
     if p < LEVEL:
@@ -206,7 +206,7 @@ def _now_and_later(
     *,
     key: PRNGKeyArray,
 ) -> tuple[Array, Array]:
-    """Return observables of chains now, and of these and as many new chains some steps later."""
+    """Return observables of chains now, and of these and equally many new chains later."""
     key_base, key_start, key_move = split(key, 3)
     both = jnp.concatenate([v, Gibbs(1).init_independent(rbm, len(v), key=key_base).v])
     start = sampler.init(rbm, both, key=key_start)
@@ -218,7 +218,7 @@ def _now_and_later(
 def _on_k(
     title: str, ratio: float, at_equilibrium: bool | None, agree: bool | None, mixing: Mixing
 ) -> str:
-    """Compare k with the relaxation time, in words."""
+    """Describe how k compares with the relaxation time."""
     time = f"{count(mixing.relaxation)} {mixing.unit}"
     if at_equilibrium is None:
         return (
@@ -236,11 +236,11 @@ def _on_k(
     )
     if agree:
         return f"{comparison}: k alone does not keep it at equilibrium."
-    return f"{comparison}: its gradient may be biased; the log-likelihood tells what that cost."
+    return f"{comparison}: its gradient may be biased; the log-likelihood shows the cost."
 
 
 def _on_chains(agree: bool | None, p: float, at_equilibrium: bool | None) -> str:
-    """Return the result of the test of the training chains, in words."""
+    """Describe the result of the test of the training chains."""
     if agree is None:
         return (
             " The run's own chains do not drift, but whether they agree with this model's"

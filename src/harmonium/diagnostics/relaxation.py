@@ -1,4 +1,4 @@
-"""How fast chains mix: relaxation time, effective sample sizes, R̂, and a test of two starts."""
+"""Mixing of chains: relaxation time, effective sample sizes, R̂, and a test of two starts."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from .autocorrelation import estimates, relaxation_bound, relaxation_of
 from .base import Mixing
 from .chain_observables import names_watched, slow_directions, watch
 
-FIRST_SWEEPS = 1_024  # of a run, which is doubled until it is resolved
-MOST_RECORDS = 4_096  # of each chain; a longer run is thinned
+FIRST_SWEEPS = 1_024  # of a run, which is doubled until resolved
+MOST_RECORDS = 4_096  # per chain; longer runs are thinned
 RECORDS_PER_DISPATCH = 128  # so that a long run can be interrupted
 FEWEST_CHAINS = 16  # half of them from each kind of start
-LENGTH_IN_TAU = 50  # of a chain, from which on its autocorrelation time is known (Sokal 1997)
-LARGEST_RHAT = 1.01  # of chains that agree (Vehtari et al. 2021)
-LEVEL = 0.01  # of the test whether chains from both starts agree
-ROWS = 10_000  # of a dataset, from which starts are drawn
+LENGTH_IN_TAU = 50  # chain length at which the autocorrelation time is reliable (Sokal 1997)
+LARGEST_RHAT = 1.01  # for chains that agree (Vehtari et al. 2021)
+LEVEL = 0.01  # significance level of the test that both starts agree
+ROWS = 10_000  # of a dataset, among which starts are drawn
 
 
 def mixing(
@@ -49,46 +49,45 @@ def mixing(
 ) -> Mixing:
     r"""Measure how fast chains mix: their relaxation time in sweeps, with diagnostics.
 
-    Half of the chains start from the model without its weights, half from `starts`. The first
-    quarter of the run is discarded as burn-in. The run is doubled until it is resolved, or until a
-    limit is reached. It is resolved if each chain has a length of at least 50 τ for every
-    observable, every R̂ is below 1.01, and the chains from both starts agree.
+    Half of the chains start from the model with zero weights, half from `starts`. The first quarter
+    of the run is discarded as burn-in. The run is doubled until it is resolved, or until a limit is
+    reached. It is resolved if each chain has a length of at least 50 τ for every observable, every
+    R̂ is below 1.01, and the chains from both starts agree.
 
     τ = 1 + 2 Σ_t ρ(t) is the integrated autocorrelation time. A sweep v → h → v has eigenvalues
-    1 = λ₁ > λ₂ ≥ … ≥ 0, and no observable's τ exceeds that of the slowest mode,
-    (1 + λ₂)/(1 − λ₂). The relaxation time is that of a mode with the largest measured τ,
+    1 = λ₁ > λ₂ ≥ … ≥ 0, and no observable's τ exceeds the slowest mode's, (1 + λ₂)/(1 − λ₂). The
+    relaxation time is computed for a mode with the largest measured τ,
 
         relaxation = −2 / log λ,    λ = (τ − 1)/(τ + 1),
 
-    so that k sweeps leave λ^k = e^(−2k / relaxation) of a disturbance: 14 % at k = relaxation. It
-    is twice the exponential autocorrelation time −1 / log λ, and from three sweeps on it equals τ
-    within 4 %. If more sweeps than that are run between updates, chains no longer depend on the
-    update before.
+    so that after k sweeps λ^k = e^(−2k / relaxation) of a disturbance remains: 14 % at k =
+    relaxation. It is twice the exponential autocorrelation time −1 / log λ, and for three or more
+    sweeps it equals τ within 4 %. With more sweeps than this between updates, chains no longer
+    depend on the previous update.
 
     A mode that no chain from either start visits cannot be detected: both groups of chains then
-    agree on the distribution of what they visited. A slow mode of little probability contributes a
-    small fraction to every observable, and `relaxation` may be smaller than the relaxation time of
-    that mode by this fraction.
+    agree on the distribution over the modes that they did visit. A slow mode with low probability
+    contributes only a small fraction to every observable, and `relaxation` may be smaller than the
+    relaxation time of that mode by this fraction.
 
     Args:
         rbm: the model.
         key: a JAX random key.
         chains: number of chains, at least 16.
-        sweeps: the longest run of a chain.
-        starts: rows from which the second half of the chains start, in the user's coding, or a
-            `Dataset`. If None, h is drawn from the *hidden* layer without weights, and then v given
-            h.
+        sweeps: the maximum length of a chain.
+        starts: rows at which the second half of the chains start, in the user's coding, or a
+            `Dataset`. If None, h is drawn from the isolated *hidden* layer, and then v given h.
         sampler: the sampler of the chains; block Gibbs sampling if None. With another sampler,
             "sweeps" are its steps. With replica exchange, whole columns are measured too, since the
-            last model alone decorrelates whenever replicas take turns at it. Steps of replica
-            exchange are not a positive kernel: the result is then the relaxation time of the
-            slowest observable, and no bound.
+            last model on its own decorrelates whenever replicas take turns at it. A replica
+            exchange step is not a positive kernel: the result is then the relaxation time of the
+            slowest observable, not a bound.
         seconds: time after which a run is not extended.
         progress: called with the fraction of the limits used, from 0 to 1.
 
     Raises:
-        InputError: arguments that do not fit, or rows outside the visible layer's domain.
-        NotFiniteError: observables of chains are not finite, as for a model without a finite Z.
+        InputError: an argument is invalid, or rows are outside the visible layer's domain.
+        NotFiniteError: an observable of the chains is not finite, as if Z is infinite.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -130,15 +129,15 @@ def trace(
     starts: Any = None,
     sampler: AbstractSampler | None = None,
 ) -> dict[str, np.ndarray]:
-    """Return the observables along chains that `mixing` uses, for ArviZ or for plots.
+    """Return the observables along chains that `mixing` uses, for ArviZ or plots.
 
     Args:
         rbm: the model.
         key: a JAX random key.
-        chains: number of chains, at least 16; the first half start from the model without its
+        chains: number of chains, at least 16; the first half start from the model with zero
             weights, the others from `starts`, as in `mixing`.
         sweeps: length of a chain; no burn-in is discarded.
-        every: sweeps from draw to draw.
+        every: number of sweeps between draws.
         starts: as in `mixing`.
         sampler: as in `mixing`.
 
@@ -146,7 +145,7 @@ def trace(
         Each of the `observables` by name, shape (chains, draws).
 
     Raises:
-        InputError: arguments that do not fit, or rows outside the visible layer's domain.
+        InputError: an argument is invalid, or rows are outside the visible layer's domain.
         NotFiniteError: observables of chains are not finite.
 
     Example:
@@ -194,7 +193,7 @@ class _Run:
         self.names = names_watched(self.sampler, self.state, self.directions)
 
     def extend(self, target: int) -> None:
-        """Run one stretch of sweeps, towards a total of `target`."""
+        """Run one part of the sweeps, towards a total of `target`."""
         count = min(RECORDS_PER_DISPATCH, max(1, (target - self.sweeps) // self.every))
         self.state, records = watch(
             self.rbm,
@@ -215,7 +214,7 @@ class _Run:
                 " the model diverged, or its Z is not finite (see hm.likelihood.finite_z)."
             )
         if self.thinned and sum(map(len, self.parts)) >= MOST_RECORDS:
-            # Every second record, so that memory does not grow with the run.
+            # Keep every second record, so that memory does not grow with the run.
             self.parts = [self.records()[1::2]]
             self.every = 2 * self.every
 
@@ -230,7 +229,7 @@ def _order(count: int, *, key: PRNGKeyArray) -> Array:
 
 
 def _starts_of_second_half(rbm: RBM, starts: Any, n: int, *, key: PRNGKeyArray) -> Array:
-    """Return n visible states from rows, or from the hidden layer without weights."""
+    """Return n visible states from rows, or given draws from the isolated hidden layer."""
     if starts is None:
         return _from_hidden(rbm, n, key=key)
     key_rows, key_order = split(key)
@@ -259,7 +258,7 @@ def _started(
     *,
     keys: tuple[PRNGKeyArray, PRNGKeyArray],
 ) -> Any:
-    """Start n chains from the model without its weights, and more chains from other states."""
+    """Start n chains from the model with zero weights, and more chains from other states."""
     base = Gibbs(1).init_independent(rbm, n, key=keys[0]).v
     return sampler.init(rbm, jnp.concatenate([base, others]), key=keys[1])
 
@@ -269,7 +268,7 @@ def _measured(run: _Run) -> Mixing:
     x = np.moveaxis(run.records().astype(np.float64), 0, -1)  # (observables, chains, draws)
     x = x[..., x.shape[-1] // 4 :]
     draws = x.shape[-1]
-    # What varies by no more than float32 rounds has no autocorrelation that could be estimated.
+    # If an observable varies only by float32 rounding, its autocorrelation cannot be estimated.
     is_moving = np.ptp(x, axis=(1, 2)) > 1e-5 * (1.0 + abs(x).max(axis=(1, 2)))
     names = [name for name, moves in zip(run.names, is_moving, strict=True) if moves]
     x = x[is_moving]
@@ -286,7 +285,7 @@ def _measured(run: _Run) -> Mixing:
         bound = max((relaxation_bound(own) for own in x), default=0.0)
         relaxation = min(run.every * bound, float(run.sweeps))
     n_lags = 0
-    if names:  # up to where nothing is left, or to half of the run
+    if names:  # until no correlation remains, or to half of the run
         n_lags = int(np.clip(5 * tau / run.every, 2, draws // 2))
     return Mixing(
         relaxation=relaxation,

@@ -1,4 +1,4 @@
-"""Scores of a model other than its likelihood, one file for each."""
+"""Scores of a model other than its likelihood, one file per score."""
 
 from .agreement_of_moments import MomentAgreement as MomentAgreement
 from .agreement_of_moments import moment_agreement as moment_agreement

@@ -1,4 +1,4 @@
-"""How well the correlations of samples agree with those of data, as one number an order."""
+"""Agreement between the correlations of samples and data, as one number per order."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class MomentAgreement(NamedTuple):
     """Pearson's coefficient between the moments of samples and of data.
 
     Attributes:
-        name: "means", "pair correlations" or "triple correlations", the latter two connected.
-        samples: the coefficient of samples and data; NaN where one side does not vary.
-        slope: of the samples' moments on the data's, through the origin: below 1 if correlations
-            are too weak.
-        others: the coefficient of other rows of data, as many as there are samples, and the data,
-            as a perfect sampler would have it. None if there are no others.
-        count: how many moments were compared.
+        name: "means", "pair correlations" or "triple correlations" (the latter two connected).
+        samples: the coefficient between samples and data; NaN if one side does not vary.
+        slope: slope of the samples' moments on the data's, through the origin; below 1 if the
+            samples' correlations are too weak.
+        others: the coefficient between as many other rows of data and the data, as for a perfect
+            sampler. None if there are no others.
+        count: number of moments compared.
 
     Example:
         >>> data = hm.bars_and_stripes(2)
@@ -49,15 +49,16 @@ def moment_agreement(
 
     Args:
         samples: rows drawn from a model, in the user's coding.
-        data: rows of data that the model has not seen.
+        data: rows of data that the model was not trained on.
         states: number of states of the columns, one number or one for each; 1 or None: numeric.
-        others: other rows of data, for comparison: as many as there are samples, at random.
+        others: other rows of data, for comparison; as many as there are samples are used, at
+            random.
 
     Returns:
-        One entry for each order. Of pairs and triples, a random choice of 20,000.
+        One entry per order, for at most 20,000 randomly chosen pairs or triples.
 
     Raises:
-        InputError: rows that do not match one another or the states.
+        InputError: the rows do not match one another or the states.
 
     Example:
         >>> data = np.repeat(np.random.default_rng(0).integers(0, 2, (500, 2)), 2, axis=1)

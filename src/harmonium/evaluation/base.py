@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-FEWEST_ROWS = 20  # with fewer rows, the spread over the splits says little
-FAR = 3.0  # of 4,200 perfect samplers, for seven kinds of data, 0.2 % had any |z| above it
+FEWEST_ROWS = 20  # with fewer rows, the spread over splits is unreliable
+FAR = 3.0  # exceeded by any |z| for 0.2 % of 4,200 perfect samplers on seven types of data
 ROUNDING = 1e-12  # relative to a score
 
-# Words for scores above and below that of a perfect sampler.
+# Words for scores above and below a perfect sampler's score.
 _USUAL = ("worse than other rows of data", "nearer than other rows of data: copies?")
 _WORDS = {
     "AATS": ("can be told from data", "too near to data: copies?"),
@@ -24,17 +24,16 @@ _WORDS = {
 
 
 class Score(NamedTuple):
-    """One score of samples, and the score of other rows of data in their place.
+    """One score of samples, and the same score for other rows of data in their place.
 
     Attributes:
         name: the name of the score.
         value: the score of the samples, mean over the splits.
         error: its standard error, the standard deviation over the splits. The samples are redrawn
             with replacement in each split, except for scores that copies would change (AATS).
-        perfect: the score of a perfect sampler, that is, of other rows of data; mean over the
-            splits.
+        perfect: the score of a perfect sampler, i.e. of other rows of data; mean over the splits.
         spread: standard deviation of the perfect sampler's score over the splits.
-        rows: number of rows in each of the two sets that are compared.
+        rows: number of rows in each of the two compared sets.
 
     Example:
         >>> data = np.random.default_rng(0).integers(0, 2, (400, 4))
@@ -52,7 +51,7 @@ class Score(NamedTuple):
 
     @property
     def z(self) -> float:
-        """The difference value − perfect over √(error² + spread²); 0 where both are the same.
+        """The difference value − perfect divided by √(error² + spread²); 0 if both are equal.
 
         It is conservative: for perfect samplers its standard deviation is at most about 1.
         """
@@ -66,12 +65,12 @@ class Score(NamedTuple):
 
     @property
     def is_as_data(self) -> bool:
-        """Whether the samples score as other rows of data: enough rows, and |z| of at most 3."""
+        """Whether the samples score like other rows of data: enough rows, and |z| at most 3."""
         return self.rows >= FEWEST_ROWS and abs(self.z) <= FAR
 
     @property
     def judgement(self) -> str:
-        """Whether the samples are as good as other rows of data, in words."""
+        """Whether the samples are as good as other rows of data, as text."""
         if self.rows < FEWEST_ROWS:
             return "too few rows to say"
         if self.is_as_data:
@@ -90,14 +89,14 @@ class Quality(NamedTuple):
 
     Attributes:
         means: root mean square difference of means.
-        covariances: the same for covariances of pairs; None where there is no pair.
-        triples: the same for three-point connected correlations; None where there is no triple.
+        covariances: the same for covariances of pairs; None if there is no pair.
+        triples: the same for three-point connected correlations; None if there is no triple.
         spectrum: relative difference of the variances along principal axes, from 0 to 1.
         aats: nearest-neighbour adversarial accuracy; 0.5 is perfect, smaller values mean copies.
-        aa_truth: the half of it that comes from data rows; 0.5 is perfect.
-        aa_syn: the half of it that comes from samples; 0.5 is perfect.
+        aa_truth: its component from data rows; 0.5 is perfect.
+        aa_syn: its component from samples; 0.5 is perfect.
         energy: energy distance, in units of the columns; can be negative by chance.
-        privacy_loss: AATS of held-out rows minus that of data; None without held-out rows.
+        privacy_loss: AATS of held-out rows minus AATS of data; None without held-out rows.
         splits: number of random splits of the data.
 
     Example:

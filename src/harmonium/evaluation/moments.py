@@ -1,4 +1,4 @@
-"""Moments and distances of rows, for numeric columns and for codes with one indicator per state."""
+"""Moments and distances of rows, for numeric columns and one-hot codes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..errors import InputError
 from ..layers import AbstractLayer
 
 NUMERIC = -1  # the code of a numeric column
-MOST_LISTED = 150_000  # groups of variables; of more, a random choice is drawn
+MOST_LISTED = 150_000  # groups of variables; if there are more, a random subset is used
 BLOCK = 128  # groups whose products are in memory at once
 ROUNDING = 1e-13  # of the largest product of values
-NO_VARIANCE = 1e-12  # of the largest variance: an axis with less has rounding errors only
+NO_VARIANCE = 1e-12  # relative to the largest variance; below this, an axis is rounding error
 
 
 class Variables(NamedTuple):
@@ -33,7 +33,7 @@ class Variables(NamedTuple):
 
     @property
     def metric(self) -> np.ndarray:
-        """The weight of each variable in squared distances: two different codes are 1 apart."""
+        """The weight of each variable in squared distances; different codes have distance 1."""
         return np.where(self.code == NUMERIC, 1.0, 0.5)
 
 
@@ -45,7 +45,7 @@ def variables_of(states: Any, columns: int) -> Variables:
         columns: number of columns.
 
     Raises:
-        InputError: states are not whole numbers, or not one for each column.
+        InputError: states are not whole numbers, or their number differs from the columns.
     """
     if states is None:
         states = 1
@@ -67,9 +67,9 @@ def states_of(layer: AbstractLayer) -> list[int]:
 
 
 def check_codes(rows: np.ndarray, name: str, variables: Variables) -> None:
-    """Raise InputError unless columns of codes hold whole numbers in their range."""
+    """Raise InputError unless columns of codes contain whole numbers within range."""
     last = np.zeros(rows.shape[1], int)
-    last[variables.column] = variables.code  # codes ascend, so the largest of a column stays
+    last[variables.column] = variables.code  # codes ascend, so the largest code of a column remains
     coded = last != NUMERIC
     entries = rows[:, coded]
     wrong = (entries < 0) | (entries > last[coded]) | (entries != np.floor(entries))
@@ -85,7 +85,7 @@ def check_codes(rows: np.ndarray, name: str, variables: Variables) -> None:
 def groups(variables: Variables, order: int, most: int) -> np.ndarray:
     """Return groups of `order` variables from different columns, shape (n, order).
 
-    All groups, or a random choice of `most` of them, which is the same at every call.
+    All groups, or a random subset of `most` groups, the same at every call.
     """
     n = len(variables.column)
     rng = np.random.default_rng(0)
@@ -94,7 +94,7 @@ def groups(variables: Variables, order: int, most: int) -> np.ndarray:
         candidates = candidates.reshape(-1, order)
     else:
         candidates = np.unique(np.sort(rng.integers(n, size=(4 * most, order)), axis=1), axis=0)
-    columns = variables.column[candidates]  # ascending, as the groups are
+    columns = variables.column[candidates]  # ascending, like the groups
     are_different = (np.diff(columns, axis=1) > 0).all(axis=1)
     return rng.permutation(candidates[are_different])[:most]
 
@@ -143,7 +143,7 @@ def pearson(x: np.ndarray, y: np.ndarray) -> float:
 def squared_distances(values: np.ndarray, metric: np.ndarray) -> np.ndarray:
     """Return Σ_q metric_q (x_q − y_q)² for all pairs of rows x and y, shape (rows, rows).
 
-    Where all values are whole numbers, the distances and ties between them are exact.
+    If all values are whole numbers, the distances and their ties are exact.
     """
     scaled = values * metric
     squares = (scaled * values).sum(axis=1)
@@ -160,7 +160,7 @@ def cumulants(values: np.ndarray, weights: np.ndarray, which: np.ndarray) -> np.
 
     Args:
         values: values of the variables, shape (rows, variables).
-        weights: weightings of the rows, each with the sum 1, shape (weightings, rows).
+        weights: weightings of the rows, each summing to 1, shape (weightings, rows).
         which: groups of one, two or three variables, shape (groups, order).
 
     Returns:

@@ -15,19 +15,19 @@ from ..samplers.single_site import PROPOSALS_AT_ONCE, neighbours_of, unit_surpri
 
 
 def pseudo_log_likelihoods(rbm: RBM, rows: Any) -> np.ndarray:
-    """Return Σ_i log p(v_i | all other v) of every row, shape (n,), nats, without sampling.
+    """Return Σ_i log p(v_i | all other v) for each row, shape (n,), in nats, without sampling.
 
     p(v_i | rest) needs no Z and is exact: it is 1 / (1 + Σ e^(F(v) − F(v′))), where the sum runs
     over the states v′ that differ from v in unit i alone. The result is a sum over units, not a
-    mean. For a model of independent units it is the log-likelihood; the more strongly the units of
-    a model depend on each other, the less it says about the log-likelihood.
+    mean. For independent units it equals the log-likelihood; the more strongly the units depend on
+    each other, the less it says about the log-likelihood.
 
     Args:
         rbm: a model whose visible layer is discrete.
         rows: in the user's coding, shape (n, visible units).
 
     Raises:
-        InputError: rows outside the visible layer's domain, or a continuous visible layer.
+        InputError: rows are outside the visible layer's domain, or the layer is continuous.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))

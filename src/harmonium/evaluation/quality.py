@@ -1,4 +1,4 @@
-"""Quality of samples: scores against data, compared with the scores of other rows of data."""
+"""Sample quality: scores against data, compared with the scores of other rows of data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_AXES = 20  # along which variances are compared
 
 
 class _Splits(NamedTuple):
-    """A number for each split: of the samples, of samples redrawn with replacement, and of B."""
+    """A number for each split: for the samples, for resampled samples, and for B."""
 
     samples: np.ndarray
     redrawn: np.ndarray
@@ -35,7 +35,7 @@ class _Sets(NamedTuple):
     """One pool of rows, and the indices of the rows in each split.
 
     Attributes:
-        values: variables of the rows, minus those of one row, shape (pool, variables).
+        values: variables of the rows, minus the values of one row, shape (pool, variables).
         metric: the weight of each variable in squared distances, shape (variables,).
         samples: the samples, in a new order for each split, shape (splits, k).
         data: rows of data, shape (splits, k).
@@ -64,29 +64,30 @@ def sample_quality(
     """Score samples against data, together with the scores of a perfect sampler.
 
     The data are split at random, many times, into disjoint parts A and B of k rows each. A score
-    of the samples compares k of them with A; `perfect` compares B with A. k is the smallest of the
-    number of samples, half of the number of data rows, and `rows`. Samples are treated as
-    independent rows, so samples from slowly mixing chains score worse than their model. All rows
-    have equal weights. `Score.z` measures how far a score is from that of a perfect sampler,
-    `Score.judgement` reports it in words, and `print` shows all scores in a table.
+    compares k samples with A; `perfect` compares B with A. k is the smallest of the number of
+    samples, half of the number of data rows, and `rows`. Samples are treated as independent rows,
+    so samples from slowly mixing chains score worse than their model. All rows have equal weights.
+    `Score.z` measures how far a score is from a perfect sampler's, `Score.judgement` reports it in
+    words, and `print` shows all scores in a table.
 
-    With the samples S, means ⟨·⟩ over rows, and columns x (for codes, one 0/1 column per state):
+    Let S be the samples, ⟨·⟩ means over rows, and x the columns (for codes, one 0/1 column per
+    state):
 
     - means: root mean square of ⟨x_i⟩_S − ⟨x_i⟩_A. Covariances and triples: the same for
       ⟨δx_i δx_j⟩ and ⟨δx_i δx_j δx_k⟩ with δx = x − ⟨x⟩, over all pairs and triples of different
       columns, or 2,000 drawn at random.
     - spectrum: root mean square of (λ_S − λ_A) / (λ_S + λ_A), with the variances λ along the 20
       leading principal axes of all compared rows, samples included, so that neither set is
-      favoured. (This definition is harmonium's own; along the axes of the data alone, variance in
-      other directions would be missed.)
+      favoured. (This definition is specific to harmonium; along the axes of the data alone,
+      variance in other directions would be missed.)
     - AA truth: the fraction of rows of A whose nearest neighbour is in A rather than in S. AA syn:
-      the fraction of rows of S whose nearest neighbour is in S. AATS: their mean. Where several
-      rows are equally near, as is common for discrete rows, each counts by its fraction. The row
-      itself is left out, and so is one partner row in the other set, so that a perfect sampler has
-      0.5 on average.
+      the fraction of rows of S whose nearest neighbour is in S. AATS: their mean. If several rows
+      are equally near, as is common for discrete rows, each counts as a fraction. The row itself
+      and one partner row in the other set are excluded, so that a perfect sampler scores 0.5 on
+      average.
     - energy: 2⟨d(s, a)⟩ − ⟨d(s, s′)⟩ − ⟨d(a, a′)⟩ over different rows, which is unbiased.
     - privacy loss: AATS of held-out rows minus AATS of A. Copies are detected only among the
-      compared rows: for large data, `rows` of them are a small part.
+    compared rows, a small part of large data.
 
     The squared distance d² is the number of columns of codes that differ plus the squared Euclidean
     distance of the other columns; scale columns with different units first.
@@ -95,15 +96,15 @@ def sample_quality(
         samples: rows in the user's coding, shape (n, columns).
         data: rows in the user's coding, shape (m, columns).
         states: number of states of the columns, one number or one for each; a column with states
-            holds codes from 0 to states − 1. 1 or None: numeric columns.
+            contains codes from 0 to states − 1. 1 or None: numeric columns.
         held_out: rows not used in training, shape (any, columns), for the privacy loss.
         rows: the largest number of rows in each compared set. More rows detect smaller errors;
             time and memory grow with the square.
         splits: number of random splits.
-        seed: seed of the choice of rows and splits.
+        seed: random seed for the choice of rows and splits.
 
     Raises:
-        InputError: rows, states or numbers that do not fit together, or a single row of data.
+        InputError: rows, states or numbers do not match, or there is only one row of data.
 
     Example:
         >>> data = np.random.default_rng(0).integers(0, 2, (400, 4))
@@ -167,7 +168,7 @@ def _draw(
 
 
 def _quality(sets: _Sets, variables: Variables, *, rng: np.random.Generator) -> Quality:
-    """Compute all scores, those of samples and those of fresh rows."""
+    """Compute all scores, for samples and for fresh rows."""
     k = sets.data.shape[1]
     h = sets.held_out.shape[1]
     weights = _weights(sets, rng)
@@ -217,7 +218,7 @@ def _score(name: str, splits: _Splits, rows: int) -> Score:
 
 
 def _weights(sets: _Sets, rng: np.random.Generator) -> np.ndarray:
-    """Return the weights of rows in S, each A, each B and each S redrawn: (1 + 3 splits, rows)."""
+    """Return row weights of S, each A, each B and each resampled S: (1 + 3 splits, rows)."""
     splits, k = sets.data.shape
     members = np.concatenate([sets.samples[:1], sets.data, sets.fresh])
     weights = np.zeros((1 + 3 * splits, int(members.max()) + 1))
@@ -227,7 +228,7 @@ def _weights(sets: _Sets, rng: np.random.Generator) -> np.ndarray:
 
 
 def _apart(array: np.ndarray) -> tuple[_Splits, np.ndarray]:
-    """Return the parts of an array whose first axis is that of `_weights`, those of A last."""
+    """Split an array along its first axis, ordered as in `_weights`; return the part of A last."""
     splits = len(array) // 3
     samples, data, fresh, redrawn = np.split(array, [1, 1 + splits, 1 + 2 * splits])
     return _Splits(samples, redrawn, fresh), data
@@ -244,7 +245,7 @@ def _errors(values: np.ndarray, weights: np.ndarray, which: np.ndarray) -> _Spli
 
 
 def _spectra(values: np.ndarray, weights: np.ndarray) -> _Splits:
-    """Return the relative differences of variances along the leading axes of all rows compared."""
+    """Return the relative differences of variances along the leading axes of all compared rows."""
     axes, _ = principal_axes(values, MOST_AXES)
     projected = (values - values.mean(axis=0)) @ axes
     squares = np.arange(axes.shape[1])[:, None].repeat(2, axis=1)
@@ -267,7 +268,7 @@ def _accuracies(squares: np.ndarray, truths: np.ndarray, others: np.ndarray) -> 
 def _halves(squares: np.ndarray, truth: np.ndarray, syn: np.ndarray) -> np.ndarray:
     """Return the mean fraction of rows of the same set among the nearest rows, for both sets.
 
-    The diagonals are left out: the row itself in its own set, its partner in the other set.
+    The diagonals are excluded: the row itself in its own set, its partner in the other set.
     """
     across = squares[np.ix_(truth, syn)]
     np.fill_diagonal(across, np.inf)
@@ -283,7 +284,7 @@ def _halves(squares: np.ndarray, truth: np.ndarray, syn: np.ndarray) -> np.ndarr
 
 
 def _privacy_losses(squares: np.ndarray, sets: _Sets) -> _Splits:
-    """Return AATS of held-out rows minus that of data, for as many rows as are held out."""
+    """Return AATS of held-out rows minus AATS of data, for as many rows as are held out."""
     h = sets.held_out.shape[1]
 
     def loss(rows: np.ndarray) -> np.ndarray:
@@ -297,7 +298,7 @@ def _privacy_losses(squares: np.ndarray, sets: _Sets) -> _Splits:
 def _energies(squares: np.ndarray, weights: np.ndarray, k: int) -> _Splits:
     """Return the energy distances, over pairs of different rows (U-statistics)."""
     n = weights.shape[1]
-    mean_distances = weights @ np.sqrt(squares[:n, :n])  # of each row to those of each weighting
+    mean_distances = weights @ np.sqrt(squares[:n, :n])  # of each row to the rows of each weighting
     within, within_data = _apart((weights * mean_distances).sum(axis=1) * k / max(1, k - 1))
     sets, _ = _apart(weights)
     _, to_data = _apart(mean_distances)

@@ -1,4 +1,4 @@
-"""Reconstruction error: the change of rows in one pass through the means of the hidden units."""
+"""Reconstruction error: the change in rows after one pass through the hidden means."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ..rbm import RBM
 
 
 def reconstruction_errors(rbm: RBM, rows: Any) -> np.ndarray:
-    """Return the mean over columns of (v − ⟨v⟩)², ⟨v⟩ given ⟨h⟩ given v, of every row, shape (n,).
+    """Return the mean over columns of (v − ⟨v⟩)² for each row, with ⟨v⟩ given ⟨h⟩ given v.
 
-    Nothing is sampled: the same rows always give the same number. The columns are those of the
-    states: a Potts unit has one for each of its states. For rows of independent units the error
-    would be their variance. It is no likelihood: chains that hardly move make it small just as a
-    good model does.
+    Nothing is sampled: the same rows always give the same errors, shape (n,). The mean is over the
+    columns of states: a Potts unit has one column for each of its states. For independent units the
+    error equals their variance. It is not a likelihood: it is small for a good model, but also if
+    chains hardly move.
 
     Args:
         rbm: the model.
         rows: in the user's coding, shape (n, visible units).
 
     Raises:
-        InputError: rows outside the visible layer's domain.
+        InputError: rows are outside the visible layer's domain.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.zeros((4, 3)))  # every ⟨v⟩ is ½

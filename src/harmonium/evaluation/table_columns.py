@@ -1,4 +1,4 @@
-"""How well each column of a table is predicted from the others, and which cells are unexpected."""
+"""Prediction of each column of a table from the others, and detection of unexpected cells."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from ..tables import Columns, RawColumn
 
 __all__ = ["CellScores", "ColumnScore", "cell_scores", "column_scores", "unexpected"]
 
-COMPLETIONS = 8  # of the other cells of a row, where some are missing
+COMPLETIONS = 8  # of the other cells of a row, if some are missing
 SWEEPS = 16  # of the chains that draw them
-STEPS_PER_DEVIATION = 2.5  # points of a grid in one standard deviation given all other units
-MARGIN = 4.0  # standard deviations of a column, by which a grid is wider than the cells
+STEPS_PER_DEVIATION = 2.5  # grid points per standard deviation given all other units
+MARGIN = 4.0  # standard deviations of a column by which a grid extends beyond the cells
 MOST_POINTS = 2**12
-COMPLETE = "Converged: no cell is missing beside one that is scored."
+COMPLETE = "Converged: every row with a scored cell is complete."
 
 
 class CellScores(NamedTuple):
     """Each cell's probability given the other cells of its row.
 
     Attributes:
-        log_p: log p(cell | other cells), nats, or of the density in the column's own unit of
-            measurement, shape (rows, columns with a unit); NaN where the cell is missing.
-        guesses: the best guess of each cell from the others, in the table's own form: an array for
-            each column with a unit.
+        log_p: log p(cell | other cells), in nats, or the log density in the column's unit of
+            measurement, shape (rows, columns with a unit); NaN if the cell is missing.
+        guesses: the best guess of each cell from the others, in the format of the table: an array
+            for each column with a unit.
         converged: whether completions of rows with missing cells are exact, or their chains mixed.
-        message: a sentence that says so, or what is wrong.
+        message: a sentence that confirms this, or says what is wrong.
 
     Example:
         >>> guesses = [np.array(["cat"]), np.array(["long"])]
         >>> scores = hm.evaluation.CellScores(np.log([[0.25, 0.5]]), guesses)
         >>> scores.converged, scores.message
-        (True, 'Converged: no cell is missing beside one that is scored.')
+        (True, 'Converged: every row with a scored cell is complete.')
     """
 
     log_p: np.ndarray
@@ -54,19 +54,19 @@ class CellScores(NamedTuple):
 
 
 class ColumnScore(NamedTuple):
-    """How well a column is predicted from the others, as means over its cells.
+    """Scores for the prediction of a column from the others, averaged over its cells.
 
     Attributes:
         name: the column.
-        kind: its kind, such as "category".
+        kind: the type of the column, such as "category".
         cells: the number of cells.
         log_p: log p(cell | other cells), nats.
         stderr: its standard error.
-        alone: log p(cell) of the column by itself, from the rows that the model learned from.
-        correct: the fraction of cells whose best guess is right, for states; else None.
-        commonest: the fraction that guessing the most frequent state gets right; else None.
-        error: the root of the mean squared error of the best guess, for numbers; else None.
-        spread: the standard deviation of the cells; else None.
+        alone: log p(cell) of the column on its own, estimated from the training rows.
+        correct: the fraction of cells whose best guess is right, for states; otherwise None.
+        commonest: the accuracy of guessing the most frequent state; otherwise None.
+        error: the root mean square error of the best guess, for numbers; otherwise None.
+        spread: the standard deviation of the cells, for numbers; otherwise None.
 
     Example:
         >>> figures = (3, -0.59, 0.1, -0.64, 0.667, 0.667, None, None)
@@ -95,18 +95,18 @@ def cell_scores(
     key: PRNGKeyArray,
     progress: Callable[[float], None] | None = None,
 ) -> CellScores:
-    """Return log p of each cell given the others of its row, and the best guess from them.
+    """Return log p of each cell given the other cells of its row, and its best guess.
 
     The probabilities of a unit's states, or of a fine grid of its values, follow from the free
-    energy of the row with each of them. Where other cells are missing, p is an average over
-    completions that are drawn from the model without the cell.
+    energies of the row with each value. If other cells are missing, p is averaged over completions
+    drawn from the model without the cell.
 
     Args:
         rbm: a model of the columns.
-        columns: what they mean.
-        codes: rows as `columns.encode` returns them, NaN where a cell is missing.
+        columns: the columns of the table.
+        codes: rows as returned by `columns.encode`, with NaN for missing cells.
         key: a JAX random key.
-        progress: is called with the fraction that is done, from 0 to 1.
+        progress: called with the fraction done, from 0 to 1.
 
     Example:
         >>> from harmonium.tables import Frame, RawColumn, columns_of
@@ -161,13 +161,13 @@ def cell_scores(
 def column_scores(
     rbm: RBM, columns: Columns, codes: Any, learned: Any, *, key: PRNGKeyArray
 ) -> list[ColumnScore]:
-    """Return how well each column is predicted from the others, in the table's order.
+    """Return a score for the prediction of each column from the others, in table order.
 
     Args:
         rbm: a model of the columns.
-        columns: what they mean.
-        codes: rows to predict, as `columns.encode` returns them.
-        learned: rows that the model learned from, by which columns are predicted by themselves.
+        columns: the columns of the table.
+        codes: rows to predict, as returned by `columns.encode`.
+        learned: the training rows, from which columns are predicted on their own.
         key: a JAX random key.
 
     Example:
@@ -221,7 +221,7 @@ def column_scores(
 
 
 class _Group(NamedTuple):
-    """Rows that have a cell, by their numbers, and their completions without it."""
+    """Rows that contain a cell, by index, and their completions without it."""
 
     rows: np.ndarray
     completions: np.ndarray
@@ -229,7 +229,7 @@ class _Group(NamedTuple):
 
 
 def _completed(rbm: RBM, rows: np.ndarray, unit: int, key: Any) -> list[_Group]:
-    """Return the rows with a cell of this unit: those without other gaps, then those with some."""
+    """Return the rows with a cell of this unit: rows without other gaps, then rows with gaps."""
     is_known = ~np.isnan(rows[:, unit])
     has_gaps = np.isnan(np.delete(rows, unit, axis=1)).any(1)
     groups = []
@@ -249,11 +249,11 @@ def _completed(rbm: RBM, rows: np.ndarray, unit: int, key: Any) -> list[_Group]:
 def _values_of(
     rbm: RBM, codes: np.ndarray, unit: int, states: int | None
 ) -> tuple[np.ndarray, float]:
-    """Return the states of a unit, or a grid of its values, and the log of the grid's step."""
+    """Return the states of a unit, or a grid of its values, and the log of the grid spacing."""
     if states is not None:
         return np.arange(states, dtype=np.float32), 0.0
-    # A grid wide enough that hardly any probability lies beyond, and fine enough for the narrowest
-    # peak: p given the other units is a mixture of normal densities of this deviation.
+    # The grid is wide enough to contain nearly all probability, and fine enough for the narrowest
+    # peak: p given the other units is a mixture of normal densities with this deviation.
     known = codes[~np.isnan(codes)]
     deviation = max(float(known.std()), 1e-3)
     low = known.min() - MARGIN * deviation
@@ -265,7 +265,7 @@ def _values_of(
 
 
 def _power_of_two(count: int) -> int:
-    """Return the smallest power of two of at least a count, so that few sizes are compiled."""
+    """Return the smallest power of two that is at least `count`, so that few sizes are compiled."""
     return 1 << (count - 1).bit_length()
 
 
@@ -284,7 +284,7 @@ def _conditionals(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return log p of the cells, and of all values of the unit, given the other units.
 
-    It is a ratio of free energies: of the row with the cell to the row with each of the values.
+    It follows from the free energies of the row with the cell and with each of the values.
     """
     count = _power_of_two(len(values))
     padded = from_numpy(np.concatenate([values, np.repeat(values[-1:], count - len(values))]))
@@ -304,7 +304,7 @@ def _conditionals(
 def _energies(
     rbm: RBM, rows: Float[Array, "n units_and_cell"], values: Float[Array, " values"], unit: Array
 ) -> Float[Array, "n values_and_cell"]:
-    """Return F of each row with each value of one unit, and last with the cell beside the row."""
+    """Return F of each row with each value of one unit and, last, with the observed cell."""
     cells = rows[:, -1:]
     rows = rows[:, :-1]
     candidates = jnp.concatenate(
@@ -317,7 +317,7 @@ def _energies(
 
 
 def _log_p_alone(cells: np.ndarray, known: np.ndarray, states: int | None) -> np.ndarray:
-    """Return log p of codes in a column by itself: smoothed frequencies, or a normal density."""
+    """Return log p of codes in a column on its own: smoothed frequencies, or a normal density."""
     if states is not None:
         counts = np.bincount(known.astype(int), minlength=states) + 1.0 / states
         return np.log(counts / counts.sum())[cells.astype(int)]
@@ -327,21 +327,21 @@ def _log_p_alone(cells: np.ndarray, known: np.ndarray, states: int | None) -> np
 
 
 def _cells(column: Any, codes: np.ndarray) -> np.ndarray:
-    """Return the cell that each code stands for: for numbers, the mean of those of a state."""
+    """Return the cell that each code represents; for binned numbers, the mean of the bin."""
     if column.states is None:
         return column.cells(codes, np.random.default_rng(0))
     return column.best(np.eye(column.states)[codes.astype(int)])
 
 
 def _log_density(column: Any, codes: np.ndarray) -> np.ndarray:
-    """Return log p(cell | code) of cells that the codes may stand for."""
+    """Return log p(cell | code) of cells that the codes may represent."""
     filled = np.where(np.isnan(codes), 0.0, codes)
     cells = column.cells(filled, np.random.default_rng(0))
     return column.log_density(RawColumn(column.name, cells, column.form))
 
 
 def _best_guesses(column: Any, means: np.ndarray) -> np.ndarray:
-    """Return the best guesses; any cell where there is none."""
+    """Return the best guesses, or an arbitrary cell if there is none."""
     fallback = np.zeros(means.shape[1])
     fallback[0] = float(column.states is not None)
     return column.best(np.where(np.isnan(means), fallback, means))
@@ -350,15 +350,15 @@ def _best_guesses(column: Any, means: np.ndarray) -> np.ndarray:
 def unexpected(
     scores: CellScores, columns: Columns, count: int = 3
 ) -> list[list[tuple[str, float]]]:
-    """Return for each row the columns whose cells are least expected, with their log p.
+    """Return, for each row, the columns whose cells are least expected, with their log p.
 
-    A cell is compared with what is usual for its column: it is named if log p lies below the
-    column's mean over all rows.
+    A cell is compared with its column: it is named if its log p is below the column's mean over all
+    rows.
 
     Args:
         scores: the scores of all cells.
-        columns: what the columns mean.
-        count: how many columns to name at most.
+        columns: the columns of the table.
+        count: the largest number of columns to name.
 
     Example:
         >>> from harmonium.tables import Frame, RawColumn, columns_of

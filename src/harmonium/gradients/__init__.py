@@ -1,4 +1,4 @@
-"""Gradient methods: one file for each, all of them implementations of `AbstractGradient`."""
+"""Gradient methods: one file per method, each a subclass of `AbstractGradient`."""
 
 from .base import About as About
 from .base import AbstractGradient as AbstractGradient

@@ -1,4 +1,4 @@
-"""The free-energy gap between two clouds of states, and the interface of every gradient method."""
+"""The difference in mean free energy of two clouds, and the interface of gradient methods."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
 
 USUAL_CHAINS = 500
-# At 0.4, bars and stripes diverge; digits of 784 pixels end 3.5 nats lower at 0.1: `Persistent`.
+# At 0.4, training on bars and stripes diverges; at 0.1, digits of 784 pixels score 3.5 nats lower:
+# see `Persistent`.
 USUAL_RATE = 0.1
-# Times the variance of whitened columns: models start with hidden units that add as much as that.
+# Multiples of the variance of whitened columns; initially, hidden units contribute this much.
 USUALLY_ADDED = 2.0
-ITERATIONS = 10  # of a power iteration, whose result is needed to a few per cent
-BOTH_WIDE = 4.0  # s_v s_h of a model with one layer of ±1 units, the other of 0 and 1
+ITERATIONS = 10  # of a power iteration; a few per cent accuracy is enough
+BOTH_WIDE = 4.0  # s_v s_h of a model with one layer of ±1 units and one of 0/1 units
 
 
 class PhaseInfo(NamedTuple):
-    """What every method returns besides its gradient.
+    """Statistics that every method returns along with its gradient.
 
     Attributes:
         visible_mean: ⟨v⟩_data, shape (visible,).
-        hidden_mean: ⟨h⟩_data with the analytic average over h, shape (hidden,).
+        hidden_mean: ⟨h⟩_data, averaged analytically over h, shape (hidden,).
         gap: ⟨F⟩_data − ⟨F⟩_model, in nats.
 
     Example:
@@ -53,21 +54,21 @@ class PhaseInfo(NamedTuple):
     gap: Float[Array, ""]
 
 
-Estimate = tuple[RBM, Any, PhaseInfo]  # the gradient, the new state, what is reported
+Estimate = tuple[RBM, Any, PhaseInfo]  # the gradient, the new state, the statistics
 
 
 def usual_rate(rbm: RBM) -> float:
-    """Return 0.1, or less where units of both layers vary widely: 0.1 · min(1, 4 / (s_v s_h)).
+    """Return 0.1 · min(1, 4 / (s_v s_h)): less than 0.1 if both layers vary widely.
 
-    s is four times the variance of a layer's units without inputs, as a mean over the layer, and at
-    least 1: it is 1 for 0/1 units, 4 for ±1 units and standardised columns, more for columns in
-    large units of measurement. The gradient of W is proportional to the states of both layers. One
-    wide layer is learned best at about 0.1, as 0/1 units are at 0.4; with two of them, the chains
-    fall behind at that rate (docs/practice.md, section 13).
+    s is four times the variance of a layer's units without inputs, averaged over the layer, and at
+    least 1: it is 1 for 0/1 units, 4 for ±1 units and standardised columns, and more for columns
+    with large numerical values. The gradient of W is proportional to the states of both layers. The
+    best rate is about 0.1 for a model with one wide layer, and 0.4 for 0/1 units; with two wide
+    layers, the chains fall behind at 0.1 (docs/practice.md, section 13).
 
-    Real columns that hang together are whitened, so their variance is 1. Where hidden units add
-    much more, as in a mixture of classes far apart, the rate is divided by what they add: a step of
-    the precision moves the classes by as much more.
+    Correlated real columns are whitened, so their variance is 1. If hidden units add much more
+    variance, as in a mixture of distant classes, the rate is divided by this, since a step in the
+    precision moves the classes by correspondingly more.
     """
     return USUAL_RATE * min(1.0, BOTH_WIDE / float(_spread_of_both(rbm)))
 
@@ -79,12 +80,12 @@ def _spread_of_both(rbm: RBM) -> Float[Array, ""]:
     columns = correlated(rbm.visible)
     if not len(columns):
         return spread
-    # What hidden units are without inputs says little of what they are where rows are far apart.
+    # Hidden units without inputs say little about their values if rows are far apart.
     neutral = rbm.hidden.base()
     variance = neutral.variance(neutral.zero_inputs)
     added = whitening(rbm.visible).T @ rbm.dense_weights[columns] * jnp.sqrt(variance)
     direction = jnp.ones(len(columns), added.dtype)
-    for _ in range(ITERATIONS):  # towards the direction in which they add most
+    for _ in range(ITERATIONS):  # towards the direction in which they add the most variance
         direction = added @ (added.T @ direction)
         direction /= jnp.maximum(jnp.linalg.norm(direction), jnp.finfo(added.dtype).tiny)
     most = ((direction @ added) ** 2).sum()
@@ -93,29 +94,29 @@ def _spread_of_both(rbm: RBM) -> Float[Array, ""]:
 
 def _spread(layer: AbstractLayer) -> Float[Array, ""]:
     variance = layer.variance(layer.zero_inputs)
-    variance = variance.at[..., correlated(layer)].set(1.0)  # they are whitened
+    variance = variance.at[..., correlated(layer)].set(1.0)  # these columns are whitened
     return jnp.maximum(1.0, 4.0 * variance.mean())
 
 
-# A value, not attributes of the method: a method around another one replaces some of the properties
-# and passes the others on. Of attributes, each such method would have to name all.
+# A value, not attributes of the method: a method that wraps another replaces some properties and
+# passes the rest on. With attributes, each wrapper would have to list them all.
 class About(NamedTuple):
-    """The properties of a gradient method; a method that wraps another one replaces some of them.
+    """The properties of a gradient method; a method that wraps another replaces some of them.
 
     Attributes:
         title: the name of the method, such as "PCD-1".
-        sweeps: Gibbs sweeps of a chain in one update, the k of CD-k; None if there are none.
-        follows_likelihood: whether the estimate converges to the gradient of −log likelihood as
-            the chains get longer.
+        sweeps: Gibbs sweeps per chain and update, the k of CD-k; None if there are none.
+        follows_likelihood: whether the estimate converges to the gradient of the negative
+            log-likelihood as the chains get longer.
         multiplies_states: whether the weights are used only in products `@` with states, so that
             `Rounded` weights can take their place.
-        takes_missing: whether a batch may have missing values, NaN; if not, `fit` wraps the method
-            in `Marginal`.
-        keeps_lengths: whether the model cloud has the lengths of the rows, where the model takes
-            these as given.
-        is_exact: whether it is the gradient itself, and no estimate.
-        data_share: the factor of ∇⟨F⟩_data in the gradient: 1 where two clouds are compared.
-        rate: function that returns the default learning rate for an RBM.
+        takes_missing: whether a batch may contain missing values (NaN); if not, `fit` wraps the
+            method in `Marginal`.
+        keeps_lengths: whether the model cloud has the rows' lengths, if the model takes lengths as
+            given.
+        is_exact: whether the result is the exact gradient, not an estimate.
+        data_share: the factor of ∇⟨F⟩_data in the gradient; 1 if two clouds are compared.
+        rate: a function that returns the default learning rate for an RBM.
 
     Example:
         >>> about = hm.Contrastive(hm.Gibbs(5)).about
@@ -135,7 +136,7 @@ class About(NamedTuple):
 
     @classmethod
     def for_sampler(cls, sampler: AbstractSampler, name: str, **others: Any) -> About:
-        """Return the properties of a method with one sampler step an update: "CD" becomes CD-k."""
+        """Return the properties of a method with one sampler step per update; "CD" becomes CD-k."""
         k = sampler.sweeps_per_step
         if k is not None:
             name = f"{name}-{k}"
@@ -143,13 +144,13 @@ class About(NamedTuple):
 
 
 class Status(NamedTuple):
-    """What can be read from a method's state.
+    """Information extracted from a method's state.
 
     Attributes:
         chains: the persistent chains; None if there are none.
-        kernel: the sampler that moves the chains, and its steps in an update; None if there are no
+        kernel: the sampler that moves the chains, and its steps per update; None if there are no
             chains.
-        notes: what the method changed automatically, and why, one line each.
+        notes: changes that the method made automatically, with reasons, one line each.
 
     Example:
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
@@ -166,11 +167,11 @@ class Status(NamedTuple):
 
 
 class AbstractGradient(AbstractModule):
-    """A method that estimates the gradient of −log likelihood, as an input for optax.
+    """A method that estimates the gradient of the negative log-likelihood, for optax.
 
     `batch` is a cloud of data whose weights sum to 1. The gradient has the same tree structure as
-    the model. A complete example: at every update, the model cloud is short chains that start anew
-    from the model without its weights.
+    the model. A complete example, in which each update runs new short chains, starting from the
+    model with zero weights:
 
     ```python
     >>> import jax
@@ -191,12 +192,12 @@ class AbstractGradient(AbstractModule):
     """
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
-        """Return the method's state before the first update: an empty one if nothing is carried."""
+        """Return the method's state before the first update; empty if the method has no state."""
         return ()
 
     @abstractmethod
     def estimate(self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray) -> Estimate:
-        """Return (gradient of −log likelihood, new state, info)."""
+        """Return (gradient of the negative log-likelihood, new state, info)."""
 
     @property
     def about(self) -> About:
@@ -213,7 +214,7 @@ class AbstractGradient(AbstractModule):
         return Status()
 
     def metrics(self, state: Any) -> dict[str, Array]:
-        """Return named numbers from the state, to be added to each record of the run's history."""
+        """Return named numbers from the state, for the records of the run's history."""
         return {}
 
 
@@ -228,10 +229,12 @@ class AbstractSampled(AbstractGradient):
 
     def __check_init__(self):
         if not isinstance(self.sampler, AbstractSampler):
-            raise InputError(f"sampler: expected one such as hm.Gibbs(1); got {self.sampler!r}.")
+            raise InputError(
+                f"sampler: expected a sampler such as hm.Gibbs(1); got {self.sampler!r}."
+            )
 
     def cloud_of(self, state: Any) -> Cloud | None:
-        """Return the chains that a state holds; None if the method keeps none."""
+        """Return the chains in a state; None if the method keeps none."""
         return None
 
     def status(self, rbm: RBM, state: Any) -> Status:
@@ -243,7 +246,7 @@ class AbstractSampled(AbstractGradient):
 
 
 class AbstractChains(AbstractSampled):
-    """A method whose chains continue from update to update.
+    """A method whose chains persist from update to update.
 
     Attributes:
         sampler: the sampler that moves the chains.
@@ -259,9 +262,9 @@ class AbstractChains(AbstractSampled):
 def free_energy_gap(rbm: RBM, data: Cloud, model: Cloud) -> Float[Array, ""]:
     """Return ⟨F⟩_data − ⟨F⟩_model, whose gradient is the gradient of the negative log-likelihood.
 
-    The model cloud is held constant. F(v) has the hidden units summed out, so its gradient carries
-    their analytic average, ∂F/∂W_ij = −v_i ⟨h_j⟩, in both phases. For a cloud of *hidden* states,
-    use F(h) of the transposed model: `mean_free_energy(rbm.T, cloud)`.
+    The model cloud is held constant. In F(v) the hidden units are summed out, so its gradient
+    contains their analytic average, ∂F/∂W_ij = −v_i ⟨h_j⟩, in both phases. For a cloud of *hidden*
+    states, use F(h) of the transposed model: `mean_free_energy(rbm.T, cloud)`.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[0.0]], [1.0], [0.0])  # F(v) = −v − log 2
@@ -302,17 +305,17 @@ def cloud_gradient(rbm: RBM, data: Cloud, model: Cloud) -> tuple[RBM, PhaseInfo]
 
 
 def _phases(rbm: RBM, data: Cloud, model: Cloud) -> tuple[RBM, PhaseInfo]:
-    """Return the difference of both phases, and the means that the first one contains."""
+    """Return the difference of the two phases, and the means of the data phase."""
     of_data = _phase(rbm, data)
     of_model = _phase(rbm, model)
     visible, hidden = jax.tree.map(jnp.subtract, of_data.layers, of_model.layers)
     pairs = [(data.states, of_data.inputs), (model.states, -of_model.inputs)]
-    if not is_cpu():  # one product over the rows of both clouds, so that W is written once
+    if not is_cpu():  # one product over the rows of both clouds writes the gradient once
         pairs = [tuple(map(jnp.concatenate, zip(*pairs, strict=True)))]
     products = [_gradient_by_weights(rbm.weights, *pair) for pair in pairs]
     weights = jax.tree.map(lambda *leaves: sum(leaves[1:], leaves[0]), *products)
-    # ⟨F⟩ falls by the mean of a unit with a constant input of it. To take the means of the states
-    # once more would be two sums over rows of either layer, kernels of their own on a GPU.
+    # The derivative of ⟨F⟩ with respect to a unit's constant input is minus its mean. Computing the
+    # means from the states would need two more sums over rows per layer, separate kernels on a GPU.
     info = PhaseInfo(
         -shift_gradient(rbm.visible, of_data.layers[0]),
         -shift_gradient(rbm.hidden, of_data.layers[1]),
@@ -322,7 +325,7 @@ def _phases(rbm: RBM, data: Cloud, model: Cloud) -> tuple[RBM, PhaseInfo]:
 
 
 class _Phase(NamedTuple):
-    """⟨F⟩ over a cloud, and its gradient by both layers and by the inputs of the hidden units."""
+    """⟨F⟩ over a cloud, and its gradients with respect to both layers and the hidden inputs."""
 
     energy: Float[Array, ""]
     layers: tuple[AbstractLayer, AbstractLayer]
@@ -341,7 +344,7 @@ def _phase(rbm: RBM, cloud: Cloud) -> _Phase:
 
 
 def _gradient_by_weights(weights: Any, states: Array, by_inputs: Array) -> Any:
-    """Return the gradient by the weights, of which the inputs `states @ weights` are a product."""
+    """Return the gradient with respect to the weights, via the inputs `states @ weights`."""
     _, gradient = eqx.filter_vjp(lambda weights: product(states, weights), weights)
     return gradient(by_inputs)[0]
 
@@ -358,7 +361,7 @@ def shift_gradient(layer: AbstractLayer, grads: AbstractLayer) -> Float[Array, "
 def contrasted(
     rbm: RBM, batch: Cloud, sampler: AbstractSampler, *, key: PRNGKeyArray
 ) -> tuple[RBM, PhaseInfo]:
-    """Return the gradient whose model cloud is the batch after one sampler step, same weights."""
+    """Return the gradient whose model cloud is the batch after one sampler step."""
     key_start, key_step = jax.random.split(key)
     chains: Any = sampler.init(rbm, batch.states, key=key_start)
     chains, _ = sampler.step(rbm, chains, key=key_step)

@@ -21,7 +21,7 @@ FEWEST_DRAWS = 16  # draws made at once
 
 
 class CoupledState(NamedTuple):
-    """Coupling times so far.
+    """Coupling times of the run so far.
 
     Attributes:
         mean: mean coupling time of the pairs in the last update, in sweeps.
@@ -36,19 +36,19 @@ class Coupled(AbstractGradient):
     r"""Unbiased CD-k: pairs of coupled chains correct the bias that k sweeps leave.
 
     Two chains, ξ and η, start at the same row, and ξ makes one sweep more than η. From then on both
-    move together. Each by itself is a Gibbs chain, but they are coupled so that they meet, at the
-    sweep τ where ξ_τ = η_{τ−1}. Then, for every k,
+    move together. Each chain on its own is a Gibbs chain, but they are coupled so that they meet,
+    at the sweep τ at which ξ_τ = η_{τ−1}. Then, for every k,
 
         f(ξ_k) + Σ_{t=k+1}^{τ−1} [f(ξ_t) − f(η_{t−1})]
 
-    has the same expectation as f under the model, with f = ∂F/∂θ. The model cloud has the states of
-    ξ with weight +1/n and those of η with weight −1/n. Nothing is truncated or clipped, so an
-    update lasts until the slowest pair has met; pairs that have met are dropped on the way. If a
-    model mixes slowly, an update takes very long and the estimate has a large variance: this is
-    the price of removing the bias of CD.
+    has the same expectation as f under the model, with f = ∂F/∂θ. The model cloud contains the
+    states of ξ with weight +1/n and of η with weight −1/n. Nothing is truncated or clipped, so an
+    update lasts until the slowest pair has met; pairs that have met are dropped. If a model mixes
+    slowly, an update takes very long and the estimate has a large variance: this is the price of
+    removing the bias of CD.
 
     Attributes:
-        sweeps: k, the sweeps before a chain enters the sum.
+        sweeps: k, the number of sweeps before a chain enters the sum.
         chains: number of pairs, which start at rows drawn in proportion to their weights. If None,
             one pair starts at each row of the batch.
 
@@ -84,7 +84,7 @@ class Coupled(AbstractGradient):
     def estimate(
         self, rbm: RBM, batch: Cloud, state: CoupledState, *, key: PRNGKeyArray
     ) -> Estimate:
-        """Run pairs of chains until all have met, and return the gradient."""
+        """Run pairs of chains until all have met; return the gradient."""
         key_rows, key_ahead, key_meet = jax.random.split(key, 3)
         v, weights, _ = self._starts(batch, key=key_rows)
         ahead = rbm.gibbs_sweep(v, key=key_ahead)
@@ -154,7 +154,7 @@ def _until_met(
     where = jnp.arange(len(weights))
     t = jnp.asarray(k, jnp.int32)
     for width, below in _widths(len(weights)):
-        first = jnp.argsort(pairs.met)[:width]  # the pairs that have not met: sorting is stable
+        first = jnp.argsort(pairs.met)[:width]  # the pairs that have not met; sorting is stable
         pairs, weights, where = jax.tree.map(lambda x: x[first], (pairs, weights, where))  # noqa: B023
         t, pairs, weights, sums = jax.lax.while_loop(
             lambda carry: (~carry[1].met).sum() > below,  # noqa: B023
@@ -166,7 +166,7 @@ def _until_met(
 
 
 def _widths(n: int) -> list[tuple[int, int]]:
-    """Return the number of pairs in each round, and how many have not met when it ends."""
+    """Return, for each round, its number of pairs and the number that have not met at its end."""
     widths = [n]
     while widths[-1] > NARROWER * NARROWEST:
         widths.append(-(-widths[-1] // NARROWER))
@@ -174,7 +174,7 @@ def _widths(n: int) -> list[tuple[int, int]]:
 
 
 def moved_together(rbm: RBM, pairs: Pairs, *, key: PRNGKeyArray) -> Pairs:
-    """Make one sweep of both chains of every pair; each half sweep is maximally coupled."""
+    """Run one sweep of both chains of every pair; each half-sweep is maximally coupled."""
     key_h, key_v = jax.random.split(key)
     h = drawn_together(rbm.hidden, *map(rbm.inputs_to_h, (pairs.ahead, pairs.behind)), key=key_h)
     v = drawn_together(rbm.visible, *map(rbm.inputs_to_v, h), key=key_v)
@@ -193,11 +193,11 @@ def drawn_together(
 
     This is a maximal coupling: P(x = y) = ∫ min(p, q) over the states of the whole layer. First x
     is drawn from p, and y = x is accepted with probability min(1, q(x)/p(x)). Otherwise x and y are
-    drawn anew from the residuals of p and q, by rejection: a draw x from p is rejected with
+    redrawn from the residuals of p and q, by rejection: a draw x from p is rejected with
     probability min(1, q(x)/p(x)), a draw y from q with probability min(1, p(y)/q(y)). Both use the
-    same random numbers, so that pairs that do not meet come close. If p and q are nearly the same,
-    few pairs need the residuals, but each needs many draws. So the draws of all rows are shared
-    among the pairs that still wait, and each pair takes the first of its draws that is accepted.
+    same random numbers, so pairs that do not meet come close. If p and q are nearly equal, few
+    pairs need the residuals, but each needs many draws. The draws of all rows are therefore shared
+    among the waiting pairs, and each pair takes the first of its draws to be accepted.
 
     Source: Thorisson 2000; Jacob, O'Leary & Atchadé 2020; Qiu, Zhang & Wang 2020 (common random
     numbers).
@@ -240,7 +240,7 @@ def drawn_together(
 
 
 def _in_turn(waiting: Bool[Array, " n"], slots: Int[Array, " slots"]) -> Int[Array, " slots"]:
-    """Return a row for each slot: the rows that still wait, in turn."""
+    """Return a row for each slot, cycling through the waiting rows."""
     n = len(waiting)
     place = jnp.where(waiting, jnp.cumsum(waiting) - 1, n)
     listed = jnp.zeros(n, slots.dtype).at[place].set(jnp.arange(n), mode="drop")
@@ -250,6 +250,6 @@ def _in_turn(waiting: Bool[Array, " n"], slots: Int[Array, " slots"]) -> Int[Arr
 def _first_of_each(
     good: Bool[Array, " slots"], rows: Int[Array, " slots"], n: int
 ) -> Int[Array, " n"]:
-    """Return the first good slot of each row, or the number of slots if there is none."""
+    """Return the first accepted slot of each row, or the number of slots if there is none."""
     count = len(rows)
     return jnp.full(n, count).at[rows].min(jnp.where(good, jnp.arange(count), count))

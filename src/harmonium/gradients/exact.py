@@ -1,4 +1,4 @@
-"""The exact gradient: the model cloud holds every state, weighted by its probability."""
+"""The exact gradient: the model cloud contains every state, weighted by its probability."""
 
 import equinox as eqx
 import jax
@@ -16,14 +16,14 @@ from ..rbm import RBM
 from ..samplers import Cloud
 from .base import About, AbstractGradient, Estimate, mean_free_energy, phase_info
 
-LARGEST_LOG2_STATES = 24  # of 24 binary units: 4·10⁸ multiplications for each hidden unit
+LARGEST_LOG2_STATES = 24  # 24 binary units: 4·10⁸ multiplications per unit of the other layer
 
 
 class Exact(AbstractGradient):
     """The exact likelihood gradient, by enumeration of the smaller discrete layer.
 
-    The states of the model cloud, each weighted by p(x) = e^(−F(x))/Z, are summed in chunks, so
-    memory is bounded for any number of states. The reported gap is −log p of the batch.
+    The states, each weighted by p(x) = e^(−F(x))/Z, are summed in chunks, so memory use is bounded
+    for any number of states. The reported gap is −log p of the batch.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
@@ -44,7 +44,7 @@ class Exact(AbstractGradient):
         if summed is None or (summed.visible.n_states or 0) > 2**LARGEST_LOG2_STATES:
             raise InputError(
                 "Exact learning: expected a discrete layer with at most"
-                f" 2^{LARGEST_LOG2_STATES} joint states; got {rbm}; choose pcd, or a smaller layer."
+                f" 2^{LARGEST_LOG2_STATES} joint states; got {rbm}; choose pcd or a smaller layer."
             )
         return ()
 

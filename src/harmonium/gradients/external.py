@@ -1,7 +1,7 @@
-"""The model cloud comes from a sampler of another package: an annealer, a solver, hardware.
+"""A model cloud drawn by an external sampler: an annealer, a solver or hardware.
 
-A problem goes out, states and their inverse temperature β come back. What is called while a
-compiled program waits is NumPy; problems are in spins −1 and +1.
+A problem is sent out; states and their inverse temperature β are returned. Code called while a
+compiled program waits uses NumPy. Problems are in spins −1 and +1.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from ..samplers import Cloud
 from .base import About, AbstractGradient, Estimate, Status, cloud_gradient
 
 WEIGHTINGS = ("counts", "boltzmann")
-FEW = 0.1  # the effective fraction of the draws below which a note says so
-# β of a few draws may be 0 or ∞: so much it may change in an update, and between these it stays.
+FEW = 0.1  # the effective fraction of the draws below which a note is added
+# The β of a few draws may be 0 or ∞: the limits of its change in an update, and of its value.
 STEP = 8.0
 LEAST = 1e-2
 MOST = 1e2
-MEMORY = 0.9  # what an update knows of β counts so much in the next one, a prior that decays
-ROUNDING = 1e-6  # coefficients this much beyond a range are not called clipped
+MEMORY = 0.9  # factor by which information on β decays in each update
+ROUNDING = 1e-6  # coefficients out of range by less than this do not count as clipped
 
 Range = tuple[float, float]
 
 
 class ExternalState(NamedTuple):
-    """What is known of the sampler.
+    """What is known about the sampler.
 
     Attributes:
-        beta: inverse temperature of the states that it returns, for the energies it is given.
-        information: that of earlier updates about β, 1 / variance.
+        beta: inverse temperature of the returned states, relative to the energies sent.
+        information: the information on β from earlier updates, 1 / variance.
         effective: effective fraction of the last draws, (Σw)² / (n Σw²), after they were weighted
             to β = 1.
-        clipped: the most fields and couplings that were clipped in an update.
+        clipped: the largest number of fields and couplings clipped in an update.
     """
 
     beta: Float[Array, ""]
@@ -57,15 +57,15 @@ class ExternalState(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """What comes back from a call.
+    """The result of a call.
 
     Attributes:
         is_high: distinct visible states, shape (n, visible), 1 where a unit is at its higher value.
-        counts: how often each was drawn, shape (n,); 0 where nothing is left to fill the shape.
+        counts: how often each was drawn, shape (n,); 0 for padding.
         beta: β of the sampler, after these draws.
-        information: that of these and all earlier draws.
-        at: β of these draws for the energies of the model itself.
-        clipped: number of fields and couplings that were clipped, a whole number.
+        information: the information on β from these and all earlier draws.
+        at: β of these draws, relative to the energies of the model itself.
+        clipped: number of fields and couplings that were clipped.
     """
 
     is_high: Any
@@ -77,33 +77,34 @@ class Draws(NamedTuple):
 
 
 class External(AbstractGradient):
-    r"""Gradient whose model cloud is drawn by a sampler of another package, such as an annealer.
+    r"""A gradient whose model cloud is drawn by an external sampler, such as an annealer.
 
-    Each update sends the model to the sampler, as a `dimod.BinaryQuadraticModel` of spins named as
-    `to_dimod` names them, and takes the visible states that come back; hidden units are averaged
-    analytically. Anything with `sample(bqm, **parameters)` that returns a dimod `SampleSet` serves.
-    The units must take two values, such as Bernoulli or Ising units.
+    Each update sends the model to the sampler, as a `dimod.BinaryQuadraticModel` of spins with the
+    labels of `to_dimod`, and uses the visible states that it returns; hidden units are averaged
+    analytically. Any object with a `sample(bqm, **parameters)` that returns a dimod `SampleSet` can
+    be used. The units must take two values, such as Bernoulli or Ising units.
 
-    An annealer returns states at an inverse temperature β that nobody knows: p ∝ e^(−βE) for the
-    energies E that it was given. With `beta=None` it is found from the states themselves, by
-    maximum pseudo-likelihood over all units, together with what earlier updates said. The next
-    energies are divided by it, so that states arrive at β = 1. A remaining difference is corrected
-    by weights: of states that arrive at b, each has the weight e^(F_b(v) − F(v)), where F_b is the
-    free energy of the model with all parameters times b.
+    An annealer returns states at an unknown inverse temperature β: p ∝ e^(−βE) for the energies E
+    that it was sent. With `beta=None`, β is estimated from the states by maximum pseudo-likelihood
+    over all units, combined with the estimates of earlier updates. The next energies are divided by
+    it, so that states are returned at β = 1. Weights correct any remaining difference: each state
+    returned at β = b has weight e^(F_b(v) − F(v)), where F_b is the free energy of the model with
+    all parameters multiplied by b.
 
-    Hardware has ranges for its coefficients. If a model does not fit, all of it is scaled down when
-    β is estimated, and the weights above correct for it. With a given β, coefficients beyond a
-    range are clipped, and a note says how many.
+    Hardware limits the range of coefficients. If a model exceeds it, and β is estimated, all
+    coefficients are scaled down, and the weights above correct for this. With a given β,
+    coefficients beyond the range are clipped, and a note reports their number.
 
-    The gradient follows the likelihood as far as the states are Boltzmann-distributed, which no
-    sampler can promise. A run is a function of its key only if the sampler takes a `seed`.
+    The gradient follows the likelihood to the extent that the states are Boltzmann-distributed,
+    which cannot be guaranteed. A run is reproducible from its key only if the sampler accepts a
+    `seed`.
 
     Attributes:
-        other: the sampler with its `reads`, `ranges` and `parameters`.
+        other: the sampler, with its `reads`, `ranges` and `parameters`.
         beta: inverse temperature of the sampler's states; None if it is estimated.
-        weighting: "counts" for draws, which count as often as they were drawn; "boltzmann" for the
-            states of a solver that lists states, as `dimod.ExactSolver` does: distinct visible
-            states v are weighted by e^(−F(v)), normalised. That is exact if it lists them all.
+        weighting: "counts" for draws, weighted by how often they occur; "boltzmann" for a solver
+            that lists states, such as `dimod.ExactSolver`: distinct visible states v are weighted
+            by e^(−F(v)), normalised. This is exact if the solver lists all states.
 
     Example:
         >>> import dimod
@@ -133,17 +134,17 @@ class External(AbstractGradient):
         ranges: Any = None,
         parameters: Any = None,
     ):
-        """Set the sampler and how it is used.
+        """Set the sampler and its options.
 
         Args:
             sampler: an object with `sample(bqm, **parameters)`.
-            reads: number of draws in an update, passed as `num_reads` if the sampler takes it; at
-                most so many distinct visible states may come back.
+            reads: number of draws per update, passed as `num_reads` if the sampler accepts it; also
+                the most distinct visible states that may be returned.
             beta: inverse temperature of its states; None to estimate it.
             weighting: "counts" or "boltzmann".
-            ranges: ranges of fields and couplings of spins, as ((-2, 2), (-1, 1)); None for those
-                among the sampler's `properties` ("h_range" and "j_range"), if it has any.
-            parameters: further arguments of its `sample`. A `seed` is passed by itself.
+            ranges: ranges of the spin fields and couplings, such as ((-2, 2), (-1, 1)); None to use
+                "h_range" and "j_range" from the sampler's `properties`, if present.
+            parameters: further arguments for `sample`. A `seed` is passed automatically.
         """
         reads = positive_integer(reads, "External reads")
         is_number = isinstance(beta, int | float) and 0 < beta < float("inf")
@@ -167,38 +168,37 @@ class External(AbstractGradient):
         return self.beta is None and self.weighting == "counts"
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """Return notes on what was clipped, and on draws that hardly count."""
+        """Return notes on clipped coefficients, and on draws with little effective weight."""
         if state is None:
             return Status()
         notes = []
         if int(state.clipped):
             total = rbm.visible.size + rbm.hidden.size + rbm.visible.size * rbm.hidden.size
             notes.append(
-                f"up to {int(state.clipped):,} of {total:,} fields and couplings in an update were"
-                f" beyond the ranges of {self.other.name} and were clipped: it sampled another"
-                " model than this one"
+                f"up to {int(state.clipped):,} of {total:,} fields and couplings in an update were "
+                f"outside the ranges of {self.other.name} and were clipped: it sampled a different "
+                "model"
             )
         if not LEAST * 1.01 < float(state.beta) < MOST / 1.01:
             notes.append(
-                f"no β from {LEAST:g} to {MOST:g} describes the states of {self.other.name}: they"
-                " hardly depend on the energies, or it rescales what it is sent, and the gradient"
-                " is wrong"
+                f"no β from {LEAST:g} to {MOST:g} describes the states of {self.other.name}: they "
+                "hardly depend on the energies, or it rescales its input, and the gradient is wrong"
             )
         if float(state.effective) < FEW:
             notes.append(
-                f"draws of {self.other.name} arrived far from β = 1: weighted to it, the last ones"
-                f" count as {float(state.effective):.1%} of their number"
+                f"draws of {self.other.name} were far from β = 1: reweighted, the last ones are"
+                f" effectively {float(state.effective):.1%} of their number"
             )
         return Status(notes=notes)
 
     def metrics(self, state: ExternalState) -> dict[str, Array]:
-        """Return the sampler's β and the effective fraction of its draws, if β is estimated."""
+        """Return the sampler's β and the effective fraction of its draws if β is estimated."""
         if not self.estimates_beta:
             return {}
         return {"beta": state.beta, "effective_reads": state.effective}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> ExternalState:
-        """Check that the model can be sent, and return β = 1 ± 1 or the given one."""
+        """Check that the model can be sent, and return β = 1 ± 1 or the given β."""
         terms_of(rbm, self.other.source)
         optional("dimod", self.other.source)
         unit = jnp.ones((), rbm.visible.dtype)
@@ -208,7 +208,7 @@ class External(AbstractGradient):
     def estimate(
         self, rbm: RBM, batch: Cloud, state: ExternalState, *, key: PRNGKeyArray
     ) -> Estimate:
-        """Call the sampler, weight its states to β = 1, and return the gradient."""
+        """Call the sampler, reweight its states to β = 1, and return the gradient."""
         size = rbm.visible.size
         room = self.other.room(size)
         dtype = rbm.visible.dtype
@@ -216,7 +216,7 @@ class External(AbstractGradient):
         like = Draws(*map(jax.ShapeDtypeStruct, shapes, [*[dtype] * 5, np.int32]))
         seed = jax.random.bits(key, (), jnp.uint32) >> 1
         terms = terms_of(rbm, self.other.source)
-        # Not `pure_callback`, which may call twice or not at all, where a call can cost money.
+        # Not `pure_callback`, which may call twice or not at all: a call can cost money.
         drawn = call_python(self._drawn, like, terms, state.beta, state.information, seed)
         cloud, effective = self._weighted(rbm, drawn)
         grads, info = cloud_gradient(rbm, batch, cloud)
@@ -225,24 +225,27 @@ class External(AbstractGradient):
         return grads, state, info
 
     def _drawn(self, terms: Terms, beta: Any, information: Any, seed: Any) -> Draws:
-        """Send the model and return what comes back; this runs outside of the compiled program."""
+        """Send the model and return the draws; this runs outside the compiled program."""
         other = self.other
         model = quadratic_of(terms, "SPIN")
         now = float(beta)
         known = float(information)
-        if not all(np.isfinite(part).all() for part in model):  # the run has diverged: it will say
+        if not all(np.isfinite(part).all() for part in model):  # the run diverged and will say so
             size = len(model.visible_bias)
             room = other.room(size)
             return Draws(np.zeros((room, size)), np.full(room, np.nan), now, known, 1.0, 0)
         scale = 1.0 / now
-        if self.beta is None and self.weighting == "boltzmann":  # it lists states, whatever β
+        if (
+            self.beta is None and self.weighting == "boltzmann"
+        ):  # states are listed, so β is irrelevant
             scale = 1.0
         sent, scale, clipped = fitted(model, scale, other.ranges, self.beta is not None)
         states = other.sample(sent, int(seed))
         if self.weighting == "counts" and lists_every_state(states):
             raise InputError(
-                f"{other.source}: expected draws; got every state of the model once, as a solver"
-                ' lists them; pass weighting="boltzmann".'
+                f"{other.source}: expected draws; got every state of the model once, as from a "
+                "solver"
+                ' that lists states; pass weighting="boltzmann".'
             )
         at = 1.0
         if self.estimates_beta:
@@ -271,7 +274,7 @@ class External(AbstractGradient):
         return Cloud(v, weights / weights.sum()), effective
 
 
-# ---------------------------------------------------------------- calls of the other sampler
+# ---------------------------------------------------------------- calls to the other sampler
 
 
 class States(NamedTuple):
@@ -279,7 +282,7 @@ class States(NamedTuple):
 
     Attributes:
         visible: whether each visible unit is at its higher value, shape (n, visible).
-        hidden: the same of the hidden units, shape (n, hidden).
+        hidden: the same for the hidden units, shape (n, hidden).
         counts: how often each row was drawn, shape (n,).
     """
 
@@ -289,14 +292,14 @@ class States(NamedTuple):
 
 
 class OtherSampler:
-    """A sampler of another package with its options; compiled programs know it by identity.
+    """An external sampler with its options; compiled programs identify it by object identity.
 
     Attributes:
         sampler: has `sample(bqm, **parameters)`, which returns a dimod `SampleSet`.
-        name: what error messages call it.
-        reads: number of draws to ask for, where it takes one.
-        parameters: further arguments of its `sample`.
-        ranges: ranges of fields and couplings of spins, or None.
+        name: its name in error messages.
+        reads: number of draws to request, if the sampler accepts one.
+        parameters: further arguments for `sample`.
+        ranges: ranges of the spin fields and couplings, or None.
     """
 
     def __init__(self, sampler: Any, reads: int, ranges: Any, parameters: Any):
@@ -320,14 +323,14 @@ class OtherSampler:
         return self.name
 
     def room(self, visible: int) -> int:
-        """Return how many distinct states of so many visible units can come back."""
+        """Return the largest number of distinct states that can be returned."""
         return min(self.reads, 2 ** min(visible, 62))
 
     def sample(self, model: Quadratic, seed: int) -> States:
         """Return states of a model of spins.
 
         Raises:
-            InputError: the sampler raised, or returned what no sample set of this model can be.
+            InputError: the sampler failed, or returned an invalid sample set for this model.
         """
         bqm = bqm_of(model, "SPIN", self.source)
         own = {"num_reads": self.reads, "seed": seed}
@@ -347,7 +350,7 @@ class OtherSampler:
         labels = labels_of(*model.weights.shape)
         if not len(rows) or counts.sum() <= 0:
             raise InputError(
-                f"{self.source}: expected at least one row of states; got none; ask it for some, by"
+                f"{self.source}: expected at least one row of states; got none; request some with"
                 " reads= or parameters=."
             )
         if set(names) != set(labels):
@@ -364,7 +367,7 @@ class OtherSampler:
                 f" {count_of(len(energies), 'row')} without; correct the sampler."
             )
         place = {name: column for column, name in enumerate(names)}
-        high = rows[:, [place[label] for label in labels]] > 0  # in SPIN and in BINARY
+        high = rows[:, [place[label] for label in labels]] > 0  # for both SPIN and BINARY
         visible, hidden = np.split(high, [len(model.visible_bias)], axis=1)
         return States(visible, hidden, counts.astype(float))
 
@@ -372,12 +375,12 @@ class OtherSampler:
 def fitted(
     model: Quadratic, scale: float, ranges: tuple[Range, Range] | None, clips: bool
 ) -> tuple[Quadratic, float, int]:
-    """Return the model as it is sent, the factor of its energies, and how many were clipped.
+    """Return the model to send, the factor of its energies, and the number of clipped entries.
 
     Args:
         model: the energy in spins.
-        scale: the factor of the energies that is wished for.
-        ranges: of fields and of couplings, in dimod's sign.
+        scale: the desired factor of the energies.
+        ranges: of fields and of couplings, in dimod's sign convention.
         clips: whether coefficients beyond a range are clipped; if not, the factor is smaller.
     """
     if ranges is None:
@@ -401,15 +404,15 @@ def fitted(
 def inverse_temperature(
     states: States, model: Quadratic, before: float, information: float
 ) -> tuple[float, float]:
-    r"""Return β of states of a model, by maximum pseudo-likelihood, and its information.
+    r"""Return the maximum pseudo-likelihood estimate of β from states, and its information.
 
         Σ_n c_n Σ_i log σ(β z_ni) − ½ I (β − β₀)²,    z_ni = 2 s_ni (field_i + Σ_j J_ij s_nj)
 
-    is concave in β. β₀ and I are what earlier updates know of it.
+    is concave in β. β₀ and I summarise earlier updates.
 
     Args:
         states: the states.
-        model: the energies that the sampler was given.
+        model: the energies that were sent to the sampler.
         before: β₀.
         information: I.
     """
@@ -422,7 +425,7 @@ def inverse_temperature(
     high = min(before * STEP, MOST)
     beta = before
     curvature = information
-    for _ in range(60):  # Newton's steps, halved where they leave the bracket
+    for _ in range(60):  # Newton steps, replaced by bisection if they leave the bracket
         against = np.exp(-np.logaddexp(0.0, beta * z))  # σ(−βz)
         slope = states.counts @ (z * against).sum(1) - information * (beta - before)
         curvature = states.counts @ (z**2 * against * (1.0 - against)).sum(1) + information
@@ -440,10 +443,10 @@ def inverse_temperature(
 
 
 def distinct(states: States, room: int, source: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct visible states, and how often each was drawn, filled up with zeros.
+    """Return the distinct visible states, and how often each was drawn, padded with zeros.
 
     Raises:
-        InputError: there are more of them than there is room.
+        InputError: there are more distinct states than `room`.
     """
     rows, inverse = np.unique(states.visible, axis=0, return_inverse=True)
     if len(rows) > room:
@@ -456,7 +459,7 @@ def distinct(states: States, room: int, source: str) -> tuple[np.ndarray, np.nda
 
 
 def lists_every_state(states: States) -> bool:
-    """Return whether these are all states of the model, once each, so not draws."""
+    """Return whether these are all states of the model, once each, and thus not draws."""
     n = states.visible.shape[1] + states.hidden.shape[1]
     if len(states.counts) != 2**n or (states.counts != 1).any():
         return False
@@ -469,7 +472,7 @@ def _scaled(model: Quadratic, scale: float) -> Quadratic:
 
 
 def _largest_scale(values: np.ndarray, bounds: Range) -> float:
-    """Return the largest factor with which all values are within the bounds."""
+    """Return the largest factor that keeps all values within the bounds."""
     low, high = bounds
     above = values.max()
     below = values.min()
@@ -482,18 +485,18 @@ def _largest_scale(values: np.ndarray, bounds: Range) -> float:
 
 
 def _takes(sampler: Any, name: str) -> bool:
-    """Return whether a sampler says that its `sample` takes this argument."""
+    """Return whether the sampler's `sample` accepts this argument."""
     parameters = getattr(sampler, "parameters", None)
     if isinstance(parameters, Mapping | Iterable) and name in parameters:
         return True
     try:
         return name in inspect.signature(sampler.sample).parameters
-    except (TypeError, ValueError):  # no signature can be read
+    except (TypeError, ValueError):  # the signature cannot be read
         return False
 
 
 def _ranges_of(sampler: Any) -> Any:
-    """Return h_range and j_range of a sampler or, if it wraps another one, of that."""
+    """Return h_range and j_range of a sampler or of the sampler that it wraps."""
     properties = getattr(sampler, "properties", None)
     while isinstance(properties, Mapping):
         if "h_range" in properties and "j_range" in properties:
@@ -512,7 +515,7 @@ def _checked_ranges(ranges: Any, source: str) -> tuple[Range, Range] | None:
         pair = ()
     if not pair or not all(low < 0 < high for low, high in pair):
         raise InputError(
-            f"{source} ranges: expected two ranges around 0, of fields and of couplings, as"
+            f"{source} ranges: expected two ranges around 0, for fields and couplings, such as"
             f" ((-2, 2), (-1, 1)); got {ranges!r}."
         )
     return pair
@@ -523,7 +526,7 @@ def _checked_parameters(parameters: Any) -> dict[str, Any]:
         return {}
     if not isinstance(parameters, Mapping):
         raise InputError(
-            "External parameters: expected a dictionary of arguments of the sampler; got"
+            "External parameters: expected a dictionary of arguments for the sampler; got"
             f" {parameters!r}."
         )
     if "num_reads" in parameters:
@@ -535,7 +538,7 @@ def _checked_parameters(parameters: Any) -> dict[str, Any]:
 
 
 def _in_words(error: Exception) -> str:
-    """Return an error of the sampler in words, and the line of code that raised it."""
+    """Describe an error raised by the sampler, with the line of code that raised it."""
     *_, last = traceback.extract_tb(error.__traceback__)
     text = str(error)
     if len(text) > 203:

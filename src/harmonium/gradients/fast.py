@@ -1,4 +1,4 @@
-"""Fast persistent contrastive divergence: the chains move under additional, fast parameters."""
+"""Fast persistent contrastive divergence: chains under additional, fast parameters."""
 
 from typing import Any, NamedTuple
 
@@ -13,11 +13,11 @@ from .base import About, AbstractChains, Estimate, cloud_gradient
 
 
 class FastState(NamedTuple):
-    """What is kept from update to update.
+    """The state kept from update to update.
 
     Attributes:
         chains: the sampler's state.
-        fast: θ_fast, which is added to the parameters when the chains move.
+        fast: θ_fast, added to the parameters when the chains move.
     """
 
     chains: Any
@@ -25,18 +25,17 @@ class FastState(NamedTuple):
 
 
 class FastPersistent(AbstractChains):
-    """FPCD-k: persistent chains under additional parameters that learn fast and decay fast.
+    """FPCD-k: persistent chains with additional parameters that learn and decay fast.
 
     The chains move under θ + θ_fast, and θ_fast ← decay · θ_fast − rate · ∂(⟨F⟩_data − ⟨F⟩_model).
-    Where chains stay for long, θ_fast raises the energy until they leave. The model that is learned
-    is θ, but its model cloud is drawn under θ + θ_fast: the estimate is biased by about the size of
-    θ_fast.
+    Where chains remain, θ_fast raises the energy until they leave. The learned model is θ, but its
+    model cloud is drawn under θ + θ_fast, so the bias of the estimate is of the order of θ_fast.
 
     Attributes:
         sampler: the sampler that moves the chains.
         chains: number of chains.
-        rate: learning rate of the fast parameters; with 0 the method is PCD.
-        decay: factor on the fast parameters at each update.
+        rate: learning rate of the fast parameters; with a rate of 0 the method is PCD.
+        decay: factor by which the fast parameters are multiplied at each update.
 
     Example:
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
@@ -56,25 +55,27 @@ class FastPersistent(AbstractChains):
         if not self.rate >= 0:
             raise InputError(f"FastPersistent rate: expected 0 or more; got {self.rate}.")
         if not 0 <= self.decay < 1:
-            raise InputError(f"FastPersistent decay: expected from 0 to below 1; got {self.decay}.")
+            raise InputError(
+                f"FastPersistent decay: expected 0 or more and below 1; got {self.decay}."
+            )
 
     @property
     def about(self) -> About:
-        """The properties of FPCD-k, which follows the likelihood only without fast parameters."""
+        """The properties of FPCD-k, which follows the likelihood only if θ_fast is 0."""
         about = About.for_sampler(self.sampler, "FPCD", follows_likelihood=self.rate == 0)
         return about._replace(multiplies_states=False)
 
     def cloud_of(self, state: FastState) -> Cloud:
-        """Return the chains, all of one weight."""
+        """Return the chains, with equal weights."""
         return Cloud.uniform(self.sampler.positions(state.chains))
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> FastState:
-        """Start the chains from the model without its weights."""
+        """Start the chains from the model with zero weights."""
         chains = self.sampler.init_independent(rbm, self.chains, key=key)
         return FastState(chains, jax.tree.map(jnp.zeros_like, rbm))
 
     def estimate(self, rbm: RBM, batch: Cloud, state: FastState, *, key: PRNGKeyArray) -> Estimate:
-        """Move the chains under θ + θ_fast, and return the gradient for θ."""
+        """Move the chains under θ + θ_fast; return the gradient with respect to θ."""
         ahead = jax.tree.map(jnp.add, rbm, state.fast).project()
         chains, _ = self.sampler.step(ahead, state.chains, key=key)
         state = state._replace(chains=chains)

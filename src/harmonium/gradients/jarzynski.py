@@ -1,4 +1,4 @@
-"""Weighted persistent chains: Jarzynski's equality along the training run."""
+"""Persistent chains, weighted by Jarzynski's equality along the training run."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class JarzynskiState(NamedTuple):
 
     Attributes:
         v: visible states, shape (chains, visible).
-        energies: F(v) under the model that the weights belong to, shape (chains,), nats.
+        energies: F(v) under the model to which the weights refer, shape (chains,), nats.
         log_weights: log weights since the last resampling, shape (chains,).
-        log_z: estimate of log Z at the last resampling; the present log Z is this plus the log of
+        log_z: estimate of log Z at the last resampling; the current log Z is this plus the log of
             the mean weight.
         resampled: number of resamplings so far.
     """
@@ -38,22 +38,22 @@ class JarzynskiState(NamedTuple):
 class Jarzynski(AbstractChains):
     r"""Persistent chains with weights that correct for their lag behind the model.
 
-    Each update changes the model from θ to θ′ while a chain is at v, and then moves the chain:
+    Each update changes the model from θ to θ′ with a chain at v, and then moves the chain:
 
         log w += F_θ(v) − F_θ′(v),    then v moves under θ′.
 
     This is annealed importance sampling along the training run, which starts from independent
     units. The weighted chains represent the model at every update, however slowly they move: their
-    averages converge to those of the model as the number of chains grows, and the mean of w has the
+    averages converge to the model's as the number of chains grows, and the mean of w has
     expectation Z(θ)/Z(θ₀), so log Z is estimated throughout the run. When the effective fraction of
-    the chains falls below `threshold`, chains are resampled by their weights.
+    the chains falls below `threshold`, the chains are resampled by weight.
 
-    A mode that no chain has found gets no weight, and the effective size does not show that it is
-    missing: it counts chains, not modes.
+    A mode that no chain has found gets no weight. The effective size does not reveal this, because
+    it counts chains, not modes.
 
     Attributes:
         sampler: the sampler that moves the chains; it must be able to start from any visible
-            states, as `Gibbs` can.
+            states, as `Gibbs` does.
         chains: number of chains.
         threshold: effective fraction of the chains, (Σw)² / (n Σw²), below which they are
             resampled.
@@ -90,7 +90,7 @@ class Jarzynski(AbstractChains):
         return {"log_z": log_z, "effective_chains": effective, "resampled": state.resampled}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> JarzynskiState:
-        """Draw the chains from the model without its weights, whose log Z is known."""
+        """Draw the chains from the model with zero weights, whose log Z is known."""
         v = rbm.visible.sample_without_inputs((self.chains,), key=key)
         energies = rbm.uncoupled.free_energy(v)
         none = jnp.zeros(self.chains, v.dtype)

@@ -42,15 +42,15 @@ class MeanField(AbstractGradient):
 
     stationary in I_v and I_h. `order=1` omits the last term (mean field); `order=2` includes it,
     with its Onsager reaction terms (Thouless, Anderson & Palmer). Several solutions are kept from
-    update to update. Each update improves them by `iterations` damped fixed-point iterations, which
-    go half of the way from the old inputs to the new ones. All solutions have equal weight. Nothing
-    is sampled after the start, but the expansion has a bias, which grows with the weights and which
-    more iterations do not remove.
+    update to update. Each update refines them by `iterations` fixed-point iterations, damped by
+    averaging the old and new inputs. All solutions have equal weight. Nothing is sampled after the
+    start, but the expansion has a bias, which grows with the weights and which more iterations do
+    not remove.
 
     Attributes:
-        order: 1 or 2; 2 needs layers whose units have one column each.
-        solutions: number of solutions that are followed.
-        iterations: fixed-point iterations in an update.
+        order: 1 or 2; 2 requires layers whose units have one column each.
+        solutions: number of solutions to track.
+        iterations: fixed-point iterations per update.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
@@ -85,7 +85,7 @@ class MeanField(AbstractGradient):
         return {"mean_field_residual": state.residual}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> MeanFieldState:
-        """Start near samples of the model without its weights."""
+        """Start near samples of the model with zero weights."""
         for layer in (rbm.visible, rbm.hidden):
             is_simple = has_independent_units(layer) and layer.n_units == layer.size
             if self.order == 2 and not is_simple:
@@ -116,14 +116,14 @@ class MeanField(AbstractGradient):
         return grads, state, phase_info(rbm, batch, gap)
 
     def _squares(self, rbm: RBM) -> Array | None:
-        """Return W∘W of the second order; None for the first."""
+        """Return W∘W for order 2; None for order 1."""
         if self.order == 1:
             return None
         return rbm.dense_weights**2
 
 
 def _iterated(rbm: RBM, squares: Array | None, state: MeanFieldState) -> MeanFieldState:
-    """Move half of the way to I_v = W m_h + ½ W∘W V_h · dV_v/dm_v, then likewise for I_h."""
+    """Move halfway to I_v = W m_h + ½ W∘W V_h · dV_v/dm_v, then likewise for I_h."""
     means = rbm.hidden.mean(state.hidden)
     visible = rbm.inputs_to_v(means)
     if squares is not None:
@@ -139,7 +139,7 @@ def _iterated(rbm: RBM, squares: Array | None, state: MeanFieldState) -> MeanFie
 
 
 def _reaction(layer: AbstractLayer, inputs: Array) -> Array:
-    """Return dV/dm = Γ‴/Γ″ for units of one column; 0 where a unit has no variance."""
+    """Return dV/dm = Γ‴/Γ″ for units of one column; 0 if a unit has no variance."""
     variance, pull = jax.jvp(layer.variance, (inputs,), (jnp.ones_like(inputs),))
     certain = variance < jnp.finfo(variance.dtype).tiny
     return jnp.where(certain, 0.0, pull / jnp.where(certain, 1.0, variance))
@@ -151,9 +151,9 @@ def _expansion(
     visible: Float[Array, "n visible"],
     hidden: Float[Array, "n hidden"],
 ) -> Float[Array, " n"]:
-    """Return the expansion of −log Z at these inputs, in nats; its gradient is at constant means.
+    """Return the expansion of −log Z at these inputs, in nats, differentiable at constant means.
 
-    At a stationary point, constant means and constant inputs lead to the same gradient.
+    At a stationary point, constant means and constant inputs give the same gradient.
     """
     visible, hidden = jax.lax.stop_gradient((visible, hidden))
     m_v = jax.lax.stop_gradient(rbm.visible.mean(visible))
@@ -168,6 +168,6 @@ def _expansion(
 
 
 def _variance_at(mean: Array, layer: AbstractLayer, inputs: Array) -> Array:
-    """Return V, whose derivative by the layer's parameters is taken at a constant mean."""
+    """Return V; its derivative with respect to the layer's parameters is at constant mean."""
     reaction = jax.lax.stop_gradient(_reaction(layer, inputs))
     return layer.variance(inputs) - reaction * (layer.mean(inputs) - mean)

@@ -1,4 +1,4 @@
-"""Rows with missing values: their missing units summed out, or left out of the model."""
+"""Rows with missing values: missing units are summed out, or left out of the model."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from .base import (
 
 
 class MarginalState(NamedTuple):
-    """The state of the inner method, and the rows as they were last completed.
+    """The state of the inner method, and the latest completions of the rows.
 
     Attributes:
         inner: the state of the inner method.
-        completed: states, shape (rows, visible), drawn without inputs where a row was not visited
-            yet; None if no completions are kept.
+        completed: states, shape (rows, visible), drawn without inputs for rows not yet visited;
+            None if no completions are kept.
     """
 
     inner: Any
@@ -55,24 +55,24 @@ class Marginal(AbstractGradient):
         log p(v_seen) = log Σ_h exp(−U(h) + Σ_seen (v_i·I_i − U_i(v_i)) + Σ_missing Γ_i(I_i))
                         − log Z
 
-    with I = hWᵀ. Its gradient is that of the inner method, with the missing units of the data drawn
-    from p(v_missing | v_seen); the model phase is unchanged. This is correct if whether a value is
-    missing does not depend on the missing values themselves (missing at random).
+    with I = hWᵀ. Its gradient is the inner method's gradient, with the missing units of the data
+    drawn from p(v_missing | v_seen); the model phase is unchanged. This is correct if missingness
+    does not depend on the missing values themselves (missing at random).
 
-    Where a sum over hidden states or over the completions of a row has few terms (`most`), the data
-    phase is that sum; with `Exact` as the inner method, the whole gradient is then exact. Otherwise
-    the missing units are drawn by Gibbs sampling with the seen units held. A run keeps each row's
-    last completion and moves it by one sweep at each visit, as PCD moves its chains. Where they are
-    not kept, each update starts anew with a few sweeps: with too few of them, the learned
-    correlations between missing units are too weak. `fit` wraps its method in `Marginal` if the
+    If a sum over hidden states or over a row's completions has few terms (`most`), the data phase
+    is computed as that sum; with `Exact` as the inner method, the whole gradient is then exact.
+    Otherwise the missing units are drawn by Gibbs sampling with the seen units fixed. A run keeps
+    each row's latest completion and moves it by one sweep at each visit, as PCD moves its chains.
+    If completions are not kept, each update restarts with a few sweeps; too few sweeps make the
+    learned correlations between missing units too weak. `fit` wraps its method in `Marginal` if the
     rows have missing values.
 
     Attributes:
         inner: the method that learns from the completed rows; its model phase is unchanged.
         sweeps: Gibbs sweeps of the missing units, if completions are not kept.
         missing: the largest number of missing units in a row, if known.
-        rows: number of rows of which completions are kept; 0 for none.
-        most: limits on the terms of a sum.
+        rows: number of rows whose completions are kept; 0 for none.
+        most: limits on the number of terms of a sum.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
@@ -83,7 +83,7 @@ class Marginal(AbstractGradient):
         0.708
 
     Source: Ghahramani & Jordan 1994, for any likelihood; the gradient is Fisher's identity.
-    Completions that are kept: Delyon, Lavielle & Moulines 1999; Tieleman 2008, for the model phase.
+    Kept completions: Delyon, Lavielle & Moulines 1999; Tieleman 2008, for the model phase.
     """
 
     inner: AbstractGradient
@@ -129,10 +129,10 @@ class Marginal(AbstractGradient):
     def estimate(
         self, rbm: RBM, batch: Cloud, state: MarginalState, *, key: PRNGKeyArray
     ) -> Estimate:
-        """Complete the rows, and return the gradient of the inner method on them.
+        """Complete the rows, and return the inner method's gradient on them.
 
-        One draw for each row would be noisy. If a sum over h is taken, the contribution of the
-        draws to the gradient is therefore replaced by that of the sum.
+        A single draw per row is noisy. If there is a sum over h, the contribution of the draws to
+        the gradient is therefore replaced by the contribution of the sum.
         """
         key_fill, key_inner = jax.random.split(key)
         filled, completions, terms = self._filled(rbm, batch, state.completed, key=key_fill)
@@ -160,15 +160,15 @@ class Marginal(AbstractGradient):
     def _filled(
         self, rbm: RBM, batch: Cloud, completions: Array | None, *, key: PRNGKeyArray
     ) -> tuple[Cloud, Array | None, Posterior | None]:
-        """Return completed rows, the completions to keep, and the terms of the sum if one is taken.
+        """Return completed rows, the completions to keep, and the terms of the sum, if any.
 
-        A row has all its completions, weighted by their probabilities, or a single one, drawn.
+        A row has either all its completions, weighted by probability, or a single drawn one.
         """
         terms = jax.lax.stop_gradient(self._summed(rbm, batch.states))
         if terms is None:  # there are too many
             v, completions = self._drawn(rbm, batch, completions, key=key)
             return Cloud(v, batch.weights), completions, None
-        if terms.v is None:  # they are hidden states: the missing units are drawn given one of them
+        if terms.v is None:  # hidden states: the missing units are drawn given one of them
             v = draw(rbm, terms, key=key, seen=batch.states)
             return Cloud(v, batch.weights), completions, terms
         v = terms.v.reshape(-1, rbm.visible.size)
@@ -178,7 +178,7 @@ class Marginal(AbstractGradient):
     def _drawn(
         self, rbm: RBM, batch: Cloud, completions: Array | None, *, key: PRNGKeyArray
     ) -> tuple[Array, Array | None]:
-        """Draw the missing units by one sweep from where they were, or by several from nowhere."""
+        """Draw the missing units, by one sweep from kept completions or several from scratch."""
         if completions is None or batch.rows is None:
             return completed(rbm, batch.states, self.sweeps, key=key), completions
         before = completions[jnp.minimum(batch.rows, self.rows - 1)]
@@ -190,19 +190,19 @@ class Marginal(AbstractGradient):
 class PerPattern(AbstractSampled):
     """CD-k with a separate RBM for each pattern of missing values, as in collaborative filtering.
 
-    A row with the seen units m belongs to the RBM that has only these visible units,
+    A row with seen units m belongs to the RBM with only these visible units,
 
         p_m(v_m) ∝ ∫ exp(−U(h) − Σ_{i ∈ m} (U_i(v_i) − v_i·(Wh)_i)) dh,
 
     and these RBMs share their parameters. Missing units are not summed out; the RBM of a row does
     not contain them. They send no input to the hidden units, and the chains of a row stay within
     its pattern. Each pattern has its own Z, and p_m is not a marginal of p_m′ for a larger m′:
-    removing a unit from such an RBM changes the distribution of the others. So there is no single
-    distribution over whole rows, and `hm.sample` draws from the RBM with all units, on which
-    possibly no row was trained. The method is meant for rows with few seen units among very many,
-    such as the films that a person has rated: in principle a missing unit needs no computation.
-    (Here rows are dense, so it costs as much as a seen unit.) `Marginal` follows the likelihood of
-    one model instead.
+    removing a unit from such an RBM changes the distribution of the others. There is thus no single
+    distribution over whole rows, and `hm.sample` draws from the RBM with all units, although
+    possibly no training row has all units. The method is meant for rows with few seen units among
+    very many, such as the films that a person has rated: in principle a missing unit needs no
+    computation. (Here rows are dense, so it costs as much as a seen unit.) `Marginal`, by contrast,
+    follows the likelihood of a single model.
 
     Attributes:
         sampler: the sampler that moves the chains away from the data.
@@ -220,7 +220,7 @@ class PerPattern(AbstractSampled):
 
     @property
     def about(self) -> About:
-        """The properties of CD-k for the family, whose likelihood is not that of one model."""
+        """The properties of CD-k for this family of models, which has no single likelihood."""
         about = About.for_sampler(self.sampler, "CD", takes_missing=True, follows_likelihood=False)
         title = f"{about.title}, one model for each pattern"
         return about._replace(title=title, multiplies_states=False)
@@ -232,8 +232,8 @@ class PerPattern(AbstractSampled):
         masked = Masked(layer=rbm.visible, present=present)  # pyright: ignore[reportCallIssue]
         family = RBM(masked, rbm.hidden, rbm.weights)
         grads, info = contrasted(family, data, self.sampler, key=key)
-        of_all: Any = grads.visible  # in the structure of the masked layer
+        of_all: Any = grads.visible  # with the structure of the masked layer
         grads = eqx.tree_at(lambda model: model.visible, grads, of_all.layer)
         seen = product(batch.weights, rbm.visible.spread(present.astype(data.states.dtype)))
-        tiny = jnp.finfo(seen.dtype).tiny  # the mean is 0 for a unit that no row has
+        tiny = jnp.finfo(seen.dtype).tiny  # the mean is 0 for a unit that is missing in every row
         return grads, state, info._replace(visible_mean=info.visible_mean / jnp.maximum(seen, tiny))

@@ -12,12 +12,12 @@ from ..rbm import RBM
 from ..samplers import Cloud
 from .base import USUAL_CHAINS, About, AbstractChains, Estimate, cloud_gradient, usual_rate
 
-FEW_UNITS = 64  # up to which the rate is 0.1
-MOST_TIMES = 4.0  # its largest factor
+FEW_UNITS = 64  # the most units for which the rate is 0.1
+MOST_TIMES = 4.0  # the largest factor on this rate
 
 
 class Persistent(AbstractChains):
-    """PCD-k, or stochastic maximum likelihood: the model cloud is persistent chains.
+    """PCD-k, or stochastic maximum likelihood: the model cloud consists of persistent chains.
 
     `Persistent(Gibbs(k), chains=n)` is PCD-k with n chains, for any batch size. The chains are
     never reset. The method follows the likelihood as long as the chains mix faster than the
@@ -51,13 +51,13 @@ class Persistent(AbstractChains):
         return about._replace(title=f"PCD by {kernel.unit}")
 
     def usual_rate(self, rbm: RBM) -> float:
-        """Return the usual rate; above 64 visible units of 0 and 1, more in proportion, up to 0.4.
+        """Return the usual rate, raised to at most 0.4 in proportion to 0/1 visible units above 64.
 
-        With 10,000 updates and 500 chains, most data sets of up to 800 columns are fitted best at
-        0.4 or above (docs/decisions/mnist_search.md). But on data that a model can nearly overfit,
-        such as bars and stripes, the chains fall behind at that rate. Sites of sequences, one-hot,
-        are learned better at higher rates too (docs/sequences.md). With fewer chains a high rate is
-        noisier: then, and for other units, the rate is that of other methods.
+        With 10,000 updates and 500 chains, a rate of 0.4 or more fits most data sets of up to 800
+        columns best (docs/decisions/mnist_search.md). But on data that a model can nearly overfit,
+        such as bars and stripes, the chains fall behind at that rate. One-hot sites of sequences
+        are also learned better at higher rates (docs/sequences.md). With fewer chains a high rate
+        is noisier: in that case, and for other units, the rate is the same as for other methods.
         """
         rate = usual_rate(rbm)
         if self.chains < USUAL_CHAINS or not (_is_binary(rbm.visible) and _is_binary(rbm.hidden)):
@@ -69,7 +69,7 @@ class Persistent(AbstractChains):
         return Cloud.uniform(self.sampler.positions(state))
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
-        """Start the chains from the model without its weights, with the lengths of rows if any."""
+        """Start the chains from the model with zero weights, with the rows' lengths, if any."""
         rows = resampled(jnp.abs(batch.weights), self.chains, 0.5)
         rbm = rbm.with_lengths_of(batch.states[rows])
         return self.sampler.init_independent(rbm, self.chains, key=key)
@@ -83,10 +83,10 @@ class Persistent(AbstractChains):
 
 
 def with_mean_length(layer: AbstractLayer, model: Cloud, data: Cloud) -> Cloud:
-    """Return chains weighted so that their mean length is that of the data.
+    """Return chains weighted so that their mean length equals the mean length of the data.
 
-    The weights are 1/C plus a linear function of a chain's length. So neither the lengths that the
-    chains happen to have nor those of a batch move the parameters. Other layers need no weights.
+    The weights are 1/C plus a linear function of a chain's length. Chance differences in length
+    between chains and batch thus do not affect the parameters. Other layers need no weights.
     """
     if not takes_lengths(layer):
         return model
@@ -94,14 +94,14 @@ def with_mean_length(layer: AbstractLayer, model: Cloud, data: Cloud) -> Cloud:
     centred = lengths - lengths.mean()
     deficit = data.mean_of(layer.lengths(data.states)) - lengths.mean()
     variance = centred @ centred / len(centred)
-    # Chains that all have one length leave no slope to find: the ridge makes it 0.
+    # If all chains have the same length, the slope is undefined; the ridge makes it 0.
     ridge = jnp.finfo(variance.dtype).eps * (1.0 + variance)
     slope = deficit / (variance + ridge)
     return model._replace(weights=model.weights * (1.0 + centred * slope))
 
 
 def _is_binary(layer: AbstractLayer) -> bool:
-    """Return whether all columns are 0 or 1, and units do not depend on one another."""
+    """Return whether all columns are 0 or 1 and the units are independent."""
     low, high = layer.coding.support
     is_discrete = layer.n_states is not None and has_independent_units(layer)
     return is_discrete and not low.any() and bool((high == 1).all())

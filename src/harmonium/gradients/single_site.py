@@ -1,4 +1,4 @@
-"""Objectives without a model cloud: they compare each row with states that differ in one unit."""
+"""Objectives that compare each row with states that differ in one unit, without chains."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -19,11 +19,10 @@ from .base import About, AbstractGradient, Estimate, phase_info
 
 
 class AbstractSingleSite(AbstractGradient):
-    """An objective made of log p(v′) − log p(v), where v′ differs from v in one unit: Z cancels.
+    """An objective based on log p(v′) − log p(v), where v′ differs from v in one unit: Z cancels.
 
-    There are no chains, and the choice of the batch is the only noise. An update costs one product
-    with W for each single-site proposal. The relative weights of modes that lie far apart are not
-    learned.
+    There are no chains, and the choice of the batch is the only noise. Each single-site proposal
+    costs one product with W. The relative weights of distant modes are not learned.
 
     Example:
         >>> class Flow(hm.gradients.AbstractSingleSite):
@@ -41,7 +40,7 @@ class AbstractSingleSite(AbstractGradient):
 
     @property
     def about(self) -> About:
-        """The properties of an objective other than the likelihood, without a term ⟨F⟩_data."""
+        """The properties of an objective that is not the likelihood and has no term ⟨F⟩_data."""
         return About(self.title, follows_likelihood=False, data_share=0.0)
 
     def units_of(self, visible: AbstractLayer) -> Sequence[int] | None:
@@ -55,7 +54,7 @@ class AbstractSingleSite(AbstractGradient):
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
         if rbm.visible.n_states is None:
             raise InputError(
-                f"{self.title}: expected a discrete visible layer, as a continuum has no"
+                f"{self.title}: expected a discrete visible layer, since continuous units have no"
                 f" single-site proposals; got {rbm.visible}; choose another method, such as"
                 " hm.Persistent(hm.Gibbs(1))."
             )
@@ -98,12 +97,13 @@ class Discriminative(AbstractSingleSite):
 
         log p(y | v) = b_y + Γ_h(vW + W_y) − log Σ_y′ e^(b_y′ + Γ_h(vW + W_y′)).
 
-    For several labels it is the sum over the labels, each given all other units, labels included.
-    The distribution of v is not learned; `WeightedSum` can add a term for it. The other units may
-    be of any kind.
+    For several labels it is the sum over the labels, each given all other units, including the
+    other labels. The distribution of v is not learned; `WeightedSum` can add a term for it. The
+    other units may be of any type.
 
     Attributes:
-        target: the index of the label's unit, or several; negative ones count from the end.
+        target: the index of the label's unit, or several indices; negative indices count from the
+            end.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
@@ -136,7 +136,7 @@ class Discriminative(AbstractSingleSite):
         count = rbm.visible.n_units
         if not self.targets or any(not -count <= unit < count for unit in self.targets):
             raise InputError(
-                f"target: expected visible units, of which there are {count}; got {self.target}."
+                f"target: expected indices of the {count} visible units; got {self.target}."
             )
         movable = units_of_proposals(rbm.visible, proposals_from(rbm.visible, batch.states[:1])[0])
         for unit in self.units_of(rbm.visible):
@@ -178,8 +178,8 @@ class RatioMatching(AbstractSingleSite):
 class ProbabilityFlow(AbstractSingleSite):
     """Minimum probability flow: descent on Σ e^((F(v) − F(v′))/2) over all v′ one unit from v.
 
-    States v′ that are themselves rows of the data are not left out: with many columns there are
-    hardly any.
+    States v′ that are themselves data rows are not excluded; with many columns there are hardly
+    any.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])

@@ -1,4 +1,4 @@
-"""Persistent replicas on a ladder that grows during training: temperatures, or past models."""
+"""Persistent replicas on a ladder of temperatures or past models that grows in training."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ..samplers import Cloud, ReplicaExchange
 from .base import About, AbstractGradient, Estimate, Status, cloud_gradient
 
 RENEWAL = 0.02  # weight of a new step in the running mean of acceptance: about 50 steps
-PACE = 0.05  # part of the way to its target that a temperature moves in an update
-WAIT = 100  # steps between changes of the ladder, so that the acceptance is known
+PACE = 0.05  # fraction of the distance to its target that a temperature moves per update
+WAIT = 100  # steps between changes of the ladder, to measure the acceptance
 
 
 class LadderState(NamedTuple):
@@ -30,7 +30,7 @@ class LadderState(NamedTuple):
     Attributes:
         replicas: the sampler's state, whose v has shape (models, chains, visible).
         ladder: temperatures or models, one for each place on the ladder.
-        at_end: which places hold the present model, shape (models,).
+        at_end: which places hold the current model, shape (models,).
         acceptance: running mean of the swap probability of neighbours, shape (models − 1,).
         since: steps since the ladder last changed.
     """
@@ -43,17 +43,17 @@ class LadderState(NamedTuple):
 
 
 class AbstractLadder(AbstractGradient):
-    r"""Persistent chains by replica exchange, on a ladder that is built during the run.
+    r"""Persistent chains moved by replica exchange, on a ladder built during the run.
 
-    A run begins with independent units, which need no ladder, and ends with a model that may need a
-    long one. There are `models` places. Places that the ladder does not need yet hold the present
-    model, and their replicas add to its chains. One more place becomes part of the ladder when
-    neighbours would otherwise swap with a probability below `acceptance`.
+    A run starts with independent units, which need no ladder, and ends with a model that may need a
+    long one. There are `models` places. Unused places hold the current model, and their replicas
+    serve as additional chains. A place joins the ladder when neighbours would otherwise swap with a
+    probability below `acceptance`.
 
     Attributes:
-        models: number of places, and so the length of the longest ladder.
-        chains: replicas at each place.
-        acceptance: target for the mean probability to accept a swap.
+        models: number of places, the maximum length of the ladder.
+        chains: number of replicas at each place.
+        acceptance: target for the mean acceptance probability of a swap.
         sweeps: Gibbs sweeps between swaps.
 
     Example:
@@ -85,7 +85,7 @@ class AbstractLadder(AbstractGradient):
 
     @abstractmethod
     def first_ladder(self, rbm: RBM) -> Any:
-        """Return the ladder before the first update: the base model, and all other places."""
+        """Return the ladder before the first update."""
 
     @abstractmethod
     def on(self, rbm: RBM, state: LadderState) -> tuple[AbstractPath | None, Array]:
@@ -93,7 +93,7 @@ class AbstractLadder(AbstractGradient):
 
     @abstractmethod
     def changed(self, rbm: RBM, state: LadderState) -> LadderState:
-        """Return the state after places were added to the ladder, removed or moved."""
+        """Return the state after adding, removing or moving places of the ladder."""
 
     def status(self, rbm: RBM, state: Any) -> Status:
         if state is None:
@@ -101,7 +101,7 @@ class AbstractLadder(AbstractGradient):
         return Status(chains_at_end(state), (self.sampler(rbm, state), 1))
 
     def sampler(self, rbm: RBM, state: LadderState) -> ReplicaExchange:
-        """Return the replica exchange on the present ladder."""
+        """Return the replica exchange on the current ladder."""
         path, times = self.on(rbm, state)
         blank = ReplicaExchange(path, 2, self.sweeps)
         return eqx.tree_at(lambda sampler: sampler.times, blank, times)
@@ -112,7 +112,7 @@ class AbstractLadder(AbstractGradient):
         return {"ladder": length, "acceptance": jnp.append(state.acceptance, 1.0).min()}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> LadderState:
-        """Draw all replicas from the model without its weights."""
+        """Draw all replicas from the model with zero weights."""
         key_draw, _ = jax.random.split(key)
         v = rbm.visible.sample_without_inputs((self.models, self.chains), key=key_draw)
         at_end = jnp.arange(self.models) > 0
@@ -122,7 +122,7 @@ class AbstractLadder(AbstractGradient):
         return LadderState(replicas, ladder, at_end, accepted, jnp.zeros((), jnp.int32))
 
     def moved(self, rbm: RBM, state: LadderState, *, key: PRNGKeyArray) -> LadderState:
-        """Make one step of the replica exchange, and update the running mean of acceptance."""
+        """Run one step of replica exchange, and update the running mean of acceptance."""
         replicas, info = self.sampler(rbm, state).step(rbm, state.replicas, key=key)
         accepted = state.acceptance + RENEWAL * (info.acceptance - state.acceptance)
         return state._replace(replicas=replicas, acceptance=accepted, since=state.since + 1)
@@ -137,7 +137,7 @@ class AbstractLadder(AbstractGradient):
 
 
 def chains_at_end(state: LadderState) -> Cloud:
-    """Return the replicas at every place that holds the present model."""
+    """Return the replicas at all places that hold the current model."""
     v = state.replicas.v
     n = v.shape[1]
     weights = jnp.repeat(state.at_end / (state.at_end.sum() * n), n)
@@ -145,7 +145,7 @@ def chains_at_end(state: LadderState) -> Cloud:
 
 
 class Temperatures(NamedTuple):
-    """Places between the independent units of the start, t = 0, and the present model, t = 1.
+    """Places between the initial independent units, t = 0, and the current model, t = 1.
 
     Attributes:
         times: t of each place.
@@ -159,20 +159,20 @@ class Temperatures(NamedTuple):
 
 
 class AbstractTempering(AbstractLadder):
-    r"""Parallel tempering whose temperatures adapt so that all neighbours swap equally often.
+    r"""Parallel tempering with temperatures that adapt so that all neighbours swap equally often.
 
-    The ladder goes from the layers at the start of the run, without weights, to the present model,
-    along the straight line between them. A pair of neighbours that swap with probability a has the
-    length ℓ = −Φ⁻¹(a/2). The ladder has as many temperatures as are needed to divide its whole
-    length into steps with the target `acceptance`. In each update the temperatures move only a
-    small part of the way to their new values, so that the replicas can follow.
+    The ladder is the straight line from the initial layers, with zero weights, to the current
+    model. A pair of neighbours that swap with probability a has length ℓ = −Φ⁻¹(a/2). The ladder
+    has as many temperatures as needed to divide its total length into steps with the target
+    `acceptance`. In each update the temperatures move only a small fraction of the distance to
+    their new values, so that the replicas can equilibrate.
 
     Source: Desjardins, Courville & Bengio 2010 (adaptive tempering in training); Kofke 2002; Syed,
     Bouchard-Côté, Deligiannidis & Doucet 2022.
     """
 
     def first_ladder(self, rbm: RBM) -> Temperatures:
-        """Return a ladder with every place but the base at t = 1."""
+        """Return a ladder with every place except the base at t = 1."""
         times = jnp.where(jnp.arange(self.models) > 0, 1.0, 0.0).astype(rbm.visible.dtype)
         return Temperatures(times, rbm.visible, rbm.hidden)
 
@@ -210,13 +210,13 @@ class Tempering(AbstractTempering):
 
 
 class Trajectory(AbstractLadder):
-    r"""Parallel trajectory tempering: the ladder is made of earlier models of the same run.
+    r"""Parallel trajectory tempering: the ladder consists of earlier models of the same run.
 
-    The present model is kept as a new place whenever it and the last model kept swap with a
+    The current model is added to the ladder whenever it and the last added model swap with a
     probability below `acceptance`. When all places are taken, the place whose neighbours are
-    nearest to each other is freed. Successive models of a run can be close to one another where
+    nearest to each other is freed. Successive models of a run can be close to one another even if
     successive temperatures are not: a phase that appears in training at a second-order transition
-    is reached from the models before it, not across a gap.
+    is reached continuously from earlier models, not across a gap.
 
     Example:
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
@@ -234,12 +234,12 @@ class Trajectory(AbstractLadder):
         return About(f"PTT-{self.sweeps}", self.sweeps)
 
     def first_ladder(self, rbm: RBM) -> RBM:
-        """Return the model without its weights at every place."""
+        """Return the model with zero weights at every place."""
         models: Any = jax.tree.map(lambda leaf: jnp.stack([leaf] * self.models), rbm.uncoupled)
         return models
 
     def on(self, rbm: RBM, state: LadderState) -> tuple[AbstractPath | None, Array]:
-        """Return the path through the kept models and the present one, and their positions."""
+        """Return the path through the kept models and the current one, and their positions."""
 
         def present(past: Array, now: Array) -> Array:
             return jnp.where(state.at_end.reshape(-1, *[1] * now.ndim), now, past)
@@ -248,8 +248,8 @@ class Trajectory(AbstractLadder):
         return History(models), jnp.linspace(0.0, 1.0, self.models, dtype=rbm.visible.dtype)
 
     def changed(self, rbm: RBM, state: LadderState) -> LadderState:
-        """Keep the present model if it is due; free a place if none is left."""
-        first = (~state.at_end).sum()  # the first place of the present model
+        """Add the current model to the ladder if due; free a place if none is left."""
+        first = (~state.at_end).sum()  # the first place of the current model
         is_far = state.acceptance[first - 1] < self.acceptance
         due = is_far & (state.since >= WAIT)
         is_full = first >= self.models - 1
@@ -269,7 +269,7 @@ class Trajectory(AbstractLadder):
 
 
 def _thinned(state: LadderState) -> LadderState:
-    """Free the place between the nearest neighbours; its replicas go to the present model."""
+    """Free the place between the nearest neighbours; its replicas move to the current model."""
     places = len(state.at_end)
     lengths = -ndtri(jnp.clip(state.acceptance, 1e-6, 1.0) / 2)
     out = 1 + jnp.argmin(lengths[:-1] + lengths[1:])

@@ -1,4 +1,4 @@
-"""A weighted sum of objectives, such as the hybrid of a discriminative and a generative one."""
+"""A weighted sum of objectives, such as a discriminative–generative hybrid."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class WeightedSum(AbstractGradient):
 
         WeightedSum(Discriminative(), Contrastive(Gibbs(1)), shares=(1.0, 0.1))
 
-    is the hybrid objective log p(y | v) + 0.1 log p(v, y): its small generative part is a
-    regulariser learned from the data. With rows without a label it is semi-supervised.
+    is the hybrid objective log p(y | v) + 0.1 log p(v, y): its small generative part acts as a
+    regulariser. If some rows lack a label, learning is semi-supervised.
 
     Attributes:
         methods: the methods whose gradients are added.
@@ -72,7 +72,7 @@ class WeightedSum(AbstractGradient):
         )
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """Return chains and kernel of the first method that has any, and the notes of all."""
+        """Return the chains and kernel of the first method with chains, and all notes."""
         if state is None:
             state = [None] * len(self.methods)
         statuses = [

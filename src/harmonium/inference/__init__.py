@@ -1,4 +1,4 @@
-"""What a trained model is asked: samples, conditional samples, probabilities, missing cells."""
+"""Inference with a trained model: samples, conditional samples, probabilities, missing cells."""
 
 from .imputation import Imputation as Imputation
 from .imputation import impute as impute

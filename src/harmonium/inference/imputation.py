@@ -1,4 +1,4 @@
-"""Imputation: filling in missing values with a model, with their uncertainty."""
+"""Imputation: filling in missing values with a model, including their uncertainty."""
 
 from __future__ import annotations
 
@@ -30,20 +30,19 @@ class Imputation(NamedTuple):
     """Rows with their missing values filled in, and the uncertainty of these values.
 
     Attributes:
-        rows: the rows, with each missing value filled by the most probable state of that unit
-            taken by itself, or by its mean where the states are continuous, shape (n, visible
-            units).
+        rows: the rows, with each missing value replaced by the unit's marginally most probable
+            state, or by its mean if the unit is continuous, shape (n, visible units).
         mean: ⟨v⟩ given the seen units, in columns as `visible.encode` returns them, shape (n,
             columns): the probability of a 1 for a Bernoulli unit, of each state for a Potts unit.
-        spread: the standard deviation of each column, 0 where it is seen, shape (n, columns).
-        stderr: the standard error of `mean` by the differences between families of chains, 0 where
-            it is exact, shape (n, columns); twice it is an interval of 95 %.
-        draws: complete rows drawn from p(v_missing | v_seen), including all dependence between
+        spread: the standard deviation of each column, 0 for observed units, shape (n, columns).
+        stderr: the standard error of `mean`, from the differences between families of chains, 0 if
+            the mean is exact, shape (n, columns); a 95 % interval is ± twice this.
+        draws: complete rows drawn jointly from p(v_missing | v_seen), with the dependence between
             missing units, shape (draws, n, visible units).
-        method: how this was computed, in words.
+        method: a description of the computation.
         converged: whether the values of all rows are exact, or their chains have mixed.
-        message: a sentence that says so, or what is wrong and what to do.
-        effective: how many independent draws those of a row are worth at least, shape (n,).
+        message: a sentence that confirms this, or says what is wrong and what to do.
+        effective: a lower bound on the effective number of independent draws, shape (n,).
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -74,25 +73,25 @@ def impute(
 
         ⟨v_i⟩ = ⟨Γ_i′(I)⟩,    var v_i = ⟨Γ_i″(I)⟩ + var Γ_i′(I),    over p(h | v_seen).
 
-    With at most 2^16 hidden states or 2^12 completions of a row, and with up to 2^22 of them where
-    rows are few, both are exact sums and the draws are exact. Otherwise each row has a population
-    of at least 32 Gibbs chains, with the seen units held fixed. They are annealed for a third of
-    their sweeps with importance weights, so that modes get the shares that they have in the model,
-    and averages are taken over the others. Where the chains come from too few families or these do
-    not agree, they restart with twice the sweeps, for about 30 s at most; then `converged` is
-    False.
+    With at most 2^16 hidden states or 2^12 completions of a row (up to 2^22 if there are few rows),
+    both are exact sums and the draws are exact. Otherwise each row gets a population of at least 32
+    Gibbs chains, with the seen units held fixed. A third of their sweeps are annealed with
+    importance weights, so that modes get their shares under the model; averages are taken over the
+    remaining sweeps. If the chains descend from too few families, or the families disagree, they
+    restart with twice the sweeps, for about 30 s at most; if that fails, `converged` is False.
 
     Args:
         rbm: the model.
-        rows: in the user's coding, NaN where a value is missing, shape (n, visible units).
+        rows: in the user's coding, with NaN for missing values, shape (n, visible units).
         key: a JAX random key.
-        draws: completions of each row.
-        sweeps: Gibbs sweeps of each chain at first, where the sums are not exact.
+        draws: number of completions per row.
+        sweeps: initial number of Gibbs sweeps per chain, if the sums are not exact.
 
     Raises:
-        InputError: `rbm` is not a model, rows lie outside the visible layer's domain, or `draws`
-            or `sweeps` is not positive.
-        NotFiniteError: what is missing has no distribution given the seen units, as Z is infinite.
+        InputError: `rbm` is not a model, rows are outside the visible layer's domain, or `draws` or
+            `sweeps` is not positive.
+        NotFiniteError: the missing units have no distribution given the seen units, since Z is
+            infinite.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -120,7 +119,7 @@ def impute(
     spread = np.zeros_like(mean)
     stderr = np.zeros_like(mean)
     effective = np.full(len(rows), float(draws))
-    # The user's own values stay as they are: encoding and decoding may round them.
+    # The user's values are restored, because encoding and decoding may round them.
     likely = rows.copy()
     drawn = np.repeat(rows[None], draws, axis=0)
     if not len(gaps):
@@ -166,17 +165,17 @@ def _nearest_states(visible: AbstractLayer, mean: Float[Array, "n columns"]) -> 
     if not len(columns):
         return state
     difference = (state - mean)[:, columns]
-    # By how much each proposal would raise the squared distance: (row, proposal).
+    # The increase in squared distance for each proposal: (row, proposal).
     costs = ((difference + changes) ** 2 - difference**2).sum(-1)
 
     def least_of_unit(values: Array) -> Array:
-        """Return for each proposal the least value of those of its unit."""
+        """Return, for each proposal, the smallest value among its unit's proposals."""
         least = jax.ops.segment_min(values.T, jnp.asarray(units), visible.n_units)
         return least.T[:, units]
 
     is_best = (costs <= least_of_unit(costs)) & (costs < 0)
     number = jnp.arange(len(units))
-    # One of several equally near states.
+    # Break ties between equally near states.
     chosen = number == least_of_unit(jnp.where(is_best, number, len(units)))
     rows = jnp.arange(len(mean))[:, None, None]
     return state.at[rows, columns].add(jnp.where(chosen[..., None], changes, 0.0))

@@ -1,4 +1,4 @@
-"""Questions about a table's columns: the distribution of some, given cells and ranges of others."""
+"""Questions about a table: distributions of columns, given cells and ranges of others."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ..tables.conditions import Conditions, meant, meant_in_quotes, split_outsid
 from .imputation import Imputation, impute
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-MOST_STATES = 20  # numbers of more states are described by their quantiles
-FEWEST_CHAINS = 8  # the interval is estimated from their differences
+MOST_STATES = 20  # numeric columns with more states are summarised by quantiles
+FEWEST_CHAINS = 8  # the interval is estimated from differences between chains
 
 
 class Answer(NamedTuple):
@@ -30,14 +30,14 @@ class Answer(NamedTuple):
 
     Attributes:
         name: the column.
-        values: its values in words, or the names of quantiles.
+        values: its values as text, or the names of quantiles.
         shares: the probability of each value, or None for quantiles.
         reach: half the width of the 95 % interval of each probability, estimated from the
-            differences between families of chains; 0 where it is exact. None for quantiles.
-        quantiles: the 5, 25, 50, 75 and 95 % quantiles in words, or None.
-        method: how it was computed.
+            differences between families of chains; 0 if exact. None for quantiles.
+        quantiles: the 5, 25, 50, 75 and 95 % quantiles as text, or None.
+        method: a description of the computation.
         converged: whether it is exact, or its chains have mixed.
-        message: a sentence that says so, or what is wrong and what to do.
+        message: a sentence that confirms this, or says what is wrong and what to do.
 
     Example:
         >>> values, shares, reach = ["long", "short"], [0.286, 0.714], [0.02, 0.02]
@@ -65,27 +65,27 @@ def ask(
     chains: int = 1_000,
     sweeps: int = 1_000,
 ) -> list[Answer]:
-    """Return the distributions of the columns that a question names.
+    """Return the distributions of the columns named in a question.
 
-    Where given cells are exact values, probabilities are exact sums over up to 2^22 states, or
-    averages of p(column | h) over a population of annealed Gibbs chains, as `impute` has it. Given
-    ranges, they are frequencies among the draws that lie in them.
+    If all given cells are exact values, probabilities are exact sums over up to 2^22 states, or
+    averages of p(column | h) over a population of annealed Gibbs chains, as in `impute`. If ranges
+    are given, they are frequencies among the draws within the ranges.
 
     Args:
         rbm: a model of the columns' codes.
-        columns: what the columns are.
-        question: "survived | sex=female, age=30..40": columns, and after a bar cells that are known
-            and ranges. Names and values with commas, bars or equal signs are in quotes. All other
-            columns count as unknown, and are summed over.
+        columns: the columns of the table.
+        question: "survived | sex=female, age=30..40": columns and, after a bar, known cells and
+            ranges. Names and values that contain commas, bars or equal signs must be quoted. All
+            other columns are unknown and summed over.
         key: a JAX random key.
-        chains: Gibbs chains, at least 8, where the sum is not exact.
-        sweeps: sweeps of each chain at first; averages are over the last two thirds. Chains
-            that have not mixed restart with twice as many, for some seconds; then `converged` is
-            False.
+        chains: number of Gibbs chains, at least 8, if the sum is not exact.
+        sweeps: initial number of sweeps per chain; averages are over the last two thirds. Chains
+            that have not mixed restart with twice as many, for some seconds; if that fails,
+            `converged` is False.
 
     Raises:
-        InputError: columns or cells that the table does not have, or a range that hardly any draw
-            reaches; fewer than 8 chains, or no key.
+        InputError: the table lacks a column or cell, hardly any draw is within a range, there are
+            fewer than 8 chains, or there is no key.
 
     Example:
         >>> from harmonium.tables import Frame, RawColumn, columns_of
@@ -112,7 +112,7 @@ def ask(
     def imputation(key: PRNGKeyArray) -> Imputation:
         return impute(rbm, row, key=key, draws=chains, sweeps=sweeps)
 
-    seed = int(_seed(key))  # of the cells that a code stands for
+    seed = int(_seed(key))  # for the cells that a code represents
     if conditions.ranges:
         distributions = _by_draws(columns, conditions, imputation, chains, seed, key)
     else:
@@ -126,10 +126,18 @@ def _seed(key: PRNGKeyArray) -> Array:
 
 
 def _row_of(columns: Columns, conditions: Conditions, names: list[str]) -> np.ndarray:
-    """Return the codes of the known cells, shape (1, units), NaN where a cell is unknown."""
+    """Return the codes of the known cells, shape (1, units), with NaN for unknown cells."""
     row = np.full((1, len(columns.modelled)), np.nan, np.float32)
     if conditions.cells.columns:
         row = columns.encode(conditions.cells, "QUESTION", may_lack=True)
+        # Estimators treat unknown words as missing cells; a condition would then say nothing.
+        for name, words in columns.unseen_in(conditions.cells).items():
+            unit = next(i for i, part in enumerate(columns.modelled) if part.name == name)
+            if np.isnan(row[0, unit]):
+                raise InputError(
+                    f"QUESTION: expected a value of column {name!r} that the model knows;"
+                    f" got {words[0]!r}; known are {columns.modelled[unit].summary}."
+                )
     known = {*conditions.cells.names}
     known.update(columns.modelled[unit].name for unit in np.flatnonzero(~np.isnan(row[0])))
     for name in names:
@@ -141,7 +149,7 @@ def _row_of(columns: Columns, conditions: Conditions, names: list[str]) -> np.nd
 
 
 class _Estimate(NamedTuple):
-    """The probabilities of a column's states, and half the widths of their 95 % intervals."""
+    """The probabilities of a column's states, and the half-widths of their 95 % intervals."""
 
     probabilities: np.ndarray
     half_widths: np.ndarray
@@ -153,8 +161,8 @@ class _Distributions(NamedTuple):
     Attributes:
         estimates: for each unit, probabilities of its states.
         frame: a table of draws.
-        method: how they were computed.
-        imputation: the chains or sums behind them; the worst of several.
+        method: a description of the computation.
+        imputation: the underlying chains or sums; if there are several, the worst.
     """
 
     estimates: list[_Estimate]
@@ -163,7 +171,7 @@ class _Distributions(NamedTuple):
     imputation: Imputation
 
     def answer(self, column: AbstractColumn, columns: Columns) -> Answer:
-        """Return the distribution of one column: of words and of few numbers, else quantiles."""
+        """Return the distribution of one column: shares of words or few numbers, or quantiles."""
         frame = columns.split(self.frame)
         cells = next(drawn.values for drawn in frame.columns if drawn.name == column.name)
         values = [f"{level:.0%}" for level in QUANTILES]
@@ -180,7 +188,7 @@ class _Distributions(NamedTuple):
             part, estimate = estimates[column.name]
             values = part.state_names()
             shares = estimate.probabilities.astype(float).tolist()
-            # Of two values both are as uncertain, and one half-width stands for both.
+            # With two values, both are equally uncertain, so one half-width serves for both.
             half_widths = np.broadcast_to(estimate.half_widths, len(shares)).astype(float).tolist()
         else:
             places = np.quantile(np.sort(cells), QUANTILES, method="nearest")
@@ -198,7 +206,7 @@ class _Distributions(NamedTuple):
 
 
 def _by_means(columns: Columns, imputation: Imputation, seed: int) -> _Distributions:
-    """Return distributions by averages of p(column | h)."""
+    """Return distributions from averages of p(column | h)."""
     probabilities = columns.probabilities(imputation.mean)
     errors = columns.pieces(imputation.stderr)
     return _Distributions(
@@ -220,7 +228,7 @@ def _by_draws(
     seed: int,
     key: PRNGKeyArray,
 ) -> _Distributions:
-    """Return distributions by frequencies among the draws that lie in the ranges."""
+    """Return distributions from frequencies among the draws within the ranges."""
     imputations: list[Imputation] = []
 
     def draw(attempt: int) -> np.ndarray:
@@ -228,7 +236,7 @@ def _by_draws(
         return imputations[-1].draws[:, 0]
 
     codes, frame = columns.draw(conditions, draw, chains, seed=seed)
-    # Chains of a family count as one draw, also among those that lie in the ranges.
+    # Chains of a family count as one draw, also among draws within the ranges.
     fractions = [_effective_fraction(own) for own in imputations]
     size = max(min(float(np.mean(fractions)), 1.0) * len(codes), 2.0)
     return _Distributions(
@@ -243,7 +251,7 @@ def _by_draws(
 
 
 def _effective_fraction(imputation: Imputation) -> float:
-    """Return the effective size of the draws of the one row, over their number."""
+    """Return the effective number of draws of the single row, divided by their number."""
     assert imputation.effective is not None
     return float(imputation.effective[0]) / len(imputation.draws)
 
@@ -253,14 +261,14 @@ def _frequencies(codes: np.ndarray, states: int | None, size: float) -> _Estimat
     counts = np.zeros(1)
     if states:
         counts = np.bincount(codes.astype(int), minlength=states)
-    p = (counts + 0.5) / (len(codes) + 0.5 * len(counts))  # none is certainly 0
+    p = (counts + 0.5) / (len(codes) + 0.5 * len(counts))  # no state has probability 0
     return _Estimate(p, student_95(int(size) - 1) * np.sqrt(p * (1.0 - p) / size))
 
 
 def _check_names(names: list[str], columns: dict[str, Any]) -> None:
     for name in names or [""]:
         if name not in columns:
-            advice = "as in: survived | sex=female; what is known stands after the bar"
+            advice = "as in: survived | sex=female; put known cells after the bar"
             advice = meant_in_quotes(name, columns, meant(name, columns, advice))
             known = ", ".join(columns)
             raise InputError(

@@ -1,4 +1,4 @@
-"""Drawing rows from a model, with or without some of their units held fixed."""
+"""Sampling rows from a model, with or without some units held fixed."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from ..samplers.gibbs import after_sweeps
 __all__ = ["condition", "sample"]
 
 DEFAULT_SWEEPS = 1_000
-FEWEST_SWEEPS = 64  # of chains of given rows with few draws each
-FEWEST_AT_ONCE = 1_000  # draws of one population, of those that make very many
+FEWEST_SWEEPS = 64  # of chains for given rows with few draws each
+FEWEST_AT_ONCE = 1_000  # draws from one population, if very many are needed
 NOTHING_DRAWN = "Converged: no value is free."
-UNCHECKED = "Not checked: whether these chains mix is for their sampler to say."
+UNCHECKED = "Not checked: the mixing of chains of a given sampler is not assessed."
 
 
 def sample(
@@ -46,34 +46,33 @@ def sample(
 ) -> np.ndarray:
     """Draw rows from a model.
 
-    By default rows are exact draws where either layer has so few states that they can be summed
-    over (2^22 for a single given row, fewer for many). Otherwise each is a chain of its own: a
-    population of at least 32 chains makes 1,000 Gibbs sweeps. In the first third it is annealed,
-    one sweep at each of equally spaced inverse temperatures up to 1, with importance weights by
-    which chains are resampled. So modes get the shares that they have in the model even where
-    sweeps do not lead from one to another. The others are sweeps of the model. Where the chains
-    that are left descend from too few, or independent groups of them differ, they restart with
-    twice the sweeps; if that takes too long, a `NotConvergedWarning` says so.
+    By default rows are exact draws if either layer has few enough states to sum over (2^22 for a
+    single given row, fewer for many). Otherwise each row is a separate chain, in a population of at
+    least 32 chains that runs 1,000 Gibbs sweeps. In the first third the population is annealed, one
+    sweep at each of equally spaced inverse temperatures up to 1, and resampled by importance
+    weight. Modes thus get their shares under the model even if sweeps do not move between them. The
+    remaining sweeps are of the model itself. If the surviving chains descend from too few
+    ancestors, or independent groups differ, they restart with twice the sweeps; if this takes too
+    long, a `NotConvergedWarning` is issued.
 
     Args:
         rbm: the model.
-        n: number of rows; with `given`, rows for each given row (1 if None).
+        n: number of rows; with `given`, the number per given row (1 if None).
         key: a JAX random key.
-        sampler: another sampler, whose chains start from the model without its weights: `Gibbs()`
+        sampler: another sampler, whose chains start from the model with zero weights; use `Gibbs()`
             for sweeps without annealing.
-        steps: sweeps of annealed chains, which then neither sum nor restart, or steps of
-            `sampler`, of which nothing is checked. If None: as many as make 1,000 sweeps, or 1,000
-            steps for a sampler whose steps do not consist of sweeps; for given rows with few
-            draws, fewer sweeps of more chains.
-        given: rows in the user's coding, with NaN where a unit is to be drawn; the others are held
-            fixed.
+        steps: sweeps of annealed chains, without exact sums or restarts, or steps of `sampler`,
+            whose mixing is not checked. If None, as many as make 1,000 sweeps, or 1,000 steps for a
+            sampler whose steps do not consist of sweeps; for given rows with few draws, fewer
+            sweeps of more chains.
+        given: rows in the user's coding, with NaN for units to be drawn; the others are held fixed.
 
     Returns:
         Rows in the user's coding, shape (n, visible units).
 
     Raises:
-        InputError: n or steps is not positive, or the given rows do not fit.
-        NotFiniteError: Z of the model is infinite, or not known to be finite, as for `log_z`.
+        InputError: n or steps is not positive, or the given rows do not match the model.
+        NotFiniteError: the model's Z is infinite, or not known to be finite, as for `log_z`.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
@@ -90,7 +89,7 @@ def sample(
 
 
 class DrawnRows(NamedTuple):
-    """Rows in the user's coding, whether they can be relied on, and a sentence that says so."""
+    """Rows in the user's coding, whether they are reliable, and a message about this."""
 
     rows: np.ndarray
     converged: bool
@@ -106,7 +105,7 @@ def drawn_rows(
     steps: int | None = None,
     given: Any = None,
 ) -> DrawnRows:
-    """Return what `sample` returns, with what it warns of."""
+    """Return the rows of `sample`, with the message of its warning."""
     if n is None:
         if given is None:
             raise InputError("n: expected the number of rows to draw.")
@@ -138,20 +137,20 @@ def drawn_rows(
 
 
 def _has_rows(rbm: RBM) -> bool:
-    """Return whether a model is one of several rows, as `condition` returns them."""
+    """Return whether a model is a batch for several rows, as returned by `condition`."""
     return isinstance(rbm.visible, Clamped) and rbm.visible.known.ndim > 1
 
 
 def _completed(
     rbm: RBM, rows: np.ndarray, count: int, steps: int | None, *, key: PRNGKeyArray
 ) -> DrawnRows:
-    """Return draws of each row's missing units."""
+    """Return rows with draws of their missing units."""
     states = np.repeat(fetched(encoded_rows(rbm.visible, from_numpy(rows))), count, axis=0)
     gaps = np.flatnonzero(np.isnan(rows).any(1))
     if not len(gaps):
         return DrawnRows(rbm.visible.decode(from_numpy(states)), True, NOTHING_DRAWN)
     sweeps = steps
-    if sweeps is None:  # many rows with few draws each: as much work for a population of each
+    if sweeps is None:  # many rows with few draws each: keep the work per population constant
         fraction = 1.0
         if len(rows) > 1:
             fraction = min(1.0, count / FEWEST_CHAINS)
@@ -169,14 +168,14 @@ def _completed(
         )
     drawn = np.concatenate([completion.draws for completion in completions], axis=1)
     states[gaps[:, None] * count + np.arange(count)] = drawn[:, :count]
-    # The first one that has not converged, if any.
+    # The first result that has not converged, if any.
     worst = min(completions, key=lambda completion: completion.averages.mixed.all())
     converged = bool(worst.averages.mixed.all())
     return DrawnRows(rbm.visible.decode(from_numpy(states)), converged, worst.message)
 
 
 def condition(rbm: RBM, rows: Any) -> RBM:
-    """Return the model with visible units held fixed where `rows` is a number, free where NaN.
+    """Return the model with visible units held fixed at the values in `rows`, and free if NaN.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
@@ -187,12 +186,12 @@ def condition(rbm: RBM, rows: Any) -> RBM:
     """
     rows = _with_gaps(rbm, rows)
     if len(rows) == 1:
-        rows = rows[0]  # it gives one model, without a batch axis
+        rows = rows[0]  # gives a single model, without a batch axis
     return _conditioned(rbm, from_numpy(np.array(rows)))
 
 
 def _with_gaps(rbm: RBM, given: Any) -> np.ndarray:
-    """Return one row or several, NaN where a unit is free, if they fit the visible units."""
+    """Return one or more checked rows for the visible units, with NaN for free units."""
     rows = np.atleast_2d(as_array(given, "given"))
     return rbm.visible.validate(rows, "given", missing=True).astype(float)
 
@@ -208,9 +207,9 @@ def _draw(
 ) -> Array:
     key_init, key_step = split(key)
     if sampler is None:
-        # Half of the sweeps are annealed, which costs what sweeps cost. On Adult (64 hidden units)
-        # the total variation between samples and rows, over pairs of columns, was 0.111 after 1,000
-        # sweeps, 0.045 with half of them annealed, and 0.039 after 40,000.
+        # Half of the sweeps are annealed, at no extra cost. On Adult (64 hidden units) the total
+        # variation between samples and rows, over pairs of columns, was 0.111 after 1,000 sweeps,
+        # 0.045 with half of them annealed, and 0.039 after 40,000.
         annealed = annealed_draws(path_to(rbm), n, steps // 2, key=key_init)
         return after_sweeps(rbm, annealed.v, steps - steps // 2, key=key_step)
     state = sampler.init_independent(rbm, n, key=key_init)

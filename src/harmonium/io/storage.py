@@ -1,4 +1,4 @@
-"""Saving and loading models; a file's first bytes and its name decide its format."""
+"""Saving and loading models, with the format decided by a file's first bytes and its name."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ FORMATS: tuple[AbstractFormat, ...] = (
 )
 SUFFIXES = tuple(suffix for known in FORMATS for suffix in known.suffixes)
 MODEL = "model.safetensors"
-LONGEST_START = 512  # bytes by which a format is recognised; a zip member's name may be long
+LONGEST_START = 512  # bytes used to recognise a format; a zip member's name may be long
 PICKLED = (".pkl", ".pickle", ".joblib", ".sav")
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")  # the first bytes of a pickle, and its protocol
 _FILE_AND_PART = re.compile(r"(?P<file>.+\.[^.:/\\]+):(?P<part>[^:/\\]+)", re.DOTALL)
 
 
 def save(rbm: RBM, path: str | os.PathLike) -> None:
-    """Write a model to a file, in the format of its suffix.
+    """Write a model to a file, in the format given by the file's suffix.
 
-    `.safetensors` holds every model exactly; `.npz`, `.h5` (the rbms package) and `.pt`
-    (PyTorch) hold Bernoulli or Potts visible and Bernoulli hidden units; `.json` holds a quadratic
-    model of Bernoulli and Ising units for annealers (dimod) and cannot be read back. An existing
-    file is replaced; if anything goes wrong, it stays as it was.
+    `.safetensors` stores every model exactly; `.npz`, `.h5` (the rbms package) and `.pt` (PyTorch)
+    store Bernoulli or Potts visible and Bernoulli hidden units; `.json` stores a quadratic model of
+    Bernoulli and Ising units for annealers (dimod) and cannot be read back. An existing file is
+    replaced; if anything goes wrong, it is left unchanged.
 
     Args:
         rbm: the model.
@@ -49,7 +49,7 @@ def save(rbm: RBM, path: str | os.PathLike) -> None:
 
     Raises:
         InputError: not a model, a folder that does not exist, an unknown suffix, or a format that
-            cannot hold such layers.
+            cannot represent such layers.
         MissingDependencyError: writing needs a package that is not installed.
 
     Example:
@@ -68,29 +68,29 @@ def save(rbm: RBM, path: str | os.PathLike) -> None:
             f"{path}: expected a file in a folder that exists; make the folder first, or name a"
             " file."
         )
-    # All that can go wrong with a format does so here, before the file is touched.
+    # Any error of a format is raised here, before the file is touched.
     content = format_to_write(file).serialise(rbm, str(path))
-    if jax.process_index() == 0:  # of several processes that make this call
+    if jax.process_index() == 0:  # if several processes make this call
         write_whole(file, content)
 
 
 def load(path: str | os.PathLike, *, trust: Iterable[str] = ()) -> RBM:
-    """Read a model from a run folder or a file; nothing in it is ever executed.
+    """Read a model from a run folder or a file; no code in it is ever executed.
 
-    The file is one that `save` or another package wrote: `.safetensors`, `.npz` with `W`, `a` and
+    The file may come from `save` or from another package: `.safetensors`, `.npz` with `W`, `a` and
     `b`, `.h5` of the rbms package or `.pt` with a PyTorch state dict. `FILE.h5:update_100` selects
     one of the updates that rbms saved; without it, the last one is read.
 
-    Layers and weights of your own are found if their module is imported already. A file cannot
-    make a module run by naming it.
+    Custom layers and weights are found if their module has already been imported. A file cannot
+    cause a module to run by naming it.
 
     Args:
         path: the folder or the file.
-        trust: names of modules to import first, whose layers and weights the file may name.
+        trust: names of modules to import first; the file may use their layers and weights.
 
     Raises:
-        ModelFileError: the file is missing, truncated, of another kind, or its arrays do not match;
-            a pickle, as joblib writes it, is never loaded.
+        ModelFileError: the file is missing, truncated, of another type, or its arrays do not match;
+            a pickle, such as a joblib file, is never loaded.
         InputError: a module to trust cannot be imported.
         MissingDependencyError: reading needs a package that is not installed.
 
@@ -124,16 +124,16 @@ def load(path: str | os.PathLike, *, trust: Iterable[str] = ()) -> RBM:
 
 
 def holds_model(path: str | os.PathLike) -> bool:
-    """Return whether a path is to be read as a model; reading it may still fail."""
+    """Return whether to read a path as a model; reading it may still fail."""
     file, _ = _file_and_part(path)
     if file.is_dir() or file.suffix.lower() in PICKLED:
-        return True  # pickles, so that they are refused as models, in words that help
+        return True  # pickles, so that they are rejected as models with a helpful message
     known = _by_suffix(file)
     return known is not None and known.holds_model(file)
 
 
 def format_to_write(file: Path) -> AbstractFormat:
-    """Return the format of a file's suffix.
+    """Return the format that belongs to a file's suffix.
 
     Raises:
         InputError: an unknown suffix.
@@ -152,7 +152,7 @@ def _by_suffix(file: Path) -> AbstractFormat | None:
 
 
 def _format_of(file: Path) -> AbstractFormat:
-    """Return a file's format: by its content, and by its name if the content leaves it open."""
+    """Return a file's format, decided by its contents, or by its name if they are ambiguous."""
     with file.open("rb") as opened:
         start = opened.read(LONGEST_START)
     by_suffix = _by_suffix(file)
@@ -162,14 +162,14 @@ def _format_of(file: Path) -> AbstractFormat:
     if by_content:
         return by_content[0]
     if _PICKLE.match(start) or file.suffix.lower() in PICKLED:
-        # Loading it would run whatever it says, so what it holds is not looked at.
+        # Loading it would run any code in it, so its contents are not examined.
         raise ModelFileError(
             f"{file}: expected a model file; got a pickle, as joblib writes it, never loaded, since"
-            " loading runs what it says; if you trust it, load it yourself, pass a BernoulliRBM of"
+            " loading runs code in it; if you trust it, load it yourself, pass a BernoulliRBM of"
             " scikit-learn to harmonium.io.from_sklearn, or W and the biases to"
-            " harmonium.io.from_arrays, and save the model by harmonium.save."
+            " harmonium.io.from_arrays, and save the model with harmonium.save."
         )
-    return FORMATS[0]  # whose error says that this is no model file
+    return FORMATS[0]  # its error explains that this is not a model file
 
 
 def _file_and_part(path: Any) -> tuple[Path, str | None]:

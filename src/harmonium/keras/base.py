@@ -1,4 +1,4 @@
-"""The import of Keras, the arithmetic type, and helpers that the other modules here share."""
+"""Import Keras, and define the arithmetic type and helpers that the modules here share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INSTALL = "install it with: pip install keras"
 
 
 def _backend_in_file() -> str:
-    """Return the backend that Keras's own file names; TensorFlow if there is none, as in Keras."""
+    """Return the backend named in Keras's configuration file, or TensorFlow, Keras's default."""
     folder = Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras")
     try:
         return json.loads((folder / "keras.json").read_text())["backend"]
@@ -26,13 +26,13 @@ def _backend_in_file() -> str:
         return "tensorflow"
 
 
-# By default Keras takes TensorFlow, also where it is not installed, and writes that into its file.
+# Keras defaults to TensorFlow, even if it is not installed, and saves that in its configuration.
 # JAX is always installed, since harmonium needs it.
 _can_choose = "keras" not in sys.modules and not os.environ.get("KERAS_BACKEND")
 if _can_choose and _backend_in_file() == "tensorflow" and find_spec("tensorflow") is None:
     os.environ["KERAS_BACKEND"] = "jax"
 
-try:  # no import statement, so that types can be checked without Keras
+try:  # no import statement, so that type checking works without Keras
     keras: Any = import_module("keras")
 except ImportError as error:
     if error.name in (None, "keras"):
@@ -52,10 +52,10 @@ PACKAGE = "harmonium"  # the prefix of harmonium's class names in Keras's files
 
 
 def arithmetic_dtype(layer: Any) -> str:
-    """Return the type of a layer's parameters and of its arithmetic, float32 or float64.
+    """Return the dtype of a layer's parameters and arithmetic: float32 or float64.
 
     It is never a half-precision type: rounded logits bias the two phases of learning differently,
-    and a free energy is a sum of thousands of terms. A mixed policy sets the type that `call`
+    and a free energy is a sum of thousands of terms. A mixed policy only sets the dtype that `call`
     returns.
     """
     if layer.variable_dtype == "float64":
@@ -72,7 +72,7 @@ def positive_integer(value: Any, what: str) -> int:
 
 
 def rows_and_weights(batch: Any) -> tuple[Any, np.ndarray | None]:
-    """Return the rows of x, (x, y) or (x, y, weights), and the weights if there are any."""
+    """Return the rows of x, (x, y) or (x, y, weights), and the weights if given."""
     parts: Any = batch
     if not isinstance(batch, tuple | list):
         return batch, None
@@ -82,7 +82,7 @@ def rows_and_weights(batch: Any) -> tuple[Any, np.ndarray | None]:
 
 
 def synchronise(model: Any) -> None:
-    """Bring the variables of a model up to date, which JAX's trainer holds apart in an epoch."""
+    """Update the variables of a model, which JAX's trainer keeps separately during an epoch."""
     if keras.backend.backend() == "jax":
         model.jax_state_sync()
 

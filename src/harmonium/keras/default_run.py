@@ -1,6 +1,6 @@
-"""A run by default: its length, a penalty on the weights, and the model to end with.
+"""The default run: its length, the penalty on the weights, and the choice of the final model.
 
-They are those of `harmonium.fit`: the same `Judge` decides, by the Keras model at ends of epochs.
+It follows `harmonium.fit`: the same `Judge` evaluates the Keras model at the ends of epochs.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from ..errors import InputError
 from .base import keras, ops, rows_and_weights, synchronise, to_numpy
 from .units.base import Tensor
 
-LEAST_SECONDS = 10.0  # for the score at the end
-PART_OF_TIME = 0.1  # of the run, for the same
+LEAST_SECONDS = 10.0  # for the final score
+PART_OF_TIME = 0.1  # fraction of the run's time, for the same
 
 
 class Penalty(keras.metrics.Metric):
-    """The strength of the penalty on the kernel, shown beside the loss; 0 for none.
+    """The strength of the penalty on the kernel, shown alongside the loss; 0 if there is none.
 
-    It is kept as a metric, since that is state that every backend carries through an epoch and that
-    is not part of a model's file. Keras resets metrics at each epoch, but not this one.
+    It is a metric because every backend carries the state of metrics through an epoch, and a
+    model's file does not include it. Keras resets metrics at each epoch, but not this one.
     """
 
     def __init__(self, **kwargs: Any):
@@ -38,7 +38,7 @@ class Penalty(keras.metrics.Metric):
 
     def result(self) -> Tensor:
         """Return the strength."""
-        return self.strength + 0.0  # not the variable's own buffer, which JAX's trainer gives away
+        return self.strength + 0.0  # not the variable's own buffer, which JAX's trainer donates
 
     def of(self, kernel: Any) -> Tensor:
         """Return strength · Σ r(W), with r as in `harmonium.Huber`."""
@@ -57,7 +57,7 @@ Part = tuple[np.ndarray, np.ndarray | None]  # rows, in the coding of the Keras 
 def split_of(
     x: Any, weights: Any, fraction: float | None, held_out: Any
 ) -> tuple[Part, Part | None]:
-    """Return rows to train on and rows held out, as Keras will divide them: the last ones."""
+    """Return the training rows and the held-out rows, the last ones, as Keras will split them."""
     rows = to_numpy(x)
     if weights is not None:
         weights = np.ravel(np.asarray(weights))
@@ -69,8 +69,8 @@ def split_of(
     at = int(len(rows) * (1.0 - fraction))
     if not 0 < at < len(rows):
         raise InputError(
-            f"validation_split: expected a fraction that leaves rows on both sides of {len(rows)};"
-            f" got {fraction}."
+            f"validation_split: expected a fraction that leaves some of the {len(rows)} rows on"
+            f" each side; got {fraction}."
         )
     if weights is None:
         return (rows[:at], None), (rows[at:], None)
@@ -78,7 +78,7 @@ def split_of(
 
 
 def _dataset(part: Part, visible: Any, name: str) -> Any:
-    """Return rows in the library's coding: codes for one-hot columns, grey levels as they are."""
+    """Return rows in the library's coding: codes for one-hot columns, grey levels unchanged."""
     from ..data import Dataset
 
     states, weights = part
@@ -88,10 +88,10 @@ def _dataset(part: Part, visible: Any, name: str) -> Any:
 
 
 class DefaultRun(keras.callbacks.Callback):
-    """Sets the penalty, tracks the held-out log-likelihood, and ends with the best model.
+    """Sets the penalty, tracks the held-out log-likelihood, and keeps the best model.
 
     Attributes:
-        epochs: the epochs of the run.
+        epochs: the number of epochs of the run.
         message: what was chosen, in a sentence or two, once the run has ended.
     """
 
@@ -116,11 +116,11 @@ class DefaultRun(keras.callbacks.Callback):
         end = self.epochs * self.per_epoch
         measured = self.judge.monitors.watching
         self.timetable = Timetable.of(end, self.per_epoch, len(rows), measured)
-        self.weights: dict[int, list[np.ndarray]] = {}  # of the models that may be kept
+        self.weights: dict[int, list[np.ndarray]] = {}  # of the models that may be restored
         self.likelihood = math.nan
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Set the penalty that the number of rows calls for."""
+        """Set the penalty appropriate for the number of rows."""
         from .._base.threefry import key_of
         from ..training.tracking import Tracker
 
@@ -133,7 +133,7 @@ class DefaultRun(keras.callbacks.Callback):
             self.judge.begin(Tracker(start, self.batch_size, chains, key=key))
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """At a record, measure the model and decide by the held-out rows."""
+        """At a record, evaluate the model on the held-out rows and adapt the penalty."""
         updates = (epoch + 1) * self.per_epoch
         if self.follows and self.timetable.is_due(updates):
             self._record(updates)
@@ -156,7 +156,7 @@ class DefaultRun(keras.callbacks.Callback):
         self.model.penalty.strength.assign(strength)
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Restore the best model, and say what was chosen."""
+        """Restore the best model, and describe what was chosen."""
         synchronise(self.model)
         strength = float(to_numpy(self.model.penalty.strength))
         parts = [f"a penalty of {strength:.2g} on the kernel"]
@@ -168,16 +168,16 @@ class DefaultRun(keras.callbacks.Callback):
         self.message = "; ".join(parts)
 
     def _scored(self) -> str:
-        """Return the log-likelihood of the held-out rows in words, by a fresh estimate of log Z.
+        """Describe the log-likelihood of the held-out rows, from a fresh estimate of log Z.
 
-        That tracked during the run can be far off where its chains miss modes of the model.
+        The estimate tracked during the run can be far off if its chains miss modes of the model.
         """
         from .._base.threefry import key_of
         from ..errors import NotFiniteError
         from ..likelihood.scoring import log_likelihood
 
         seconds = max(LEAST_SECONDS, PART_OF_TIME * (time.perf_counter() - self.began))
-        key = key_of((self.model.seed or 0) + 1)  # not that of the tracker
+        key = key_of((self.model.seed or 0) + 1)  # differs from the tracker's key
         try:
             rbm = self.model.to_harmonium()
             score = log_likelihood(rbm, self.held_out, key=key, seconds=seconds)
@@ -191,11 +191,11 @@ class DefaultRun(keras.callbacks.Callback):
         return words
 
     def _chosen(self) -> str:
-        """Restore the model that is better than the last one, if any is; say what decided."""
+        """Restore an earlier model if it is better than the last; return the reason."""
         known: Any = self.judge.held_out
         note = f"; {known.note}" if known.note else ""
         if not known.has_candidates:
-            lost = "the log-likelihood of the held-out rows could not be followed"
+            lost = "the log-likelihood of the held-out rows could not be tracked"
             return f"the last model is kept: {lost}{note}"
         updates = self.timetable.end
         choice = self.judge.choose(
@@ -208,7 +208,7 @@ class DefaultRun(keras.callbacks.Callback):
         return (choice.why or "the last model is kept: it is the best one") + note
 
     def _chains(self, rbm: Any) -> Any:
-        """Return the model's chains as visible states; None if it has none."""
+        """Return the model's chains as visible states, or None if it has no chains."""
         import jax
 
         from ..samplers import Cloud

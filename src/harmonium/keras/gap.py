@@ -1,4 +1,4 @@
-"""The loss that is minimised: the free-energy gap between the data and the model's chains."""
+"""The loss: the free-energy gap between the data and the model's chains."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from .units.base import Tensor
 
 
 def free_energy_gap(model: Any, rows: Tensor, weights: Tensor | None, training: bool) -> Tensor:
-    """Return ⟨F⟩_data − ⟨F⟩_model, whose gradient estimates that of the negative log-likelihood.
+    """Return ⟨F⟩_data − ⟨F⟩_model; its gradient estimates the negative log-likelihood's gradient.
 
-    The model's states are treated as constants. F(v) has the hidden units summed out, so the
-    gradient has their analytic average, ∂F/∂W_ij = −v_i ⟨h_j⟩, in both phases. With weights, the
+    The model's states are treated as constants. The hidden units are summed out of F(v), so both
+    phases of the gradient contain their analytic averages, ∂F/∂W_ij = −v_i ⟨h_j⟩. With weights, the
     data term is Σ w F / Σ w; a batch in which all weights are zero has a gap of zero.
 
     Source: Hinton 2002 (CD-k); Younes 1989, Tieleman 2008 (PCD-k).
@@ -22,13 +22,13 @@ def free_energy_gap(model: Any, rows: Tensor, weights: Tensor | None, training: 
         return _contrastive_gap(model, rows, weights, seed)
     if training:
         return _persistent_gap(model, rows, weights, seed)
-    # One v drawn from the chains as they are is enough.
+    # One draw of v, without advancing the chains, is enough.
     v = model.sample_v_from_h(ops.convert_to_tensor(model.chains), seed)
     return _gap_to_chains(model, rows, weights, v, model.inputs_to_h(v))
 
 
 def _contrastive_gap(model: Any, rows: Tensor, weights: Tensor | None, seed: Any) -> Tensor:
-    """Return the gap between the rows and new chains that start at them, with the same weights."""
+    """Return the gap between the rows and new chains started at them, with the same weights."""
     inputs = model.inputs_to_h(rows)
     v = _visible_after(model, model.hidden.sample(inputs, seed), seed)
     change = model.free_energy_under(rows, inputs) - model.free_energy(v)
@@ -36,7 +36,7 @@ def _contrastive_gap(model: Any, rows: Tensor, weights: Tensor | None, seed: Any
 
 
 def _persistent_gap(model: Any, rows: Tensor, weights: Tensor | None, seed: Any) -> Tensor:
-    """Advance the persistent chains, and return the gap between the rows and them."""
+    """Advance the persistent chains, and return the gap between the rows and the chains."""
     v = _visible_after(model, ops.convert_to_tensor(model.chains), seed)
     inputs = model.inputs_to_h(v)
     model.chains.assign(model.hidden.sample(inputs, seed))

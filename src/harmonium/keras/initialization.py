@@ -1,4 +1,4 @@
-"""Initialisation from data: visible biases from its moments, and centred biases."""
+"""Initialisation from data: visible biases from moments, and centred biases."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .watching import off_scale
 def adapt(model: Any, data: Any) -> None:
     """Fit the visible units to the data's moments and centre the biases, as `hm.initialize` does.
 
-    The visible units become the independent model of the data (Hinton 2010, section 8), and both
-    biases are shifted so that they cancel the input from the weights at the means of the other
-    layer (Melchior, Fischer & Wiskott 2016).
+    The visible parameters are set to an independent-units model of the data (Hinton 2010,
+    section 8), and both biases are shifted to cancel the input from the weights at the means of
+    the other layer (Melchior, Fischer & Wiskott 2016).
     """
     n = 0
     total_weight = 0.0
@@ -50,7 +50,7 @@ def adapt(model: Any, data: Any) -> None:
 
 
 def batches(data: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield rows and weights in parts, of an array or of batches x, (x, y) or (x, y, weights)."""
+    """Yield parts of the rows and weights of an array or of batches x, (x, y), (x, y, weights)."""
     if isinstance(data, list):
         data = np.asarray(data)
     if hasattr(data, "shape"):
@@ -106,13 +106,13 @@ def check_input(model: Any, x: Any, name: str) -> None:
     for rows in parts:
         check_rows(model, rows, name)
         if name == "x" and model.visible.has_scale:
-            # Without a float64 copy of all rows.
+            # Avoids a float64 copy of all rows.
             squares = np.einsum("ij,ij->j", rows, rows, dtype=np.float64, casting="unsafe")
             off_scale(model, rows.mean(0, dtype=np.float64), squares / len(rows), name)
 
 
 def targets(x: Any, y: Any, weights: Any) -> Any:
-    """Return y, or zeros if only sample weights are given, which Keras ignores without a y."""
+    """Return y, or zeros if only sample weights are given, since Keras ignores them without a y."""
     if y is None and weights is not None:
         return np.zeros((len(x), 1), np.float32)
     return y

@@ -1,4 +1,4 @@
-"""The RBM's arithmetic for any units: energies, conditional means and draws."""
+"""The RBM's arithmetic for any type of units: energies, conditional means and draws."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class BaseModel(keras.Model):
 
         E(v, h) = U_v(v) + U_h(h) − vᵀ W h,      F(v) = U_v(v) − Γ_h(vW)
 
-    Every method takes rows of any numeric type and computes in float32, or float64 where that is
-    the policy. Draws come from `monitor_seeds`, so calling these methods does not change training.
+    Every method accepts rows of any numeric type and computes in float32, or in float64 if that is
+    the dtype policy. Draws use `monitor_seeds`, so calling these methods does not affect training.
 
     Attributes:
         visible: the visible units.
@@ -34,8 +34,9 @@ class BaseModel(keras.Model):
     def call(self, v: Tensor) -> Tensor:
         """Return ⟨h | v⟩; for Bernoulli units this is p(h = 1 | v) = σ(vW + b)."""
         means = self.hidden.mean(self.inputs_to_h(v))
-        # The output does not depend on the visible parameters. With other layers on top, an
-        # optimiser would warn that they have no gradient; this way their gradient is zero.
+        # The output does not depend on the visible parameters. If other layers are added on top, an
+        # optimiser warns of parameters without a gradient; these terms give them a gradient of
+        # zero.
         for variable in self.visible.trainable_variables:
             means = means + 0.0 * variable[0]
         return ops.cast(means, self.compute_dtype)
@@ -53,7 +54,7 @@ class BaseModel(keras.Model):
         return self.free_energy_under(v, ops.matmul(v, self.kernel))
 
     def free_energy_under(self, v: Tensor, inputs: Tensor) -> Tensor:
-        """Return F(v) from `inputs` = vW, already computed."""
+        """Return F(v), given `inputs` = vW."""
         return self.visible.energy(v) - self.hidden.cgf(inputs)
 
     def inputs_to_h(self, v: Tensor) -> Tensor:
@@ -87,10 +88,10 @@ class BaseModel(keras.Model):
         return v
 
     def sample(self, n: int, sweeps: int = 1_000) -> Tensor:
-        """Draw n visible states, each from a chain of its own after `sweeps` Gibbs sweeps.
+        """Draw n visible states, each the last state of a separate chain of `sweeps` Gibbs sweeps.
 
-        The chains start from the model without its weights. Whether `sweeps` are enough for them to
-        reach equilibrium depends on the model and is not checked.
+        The chains start from the model with its weights set to zero. Whether `sweeps` is enough for
+        them to reach equilibrium depends on the model and is not checked.
         """
         if not self.built:
             raise InputError("sample: the model has no weights yet; call it on rows, or fit it.")
@@ -124,7 +125,7 @@ class BaseModel(keras.Model):
         """Write the model for serving without harmonium and without Keras.
 
         A SavedModel has the endpoints `serve` (⟨h | v⟩), `free_energy` and `reconstruct`; other
-        formats have `serve` alone.
+        formats have only `serve`.
 
         Raises:
             MissingDependencyError: a SavedModel on the PyTorch backend; the error says what to do.
@@ -147,7 +148,7 @@ class BaseModel(keras.Model):
         archive.write_out(str(filepath), verbose=verbose is None or verbose)
 
     def summary(self, *args: Any, **kwargs: Any) -> None:
-        """Print Keras's summary, and what it leaves out: the kernel and the chains."""
+        """Print Keras's summary, followed by what it omits: the kernel and the chains."""
         super().summary(*args, **kwargs)
         if self.built:
             show = kwargs.get("print_fn") or print

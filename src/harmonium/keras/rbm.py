@@ -24,7 +24,7 @@ from .model import BaseModel
 from .units import registry
 from .units.base import Tensor
 
-STEPS_PER_EXECUTION = 128  # an update takes less time than the return to Python after it
+STEPS_PER_EXECUTION = 128  # an update is faster than the return to Python that follows it
 
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
@@ -35,18 +35,18 @@ class RBM(BaseModel):
 
     Called on rows v, shape (n, visible), it returns the hidden means ⟨h | v⟩, so it can be stacked
     like a layer. `fit(x)` needs no y, and ignores one. The loss is the free-energy gap ⟨F⟩_data −
-    ⟨F⟩_model: its gradient is that of the negative log-likelihood, its value is *not* (see
-    `to_harmonium` and `harmonium.log_likelihood`). All arithmetic is in float32, or in
-    float64 if that is the dtype policy.
+    ⟨F⟩_model: its gradient is the gradient of the negative log-likelihood, but its value is *not*
+    a likelihood (see `to_harmonium` and `harmonium.log_likelihood`). All arithmetic is in float32,
+    or in float64 if that is the dtype policy.
 
     Args:
-        units: number of hidden columns: of hidden units, or for Potts units of sites · states.
+        units: number of hidden columns: hidden units, or sites · states for Potts units.
         visible: "bernoulli" (values in [0, 1]), "ising" (−1, +1), "gaussian", or `Potts(q)`.
-        hidden: the same choice for the hidden units.
-        method: "pcd", chains that persist from batch to batch, or "cd", chains that start at the
+        hidden: the hidden units, with the same choices.
+        method: "pcd", whose chains persist from batch to batch, or "cd", whose chains start at the
             rows of the batch.
         k: Gibbs sweeps in each update.
-        chains: number of persistent chains, whatever the batch size.
+        chains: number of persistent chains, independent of the batch size.
         kernel_initializer: the initializer of W, shape (visible, units); N(0, 0.01²) by default.
         kernel_regularizer: a penalty on W, such as `keras.regularizers.L2(1e-4)`.
         seed: an int makes weights, chains and draws repeatable.
@@ -81,7 +81,7 @@ class RBM(BaseModel):
         seed: int | None = None,
         **kwargs: Any,
     ):
-        # Half precision would round the logits of both phases differently, and bias the gradient.
+        # Half precision would round the logits of the two phases differently and bias the gradient.
         super().__init__(autocast=False, **kwargs)
         if method not in ("cd", "pcd"):
             raise InputError(f"method: expected 'cd' or 'pcd'; got {method!r}.")
@@ -93,11 +93,11 @@ class RBM(BaseModel):
         self.visible = registry.get(visible, "visible", self.dtype_policy)
         self.hidden = registry.get(hidden, "hidden", self.dtype_policy)
         if kernel_initializer is None:
-            # Small, as of Hinton 2010, section 8.
+            # Small, as in Hinton 2010, section 8.
             kernel_initializer = keras.initializers.RandomNormal(stddev=0.01, seed=seed)
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
-        # Methods called outside training draw from seeds of their own, so they do not change it.
+        # Methods called outside training use separate seeds, so they do not affect training.
         self.chain_seeds = keras.random.SeedGenerator(seed)
         self.monitor_seeds = keras.random.SeedGenerator(None if seed is None else seed + 1)
         # Keras saves variables but not seed generators; their states are saved as variables here.
@@ -111,7 +111,7 @@ class RBM(BaseModel):
         self.has_warned_of_scale = False
 
     def build(self, input_shape: Any) -> None:
-        """Create the parameters for rows with as many columns as the last axis has."""
+        """Create the parameters for the number of columns in the last axis of `input_shape`."""
         width = input_shape[-1] if len(input_shape) else None
         if width is None:
             raise InputError(f"v: expected a known number of columns; got shape {input_shape}.")
@@ -137,7 +137,7 @@ class RBM(BaseModel):
             )
 
     def _first_chains(self, shape: Any, dtype: Any) -> Tensor:
-        """Draw hidden states from units without parameters."""
+        """Draw hidden states at which chains start, from units with zero bias."""
         return self.hidden.fair(shape, dtype, None if self.seed is None else self.seed + 2)
 
     def get_config(self) -> dict:
@@ -159,7 +159,7 @@ class RBM(BaseModel):
     # ---------------------------------------------------------------- learning
 
     def adapt(self, data: Any) -> None:
-        """Initialise from data: fit the visible biases to its moments, and centre the biases.
+        """Initialise from data: fit the visible biases to its moments, and centre all biases.
 
         Call it once, before `fit`: it sets all biases, as `harmonium.initialize` does.
 
@@ -168,7 +168,7 @@ class RBM(BaseModel):
                 such as a finite `tf.data.Dataset`.
 
         Raises:
-            InputError: no rows, a wrong shape, or values that the visible units do not take.
+            InputError: no rows, a wrong shape, or values outside the domain of the visible units.
         """
         start.adapt(self, data)
 
@@ -186,11 +186,11 @@ class RBM(BaseModel):
         Args:
             optimizer: any Keras optimiser; Adam(1e-3) by default.
             metrics: some of "free_energy_gap" (the loss without penalties), "reconstruction" and
-                "pseudo_likelihood"; "auto" is the last two, or without the pseudo-likelihood if the
-                visible units are continuous. In training the last two use the first 64 rows of each
-                batch, in evaluation all rows.
-            steps_per_execution: updates between two calls of the callbacks' batch methods; "auto"
-                is 128, but 1 on PyTorch, which allows no other.
+                "pseudo_likelihood"; "auto" means the last two, but without the pseudo-likelihood if
+                the visible units are continuous. In training these two use the first 64 rows of
+                each batch, and one unit of each; in evaluation all rows, and up to 32 units.
+            steps_per_execution: updates between calls of the callbacks' batch methods; "auto" is
+                128, or 1 on PyTorch, the only value allowed there.
             loss: None, since the loss is built in.
             **kwargs: further arguments of `keras.Model.compile`.
 
@@ -198,10 +198,10 @@ class RBM(BaseModel):
             InputError: a loss, or a metric that these units do not have.
         """
         if loss is not None:
-            raise InputError("loss: expected none, the loss is the free-energy gap; got one.")
+            raise InputError("loss: expected None, since the loss is the free-energy gap; got one.")
         self._watched = monitors.chosen(metrics, self)
         if steps_per_execution == "auto":
-            # Keras's trainer on PyTorch allows no other number than 1.
+            # Keras's trainer on PyTorch requires 1.
             steps_per_execution = 1 if keras.backend.backend() == "torch" else STEPS_PER_EXECUTION
         self._has_own_optimizer = optimizer is not None
         if optimizer is None:
@@ -233,23 +233,23 @@ class RBM(BaseModel):
     ) -> Any:
         """Train on rows x, as `keras.Model.fit` does: an array, a `tf.data.Dataset`, or a loader.
 
-        A y, given alone or in the batches of a data set, is ignored. Sample weights weight the
-        rows.
+        Any y, given separately or in the batches of a data set, is ignored. Sample weights weight
+        the rows.
 
-        Without `epochs`, and without an optimiser in `compile`, an array of rows is learned as by
-        `harmonium.fit`: for at least 20 epochs and 10,000 updates, with a penalty on large entries
-        of the kernel. If rows are held out (`validation_split` or `validation_data`), the penalty
-        is adapted to their free-energy gap, `val_log_likelihood` is in the logs, and the model with
-        the highest held-out log-likelihood is restored at the end. The history's `message` says
-        what was chosen; it is printed unless `verbose` is 0. With `epochs` or an optimiser, none of
-        this happens. A data set without `epochs` is visited once.
+        Without `epochs`, and without an optimiser in `compile`, training on an array of rows
+        follows `harmonium.fit`: at least 20 epochs and 10,000 updates, with a penalty on large
+        entries of the kernel. If rows are held out (`validation_split` or `validation_data`), the
+        penalty is adapted to their free-energy gap, the logs include `val_log_likelihood`, and the
+        model with the highest held-out log-likelihood is restored at the end. The history's
+        `message` describes what was chosen; it is printed unless `verbose` is 0. With `epochs` or
+        an optimiser, none of this happens. A data set is visited once if `epochs` is not given.
 
-        A run that diverges ends with the last model before that, and a `DivergenceWarning`. Further
-        warnings say where continuous columns are not standardised, and where a callback monitors
-        the loss, which does not measure the model.
+        A run that diverges stops with a `DivergenceWarning` and keeps the last model before that.
+        Further warnings are given if continuous columns are not standardised, and if a callback
+        monitors the loss, which does not measure the quality of the model.
 
         Raises:
-            InputError: values that the visible units do not take: in an array, or in the first
+            InputError: values outside the domain of the visible units, in an array or in the first
                 batch of a `tf.data.Dataset`.
         """
         kwargs |= watching.named(super().fit, args, after=4)
@@ -274,16 +274,16 @@ class RBM(BaseModel):
         return history
 
     def _set_penalty(self, present: bool) -> None:
-        """Add the penalty to the loss and to what is shown, or leave it out."""
+        """Add the penalty to the loss and the displayed metrics, or remove it."""
         if present != self._has_penalty:
             self._has_penalty = present
-            self.train_function = self.test_function = None  # compiled for the loss before
+            self.train_function = self.test_function = None  # compiled for the previous loss
 
     def evaluate(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Return the loss and the metrics on rows x, as `keras.Model.evaluate` does.
 
         Raises:
-            InputError: values that the visible units do not take, as in `fit`.
+            InputError: values outside the domain of the visible units, as in `fit`.
         """
         kwargs |= watching.named(super().evaluate, args, after=2)
         start.check_input(self, x, "x")
@@ -330,12 +330,12 @@ class RBM(BaseModel):
             if mean.name == "free_energy_gap":
                 mean.update_state(ops.stop_gradient(loss), ops.shape(rows)[0])
                 continue
-            values = monitors.of_rows(mean.name, self, watched)
+            values = monitors.of_rows(mean.name, self, watched, training)
             mean.update_state(ops.stop_gradient(values), weights)
 
     @property
     def metrics(self) -> list:
-        """The metrics that are shown: those of Keras, and those of harmonium that were chosen."""
+        """The metrics to display: Keras's own, and the chosen metrics of harmonium."""
         hidden = [mean for mean in self._means if mean.name not in self._watched]
         if not self._has_penalty:
             hidden.append(self.penalty)
@@ -343,21 +343,22 @@ class RBM(BaseModel):
         return [metric for metric in super().metrics if id(metric) not in ids]
 
     def pseudo_likelihood(self, v: Any) -> Tensor:
-        """Return n log p(v_i | other units) for one random unit i of n in each row, in nats.
+        """Return n log p(v_i | other units), in nats, averaged over up to 32 units i of each row.
 
-        It is an unbiased estimate of the log-pseudo-likelihood, the sum over all i.
+        For up to 32 units this is the log-pseudo-likelihood, the sum over all i; for more, the mean
+        over rows estimates that of the log-pseudo-likelihood, with the same units in each call.
 
         Raises:
             InputError: continuous visible units.
         """
         monitors.chosen("pseudo_likelihood", self)
-        return monitors.of_rows("pseudo_likelihood", self, self._states(v, "v", self.visible))
+        return monitors.evaluated_pseudo_likelihood(self, self._states(v, "v", self.visible))
 
     # ---------------------------------------------------------------- conversion and export
 
     @classmethod
     def from_harmonium(cls, model: Any, **options: Any) -> RBM:
-        """Make a Keras model of a `harmonium.RBM`, with parameters exact to the bit in float32.
+        """Convert a `harmonium.RBM` to a Keras model, with bit-identical parameters in float32.
 
         Args:
             model: an RBM with Bernoulli, Ising, Gaussian or Potts layers and an array of weights.
@@ -379,7 +380,7 @@ class RBM(BaseModel):
         return copy
 
     def to_harmonium(self) -> Any:
-        """Return the `harmonium.RBM` with these parameters, exact to the bit in float32."""
+        """Return the `harmonium.RBM` with these parameters, bit-identical in float32."""
         from .. import layers
         from ..rbm import RBM as Model
 
@@ -392,7 +393,7 @@ class RBM(BaseModel):
     def to_layer(self) -> keras.layers.Dense:
         """Return a plain `keras.layers.Dense` with output ⟨h | v⟩ and a copy of the weights.
 
-        It is meant for fine-tuning with other layers on top; files with it load without harmonium.
+        It is meant for fine-tuning with other layers on top; its files load without harmonium.
 
         Raises:
             InputError: hidden units other than Bernoulli (sigmoid) and Ising (tanh).

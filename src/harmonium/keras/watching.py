@@ -1,4 +1,4 @@
-"""Callbacks of a run of Keras: divergence, the progress bar, and warnings of what is monitored."""
+"""Callbacks of a Keras run: divergence, the progress bar, and warnings about monitors."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from ..errors import count_of, warn_user
 from .base import keras, ops, synchronise, to_numpy
 
 GAPS = ("loss", "free_energy_gap")
-# Nats for each unit. No model near its data has such a gap; at a learning rate of 1,000 on 0/1
+# Nats for each unit. No model close to its data has such a gap; at a learning rate of 1,000 on 0/1
 # rows, where the run diverges, it is 120.
 LARGEST_GAP = 100.0
 SECONDS_BETWEEN_COPIES = 1.0  # of the parameters to the host, where they are checked
 
 
 def named(method: Any, values: tuple, after: int) -> dict[str, Any]:
-    """Return arguments of a method of Keras by name, given by position after the first ones."""
+    """Return positional arguments of a method by name, after its first `after` parameters."""
     names = list(inspect.signature(method).parameters)[after:]
     return dict(zip(names, values, strict=False))
 
 
 class Divergence(keras.callbacks.Callback):
-    """Ends a run whose parameters or loss grow without bound, with the last model before that.
+    """Stops a run whose parameters or loss grow without bound, and restores the last good model.
 
     Attributes:
         message: what happened and what to do; empty if the run did not diverge.
@@ -46,7 +46,7 @@ class Divergence(keras.callbacks.Callback):
         self.time_of_copy = time.perf_counter()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Stop if the loss is too large for a model near its data; check parameters at times."""
+        """Stop if the loss is too large for a model near its data; at times check parameters."""
         loss = float((logs or {}).get("loss", 0.0))
         if not abs(loss) < LARGEST_GAP * self.model.visible.n_units:  # NaN is not smaller either
             self._stop(f"the loss was {loss:.3g} in epoch {epoch + 1}")
@@ -54,7 +54,7 @@ class Divergence(keras.callbacks.Callback):
             self._check(epoch)
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Check the last parameters too; restore the copied ones if the run diverged."""
+        """Check the final parameters too; restore the copied ones if the run diverged."""
         self._check(None)
         if self.message:
             self.model.set_weights(self.copied_weights)
@@ -91,9 +91,9 @@ class Divergence(keras.callbacks.Callback):
 
 
 class Bar(keras.callbacks.ProgbarLogger):
-    """Keras's progress bar, which ends with the epoch.
+    """Keras's progress bar, corrected to end with the epoch.
 
-    Keras counts the steps of a whole execution, 128 of them, also where fewer rows were left.
+    Keras counts the 128 steps of a whole execution, even if fewer rows were left.
     """
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -115,11 +115,11 @@ class Bar(keras.callbacks.ProgbarLogger):
 
 
 class Run:
-    """The callbacks of a call of `fit`, and its messages before and after.
+    """The callbacks of a call to `fit`, and the messages before and after it.
 
     Attributes:
         options: the arguments of `keras.Model.fit`, with our callbacks before the user's.
-        message: what was chosen, in words.
+        message: what was chosen, described in words.
     """
 
     def __init__(self, model: Any, default_run: Any, options: dict):
@@ -127,7 +127,7 @@ class Run:
 
         Args:
             model: the RBM, compiled.
-            default_run: the `DefaultRun` of a run without epochs and optimiser; None for others.
+            default_run: the `DefaultRun`, or None if epochs or an optimiser is given.
             options: the arguments of `fit`.
         """
         self.default_run = default_run
@@ -158,7 +158,7 @@ class Run:
         return self.default_run.epochs
 
     def end(self) -> str:
-        """Print what was chosen, warn of a divergence, and return both messages."""
+        """Print what was chosen, warn about a divergence, and return both messages."""
         if self.default_run is not None:
             self.message = self.default_run.message
         if self.message:
@@ -184,9 +184,9 @@ def _as_list(callbacks: Any) -> list:
 
 
 def with_bar(options: dict) -> dict:
-    """Return arguments of a method with our progress bar, where Keras would add its own."""
+    """Return a method's arguments with our progress bar in place of the one Keras would add."""
     callbacks = options.get("callbacks")
-    # Within `fit`, Keras evaluates with a list of its own, whose bar stays silent.
+    # Within `fit`, Keras evaluates with its own list of callbacks, whose bar stays silent.
     if options.get("verbose", "auto") == 0 or isinstance(callbacks, keras.callbacks.CallbackList):
         return options
     callbacks = _as_list(callbacks)
@@ -196,12 +196,12 @@ def with_bar(options: dict) -> dict:
 
 
 def warn_of_monitors(model: Any, callbacks: list, is_tracked: bool) -> None:
-    """Warn of callbacks that act on the free-energy gap, and name a metric that is meaningful.
+    """Warn about callbacks that act on the free-energy gap, and suggest a meaningful metric.
 
     Args:
         model: the RBM, compiled.
         callbacks: the user's callbacks.
-        is_tracked: whether the run has `val_log_likelihood` in its logs.
+        is_tracked: whether the logs of the run include `val_log_likelihood`.
     """
     acting = [callback for callback in callbacks if _acts_on_gap(callback)]
     if not acting:
@@ -223,19 +223,19 @@ def warn_of_monitors(model: Any, callbacks: list, is_tracked: bool) -> None:
         )
     warn_user(
         f"{names}: monitor={monitor!r} is a free-energy gap, which stays around zero while the"
-        f" model improves, so it says nothing of when to act; {advice}."
+        f" model improves, so it does not show when to act; {advice}."
     )
 
 
 def _acts_on_gap(callback: Any) -> bool:
-    """Return whether a callback decides by the loss; a checkpoint of every epoch does not."""
+    """Return whether a callback acts on the loss, unlike a checkpoint of every epoch."""
     monitor = getattr(callback, "monitor", None)
     is_gap = isinstance(monitor, str) and monitor.removeprefix("val_") in GAPS
     return is_gap and bool(getattr(callback, "save_best_only", True))
 
 
 def off_scale(model: Any, mean: np.ndarray, square: np.ndarray, name: str) -> None:
-    """Warn once of columns that are far from standardised, for units to which that matters."""
+    """Warn once about columns far from standardised, for units to which the scale matters."""
     if not model.visible.has_scale or model.has_warned_of_scale:
         return
     deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
@@ -244,8 +244,8 @@ def off_scale(model: Any, mean: np.ndarray, square: np.ndarray, name: str) -> No
         return
     model.has_warned_of_scale = True
     warn_user(
-        f"{name}: expected columns near mean 0 and standard deviation 1, at which learning rates"
-        f" for {type(model.visible).__name__} units are meant; got mean {mean[column]:.3g} and"
+        f"{name}: expected columns near mean 0 and standard deviation 1, as learning rates for"
+        f" {type(model.visible).__name__} units assume; got mean {mean[column]:.3g} and"
         f" standard deviation {deviation[column]:.3g} in column {column}; subtract each column's"
         " mean and divide by its standard deviation (keras.layers.Normalization, or"
         " sklearn.preprocessing.StandardScaler)."

@@ -1,4 +1,4 @@
-"""Layers of units: one file for each type, all of them subclasses of `AbstractLayer`."""
+"""Layers of units: one file per type, each a subclass of `AbstractLayer`."""
 
 from .base import AbstractLayer as AbstractLayer
 from .base import AbstractUnits as AbstractUnits

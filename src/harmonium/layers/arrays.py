@@ -1,4 +1,4 @@
-"""What the layers' files share: arrays of parameters, weighted means, digits, places."""
+"""Helpers shared by the layers: parameter arrays, weighted means, digits, positions."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -13,21 +13,22 @@ from jaxtyping import Array, Float, Integer
 from .._base.numerics import from_numpy, product
 from ..errors import InputError
 
-# What layers take and return. States and inputs have the same shape: one number for each column.
+# The arrays that layers take and return. States and inputs have the same shape: one number per
+# column.
 Columns = Float[Array, "*batch columns"]
 Units = Float[Array, "*batch units"]
-# The same where the layer itself has batch axes, such as its known units or lengths.
+# The same if the layer itself has batch axes, such as for its known units or lengths.
 AllColumns = Float[Array, "*all columns"]
 AllUnits = Float[Array, "*all units"]
 Rows = Float[Array, "rows columns"]
 RowWeights = Float[Array, " rows"] | None
 Proposals = tuple[Integer[np.ndarray, "proposals few"], Float[Array, "*batch proposals few"]]
 
-HALVINGS = 40  # of an interval: more than float32 can resolve
+HALVINGS = 40  # of an interval: beyond the resolution of float32
 
 
 def places_in(blocks: Integer[np.ndarray, " members"]) -> Integer[np.ndarray, " members"]:
-    """Return the place of each member among those with the same block: 0, 1, …, in order."""
+    """Return the position of each member within its block: 0, 1, …, in order."""
     order = np.argsort(blocks, kind="stable")
     places = np.empty_like(order)
     in_order = blocks[order]
@@ -56,7 +57,7 @@ def parameter(value: Any, shape: Sequence[int], what: str, default: float = 0.0)
 def weighted_mean(x: Array, weights: Array | None) -> tuple[Array, Array]:
     """Return the weighted mean of the rows of `x` and the effective number of rows.
 
-    That number is Kish's effective size (Σw)² / Σw², the row count when weights are equal.
+    The effective number is Kish's (Σw)² / Σw², which equals the row count if all weights are equal.
     """
     if weights is None:
         return x.mean(0), jnp.asarray(x.shape[0], x.dtype)
@@ -65,7 +66,7 @@ def weighted_mean(x: Array, weights: Array | None) -> tuple[Array, Array]:
 
 
 def bisected(is_low: Callable[[Array], Array], low: Array, high: Array) -> tuple[Array, Array]:
-    """Return both ends of an interval around the numbers up to which `is_low` holds, by halving."""
+    """Return, by bisection, an interval around each largest number for which `is_low` holds."""
 
     def halved(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = ends
@@ -77,7 +78,7 @@ def bisected(is_low: Callable[[Array], Array], low: Array, high: Array) -> tuple
 
 
 def digits(indices: Array, base: int, count: int, dtype: Any) -> Array:
-    """Write indices in the given base: (...,) → (..., count), the lowest digit first."""
+    """Return the digits of indices in the given base: (...,) → (..., count), lowest digit first."""
     check_indexable(base**count)
     powers = np.array([base**i for i in range(count)], np.uint32)
     return ((indices[..., None].astype(jnp.uint32) // powers) % base).astype(dtype)
@@ -87,7 +88,7 @@ def check_indexable(n_states: int) -> None:
     """Raise InputError if there are more joint states than 32 bits can index."""
     if n_states > 2**31:
         raise InputError(
-            "joint states: expected at most 2^31, which can be indexed; got"
+            "joint states: expected at most 2^31, the most that can be indexed; got"
             f" 2^{math.log2(n_states):.0f}; enumerate a smaller layer."
         )
 
@@ -98,9 +99,9 @@ def derivatives_of_means(
     blocks: np.ndarray,
     spread: Callable[[Array], Array],
 ) -> Array:
-    """Return the derivative of each column's mean by its own input: its variance.
+    """Return the derivative of each column's mean with respect to its own input: its variance.
 
-    Blocks are independent, so one forward-mode pass handles one column of every block at once.
+    Blocks are independent, so one forward-mode pass handles one column of each block.
 
     Args:
         mean: the means of all columns, as a function of the inputs.

@@ -1,4 +1,4 @@
-"""The base class of all layers: what each layer must define, and what follows from it."""
+"""The base class of all layers: what a layer must define, and what is derived from it."""
 
 import dataclasses
 from abc import abstractmethod
@@ -29,7 +29,7 @@ from .arrays import (
 )
 from .coding import AbstractCoding
 
-STEEPEST = 1e4  # |b| at most that halving finds: of units on [0, 1] the mean is 10⁻⁴ from an end
+STEEPEST = 1e4  # the largest |b| bisection finds; units on [0, 1] then have means 10⁻⁴ from an end
 
 
 class AbstractLayer(AbstractModule):
@@ -42,21 +42,21 @@ class AbstractLayer(AbstractModule):
     where U is the layer's energy and Γ its cumulant generating function (cgf): the mean of x is
     Γ′(I) and its variance Γ″(I). A model needs only these two functions from a layer.
 
-    Units are independent given the inputs, unless a layer is an `AbstractBlocked`: then units of
-    different blocks are.
+    Units are independent given the inputs. In an `AbstractBlocked` layer, this holds only for units
+    in different blocks.
 
     Every array is a natural parameter: the energy is affine in the arrays, and their domain is
-    convex. Therefore any average of two layers of one type is a layer too. An array that is not a
-    parameter, such as the values at which units are held, is declared with `data_field` of
-    `harmonium._base.parameters`: it stays as it is.
+    convex. Therefore any weighted average of two layers of one type is a layer too. An array that
+    is not a parameter, such as the values of clamped units, is declared with `data_field` from
+    `harmonium._base.parameters` and stays unchanged.
 
     States are arrays of shape (..., size): batch axes first, then `size` columns. A unit may own
     several columns (a Potts unit has one for each of its states); `n_units` counts the units. Rows
-    in the user's coding have one column for each unit.
+    in the user's coding have one column per unit.
 
-    A new layer defines the abstract methods: docs/how_to_add_a_layer.md writes one of real units.
-    Units that take one of a few numbers need less: see `AbstractDiscrete`. What only some layers
-    can do is an abstract class of `harmonium.layers.capabilities`.
+    A new layer defines the abstract methods: docs/how_to_add_a_layer.md develops a layer of real
+    units. Units that take one of a few numbers need less code: see `AbstractDiscrete`. Abilities of
+    only some layers are abstract classes in `harmonium.layers.capabilities`.
 
     Example:
         >>> layers = hm.Bernoulli(2), hm.Ising(2), hm.Gaussian(2, precision=[4.0, 4.0])
@@ -71,7 +71,7 @@ class AbstractLayer(AbstractModule):
     @property
     @abstractmethod
     def coding(self) -> AbstractCoding:
-        """The values of the units, and how rows become states and come back."""
+        """The values of the units, and the conversion between rows and states."""
 
     @abstractmethod
     def unit_energies(self, x: Columns) -> Units:
@@ -87,24 +87,23 @@ class AbstractLayer(AbstractModule):
 
     @abstractmethod
     def shift(self, delta: Columns) -> "AbstractLayer":
-        """Return the layer whose p(x | I) is this layer's p(x | I + delta).
+        """Return the layer whose p(x | I) equals this layer's p(x | I + delta).
 
-        The arrays of the result must be affine in `delta`; centring differentiates this map.
+        The result's arrays must be affine in `delta`, because centring differentiates this map.
         """
 
     @abstractmethod
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "AbstractLayer":
         """Return the layer whose independent units have the (weighted) moments of the states `x`.
 
-        The moments are smoothed as if there were one more row, so that every parameter is finite.
+        The moments are smoothed as if there were one more row, to keep every parameter finite.
         """
 
     @abstractmethod
     def base(self) -> "AbstractLayer":
-        """Return the layer where annealing starts: all states equally likely if that is possible.
+        """Return the layer at which annealing starts: uniform over all states if possible.
 
-        Its Γ(0) must be finite, so parameters that are needed for this, such as a precision, are
-        kept.
+        Γ(0) must be finite, so parameters required for this, such as a precision, are kept.
         """
 
     # ------------------------------------- what follows, and may be overridden by a closed form
@@ -129,17 +128,17 @@ class AbstractLayer(AbstractModule):
 
     @property
     def n_units(self) -> int:
-        """The number of units, which is the number of columns of rows in the user's coding."""
+        """The number of units, which is also the number of columns of rows in the user's coding."""
         return self.coding.n_units
 
     @property
     def n_states(self) -> int | None:
-        """The number of joint states of an `AbstractEnumerable`; None if it is no finite one."""
+        """The number of joint states of an `AbstractEnumerable` layer; None if it is not finite."""
         return None
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Whether every state is made of small whole numbers, which bfloat16 holds exactly."""
+        """Whether all states consist of small integers, which bfloat16 represents exactly."""
         return self.coding.holds_small_integers
 
     @property
@@ -149,17 +148,17 @@ class AbstractLayer(AbstractModule):
 
     @property
     def form(self) -> tuple:
-        """What training does not change (type, sizes and data), in a form to be compared."""
+        """The type, sizes and data, which training does not change, in a comparable form."""
         data = tuple(np.asarray(array).tobytes() for array in data_in(self))
         return (jax.tree.structure(self), *data)
 
     @property
     def zero_inputs(self) -> Float[Array, " columns"]:
-        """A constant input of zero: `mean(zero_inputs)` is the mean of the layer by itself."""
+        """A constant input of zero: `mean(zero_inputs)` is the mean of the isolated layer."""
         return from_numpy(np.zeros(self.size, self.dtype))
 
     def sample_without_inputs(self, shape: Sequence[int], *, key: PRNGKeyArray) -> Columns:
-        """Draw states of the layer by itself, without inputs, with the batch axes `shape`."""
+        """Draw states of the isolated layer (zero inputs), with batch axes `shape`."""
         return self.sample(jnp.broadcast_to(self.zero_inputs, (*shape, self.size)), key=key)
 
     def fold(self, x: Columns) -> Units:
@@ -171,13 +170,13 @@ class AbstractLayer(AbstractModule):
         return self.coding.spread(x)
 
     def encode(self, rows: Any) -> Columns:
-        """Turn rows in the user's coding into states. Traceable; `validate` checks the rows."""
+        """Convert rows in the user's coding to states. Traceable; `validate` checks the rows."""
         states = self.coding.encode(rows, self.dtype)
         return from_numpy(states) if isinstance(states, np.ndarray) else states
 
     def decode(self, x: Any) -> np.ndarray:
-        """Turn states into rows in the user's coding, in the smallest type that holds them."""
-        # Of NumPy's arrays, all codings decode in NumPy: no program is compiled for a part of them.
+        """Convert states to rows in the user's coding, in the smallest type that holds them."""
+        # NumPy arrays are decoded in NumPy, so that no program is compiled for a slice of them.
         return self.coding.decode(np.asarray(x))
 
     def validate(
@@ -189,10 +188,10 @@ class AbstractLayer(AbstractModule):
             rows: shape (n, units).
             name: what to call them in an error message.
             first_row: the index of the first row, for error messages.
-            missing: whether NaN may stand for a missing value.
+            missing: whether NaN may represent a missing value.
 
         Raises:
-            InputError: a wrong shape, an entry that is not finite, or one outside the domain.
+            InputError: the shape is wrong, or an entry is not finite or is outside the domain.
         """
         array = as_array(rows, name)
         if array.ndim != 2 or array.shape[1] != self.n_units or not array.shape[0]:
@@ -223,7 +222,7 @@ class AbstractLayer(AbstractModule):
         """Return states: `x` itself, or its encoding if it has one column for each unit.
 
         Raises:
-            InputError: the last axis fits neither states nor rows in the user's coding.
+            InputError: the last axis matches neither states nor rows in the user's coding.
         """
         width = jnp.shape(x)[-1:]
         if width == (self.size,):
@@ -238,11 +237,11 @@ class AbstractLayer(AbstractModule):
         raise InputError(f"{name}: expected trailing size {sizes}; got shape {jnp.shape(x)}.")
 
     def __str__(self) -> str:
-        """Return the type and the number of units, for messages."""
+        """Return the type and the number of units as text, for messages."""
         return f"{type(self).__name__}({self.n_units})"
 
     def to_fields(self) -> dict[str, Any]:
-        """Return what a model file stores: layers, arrays, numbers and text, by field name."""
+        """Return the fields that a model file stores (layers, arrays, numbers, text), by name."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     @classmethod
@@ -252,7 +251,7 @@ class AbstractLayer(AbstractModule):
 
 
 class AbstractBiased(AbstractLayer):
-    """A layer whose energy has a term −b·x, so that inputs are added to the bias b."""
+    """A layer whose energy contains −b·x, so that inputs add to the bias b."""
 
     bias: eqx.AbstractVar[Array]
 
@@ -260,15 +259,15 @@ class AbstractBiased(AbstractLayer):
         return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
 
     def base(self) -> "AbstractBiased":
-        """Return the layer with a bias of 0, and its other parameters, such as a precision."""
+        """Return the layer with zero bias and other parameters, such as a precision, unchanged."""
         return eqx.tree_at(lambda layer: layer.bias, self, zeros_like(self.bias))
 
 
 class AbstractUnits(AbstractBiased):
     """A layer of units with one column and one bias each: U(x) = −b·x, unless overridden.
 
-    A layer without parameters of its own needs no `__init__`. Type checkers do not see that it has
-    this one, and ask their users for a bias; so the layers of this package write it once more.
+    A subclass without further parameters needs no `__init__`. But type checkers overlook the
+    inherited one and require a bias, so the layers of this package repeat it.
 
     Attributes:
         size: number of units.
@@ -294,14 +293,14 @@ class AbstractUnits(AbstractBiased):
         return -self.bias * x
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "AbstractUnits":
-        """Return the layer with the mean (n m + m₀)/(n + 1), m that of n rows, m₀ that at b = 0.
+        """Fit b to the mean (n m + m₀)/(n + 1), with m the mean of n rows and m₀ the mean at b = 0.
 
-        The biases are found by halving. Other parameters stay as they are.
+        The biases are found by bisection. Other parameters stay unchanged.
         """
         unbiased = AbstractBiased.base(self)
         mean, n = weighted_mean(x, weights)
         mean = (n * mean + unbiased.mean(self.zero_inputs)) / (n + 1.0)
-        # Of b = sinh s the halving is fine near 0 and still gets far in a few steps.
+        # Bisecting s with b = sinh s is precise near 0 and still covers a wide range in few steps.
         most = jnp.full_like(mean, np.arcsinh(STEEPEST))
         s, _ = bisected(lambda s: unbiased.mean(jnp.sinh(s)) < mean, -most, most)
         return eqx.tree_at(lambda layer: layer.bias, self, jnp.sinh(s))
@@ -311,5 +310,5 @@ class AbstractUnits(AbstractBiased):
 def independent_states(
     layer: AbstractLayer, shape: tuple[int, ...], *, key: PRNGKeyArray
 ) -> Columns:
-    """Return what `sample_without_inputs` does, drawn by one program."""
+    """Draw what `sample_without_inputs` returns, in one compiled program."""
     return layer.sample_without_inputs(shape, key=key)

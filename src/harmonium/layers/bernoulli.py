@@ -17,7 +17,7 @@ class Bernoulli(AbstractBernoulli, AbstractMatched):
     """Units x ∈ {0, 1}: U(x) = −b·x, Γ(I) = Σ log(1 + e^(I + b)), ⟨x⟩ = σ(I + b).
 
     These are the units of the classical restricted Boltzmann machine (Smolensky 1986). Rows may
-    hold any value in [0, 1]: a fraction is used as it is, linearly (see `data` for drawing binary
+    hold any value in [0, 1]: fractions enter all formulas unchanged (see `data` for drawing binary
     values instead).
 
     Attributes:
@@ -34,11 +34,11 @@ class Bernoulli(AbstractBernoulli, AbstractMatched):
         super().__init__(size, bias)
 
     def energy(self, x: Columns) -> Float[Array, "*batch"]:
-        """Return −b·x, as a product: that of many layers is one product with all their biases."""
+        """Return −b·x as a product, so that many layers share one product with all biases."""
         return product(x, -self.bias)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Bernoulli":
-        """Set b = logit p with p = (n m + 1/2) / (n + 1), m the mean of n rows."""
+        """Set b = logit p with p = (n m + 1/2) / (n + 1), where m is the mean of n rows."""
         mean, n = weighted_mean(x, weights)
         return Bernoulli(self.size, jnp.log(n * mean + 0.5) - jnp.log(n * (1.0 - mean) + 0.5))
 

@@ -1,4 +1,4 @@
-"""Units that count how many of a known number of trials succeed."""
+"""Units that count the successes in a known number of trials."""
 
 import functools
 from typing import Any
@@ -17,8 +17,8 @@ from .capabilities import AbstractMatched
 from .coding import AbstractCoding, Numbers
 from .discrete import AbstractDiscrete
 
-# Draws and proposals compute something for each count of each unit; of more trials, a model file
-# of a few bytes could ask for all memory. A normal or Poisson unit then does as well.
+# Draws and proposals need memory for each count of each unit, so without a limit a model file of a
+# few bytes could exhaust it. For more trials, a normal or Poisson unit serves as well.
 MOST_TRIALS = 2**16 - 1
 
 
@@ -91,7 +91,7 @@ class Binomial(AbstractUnits, AbstractDiscrete, AbstractMatched):
         return self.total * jax.nn.sigmoid(t) * jax.nn.sigmoid(-t)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Binomial":
-        """Set b = logit p with p = (N m/n + ½)/(N + 1), m the mean of N rows."""
+        """Set b = logit p with p = (N m/n + ½)/(N + 1), where m is the mean of N rows."""
         mean, rows = weighted_mean(x, weights)
         up = rows * mean / self.total + 0.5
         down = rows * (1.0 - mean / self.total) + 0.5
@@ -104,6 +104,6 @@ class Binomial(AbstractUnits, AbstractDiscrete, AbstractMatched):
 
 @functools.cache
 def _log_choices(total: int) -> np.ndarray:
-    """Return log C(n, x) of all counts x, from log n! = Σ log k."""
+    """Return log C(n, x) for all counts x, from log n! = Σ log k."""
     log_factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, total + 1)))])
     return log_factorials[-1] - log_factorials - log_factorials[::-1]

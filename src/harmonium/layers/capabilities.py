@@ -1,8 +1,8 @@
-"""What only some layers can do: an algorithm asks for it by type, through a function here.
+"""Capabilities of only some layers; algorithms query them by type, through functions here.
 
-Each section has an abstract class with what a layer writes, and functions that answer for any
-layer. A composite layer, such as `Mixed`, has all capabilities and passes questions on to its parts
-by the same functions; so the functions, not the classes, are what other packages call.
+Each section has an abstract class, which a layer implements, and functions that accept any layer. A
+composite layer, such as `Mixed`, has all capabilities and delegates to its parts through the same
+functions. Other packages therefore call the functions, not the classes.
 """
 
 from __future__ import annotations
@@ -22,34 +22,35 @@ from ..errors import InputError
 from .arrays import AllColumns, AllUnits, Columns, Proposals, Rows, RowWeights, derivatives_of_means
 from .base import AbstractLayer
 
-Known = Bool[Array, "*rows units"]  # which units are held, at values of their columns
+Known = Bool[Array, "*rows units"]  # which units are held at given values
 Values = Float[Array, "*rows columns"]
 
 # ---------------------------------------------------------------- states that can be listed
 
 
 class AbstractEnumerable(AbstractLayer):
-    """A layer whose joint states can be listed, if each of its units has finitely many."""
+    """A layer whose joint states can be listed if each unit has finitely many states."""
 
     @property
     @abstractmethod
     def n_states(self) -> int | None:
-        """The number of joint states; None if a part of the layer has a continuum of them."""
+        """The number of joint states; None if a part of the layer is continuous."""
 
     @abstractmethod
     def states(self, indices: Integer[Array, "*batch"]) -> Columns:
         """Return the joint states with these indices, 0 to `n_states` − 1.
 
-        Indices, not a start and a count, let a mixed layer split each into one for each part.
+        Taking indices, not a start and a count, lets a mixed layer split each index among its
+        parts.
         """
 
     @abstractmethod
     def proposals(self, x: Columns) -> Proposals:
         """Return every single-site proposal from `x`.
 
-        A proposal changes exactly one unit. It consists of the few columns that change, the same
-        for all `x`, and of what is added to each of them. The proposals of a unit lead to all of
-        its other states. A column that only pads a proposal has the change 0.
+        A proposal changes exactly one unit. It consists of the indices of the few columns that
+        change, which are the same for all `x`, and of the number added to each. The proposals of a
+        unit lead to all its other states. Padding columns have a change of 0.
         """
 
 
@@ -59,19 +60,20 @@ def joint_states(
     """Return the joint states with these indices.
 
     Raises:
-        InputError: a layer whose states cannot be listed.
+        InputError: the states of the layer cannot be listed.
     """
     if not isinstance(layer, AbstractEnumerable):
         raise InputError(
-            f"{layer}: expected a layer whose states can be enumerated; got a continuum."
+            f"{layer}: expected a layer whose states can be enumerated; got continuous states."
         )
     return layer.states(indices)
 
 
 def proposals_from(layer: AbstractLayer, x: Array) -> tuple[np.ndarray, Array]:
-    """Return every single-site proposal from `x`: none from continuous states.
+    """Return every single-site proposal from `x`; continuous units have none.
 
-    A pseudo-likelihood then costs a few rows of W for each proposal, not a product with all of W.
+    With these, a pseudo-likelihood needs a few rows of W for each proposal, not a product with all
+    of W.
     """
     if isinstance(layer, AbstractEnumerable):
         return layer.proposals(x)
@@ -79,7 +81,7 @@ def proposals_from(layer: AbstractLayer, x: Array) -> tuple[np.ndarray, Array]:
 
 
 def columns_of_proposals(layer: AbstractLayer) -> np.ndarray:
-    """Return the columns that each proposal changes, which are the same from all states."""
+    """Return the columns that each proposal changes; they are the same for all states."""
     columns = np.zeros((0, 1), int)
 
     def traced() -> Array:
@@ -87,7 +89,7 @@ def columns_of_proposals(layer: AbstractLayer) -> np.ndarray:
         columns, changes = proposals_from(layer, layer.sample(layer.zero_inputs, key=key_of(0)))
         return changes
 
-    jax.eval_shape(traced)  # draws nothing
+    jax.eval_shape(traced)  # traces without computing
     return columns
 
 
@@ -103,64 +105,64 @@ def alternatives(layer: AbstractLayer, x: Array) -> Float[Array, "*batch proposa
 
 
 class AbstractBlocked(AbstractLayer):
-    """A layer whose units depend on each other in blocks, such as the columns of a category.
+    """A layer whose units are dependent within blocks, such as the indicators of one category.
 
-    Kept as units, they let the user's rows be states: a missing or given value is a column's own,
-    and a single-site proposal changes one column.
+    Because each column is a unit, the user's rows are states: each column can be missing or given
+    on its own, and a single-site proposal changes one column.
     """
 
     @property
     @abstractmethod
     def blocks(self) -> Integer[np.ndarray, " units"]:
-        """The number of each unit's block: units of different blocks are independent.
+        """The index of each unit's block; units in different blocks are independent.
 
-        The sums of `unit_energies` and of `unit_cgfs` over a block have a meaning; how a block's
-        value is distributed over its units has none.
+        Only the sums of `unit_energies` and `unit_cgfs` over a block are meaningful; how a block's
+        value is divided among its units is arbitrary.
         """
 
     @abstractmethod
     def unit_cgfs_given(self, inputs: Columns, known: Known, values: Values) -> AllUnits:
         """Return each unit's cgf if the `known` units are held at their `values`.
 
-        A known unit has I·x − U(x) instead of the integral over x. The value of a block is at its
-        known units and at its first other unit.
+        A known unit contributes I·x − U(x) instead of the integral over x. A block's value is split
+        between its known units and its first unknown unit.
         """
 
     @abstractmethod
     def sample_given(
         self, inputs: Columns, known: Known, values: Values, *, key: PRNGKeyArray
     ) -> AllColumns:
-        """Draw the units that are not `known` given those that are; these keep their values."""
+        """Draw the unknown units given the `known` ones, which keep their values."""
 
     def apart(self) -> AbstractLayer:
-        """Return a layer of the same units that are independent; itself if there is none."""
+        """Return a layer with the same units made independent; itself if there is none."""
         return self
 
     def variance(self, inputs: Columns) -> Columns:
         return derivatives_of_means(self.mean, inputs, self.blocks, self.spread)
 
     def mean_given(self, inputs: Columns, known: Known, values: Values) -> AllColumns:
-        """Return ⟨x⟩ given the `known` units; these have their values."""
+        """Return ⟨x⟩ given the `known` units, whose means are their values."""
         return jax.grad(lambda i: self.unit_cgfs_given(i, known, values).sum())(inputs)
 
     def variance_given(self, inputs: Columns, known: Known, values: Values) -> AllColumns:
-        """Return each column's variance given the `known` units, whose own is 0."""
+        """Return each column's variance given the `known` units, which have variance 0."""
         mean = functools.partial(self.mean_given, known=known, values=values)
         return derivatives_of_means(mean, inputs, self.blocks, self.spread)
 
 
 def blocks_of(layer: AbstractLayer) -> Integer[np.ndarray, " units"]:
-    """Return the number of each unit's block: usually each unit is one of its own."""
+    """Return the index of each unit's block; in most layers each unit is its own block."""
     return layer.blocks if isinstance(layer, AbstractBlocked) else np.arange(layer.n_units)
 
 
 def has_independent_units(layer: AbstractLayer) -> bool:
-    """Return whether each unit is a block of its own."""
+    """Return whether each unit is its own block."""
     return len(np.unique(blocks_of(layer))) == layer.n_units
 
 
 def apart(layer: AbstractLayer) -> AbstractLayer:
-    """Return a layer of the same units that are independent, whatever its parameters."""
+    """Return a layer with the same units made independent, with arbitrary parameters."""
     return layer.apart() if isinstance(layer, AbstractBlocked) else layer
 
 
@@ -175,31 +177,32 @@ def unit_cgfs_given(layer: AbstractLayer, inputs: Array, known: Array, values: A
 def sample_given(
     layer: AbstractLayer, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
 ) -> Array:
-    """Draw the units that are not `known` given those that are; these keep their values."""
+    """Draw the unknown units given the `known` ones, which keep their values."""
     if isinstance(layer, AbstractBlocked):
         return layer.sample_given(inputs, known, values, key=key)
     return jnp.where(layer.spread(known), values, layer.sample(inputs, key=key))
 
 
 def mean_given(layer: AbstractLayer, inputs: Array, known: Array, values: Array) -> Array:
-    """Return ⟨x⟩ given the `known` units; these have their values."""
+    """Return ⟨x⟩ given the `known` units, whose means are their values."""
     if isinstance(layer, AbstractBlocked):
         return layer.mean_given(inputs, known, values)
     return jnp.where(layer.spread(known), values, layer.mean(inputs))
 
 
 def variance_given(layer: AbstractLayer, inputs: Array, known: Array, values: Array) -> Array:
-    """Return each column's variance given the `known` units, whose own is 0."""
+    """Return each column's variance given the `known` units, which have variance 0."""
     if isinstance(layer, AbstractBlocked):
         return layer.variance_given(inputs, known, values)
     return jnp.where(layer.spread(known), 0.0, layer.variance(inputs))
 
 
-# ------------------------------------------------ numbers without a bound, in units of measurement
+# ------------------------------------------------ unbounded numbers, which can be rescaled and
+# shifted
 
 
 class AbstractAffine(AbstractLayer):
-    """A layer of real units: scale · x, perhaps x + offset, have a layer of the same type."""
+    """A layer of real units: scale · x, and possibly x + offset, has the same layer type."""
 
     @property
     def is_rescalable(self) -> Bool[np.ndarray, " units"]:
@@ -208,7 +211,7 @@ class AbstractAffine(AbstractLayer):
 
     @property
     def is_shiftable(self) -> Bool[np.ndarray, " units"]:
-        """Which units may be shifted. Rectified ones may not: their zero stays where it is."""
+        """Which units may be shifted. Rectified units may not, since their zero is fixed."""
         return np.ones(self.n_units, bool)
 
     @abstractmethod
@@ -218,31 +221,31 @@ class AbstractAffine(AbstractLayer):
     @property
     @abstractmethod
     def curvature(self) -> Float[Array, " columns"]:
-        """A curvature c for each column, such that U(x) grows at least as ½cx² for large |x|.
+        """A curvature c per column, such that U(x) grows at least as fast as ½cx² for large |x|.
 
-        It is ∞ if the column is bounded, and 0 promises nothing. Whether a model's Z is finite
-        depends on both layers and W: see `finite_z`.
+        It is ∞ if the column is bounded; a value of 0 guarantees nothing. Whether a model's Z is
+        finite depends on both layers and W: see `finite_z`.
         """
 
     @abstractmethod
     def project(self) -> AbstractAffine:
-        """Move parameters that an optimiser's step took out of the domain back into it."""
+        """Return the layer with parameters projected back into their domain."""
 
     @property
     def gaussian_parameters(self) -> tuple[Array, Array] | None:
-        """(b, γ) where the energy is ½γx² − bx on the whole line; None where it is not."""
+        """(b, γ) if the energy is ½γx² − bx on the whole line; otherwise None."""
         return None
 
 
 def is_rescalable(layer: AbstractLayer) -> Bool[np.ndarray, " units"]:
-    """Return which units may be rescaled: scale · x has a layer of the same type."""
+    """Return which units may be rescaled, so that scale · x has the same layer type."""
     if isinstance(layer, AbstractAffine):
         return layer.is_rescalable
     return np.zeros(layer.n_units, bool)
 
 
 def is_shiftable(layer: AbstractLayer) -> Bool[np.ndarray, " units"]:
-    """Return which units may be shifted: x + offset has a layer of the same type."""
+    """Return which units may be shifted, so that x + offset has the same layer type."""
     if isinstance(layer, AbstractAffine):
         return layer.is_shiftable
     return np.zeros(layer.n_units, bool)
@@ -254,7 +257,7 @@ def rescaled(layer: AbstractLayer, scale: np.ndarray, offset: np.ndarray) -> Abs
     Units that can be neither rescaled nor shifted accept only a scale of 1 and an offset of 0.
 
     Raises:
-        InputError: naming the first unit that cannot be rescaled or shifted.
+        InputError: a unit cannot be rescaled or shifted; the message names the first.
     """
     _check(layer, "rescaled", "scale", scale, is_rescalable(layer) | (scale == 1))
     _check(layer, "shifted", "offset", offset, is_shiftable(layer) | (offset == 0))
@@ -274,32 +277,32 @@ def _check(
 
 
 def curvature(layer: AbstractLayer) -> Float[Array, "*rows columns"]:
-    """Return a curvature for each column: ∞ where a column is bounded, 0 where none is known."""
+    """Return a curvature for each column: ∞ if the column is bounded, 0 if none is known."""
     if isinstance(layer, AbstractAffine):
         return layer.curvature
     return from_numpy(np.where(_bounded_columns(layer), np.inf, 0.0).astype(layer.dtype))
 
 
 def is_bounded(layer: AbstractLayer) -> bool:
-    """Return whether every column is bounded, whatever the parameters are."""
+    """Return whether every column is bounded for all parameters."""
     return bool(np.all(_bounded_columns(layer)))
 
 
 def are_unbounded(layer: AbstractLayer) -> Bool[np.ndarray, " columns"]:
-    """Return which columns are real numbers without a bound on either side."""
+    """Return which columns are real numbers, unbounded on both sides."""
     low, high = layer.coding.support
     return np.isinf(low) & np.isinf(high)
 
 
 def unbounded_units(layer: AbstractLayer) -> Bool[np.ndarray, " units"]:
-    """Return which units are such numbers."""
+    """Return which units are real numbers, unbounded on both sides."""
     columns = from_numpy(are_unbounded(layer).astype(layer.dtype))
     return np.asarray(layer.fold(columns)) > 0
 
 
 def _bounded_columns(layer: AbstractLayer) -> np.ndarray:
     low, high = layer.coding.support
-    # Counts of a document are at most its length, though no bound serves all documents.
+    # The counts of a document are at most its length, although no bound holds for all documents.
     return np.isfinite(low) & np.isfinite(high) | takes_lengths(layer)
 
 
@@ -309,7 +312,7 @@ def projected(layer: AbstractLayer) -> AbstractLayer:
 
 
 def gaussian_parameters(layer: AbstractLayer) -> tuple[Array, Array] | None:
-    """Return (b, γ) of a layer of independent normal units, for closed forms; None of others."""
+    """Return (b, γ) of a layer of independent normal units, for closed forms; otherwise None."""
     return layer.gaussian_parameters if isinstance(layer, AbstractAffine) else None
 
 
@@ -322,20 +325,20 @@ class AbstractCorrelated(AbstractLayer):
     @property
     @abstractmethod
     def correlated(self) -> Integer[np.ndarray, " some"]:
-        """These columns."""
+        """The columns that depend on each other linearly."""
 
     @property
     @abstractmethod
     def whitening(self) -> Float[Array, "some some"]:
-        """S, where SSᵀ is the covariance of the `correlated` columns without inputs."""
+        """S such that SSᵀ is the covariance of the `correlated` columns without inputs."""
 
     @abstractmethod
     def along(self, basis: Float[Array, "some some"]) -> AbstractCorrelated:
-        """Return the layer of y, where x = S y are the `correlated` columns: a linear map."""
+        """Return the layer of y if the `correlated` columns are x = S y, with S the `basis`."""
 
     @abstractmethod
     def confined(self, variance: float) -> AbstractCorrelated:
-        """Return the layer with no more variance in any direction of the `correlated` columns."""
+        """Return the layer with variance at most `variance` in every direction of these columns."""
 
 
 def correlated(layer: AbstractLayer) -> Integer[np.ndarray, " some"]:
@@ -344,46 +347,46 @@ def correlated(layer: AbstractLayer) -> Integer[np.ndarray, " some"]:
 
 
 def whitening(layer: AbstractLayer) -> Float[Array, "some some"]:
-    """Return S, where SSᵀ is the covariance of the correlated columns without inputs."""
+    """Return S such that SSᵀ is the covariance of the correlated columns without inputs."""
     return layer.whitening if isinstance(layer, AbstractCorrelated) else jnp.zeros((0, 0))
 
 
 def along(layer: AbstractLayer, basis: Float[Array, "some some"]) -> AbstractLayer:
-    """Return the layer of y, where x = S y are the correlated columns: a linear map."""
+    """Return the layer of y if the correlated columns are x = S y, with S the `basis`."""
     return layer.along(basis) if isinstance(layer, AbstractCorrelated) else layer
 
 
 def confined(layer: AbstractLayer, variance: float) -> AbstractLayer:
-    """Return the layer with no more variance in any direction of the correlated columns."""
+    """Return the layer with variance at most `variance` in every direction of these columns."""
     return layer.confined(variance) if isinstance(layer, AbstractCorrelated) else layer
 
 
-# ---------------------------------------------------------------- inputs that follow from means
+# ---------------------------------------------------------------- inputs determined by means
 
 
 class AbstractMatched(AbstractLayer):
-    """A layer whose inputs follow from its means: the inverse of I ↦ ⟨x⟩."""
+    """A layer whose inputs can be computed from its means: the inverse of I ↦ ⟨x⟩."""
 
     @property
     def has_inputs_at(self) -> bool:
-        """Whether they follow; not where a part of a layer says otherwise."""
+        """Whether the inputs can be computed; False if a part of the layer cannot."""
         return True
 
     @abstractmethod
     def inputs_at(self, mean: Columns) -> Columns:
-        """Return the inputs at which the units have these means, which are no limits of theirs."""
+        """Return the inputs at which the units have these means, strictly inside their bounds."""
 
     def fit_with_prior(
         self, x: Rows, weights: Float[Array, " rows"], prior: Array
     ) -> AbstractLayer:
-        """Return the layer of these rows and of `prior` further ones that are like its own."""
+        """Return the layer fitted to these rows and to `prior` more rows like this layer's."""
         own = self.mean(self.zero_inputs)
         mean = (product(weights, x) + prior * own) / (weights.sum() + prior)
         return self.shift(self.inputs_at(mean))
 
 
 def has_inputs_at(layer: AbstractLayer) -> bool:
-    """Return whether `inputs_at` answers for a layer."""
+    """Return whether `inputs_at` works for a layer."""
     return isinstance(layer, AbstractMatched) and layer.has_inputs_at
 
 
@@ -391,7 +394,7 @@ def inputs_at(layer: AbstractLayer, mean: Array) -> Float[Array, "*batch columns
     """Return the inputs at which the units of a layer have these means.
 
     Raises:
-        InputError: a layer for which they are not known in closed form.
+        InputError: the layer has no closed form for them.
     """
     _check_matched(layer)
     return layer.inputs_at(mean)  # pyright: ignore[reportAttributeAccessIssue]
@@ -399,16 +402,16 @@ def inputs_at(layer: AbstractLayer, mean: Array) -> Float[Array, "*batch columns
 
 def _check_matched(layer: AbstractLayer) -> None:
     if not has_inputs_at(layer):
-        raise InputError(f"{layer}: expected a layer whose inputs follow from its means.")
+        raise InputError(f"{layer}: expected a layer whose inputs can be computed from its means.")
 
 
 def fit_with_prior(
     layer: AbstractLayer, x: Rows, weights: Float[Array, " rows"], prior: Array
 ) -> AbstractLayer:
-    """Return the layer of these rows and of `prior` further ones that are like its own.
+    """Return the layer fitted to these rows and to `prior` more rows like this layer's.
 
     Raises:
-        InputError: a layer whose inputs do not follow from its means.
+        InputError: the inputs of the layer cannot be computed from its means.
     """
     _check_matched(layer)
     return layer.fit_with_prior(x, weights, prior)  # pyright: ignore[reportAttributeAccessIssue]
@@ -420,7 +423,7 @@ def fit_with_prior(
 class AbstractClassed(AbstractLayer):
     """A layer whose values fall into classes, which are data and not parameters.
 
-    `initialize` finds them by expectation maximisation, from rows that are far apart.
+    `initialize` finds them by expectation maximisation, starting at rows that are far apart.
     """
 
     @property
@@ -431,11 +434,11 @@ class AbstractClassed(AbstractLayer):
     @property
     @abstractmethod
     def prototype(self) -> AbstractLayer:
-        """A layer of the classes' type."""
+        """A layer of the same type as the classes."""
 
     @abstractmethod
     def refitted(self, x: Rows, weights: RowWeights = None) -> AbstractClassed:
-        """Return the layer with the classes that the rows have, near those that it has."""
+        """Return the layer with classes fitted to the rows, starting from its own classes."""
 
 
 def has_classes(layer: AbstractLayer) -> TypeGuard[AbstractClassed]:
@@ -443,30 +446,30 @@ def has_classes(layer: AbstractLayer) -> TypeGuard[AbstractClassed]:
     return isinstance(layer, AbstractClassed)
 
 
-# ---------------------------------------------------------------- states in order
+# ---------------------------------------------------------------- ordered states
 
 
 class AbstractOrdered(AbstractLayer):
-    """A layer with units whose states may have an order, with which fields rise or fall."""
+    """A layer whose units may have ordered states, along which fields rise or fall."""
 
     @property
     @abstractmethod
     def ordered_columns(self) -> Integer[np.ndarray, " some"]:
-        """The columns of the states that have an order."""
+        """The columns of the ordered states."""
 
     @property
     @abstractmethod
     def smoothing(self) -> Float[np.ndarray, "some some"]:
-        """S, where (SSᵀ)⁻¹ is the expected covariance of the fields on the `ordered_columns`."""
+        """S such that (SSᵀ)⁻¹ is the expected covariance of the fields on the `ordered_columns`."""
 
 
 def ordered_columns(layer: AbstractLayer) -> Integer[np.ndarray, " some"]:
-    """Return the columns of states that have an order, if any."""
+    """Return the columns of ordered states, if any."""
     return layer.ordered_columns if isinstance(layer, AbstractOrdered) else np.zeros(0, int)
 
 
 def smoothing(layer: AbstractLayer) -> Float[np.ndarray, "some some"]:
-    """Return S, where (SSᵀ)⁻¹ is the expected covariance of the fields on ordered columns."""
+    """Return S such that (SSᵀ)⁻¹ is the expected covariance of the fields on ordered columns."""
     return layer.smoothing if isinstance(layer, AbstractOrdered) else np.zeros((0, 0))
 
 
@@ -474,13 +477,13 @@ def smoothing(layer: AbstractLayer) -> Float[np.ndarray, "some some"]:
 
 
 class AbstractDocuments(AbstractLayer):
-    """A layer of rows with a length that the model takes as given, as a document's count of words.
+    """A layer of rows whose length is given, not modelled, such as a document's word count.
 
-    Its p(x) is p(x | length), and log Z is one per length.
+    Its p(x) is p(x | length), and each length has its own log Z.
     """
 
-    # A free length with one log Z would need no contract, but its chains move through lengths by a
-    # word or two a sweep.
+    # A free length with one log Z would not need this class, but its chains would change length by
+    # only a word or two per sweep.
 
     @abstractmethod
     def lengths(self, x: Columns) -> Float[Array, "*batch"]:
@@ -488,9 +491,9 @@ class AbstractDocuments(AbstractLayer):
 
     @abstractmethod
     def with_lengths(self, lengths: Float[Array, "*batch"]) -> AbstractDocuments:
-        """Return the layer of states of these lengths: one length, or one for each row."""
+        """Return the layer of states with this length, or with one length per row."""
 
 
 def takes_lengths(layer: Any) -> TypeGuard[AbstractDocuments]:
-    """Return whether the model takes the length of a row as given."""
+    """Return whether the layer takes the length of a row as given."""
     return isinstance(layer, AbstractDocuments)

@@ -1,4 +1,4 @@
-"""Units that take one of several states, each with its own number of states."""
+"""Units that take one of several states; each unit has its own number of states."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -27,10 +27,10 @@ from .coding import Codes
 from .discrete import AbstractOneHot
 from .registry import register_layer
 
-TINIEST = float(np.finfo(np.float32).tiny)  # for a waiting time of 0, by which odds are divided
-# The part of the fields' variance along states in order that is a slope; what is left lets a unit
-# bend where many rows call for it. With a half, or with walks in place of slopes, models of ratings
-# and marks needed more rows (docs/decisions/rows.md).
+TINIEST = float(np.finfo(np.float32).tiny)  # replaces a waiting time of 0, to divide by it
+# The share of the variance of fields along ordered states that is linear; the rest allows curves if
+# many rows support them. With a share of one half, or with random walks instead of slopes, models
+# of ratings and marks needed more rows (docs/decisions/rows.md).
 SLOPE = 0.95
 
 
@@ -38,23 +38,23 @@ SLOPE = 0.95
 class Categorical(AbstractOneHot, AbstractOrdered):
     """Units with q_i states each, one-hot: U(x) = −b·x, Γ(I) = Σ_i log Σ_a e^(I_ia + b_ia).
 
-    These are `Potts` units whose numbers of states differ, as those of a table's columns do. One
-    such layer compiles as quickly as one of `Potts` units, where a `Mixed` layer of Potts layers
-    takes longer with each different number.
+    These are `Potts` units whose numbers of states differ, as in the columns of a table. One such
+    layer compiles as quickly as a `Potts` layer, whereas a `Mixed` layer of Potts layers takes
+    longer with each different number of states.
 
     Rows in the user's coding hold integer codes 0 … q_i − 1, one column for each unit. In a state,
     unit i has q_i columns, one of which is 1 (one-hot). So `size` is Σ q_i, and the weights have
     that many rows.
 
-    States may have an order, as those of marks from 1 to 10. The model is the same then, but it is
-    expected that weights rise or fall with the states (`smoothing`), so a unit learns from fewer
-    rows what does.
+    States may be ordered, such as marks from 1 to 10. The model is then the same, but weights are
+    expected to rise or fall along the states (`smoothing`), so that monotonic effects are learned
+    from fewer rows.
 
     Attributes:
         counts: q_i of each unit, each at least 2. The constructor calls them `states`.
         bias: b, shape (size,), in nats.
-        orders: the states of each unit from the lowest to the highest, () where they have no order;
-            empty if none have.
+        orders: the states of each unit from lowest to highest, or () for a unit without an order;
+            empty if no unit has one.
 
     Example:
         >>> layer = hm.Categorical(2, states=(2, 4))
@@ -87,12 +87,12 @@ class Categorical(AbstractOneHot, AbstractOrdered):
         self.counts = tuple(given.tolist())
         self.bias = parameter(bias, (sum(self.counts),), "Categorical bias")
         self.orders = tuple(tuple(int(state) for state in order) for order in orders)
-        # Not strict: there may be none at all, and their number is checked below.
+        # Not strict: `orders` may be empty, and its length is checked below.
         pairs = zip(self.orders, self.counts, strict=False)
         are_whole = all(sorted(order) == list(range(count)) for order, count in pairs if order)
         if not are_whole or len(self.orders) not in (0, size):
             raise InputError(
-                "Categorical: expected as orders all states of each unit, or (), for each of"
+                "Categorical: expected orders to list all states, or (), for each of"
                 f" {size} units; got {self.orders}."
             )
 
@@ -120,7 +120,7 @@ class Categorical(AbstractOneHot, AbstractOrdered):
         return jax.lax.stop_gradient(jnp.moveaxis(highest, 0, -1))
 
     def _sums(self, x: Columns) -> Units:
-        """Return the same for finite numbers, faster."""
+        """Sum each unit's columns, faster than `fold`, if all numbers are finite."""
         member = self.coding.units[:, None] == np.arange(self.n_units)
         return product(x, jnp.asarray(member, x.dtype))
 
@@ -148,13 +148,13 @@ class Categorical(AbstractOneHot, AbstractOrdered):
         return odds * rest / self.spread(self._sums(odds)) ** 2
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        """Draw each unit's state as the first of waiting times with the states' odds as rates."""
+        """Draw the state with the shortest waiting time, with the states' odds as rates."""
         odds = self._odds(inputs)
         times = jax.random.exponential(key, odds.shape, odds.dtype)
         speeds = odds / jnp.maximum(times, TINIEST)
         is_first = speeds == self.spread(self._highest(speeds))
         ranks = jnp.where(is_first, -self.coding.codes.astype(odds.dtype), -jnp.inf)
-        return (ranks == self.spread(self._highest(ranks))).astype(odds.dtype)  # of ties the lowest
+        return (ranks == self.spread(self._highest(ranks))).astype(odds.dtype)  # ties: the lowest
 
     def states(self, indices: Integer[Array, "*batch"]) -> Columns:
         """Return the digits of the indices in the mixed radix q_0, q_1, …, one-hot."""
@@ -164,7 +164,7 @@ class Categorical(AbstractOneHot, AbstractOrdered):
         return self.encode((indices[..., None].astype(jnp.uint32) // steps) % counts)
 
     def proposals(self, x: Columns) -> Proposals:
-        """Return the proposals that put one unit into one of its q_i − 1 other states."""
+        """Return the proposals that move one unit to one of its q_i − 1 other states."""
         most = max(self.counts)
         columns = []
         sources = []
@@ -181,7 +181,7 @@ class Categorical(AbstractOneHot, AbstractOrdered):
 
     @property
     def ordered_columns(self) -> Integer[np.ndarray, " some"]:
-        """The columns of the units whose states have an order, each unit's in that order."""
+        """The columns of the units with ordered states, each unit's columns in that order."""
         firsts = self.coding.first_columns
         columns = [
             first + state
@@ -192,11 +192,11 @@ class Categorical(AbstractOneHot, AbstractOrdered):
 
     @property
     def smoothing(self) -> Float[np.ndarray, "some some"]:
-        """S with (SSᵀ)⁻¹ = K, where K of a unit is mostly that of a slope along its states.
+        """S with (SSᵀ)⁻¹ = K, where a unit's K mainly favours a slope along its states.
 
         K = 0.95 (q − 1) uuᵀ + 0.05 (1 − 11ᵀ/q) + 11ᵀ/q for q states, where u is the unit vector
-        that rises by equal steps from state to state. It has the trace of the identity, so all
-        fields have the variance 1 on average, as those of states without an order.
+        that rises by equal steps from state to state. K has the trace of the identity, so the
+        fields have variance 1 on average, as they do for unordered states.
         """
         factors = [np.linalg.cholesky(_expected(len(order))) for order in self.orders if order]
         blocks = [np.linalg.inv(factor).T for factor in factors]
@@ -212,11 +212,11 @@ class Categorical(AbstractOneHot, AbstractOrdered):
 
 
 def _expected(count: int) -> Float[np.ndarray, "states states"]:
-    """Return the covariance of the fields on states in order, as `Categorical.smoothing` says."""
+    """Return the covariance K of the fields on ordered states; see `Categorical.smoothing`."""
     numbers = np.arange(1.0, count + 1.0)
     slope = numbers - numbers.mean()
     slope /= np.linalg.norm(slope)
     even = np.full((count, count), 1.0 / count)
     bends = np.eye(count) - even
-    # A field that is the same for all states changes nothing, and keeps the identity's variance.
+    # A field that is equal for all states has no effect, so it keeps the identity's variance.
     return SLOPE * (count - 1.0) * np.outer(slope, slope) + (1.0 - SLOPE) * bends + even

@@ -1,4 +1,4 @@
-"""Layers in which some units are not free: they are held at known values, or left out."""
+"""Layers in which some units are held at known values, or left out."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from .coding import AbstractCoding
 class AbstractPartial(AbstractBlocked, AbstractAffine):
     """A wrapper around a layer some of whose units are not free.
 
-    Most methods are those of the wrapped layer.
+    Most methods delegate to the wrapped layer.
 
     Attributes:
         layer: the wrapped layer, with all units.
@@ -54,14 +54,14 @@ class AbstractPartial(AbstractBlocked, AbstractAffine):
         return capabilities.blocks_of(self.layer)
 
     def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> Units:
-        """Return each unit's cgf if more units are held, of independent ones."""
+        """Return each unit's cgf if more units are held (independent units only)."""
         held = self.fold(inputs * values) - self.unit_energies(values)
         return jnp.where(known, held, self.unit_cgfs(inputs))
 
     def sample_given(
         self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
     ) -> Columns:
-        """Draw the units if more units are held, of independent ones."""
+        """Draw the units if more units are held (independent units only)."""
         return jnp.where(self.spread(known), values, self.sample(inputs, key=key))
 
     def shift(self, delta: Columns) -> "AbstractPartial":
@@ -115,7 +115,7 @@ class Clamped(AbstractPartial):
     Attributes:
         layer: the layer without the clamp.
         known: which units are held, shape (..., units).
-        values: their states, shape (..., columns); any finite number where a unit is free.
+        values: their states, shape (..., columns); any finite number for free units.
 
     Example:
         >>> known, values = jnp.array([True, False]), jnp.array([1.0, 0.0])
@@ -139,11 +139,11 @@ class Clamped(AbstractPartial):
         return self.known, jax.lax.stop_gradient(self.values)
 
     def unit_energies(self, x: Columns) -> Units:
-        """Return the energies of the layer without the clamp."""
+        """Return the energies in the unclamped layer."""
         return self.layer.unit_energies(x)
 
     def unit_cgfs(self, inputs: Columns) -> Float[Array, "*rows units"]:
-        """Return I·x − U(x) at a known unit's value, and Γ(I) for a free unit, for each row."""
+        """Return I·x − U(x) for each known unit, at its value, and Γ(I) for each free unit."""
         return capabilities.unit_cgfs_given(self.layer, inputs, *self._held)
 
     def mean(self, inputs: Columns) -> Float[Array, "*rows columns"]:
@@ -172,10 +172,9 @@ class Clamped(AbstractPartial):
 
 
 class Masked(AbstractPartial):
-    """A layer that has only the units that are `present`: the others are 0 and add no energy.
+    """A layer restricted to the units that are `present`; others are 0 and add no energy.
 
-    Each row has a layer, and so a model, of its own size. This differs from `Clamped`, whose free
-    units are summed over.
+    Each row thus has a model of its own size. `Clamped` differs: its free units are summed over.
 
     Attributes:
         layer: the layer with all units.
@@ -217,10 +216,10 @@ class Masked(AbstractPartial):
 
 
 def _check_widths(partial: AbstractPartial, mask: Array, values: Array | None = None) -> None:
-    """Refuse arrays of a file that do not fit together: broadcast, they would be far larger.
+    """Reject arrays from a file with mismatched shapes, which broadcasting would make far larger.
 
     Raises:
-        InputError: arrays of other types or shapes.
+        InputError: the types or shapes are wrong.
     """
     is_mask = mask.dtype == bool and mask.shape[-1:] == (partial.n_units,)
     if is_mask and (values is None or values.shape == (*mask.shape[:-1], partial.size)):

@@ -1,4 +1,4 @@
-"""How rows in the user's coding become states, and how they come back: the values of a layer."""
+"""The values of a layer, and the conversion between rows in the user's coding and states."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXACT_IN_BFLOAT16 = 256  # whole numbers up to here
 
 
 class AbstractCoding(ABC):
-    """The values of a layer's units, and their two forms.
+    """The values of a layer's units, as rows and as states.
 
     A *row* in the user's coding has one column for each unit; a *state* has the columns that are
     multiplied by W. A unit may own several columns of a state: one for each state of a Potts unit.
@@ -32,11 +32,11 @@ class AbstractCoding(ABC):
     @property
     @abstractmethod
     def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """The lowest and highest value of each column of a state; ±∞ without a bound."""
+        """The lowest and highest value of each column of a state; ±∞ if unbounded."""
 
     @property
     def holds_small_integers(self) -> bool:
-        """Whether every state is made of small whole numbers, which bfloat16 holds exactly."""
+        """Whether all states consist of small integers, which bfloat16 represents exactly."""
         return False
 
     @abstractmethod
@@ -45,18 +45,18 @@ class AbstractCoding(ABC):
 
     @abstractmethod
     def describe(self, unit: int) -> str:
-        """Return in words which values a unit takes: "a Bernoulli unit takes values in [0, 1]"."""
+        """Describe the values of a unit: "a Bernoulli unit takes values in [0, 1]"."""
 
     @abstractmethod
     def encode(self, rows: Any, dtype: Any) -> Any:
-        """Return the states of rows: NumPy's array of NumPy's, since JAX would compile programs.
+        """Return the states of rows; NumPy in, NumPy out, since JAX would compile programs.
 
         Traceable; `AbstractLayer.validate` checks the rows.
         """
 
     @abstractmethod
     def decode(self, x: Any) -> np.ndarray:
-        """Return the rows of states, in the smallest type that holds them."""
+        """Return the rows for these states, in the smallest type that holds them."""
 
     def fold(self, x: Columns) -> Units:
         """Sum the columns of each unit."""
@@ -73,7 +73,7 @@ class AbstractNumbers(AbstractCoding):
 
     Attributes:
         size: number of units.
-        words: which values a unit takes, in words.
+        words: a description of the values of a unit.
         low: the lowest value.
         high: the highest value.
         is_whole: whether rows hold whole numbers only.
@@ -123,18 +123,18 @@ class AbstractNumbers(AbstractCoding):
 
 
 class Numbers(AbstractNumbers):
-    """Units that take the numbers of an interval, or the whole numbers in it."""
+    """Units that take all numbers, or all whole numbers, in an interval."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Values(AbstractNumbers):
-    """Units that take one of a few numbers, which `values` lists."""
+    """Units that take one of the few numbers listed in `values`."""
 
     values: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, size: int, words: str, values: tuple[float, ...]) -> Values:
-        """Return the coding of units that take these values."""
+        """Return the coding for units that take these values."""
         are_small = all(value == int(value) and abs(value) < 128 for value in values)
         stored = np.int8 if are_small else None
         return cls(size, words, min(values), max(values), stored=stored, values=values)
@@ -144,7 +144,7 @@ class Values(AbstractNumbers):
         return all(x == int(x) and abs(x) <= EXACT_IN_BFLOAT16 for x in self.values)
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark entries that are none of the values."""
+        """Mark entries that are not among the values."""
         return ~np.isin(rows, np.asarray(self.values))
 
 
@@ -154,7 +154,7 @@ class AbstractCodes(AbstractCoding):
 
     Attributes:
         counts: the number of states of each unit.
-        noun: what a unit is called.
+        noun: the name of a unit in messages.
     """
 
     counts: tuple[int, ...]
@@ -171,7 +171,7 @@ class AbstractCodes(AbstractCoding):
 
     @property
     def codes(self) -> Integer[np.ndarray, " columns"]:
-        """The code that each column stands for."""
+        """The code that each column represents."""
         return places_in(self.units)
 
     @property
@@ -188,14 +188,14 @@ class AbstractCodes(AbstractCoding):
         return True
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark what is not a whole number from 0 to q_i − 1."""
+        """Mark entries that are not whole numbers from 0 to q_i − 1."""
         return (rows < 0) | (rows >= np.array(self.counts)) | (rows != np.floor(rows))
 
     def describe(self, unit: int) -> str:
         return f"{self.noun} takes integer codes from 0 to {self.counts[unit] - 1}"
 
     def decode(self, x: Any) -> np.ndarray:
-        """Return integer codes: of equally high columns the first."""
+        """Return integer codes; for ties, the first of the largest columns."""
         array = np.asarray(x)
         highest = np.maximum.reduceat(array, self.first_columns, axis=-1)
         is_highest = array == np.repeat(highest, self.counts, axis=-1)
@@ -225,10 +225,10 @@ class Codes(AbstractCodes):
 
 
 class EqualCodes(AbstractCodes):
-    """Units with equally many states: an axis of their own is faster than segments."""
+    """Units with equal numbers of states; a separate axis is faster than segments."""
 
     def by_unit(self, x: Array) -> Float[Array, "*batch units states"]:
-        """Return the columns of each unit along an axis of their own."""
+        """Return the states with a separate axis for the columns of each unit."""
         return x.reshape(*x.shape[:-1], self.n_units, self.counts[0])
 
     def fold(self, x: Columns) -> Units:

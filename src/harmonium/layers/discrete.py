@@ -1,4 +1,4 @@
-"""What units of a few states share: those of any numbers, of 0 and 1, and of one-hot states."""
+"""Base classes of units with few states: of a few numbers, of 0 and 1, and one-hot."""
 
 import itertools
 import math
@@ -20,7 +20,7 @@ from .coding import AbstractCodes, AbstractCoding, Numbers, Values
 
 
 class AbstractDiscrete(AbstractEnumerable):
-    r"""A layer whose units take one of a few numbers, the same ones for every unit.
+    r"""A layer whose units each take one of a few numbers, the same for every unit.
 
     A subclass defines its `values`, in rising order, and the energy of each. Its cgf, moments,
     draws, joint states and single-site proposals are computed from these. A subclass may override
@@ -51,7 +51,7 @@ class AbstractDiscrete(AbstractEnumerable):
 
     @property
     def coding(self) -> AbstractCoding:
-        """One of the values for each unit."""
+        """The coding: one of the values for each unit."""
         listed = ", ".join(f"{x:g}" for x in self.values[:-1])
         kind = type(self).__name__
         words = f"a {kind} unit takes the values {listed} and {self.values[-1]:g}"
@@ -98,7 +98,7 @@ class AbstractDiscrete(AbstractEnumerable):
         """Return the proposals that set one unit to one of its other values."""
         values = jnp.asarray(self.values, x.dtype)
         place = (x[..., None] > (values[:-1] + values[1:]) / 2).sum(-1)
-        steps = np.arange(1, len(values))[:, None]  # to the next of the values, in a circle
+        steps = np.arange(1, len(values))[:, None]  # to the following values, cyclically
         others = values[(place[..., None, :] + steps) % len(values)] - x[..., None, :]
         columns = np.tile(np.arange(self.size), len(values) - 1)
         return columns[:, None], others.reshape(*x.shape[:-1], -1, 1)
@@ -115,7 +115,7 @@ class AbstractBernoulli(AbstractUnits, AbstractDiscrete):
 
     @property
     def coding(self) -> AbstractCoding:
-        """0 or 1; rows may hold fractions, which are used as they are."""
+        """The coding: 0 or 1; rows may hold fractions, which are used unchanged."""
         words = "a Bernoulli unit takes values in [0, 1]"
         return Numbers(self.size, words, 0.0, 1.0, stored=np.uint8)
 
@@ -151,11 +151,11 @@ class AbstractOneHot(AbstractBiased, AbstractEnumerable, AbstractMatched):
     @property
     @abstractmethod
     def coding(self) -> AbstractCodes:
-        """A code for each state of a unit; one-hot in states."""
+        """The coding: an integer code per unit in rows; one-hot in states."""
 
     @property
     def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The number of columns of a state: that of all units' states."""
+        """The number of columns of a state: the total number of states of all units."""
         return sum(self.coding.counts)
 
     @property
@@ -164,7 +164,7 @@ class AbstractOneHot(AbstractBiased, AbstractEnumerable, AbstractMatched):
         return math.prod(self.coding.counts)
 
     def energy(self, x: Columns) -> Float[Array, "*batch"]:
-        """Return −b·x, as a product: that of many layers is one product with all their biases."""
+        """Return −b·x as a product, so that many layers share one product with all biases."""
         return product(x, -self.bias)
 
     def unit_energies(self, x: Columns) -> Units:
@@ -172,5 +172,5 @@ class AbstractOneHot(AbstractBiased, AbstractEnumerable, AbstractMatched):
         return -self.fold(self.bias * x)
 
     def inputs_at(self, mean: Columns) -> Columns:
-        """Return log m − b, the inputs under which a unit's odds sum to 1."""
+        """Return log m − b, the inputs for which a unit's odds sum to 1."""
         return jnp.log(mean) - self.bias

@@ -1,4 +1,4 @@
-"""Units that are real numbers, with a precision and a bias of their own on either side of zero."""
+"""Real units with a separate precision and bias on either side of zero."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ class DReLU(AbstractAffine):
 
     With equal sides it is a Gaussian unit; with b⁺ < b⁻ there is a peak at zero, so small inputs
     leave the unit silent; with b⁺ > b⁻ there are two peaks, almost a spin. It is the usual hidden
-    unit of RBMs of sequences.
+    unit in RBMs for sequences.
 
     Attributes:
         size: number of units.
@@ -99,13 +99,13 @@ class DReLU(AbstractAffine):
         return jnp.logaddexp(*logs)
 
     def mean(self, inputs: Columns) -> Columns:
-        """Return p⁺m⁺ − p⁻m⁻: the chance of either side times the mean distance on it."""
+        """Return p⁺m⁺ − p⁻m⁻: each side's probability times the mean distance from zero on it."""
         t_above, above, t_below, below, log_odds = self._sides(inputs)
         up = jax.nn.sigmoid(log_odds) * mean_half_line(t_above) * above
         return up - jax.nn.sigmoid(-log_odds) * mean_half_line(t_below) * below
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return p⁺s⁺ + p⁻s⁻ + p⁺p⁻(m⁺ + m⁻)²: within the sides, and between them."""
+        """Return p⁺s⁺ + p⁻s⁻ + p⁺p⁻(m⁺ + m⁻)²: variance within and between the sides."""
         t_above, above, t_below, below, log_odds = self._sides(inputs)
         p = jax.nn.sigmoid(log_odds)
         q = jax.nn.sigmoid(-log_odds)
@@ -115,7 +115,7 @@ class DReLU(AbstractAffine):
         return within + p * q * apart**2
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        """Draw the side, and then the distance from zero from a truncated normal density."""
+        """Draw the side, then the distance from zero from a truncated normal distribution."""
         key_side, key_size = jax.random.split(key)
         t_above, above, t_below, below, log_odds = self._sides(inputs)
         is_above = bernoulli_draws(log_odds, key=key_side) > 0.5
@@ -128,20 +128,20 @@ class DReLU(AbstractAffine):
         return eqx.tree_at(lambda layer: (layer.bias_above, layer.bias_below), self, moved)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "DReLU":
-        """Set mean and variance, with equal sides, to those of n rows and one of average spread."""
+        """Set equal sides, with the mean and variance of n rows and one of average spread."""
         mean, precision = mean_and_precision(x, weights)
         bias = mean * precision
         return DReLU(self.size, bias, bias, precision, precision)
 
     def base(self) -> "DReLU":
-        """Return the layer with biases of 0 and the same precisions: no flat density exists."""
+        """Return the layer with zero biases and the same precisions; no flat density exists."""
         return eqx.tree_at(
             lambda layer: (layer.bias_above, layer.bias_below), self, replace_fn=jnp.zeros_like
         )
 
     @property
     def curvature(self) -> Float[Array, " columns"]:
-        """The smaller one of the two precisions."""
+        """The smaller of the two precisions."""
         return jnp.minimum(self.precision_above, self.precision_below)
 
     def project(self) -> "DReLU":

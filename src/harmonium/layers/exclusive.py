@@ -1,4 +1,4 @@
-"""0/1 units in groups of which, as a rule, at most one is on."""
+"""0/1 units in groups; usually at most one unit of a group is on."""
 
 import dataclasses
 from collections.abc import Callable, Iterable
@@ -19,17 +19,17 @@ from .coding import AbstractCoding, AbstractNumbers
 from .discrete import AbstractBernoulli
 from .registry import layer_named
 
-LOWEST_LOG = -60.0  # of c or its odds, where their interval begins
+LOWEST_LOG = -60.0  # the lower end of the interval for log c and its log odds
 
 
 @dataclasses.dataclass(frozen=True)
 class _StrictGroups(AbstractNumbers):
-    """0/1 units, at most one of which is on in each of the groups."""
+    """0/1 units, at most one of which is on in each group."""
 
     groups: tuple[tuple[int, ...], ...] = ()
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark entries outside [0, 1], and those that break the rule."""
+        """Mark entries outside [0, 1], and entries that violate a group."""
         is_outside = super().outside(rows)
         for group in self.groups:
             on = rows[..., list(group)] > 0
@@ -43,13 +43,13 @@ class _StrictGroups(AbstractNumbers):
 
 
 class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
-    r"""0/1 units in groups, such as the columns of a category: U(x) = −b·x + Σ_g κ_g (x_g − 1)₊.
+    r"""0/1 units in groups, such as a category's indicators: U(x) = −b·x + Σ_g κ_g (x_g − 1)₊.
 
-    x_g is the number of units of group g that are on, and (·)₊ is the positive part: each unit that
-    is on beyond the first of its group costs κ_g. With κ → ∞ a group is a Potts unit, one of whose
-    states is "none of them". With κ = 0 its units are independent, and with κ < 0 they are rather
-    on together. A row that breaks the rule has a probability too, and those of all rows of 0 and 1
-    sum to one. With S_g = Σ_{i in g} log(1 + e^(I_i + b_i − κ_g)),
+    x_g is the number of units of group g that are on, and (·)₊ is the positive part: each unit of a
+    group that is on beyond the first costs κ_g. With κ → ∞ a group becomes a Potts unit with the
+    additional state "none". With κ = 0 its units are independent, and with κ < 0 they tend to be on
+    together. A row with several units of a group on has a probability too; the probabilities of all
+    binary rows sum to one. With S_g = Σ_{i in g} log(1 + e^(I_i + b_i − κ_g)),
 
         Γ(I) = Σ_g log(1 + e^κ_g (e^S_g − 1)).
 
@@ -60,7 +60,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         groups: the units of each group, a tuple of tuples.
         bias: b, shape (size,), in nats.
         cost: κ, shape (groups,), in nats.
-        strict: whether rows that break the rule are refused as errors, instead of scored.
+        strict: whether rows with several units of a group on are rejected instead of scored.
 
     Example:
         >>> layer = hm.Exclusive(4, [(0, 1, 2)], cost=[20.0])
@@ -87,7 +87,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         if not (is_known and all(len(group) > 1 for group in self.groups)):
             raise InputError(
                 f"Exclusive: expected groups of two or more of the units 0 to {size - 1}, each in"
-                f" one at most; got {self.groups}."
+                f" at most one group; got {self.groups}."
             )
         self.strict = bool(strict)
         self.cost = parameter(cost, (len(self.groups),), "Exclusive cost", default=0.0)
@@ -97,18 +97,18 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
 
     @property
     def coding(self) -> AbstractCoding:
-        """0 or 1; rows may hold fractions. If strict, only rows that keep the rule."""
+        """The coding: 0 or 1; rows may hold fractions. If strict, groups must not be violated."""
         groups = self.groups if self.strict else ()
         words = "an Exclusive unit takes values in [0, 1]"
         return _StrictGroups(self.size, words, 0.0, 1.0, stored=np.uint8, groups=groups)
 
     def apart(self) -> AbstractLayer:
-        """Return Bernoulli units, which groups do not bind."""
+        """Return Bernoulli units, without groups."""
         return layer_named("bernoulli", "apart").make(self.size)
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
-        """The group of each unit; a unit outside them has a block of its own, after the groups."""
+        """The group of each unit; each unit outside them is its own block, after the groups."""
         numbers = np.full(self.size, -1)
         for number, group in enumerate(self.groups):
             numbers[list(group)] = number
@@ -117,13 +117,13 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return numbers
 
     def _costs(self) -> Float[Array, "*models blocks"]:
-        """Return κ of each block: 0 for a single unit, where it has no effect."""
+        """Return κ of each block; 0 for a single unit, for which κ has no effect."""
         singles = self.size - sum(map(len, self.groups))
         zeros = jnp.zeros((*self.cost.shape[:-1], singles), self.cost.dtype)
         return jnp.concatenate([self.cost, zeros], axis=-1)
 
     def _by_block(self, reduce: Callable[..., Array], x: Array) -> Shaped[Array, "*batch blocks"]:
-        """Reduce the units of each block by a function of `jax.ops`."""
+        """Reduce the units of each block with a function from `jax.ops`."""
         blocks = self.blocks
         count = int(blocks.max()) + 1
         return jnp.moveaxis(reduce(jnp.moveaxis(x, -1, 0), blocks, count), 0, -1)
@@ -137,7 +137,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return self._by_block(jax.ops.segment_min, x)
 
     def _logits(self, inputs: Array) -> Units:
-        """Return I + b − κ of each unit: its log odds where another one of its group is on."""
+        """Return I + b − κ of each unit: its log odds if another unit of its group is on."""
         return inputs + self.bias - self._costs()[..., self.blocks]
 
     def _log_any(self, total: Array) -> Float[Array, "*batch blocks"]:
@@ -173,10 +173,10 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return none.at[..., self._firsts()].set(self._block_cgfs(inputs))
 
     def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> Units:
-        """Return the cgfs with the known units held; a group with one of them on is independent.
+        """Return the cgfs with known units held; if one is on, its group's others are independent.
 
-        With k known units on, the others of a group have log(1 + e^(κ (1 − k)) (e^S − 1)) for
-        k ≤ 1 and S − κ (k − 1) beyond. That is at the first unit that is not known.
+        With k known units on, the others of a group contribute log(1 + e^(κ (1 − k)) (e^S − 1)) for
+        k ≤ 1 and S − κ (k − 1) for k > 1. This value is placed at the first unknown unit.
         """
         values = jnp.where(known, values, 0.0)
         rest = self._sums(jnp.where(known, 0.0, softplus(self._logits(inputs))))
@@ -184,7 +184,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         room = self._costs() * (1.0 - on)
         of_rest = jnp.where(on >= 1.0, rest + room, softplus(room + log_expm1(rest)))
         numbers = jnp.where(known, self.size, 0) + np.arange(self.size)
-        at_first = self._least(numbers)[..., self.blocks] == numbers  # a known one if all are
+        at_first = self._least(numbers)[..., self.blocks] == numbers  # a known one if all are known
         held = jnp.where(known, (inputs + self.bias) * values, 0.0)
         return held + jnp.where(at_first, of_rest[..., self.blocks], 0.0)
 
@@ -207,12 +207,12 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return self.mean(inputs) * off
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        """Draw groups exactly, as arrivals in a unit of time.
+        """Draw groups exactly, as arrivals within one unit of time.
 
-        Given that any unit of a group is on, its units are independent ones with probabilities
-        σ(I + b − κ), given that they are not all off. Such a unit is on if it arrives within a time
-        of 1 at the rate log(1 + e^(I + b − κ)). The first arrival is drawn among times below 1; the
-        others follow it as exponential times do, which have no memory.
+        Given that at least one unit of a group is on, its units are independent with probabilities
+        σ(I + b − κ), conditioned on not all being off. Such a unit is on if it arrives before time
+        1 at the rate log(1 + e^(I + b − κ)). The first arrival is drawn from the times below 1;
+        later arrivals are exponential and therefore memoryless.
         """
         rates = softplus(self._logits(inputs))
         return self._arrived(rates, self._log_any(self._sums(rates)), key)
@@ -220,7 +220,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
     def sample_given(
         self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
     ) -> Columns:
-        """Draw the units that are not known; they are independent where a known one is on."""
+        """Draw the unknown units, which are independent if a known unit of their group is on."""
         rates = jnp.where(known, 0.0, softplus(self._logits(inputs)))
         total = self._sums(rates)
         on = self._sums(jnp.where(known, values, 0.0))
@@ -229,7 +229,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return jnp.where(known, values, drawn)
 
     def _arrived(self, rates: Units, log_any: Float[Array, "*batch blocks"], key: Any) -> Units:
-        """Draw which units have arrived at time 1, if any of a block has with these log odds."""
+        """Draw which units arrive before time 1, given each block's log odds of any arrival."""
         key_any, key_time = jax.random.split(key)
         rates = jnp.maximum(rates, jnp.finfo(rates.dtype).tiny)
         times = jax.random.exponential(key_time, rates.shape, rates.dtype) / rates
@@ -244,10 +244,10 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return computed_once(drawn)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Exclusive":
-        """Fit b and κ to the means of x and of (x_g − 1)₊, with one row more.
+        """Fit b and κ to the means of x and of (x_g − 1)₊, with one additional row.
 
-        That row is one of the states "none" or "one of them" of each group with probability ½, and
-        two of its units with probability ½; a unit outside the groups has ½.
+        In that row, each group has at most one unit on with probability ½ and two units on with
+        probability ½; a unit outside the groups has ½.
         """
         on = self._sums(x)
         means, n = weighted_mean(x, weights)
@@ -269,10 +269,10 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return Exclusive(self.size, self.groups, bias, costs[: len(self.groups)], self.strict)
 
     def inputs_at(self, mean: Columns) -> Columns:
-        """Return logit a + κ − b, where a of a unit is its mean where another of its group is on.
+        """Return logit a + κ − b, where a is a unit's mean if another unit of its group is on.
 
-        a_i = m_i (c + (1 − c) e^−κ), and c = 1 − Π (1 − a_i) is the root of one equation for each
-        block. A unit outside the groups has a = m.
+        a_i = m_i (c + (1 − c) e^−κ), where c = 1 − Π (1 − a_i) solves one equation for each block.
+        A unit outside the groups has a = m.
         """
         blocks = self.blocks
         costs = self._costs()
@@ -282,7 +282,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
             return mean * (c + jnp.exp(-costs - softplus(log_odds)))[..., blocks]
 
         def is_low(log_odds: Array) -> Array:
-            # With κ < 0, a unit alone would have more than its mean: NaN of a c that is too low.
+            # With κ < 0 and c too low, a unit would exceed its mean on its own: the result is NaN.
             return ~(self._sums(jnp.log1p(-alone(log_odds))) >= -softplus(log_odds))
 
         lowest = jnp.full_like(self._sums(mean), LOWEST_LOG)
@@ -294,11 +294,11 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
 def _log_any_alone(
     shares: Float[Array, " units"], beyond: Float[Array, " blocks"], blocks: np.ndarray
 ) -> Float[Array, " blocks"]:
-    """Return log c of each block, with 1 − c = Π (1 − c w_i) over its shares w_i = p_i / p(any).
+    """Return log c of each block, with 1 − c = Π (1 − c w_i), where w_i = p_i / p(any).
 
-    c is the probability 1 − e^−S that any of the independent units is on. An interval of log c is
-    halved around the root other than 0. The equation is divided by c, in a form that is accurate
-    for small c too; `beyond` is Σ w − 1.
+    c = 1 − e^−S is the probability that any of the independent units is on. The nonzero root is
+    found by bisection in log c. The equation is divided by c and written in a form that is also
+    accurate for small c; `beyond` is Σ w − 1.
     """
 
     def curved(z: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Units that are real numbers."""
+"""Real units with a Gaussian density."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ class Gaussian(AbstractQuadratic, AbstractMatched):
         return (inputs + self.bias) / self.precision
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return 1/γ, whatever the inputs."""
+        """Return 1/γ, which does not depend on the inputs."""
         return jnp.broadcast_to(1.0 / self.precision, inputs.shape)
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
@@ -61,7 +61,7 @@ class Gaussian(AbstractQuadratic, AbstractMatched):
         return mean + noise * jax.lax.rsqrt(self.precision)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Gaussian":
-        """Set mean and variance to those of n rows and one more row of average spread."""
+        """Set the mean and variance of n rows and one more row of average spread."""
         mean, precision = mean_and_precision(x, weights)
         return Gaussian(self.size, mean * precision, precision)
 
@@ -70,7 +70,7 @@ class Gaussian(AbstractQuadratic, AbstractMatched):
         return self.precision * mean - self.bias
 
     def fit_with_prior(self, x: Rows, weights: Float[Array, " rows"], prior: Array) -> "Gaussian":
-        """Set mean and variance to those of the rows and of further ones that are like its own."""
+        """Set the mean and variance of these rows and `prior` more rows like this layer's."""
         total = weights.sum() + prior
         mean = (product(weights, x) + prior * self.bias / self.precision) / total
         variance = (product(weights, (x - mean) ** 2) + prior / self.precision) / total

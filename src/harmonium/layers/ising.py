@@ -1,4 +1,4 @@
-"""Units that are −1 or +1."""
+"""Units that take the values −1 and +1."""
 
 from typing import Any, ClassVar
 

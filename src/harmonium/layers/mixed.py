@@ -29,7 +29,7 @@ from .coding import AbstractCoding
 def _joined(function: Callable[..., Any], *pieces: Iterable[Any]) -> Any:
     """Apply a function to each part and its pieces, and concatenate the results."""
     results = [function(*own) for own in zip(*pieces, strict=True)]
-    # Of known arrays JAX would compile a program for each shape.
+    # For concrete arrays, JAX would compile one program per shape.
     is_known = all(isinstance(result, np.ndarray) for result in results)
     return (np if is_known else jnp).concatenate(results, axis=-1)
 
@@ -98,10 +98,10 @@ class Mixed(
     AbstractOrdered,
     AbstractMatched,
 ):
-    """Several layers side by side, as one layer: every quantity is the parts', concatenated.
+    """Several layers side by side, as one layer; all quantities are concatenated.
 
     Units of different parts are independent given the inputs, so energies and cgfs add. The columns
-    of rows in the user's coding are in the order of the parts.
+    of rows in the user's coding follow the order of the parts.
 
     Attributes:
         parts: the layers, in order.
@@ -120,13 +120,13 @@ class Mixed(
         wrong = [part for part in parts if not isinstance(part, AbstractLayer)]
         if not parts or wrong:
             raise InputError(f"Mixed: expected one or more layers; got {parts!r}.")
-        # Chains of such a layer keep the lengths of their rows. Beside other columns, every product
-        # and every sum over rows would have to know which of them the length belongs to.
+        # Chains of such a layer keep the lengths of their rows. Alongside other columns, every
+        # product and every sum over rows would need to know which columns the length refers to.
         documents = [part for part in parts if capabilities.takes_lengths(part)]
         if documents:
             raise InputError(
-                f"Mixed: {documents[0]} takes the length of a row as given, so it cannot stand"
-                " beside other layers; a model of documents has it as its only visible layer."
+                f"Mixed: {documents[0]} takes the length of a row as given, so it cannot be part"
+                " of Mixed; use it as the only visible layer of a model."
             )
         self.parts = tuple(parts)
 
@@ -156,7 +156,7 @@ class Mixed(
         return zip(self.parts, self.coding.columns(columns), strict=True)
 
     def energy(self, x: Columns) -> Float[Array, "*batch"]:
-        """Return the sum of the parts' energies, which some know without those of their units."""
+        """Return the sum of the parts' energies; some parts compute it without unit energies."""
         return sum((part.energy(own) for part, own in self._pieces(x)), jnp.zeros(x.shape[:-1]))
 
     def unit_energies(self, x: Columns) -> Units:
@@ -176,24 +176,24 @@ class Mixed(
         return self._over_columns(lambda part, own: part.variance(own), inputs)
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        """Draw the units of every part, each part with a key of its own."""
+        """Draw the units of every part, each part with its own key."""
         draws = zip(self._pieces(inputs), jax.random.split(key, len(self.parts)), strict=True)
         return jnp.concatenate([part.sample(own, key=key) for (part, own), key in draws], axis=-1)
 
     def apart(self) -> "Mixed":
-        """Return every part with its units apart."""
+        """Return the layer with independent units in every part."""
         return Mixed(*map(capabilities.apart, self.parts))
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
-        """The blocks of the parts' units, numbered one part after the other."""
+        """The blocks of the parts' units, numbered consecutively from part to part."""
         blocks = [capabilities.blocks_of(part) for part in self.parts]
         return _after_one_another(blocks, [part.n_units for part in self.parts])
 
     def _given(
         self, function: Callable[..., Array], inputs: Array, known: Array, values: Array
     ) -> Array:
-        """Apply a function to each part with its inputs, known units and their values."""
+        """Apply a function to each part with its inputs, known units and values."""
         coding = self.coding
         pieces = (coding.columns(inputs), coding.units(known), coding.columns(values))
         return _joined(function, self.parts, *pieces)
@@ -213,7 +213,7 @@ class Mixed(
     def sample_given(
         self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
     ) -> Columns:
-        """Draw the units of every part that are not known, each part with a key of its own."""
+        """Draw the unknown units of every part, each part with its own key."""
         keys = iter(jax.random.split(key, len(self.parts)))
 
         def draw(part: AbstractLayer, *given: Array) -> Array:
@@ -269,7 +269,7 @@ class Mixed(
 
     @property
     def has_inputs_at(self) -> bool:
-        """Whether the inputs of every part follow from its means."""
+        """Whether the inputs of every part can be computed from its means."""
         return all(map(capabilities.has_inputs_at, self.parts))
 
     def inputs_at(self, mean: Columns) -> Columns:
@@ -290,12 +290,12 @@ class Mixed(
 
     @property
     def is_rescalable(self) -> np.ndarray:
-        """Which units may be rescaled in their parts."""
+        """Which units of the parts may be rescaled."""
         return np.concatenate([capabilities.is_rescalable(part) for part in self.parts])
 
     @property
     def is_shiftable(self) -> np.ndarray:
-        """Which units may be shifted in their parts."""
+        """Which units of the parts may be shifted."""
         return np.concatenate([capabilities.is_shiftable(part) for part in self.parts])
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Mixed":
@@ -327,7 +327,7 @@ class Mixed(
 
     @property
     def ordered_columns(self) -> Integer[np.ndarray, " some"]:
-        """The columns of states in order of all parts."""
+        """The columns of the ordered states of all parts."""
         columns = [capabilities.ordered_columns(part) for part in self.parts]
         return _after_one_another(columns, [part.size for part in self.parts])
 
@@ -353,6 +353,6 @@ class Mixed(
 
 
 def _after_one_another(numbers: list[np.ndarray], counts: list[int]) -> np.ndarray:
-    """Return the numbers of parts as numbers in the whole: parts before count as `counts` says."""
+    """Return the parts' indices as indices into the whole; `counts` is the length of each part."""
     firsts = np.cumsum([0, *counts[:-1]])
     return np.concatenate([own + first for own, first in zip(numbers, firsts, strict=True)])

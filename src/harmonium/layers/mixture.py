@@ -1,4 +1,4 @@
-"""Units whose values fall into classes, which hidden units then need not tell apart."""
+"""Units whose values fall into classes, so that hidden units need not model the classes."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -26,7 +26,7 @@ from .capabilities import (
 from .coding import AbstractCoding
 
 MOST_STEPS = 100
-TOLERANCE = 1e-4  # nats per row, which a step of EM must gain
+TOLERANCE = 1e-4  # nats per row that an EM step must gain
 USUAL_PRIOR = 1.0
 
 
@@ -40,23 +40,23 @@ class Mixture(
 ):
     r"""Units whose values fall into K classes: U(x) = −b·x − log Σ_k π_k p_k(x).
 
-    Each class is a layer by itself, with the density p_k(x) = exp(−U_k(x) − Γ_k(0)), and has the
-    share π_k. Inputs act on all classes alike and make those likelier that they point to:
+    Each class is a layer with density p_k(x) = exp(−U_k(x) − Γ_k(0)) and share π_k. The inputs are
+    the same for all classes and raise the probability of classes in their direction:
 
         Γ(I) = log Σ_k π_k exp(Γ_k(I + b) − Γ_k(0)).
 
-    With W = 0 a model of such units is the mixture itself, so hidden units are left with what holds
-    within classes. Classes of real numbers have means, variances and correlations of their own,
-    which hidden units of a few states could not give them: these only move a mean. A draw chooses
-    the class anew, so that chains go from one to another, however far apart they are.
+    With W = 0 a model of such units is the mixture itself, so hidden units need only model the
+    dependences within classes. Classes of real numbers have their own means, variances and
+    correlations; discrete hidden units could only shift the means. Each draw chooses a new class,
+    so chains move between classes however far apart they are.
 
     The classes are data, found by expectation maximisation, and the only parameter is b.
 
     Attributes:
-        classes: the layers of the classes, as one whose arrays have a leading axis.
+        classes: the layers of the classes, as one layer whose arrays have a leading axis.
         log_shares: log π, shape (classes,).
         bias: b, one entry for each column, in nats.
-        prior: further rows of each class, for `refitted`.
+        prior: the number of pseudo-rows of each class, for `refitted`.
 
     Example:
         >>> low = hm.Gaussian(1, bias=[-5.0])
@@ -85,7 +85,7 @@ class Mixture(
         layers = tuple(classes)
         if not layers or len({jax.tree.structure(layer) for layer in layers}) > 1:
             raise InputError(
-                "Mixture: expected as classes one or more layers of one type and size; got"
+                "Mixture: expected one or more layers of the same type and size as classes; got"
                 f" {', '.join(map(str, layers)) or 'none'}."
             )
         self.classes = jax.tree.map(lambda *arrays: jnp.stack(arrays), *layers)
@@ -103,7 +103,7 @@ class Mixture(
 
     @property
     def coding(self) -> AbstractCoding:
-        """The values of the units of a class."""
+        """The coding of each class."""
         return self.classes.coding
 
     def __str__(self) -> str:
@@ -120,8 +120,8 @@ class Mixture(
     # ------------------------------------------------------------------ sums over the classes
 
     def _of_classes(self, function: Callable[..., Any], *arrays: Array) -> Any:
-        """Return a function of each class, and of an array with a leading axis of classes."""
-        # Of a layer with batch axes, these come before the axis of the classes.
+        """Apply a function to each class, and to arrays with a leading axis of classes."""
+        # If the layer has batch axes, these come before the axis of the classes.
         axis = self.log_shares.ndim - 1
         classes = jax.tree.map(lambda array: jnp.moveaxis(array, axis, 0), self.classes)
         return jax.vmap(function)(jax.lax.stop_gradient(classes), *arrays)
@@ -132,7 +132,7 @@ class Mixture(
         return jnp.moveaxis(log_joint, 0, -1)
 
     def _weighed(self, logs: Float[Array, "classes ..."]) -> Float[Array, "classes ..."]:
-        """Return log π_k − Γ_k(0) plus −U_k(x) or Γ_k(I) of the classes."""
+        """Return log π_k − Γ_k(0) plus the given logs: −U_k(x) or Γ_k(I) of each class."""
         alone = self._of_classes(lambda layer: layer.cgf(jnp.zeros_like(self.bias)))
         before = jnp.moveaxis(self.log_shares, -1, 0) - alone
         of_rows = [1] * (logs.ndim - before.ndim)
@@ -143,7 +143,7 @@ class Mixture(
         return self._weighed(self._of_classes(lambda layer: layer.cgf(inputs + self.bias)))
 
     def _given(self, inputs: Array, known: Array, values: Array) -> Float[Array, "classes ..."]:
-        """Return the same with the known units held."""
+        """Return `_with_inputs` with the known units held."""
 
         def cgf(layer: AbstractLayer) -> Array:
             held = capabilities.unit_cgfs_given(layer, inputs + self.bias, known, values)
@@ -152,7 +152,7 @@ class Mixture(
         return self._weighed(self._of_classes(cgf))
 
     def unit_energies(self, x: Columns) -> Units:
-        """Return −b·x of each unit; the first one has −log Σ_k π_k p_k(x) too."""
+        """Return −b·x of each unit; the first unit also has −log Σ_k π_k p_k(x)."""
         of_bias = -self.fold(self.bias * x)
         return of_bias.at[..., 0].add(-jax.nn.logsumexp(self.log_joint(x), axis=-1))
 
@@ -171,7 +171,7 @@ class Mixture(
     def _moments(
         self, log_weights: Array, means: Array, variances: Array | None = None
     ) -> Shaped[Array, "*batch columns"]:
-        """Return the means over the classes, or the variances if those of classes are given."""
+        """Return the means over all classes, or the variances if `variances` are given."""
         shares = jax.nn.softmax(log_weights, axis=0)[..., None]
         mean = (shares * means).sum(0)
         if variances is None:
@@ -179,25 +179,25 @@ class Mixture(
         return (shares * (variances + (means - mean) ** 2)).sum(0)
 
     def mean(self, inputs: Columns) -> Columns:
-        """Return the mean of the classes' means, by their probabilities under the inputs."""
+        """Return the classes' means, weighted by the class probabilities given the inputs."""
         means = self._of_classes(lambda layer: layer.mean(inputs + self.bias))
         return self._moments(self._with_inputs(inputs), means)
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return the mean variance within classes, and the variance of their means."""
+        """Return the mean variance within classes plus the variance of the class means."""
         means = self._of_classes(lambda layer: layer.mean(inputs + self.bias))
         variances = self._of_classes(lambda layer: layer.variance(inputs + self.bias))
         return self._moments(self._with_inputs(inputs), means, variances)
 
     def _drawn(self, log_weights: Array, draw: Callable[..., Array], key: PRNGKeyArray) -> Columns:
-        """Choose a class for each row, and return its draw, a function of a class and a key."""
+        """Choose a class for each row and draw from it; `draw` takes a class and a key."""
         key_class, key_units = jax.random.split(key)
         draws = self._of_classes(draw, jax.random.split(key_units, self.n_classes))
         chosen = jax.random.categorical(key_class, log_weights, axis=0)
         return jnp.take_along_axis(draws, chosen[None, ..., None], axis=0)[0]
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        """Draw the class, and the units of it."""
+        """Draw the class, then its units."""
 
         def draw(layer: AbstractLayer, key: PRNGKeyArray) -> Array:
             return layer.sample(inputs + self.bias, key=key)
@@ -212,7 +212,7 @@ class Mixture(
         return np.zeros(self.n_units, int)
 
     def apart(self) -> AbstractLayer:
-        """Return the units of a class, apart."""
+        """Return the units of one class, made independent."""
         return capabilities.apart(self.prototype)
 
     def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> Units:
@@ -236,7 +236,7 @@ class Mixture(
     def sample_given(
         self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
     ) -> Columns:
-        """Draw the class given the known units, and the other units of it."""
+        """Draw the class given the known units, then its other units."""
 
         def draw(layer: AbstractLayer, key: PRNGKeyArray) -> Array:
             return capabilities.sample_given(layer, inputs + self.bias, known, values, key=key)
@@ -260,7 +260,7 @@ class Mixture(
     # ------------------------------------------------------------------ expectation maximisation
 
     def first(self, classes: int) -> "Mixture":
-        """Return the layer of the first classes alone, with their shares as they are."""
+        """Return the layer with only the first classes, their shares unchanged."""
         first = jax.tree.map(lambda array: array[:classes], (self.classes, self.log_shares))
         return eqx.tree_at(lambda layer: (layer.classes, layer.log_shares), self, first)
 
@@ -273,9 +273,9 @@ class Mixture(
         return self._class(0)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Mixture":
-        """Return the layer with b = 0, which has the moments of the rows that its classes have.
+        """Return the layer with b = 0, whose classes already have the moments of their rows.
 
-        Classes of other rows would be other data, between which there is no path to anneal along.
+        New classes would be different data, and annealing cannot interpolate between data.
         """
         return self.base()
 
@@ -297,15 +297,15 @@ class Mixture(
         memberships: Float[Array, "rows classes"],
         mean_log_p: Any = -jnp.inf,
     ) -> "Mixture":
-        """Return the mixture that EM reaches from memberships of these classes.
+        """Return the mixture that EM reaches from these class memberships.
 
         Args:
             x: states.
             weights: of the rows.
             memberships: the probability of each class, for each row.
-            mean_log_p: what a step must gain on, nats per row.
+            mean_log_p: the starting log-likelihood, which a step must improve, nats per row.
         """
-        # As many equal rows as the weights are worth (Kish 1965).
+        # Scale the weights to sum to Kish's effective number of rows (Kish 1965).
         weights = weights * weights.sum() / (weights @ weights)
         overall = self.prototype.fit_moments(x, weights)
         noise = jax.random.gumbel(key_of(0), memberships.shape, x.dtype)
@@ -342,17 +342,17 @@ class Mixture(
         overall: AbstractLayer,
         noise: Float[Array, "rows classes"],
     ) -> "Mixture":
-        """Return the mixture in which rows belong to the classes by so much.
+        """Return the mixture that is most likely given the class memberships.
 
-        Each class has further rows, which are like all rows, but for their covariance: that is the
-        one within classes.
+        Each class has additional pseudo-rows, which are like all rows except that their covariance
+        is the covariance within classes.
 
         Args:
             x: states.
-            weights: of the rows, as many as these are worth.
+            weights: of the rows, summing to their effective number.
             memberships: the probability of each class, for each row.
             overall: the layer of all rows.
-            noise: of the Gumbel distribution, by which classes are drawn.
+            noise: Gumbel noise, used to draw classes.
         """
         weighted = memberships * weights[:, None]
         counts = weighted.sum(0)
@@ -361,15 +361,15 @@ class Mixture(
         if is_real.any():
             mean = product(weights, x) / weights.sum()
             means = (product(weighted.T, x) + self.prior * mean) / (counts + self.prior)[:, None]
-            # Around the mean of a class that is drawn by the memberships: around the mean of all
-            # classes, the covariance would be too small.
+            # Centred at a class drawn from the memberships; centred at the mean of all classes, the
+            # covariance would be too small.
             drawn = (jnp.log(memberships) + noise).argmax(1)
             around = jnp.where(is_real, x - means[drawn] + mean, x)
             typical = capabilities.fit_with_prior(overall, around, weights, self.prior)
         classes = jax.vmap(
             lambda own: capabilities.fit_with_prior(typical, x, own, self.prior), in_axes=1
         )(weighted)
-        # One further row for all classes that may be taken.
+        # One more row, shared among the classes in use.
         is_used = jnp.isfinite(self.log_shares)
         shares = jnp.where(is_used, counts + 1.0 / is_used.sum(), 0.0) / (counts.sum() + 1.0)
         return eqx.tree_at(
@@ -380,7 +380,7 @@ class Mixture(
 
     @property
     def curvature(self) -> Float[Array, " columns"]:
-        """The least curvature of the classes, for each column."""
+        """The smallest curvature of any class, for each column."""
         return self._of_classes(capabilities.curvature).min(0)
 
     @property
@@ -400,7 +400,7 @@ class Mixture(
         return eqx.tree_at(lambda layer: (layer.bias, layer.classes), self, (bias, classes))
 
     def project(self) -> "Mixture":
-        """Return the layer itself: any bias will do."""
+        """Return the layer itself, because any bias is valid."""
         return self
 
     @property
@@ -410,13 +410,13 @@ class Mixture(
 
     @property
     def whitening(self) -> Float[Array, "some some"]:
-        """The mean of the classes' by their shares."""
+        """The mean of the classes' matrices, weighted by their shares."""
         return jnp.tensordot(
             jnp.exp(self.log_shares), self._of_classes(capabilities.whitening), axes=1
         )
 
     def along(self, basis: Float[Array, "some some"]) -> "Mixture":
-        """Return the layer whose classes are those of y, with b′ = Sᵀb."""
+        """Return the layer of y, with transformed classes and b′ = Sᵀb."""
         columns = self.correlated
         classes = jax.vmap(lambda layer: capabilities.along(layer, basis))(self.classes)
         moved = product(basis.T, self.bias[columns])
@@ -424,5 +424,5 @@ class Mixture(
         return eqx.tree_at(lambda layer: (layer.bias, layer.classes), self, (bias, classes))
 
     def confined(self, variance: float) -> "Mixture":
-        """Return the layer itself: no step widens its classes."""
+        """Return the layer itself, because training never widens its classes."""
         return self

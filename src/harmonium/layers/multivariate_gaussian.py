@@ -19,11 +19,11 @@ from .capabilities import AbstractAffine, AbstractBlocked, AbstractCorrelated, A
 from .coding import AbstractCoding, Numbers
 from .registry import layer_named
 
-SMALLEST_EIGENVALUE = 1e-6  # of the largest one
-# Of the covariance without correlations that may be mixed in; float32 resolves the least one.
+SMALLEST_EIGENVALUE = 1e-6  # relative to the largest
+# Weights of the covariance without correlations in the mixture; float32 resolves the smallest.
 FRACTIONS = np.array([1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 1.0])
-USUAL_FRACTION = 0.1  # where rows are too few to choose by
-FOLDS = 5  # of the rows, each judged by the covariance of the others
+USUAL_FRACTION = 0.1  # if there are too few rows to choose
+FOLDS = 5  # each evaluated with the covariance of the others
 
 
 class MultivariateGaussian(
@@ -33,9 +33,9 @@ class MultivariateGaussian(
 
         Γ(I) = ½ (I + b)ᵀΛ⁻¹(I + b) + ½ log det(2πΛ⁻¹),      ⟨x⟩ = Λ⁻¹(I + b)
 
-    Linear dependences of the units are in Λ, so hidden units are left with what no covariance
-    describes: classes, and dependences on units of other kinds. All units are one block, drawn
-    together. An update costs a factorisation of Λ, of size³ operations.
+    Λ represents the linear dependences of the units, so hidden units need only model what a
+    covariance cannot: classes, and dependences on units of other types. All units are one block,
+    drawn together. Each update factorises Λ, which takes O(size³) operations.
 
     Attributes:
         size: number of units.
@@ -81,11 +81,11 @@ class MultivariateGaussian(
         return inverse_factor(self._symmetric())
 
     def unit_energies(self, x: Columns) -> Units:
-        """Return ½ x_i (Λx)_i − b_i x_i; only their sum has a meaning."""
+        """Return ½ x_i (Λx)_i − b_i x_i; only their sum is meaningful."""
         return x * (0.5 * _times(x, self._symmetric()) - self.bias)
 
     def unit_cgfs(self, inputs: Columns) -> Units:
-        """Return ½ y_i² + ½ log 2π − log L_ii with y = L⁻¹(I + b); only their sum has a meaning."""
+        """Return ½ y_i² + ½ log 2π − log L_ii with y = L⁻¹(I + b); only their sum is meaningful."""
         return _cgfs(inputs + self.bias, self._inverse_factor())
 
     def mean(self, inputs: Columns) -> Columns:
@@ -93,7 +93,7 @@ class MultivariateGaussian(
         return _solved(inputs + self.bias, self._inverse_factor())
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return the diagonal of Λ⁻¹, whatever the inputs."""
+        """Return the diagonal of Λ⁻¹, which does not depend on the inputs."""
         return _variances(inputs, self._inverse_factor())
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
@@ -113,7 +113,7 @@ class MultivariateGaussian(
         return np.zeros(self.size, int)
 
     def _field_given(self, inputs: Array, known: Array, values: Array) -> Array:
-        """Return the field on each unit if the known units are held: I + b − Λv over these."""
+        """Return the field on each unit with known units held: I + b − Λv, summed over these."""
         return inputs + self.bias - _times(jnp.where(known, values, 0.0), self._symmetric())
 
     def _of_unknown(
@@ -121,14 +121,14 @@ class MultivariateGaussian(
     ) -> Array:
         """Return a statistic of the unknown units of each row, and 0 for known ones.
 
-        Most rows lack few cells, so only the rows and columns of Λ of unknown units are factorised,
-        in a matrix of the smallest of `_sizes` that holds those of every row.
+        Most rows lack few cells, so only the rows and columns of Λ that belong to unknown units are
+        factorised, in a matrix of the smallest of `_sizes` that suffices for every row.
 
         Args:
             known: a mask of the known units.
             field: the field on each unit.
-            statistic: of the field and the inverse factor, and of `more`.
-            more: further numbers for each unit.
+            statistic: a function of the field, the inverse factor and `more`.
+            more: additional numbers for each unit.
         """
         precision = self._symmetric()
         shape = jnp.broadcast_shapes(known.shape, field.shape)
@@ -144,7 +144,7 @@ class MultivariateGaussian(
                 factor = inverse_factor(jnp.where(both, block, jnp.eye(size, dtype=block.dtype)))
                 columns = jnp.broadcast_to(first, (*shape[:-1], size))
                 taken = [jnp.take_along_axis(x, columns, -1) for x in (field, *more)]
-                # Known units among them have a row of the identity and the field 0.
+                # Known units among them get a row of the identity and a field of 0.
                 taken[0] = jnp.where(is_free, taken[0], 0.0)
                 of_first = statistic(taken[0], factor, *taken[1:])
                 back = jnp.broadcast_to(jnp.minimum(place, size - 1), shape)
@@ -158,25 +158,25 @@ class MultivariateGaussian(
         return jax.lax.switch(index, [padded_to(size) for size in sizes])
 
     def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> Units:
-        """Return the cgfs with the known units held; only their sum has a meaning."""
+        """Return the cgfs with the known units held; only their sum is meaningful."""
         values = jnp.where(known, values, 0.0)
         held = values * (inputs + self.bias - 0.5 * _times(values, self._symmetric()))
         return held + self._of_unknown(known, self._field_given(inputs, known, values), _cgfs)
 
     def mean_given(self, inputs: Array, known: Array, values: Array) -> Columns:
-        """Return the conditional means of the units that are not known."""
+        """Return the conditional means of the unknown units."""
         field = self._field_given(inputs, known, values)
         return jnp.where(known, values, self._of_unknown(known, field, _solved))
 
     def variance_given(self, inputs: Array, known: Array, values: Array) -> Columns:
-        """Return the conditional variances of the units that are not known."""
+        """Return the conditional variances of the unknown units."""
         field = jnp.broadcast_to(inputs, jnp.broadcast_shapes(inputs.shape, known.shape))
         return self._of_unknown(known, field, _variances)
 
     def sample_given(
         self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
     ) -> Columns:
-        """Draw the units that are not known together, given those that are."""
+        """Draw the unknown units jointly, given the known ones."""
         field = self._field_given(inputs, known, values)
         noise = normals(field.shape, field.dtype, key=key)
         return jnp.where(known, values, self._of_unknown(known, field, _drawn, noise))
@@ -184,11 +184,11 @@ class MultivariateGaussian(
     # ------------------------------------------------------------------ parameters
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "MultivariateGaussian":
-        """Set the means and the covariance to those of the rows, a little less correlated.
+        """Fit the means and the covariance of the rows, with correlations slightly reduced.
 
-        A fraction of the covariance without its correlations is mixed in: the one of `FRACTIONS`
-        by which the rows of each fifth are most likely, given the others. So the precision is
-        finite, and rows that are hardly more than the columns do not make up correlations.
+        A fraction of the covariance without its correlations is mixed in. The fraction is chosen
+        from `FRACTIONS` by cross-validated likelihood, with five folds. This keeps the precision
+        finite, and avoids spurious correlations when there are few more rows than columns.
         """
         mean, _ = weighted_mean(x, weights)
         if weights is None:
@@ -206,10 +206,10 @@ class MultivariateGaussian(
     def fit_with_prior(
         self, x: Rows, weights: Float[Array, " rows"], prior: Array
     ) -> "MultivariateGaussian":
-        """Set mean and covariance to those of the rows and of further ones that are like its own.
+        """Fit the mean and covariance of these rows and `prior` more rows like this layer's.
 
-        A column has ½(size + 1) entries of the covariance, so that there are as many times more
-        further rows for these as for the mean.
+        The covariance has ½(size + 1) entries per column, so it gets ½(size + 1) times as many of
+        these additional rows as the mean.
         """
         n = weights.sum()
         factor = self._inverse_factor()
@@ -223,8 +223,8 @@ class MultivariateGaussian(
     def project(self) -> "MultivariateGaussian":
         """Keep the precision positive definite, and its smallest eigenvalue above rounding errors.
 
-        Of Λ_ij / √(Λ_ii Λ_jj), whatever the units of measurement, they are at least 10⁻⁶ of its
-        norm.
+        The eigenvalues of Λ_ij / √(Λ_ii Λ_jj), which do not depend on the units of measurement, are
+        kept above 10⁻⁶ of its norm.
         """
         precision = self._symmetric()
         diagonal = jnp.diagonal(precision, axis1=-2, axis2=-1)
@@ -275,13 +275,14 @@ class MultivariateGaussian(
 def _raised(relative: Array, least: Array, precision: Array, scales: Any = 1.0) -> Array:
     """Return a precision whose eigenvalues, divided by the scales, are at least `least`.
 
-    Eigenvalues are computed only if one is below; otherwise the precision is returned as it is.
+    Eigenvalues are computed only if one is too small; otherwise the precision is returned
+    unchanged.
 
     Args:
         relative: the precision divided by the scales.
         least: the smallest eigenvalue.
         precision: the precision.
-        scales: of each entry.
+        scales: the scale of each entry.
     """
 
     def raised() -> Array:
@@ -312,7 +313,7 @@ def _cgfs(field: Array, factor: Array) -> Array:
 
 
 def _variances(field: Array, factor: Array) -> Array:
-    """Return the diagonal of Λ⁻¹, whatever the field."""
+    """Return the diagonal of Λ⁻¹, which does not depend on the field."""
     return jnp.broadcast_to((factor**2).sum(-2), field.shape)
 
 
@@ -323,7 +324,7 @@ def _drawn(field: Array, factor: Array, noise: Array) -> Array:
 
 
 def _sizes(size: int) -> list[int]:
-    """Return the sizes of blocks for which programs are compiled: twice powers of 4, all units."""
+    """Return the block sizes for which programs are compiled: twice powers of 4, and all units."""
     return [power for power in (2, 8, 32) if power < size] + [size]
 
 
@@ -334,10 +335,10 @@ def _covariance(x: Array, weights: Array, centre: Array) -> Float[Array, "size s
 
 
 def _precision(covariance: Array, fraction: Array) -> Float[Array, "size size"]:
-    """Return the inverse of a covariance of which a fraction is without correlations.
+    """Return the inverse of a covariance, with a fraction of its correlations removed.
 
-    A constant column gets the mean variance of all. The inverse is that of correlations, which are
-    of one size, whatever the units of measurement.
+    A constant column gets the mean variance of all columns. The correlation matrix is inverted,
+    because its scale does not depend on the units of measurement.
     """
     variance = jnp.diagonal(covariance)
     typical = jnp.where(variance.mean() > 0, variance.mean(), 1.0)

@@ -1,4 +1,4 @@
-"""Units that count without a limit."""
+"""Units that take unbounded counts."""
 
 from typing import Any
 
@@ -19,8 +19,8 @@ from .registry import register_layer
 class Poisson(AbstractUnits, AbstractMatched):
     r"""Counts x ∈ {0, 1, 2, …}: U(x) = log x! − b·x, Γ(I) = Σ e^(I + b), ⟨x⟩ = e^(I + b).
 
-    Without inputs a unit has the Poisson distribution of mean e^b. Z is finite with a bounded other
-    layer, such as units of 0 and 1; with normal units it is not.
+    Without inputs a unit has the Poisson distribution with mean e^b. Z is finite if the other layer
+    is bounded, such as 0/1 units, but not if it consists of normal units.
 
     Attributes:
         size: number of units.
@@ -39,7 +39,7 @@ class Poisson(AbstractUnits, AbstractMatched):
 
     @property
     def coding(self) -> AbstractCoding:
-        """Whole numbers of 0 or more."""
+        """The coding: non-negative whole numbers."""
         words = "a Poisson unit takes whole numbers of 0 or more"
         return Numbers(self.size, words, low=0.0, is_whole=True, stored=np.int64)
 
@@ -56,7 +56,7 @@ class Poisson(AbstractUnits, AbstractMatched):
         return jnp.exp(inputs + self.bias)
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return the rate, which is the variance too."""
+        """Return the rate, which is also the variance."""
         return jnp.exp(inputs + self.bias)
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
@@ -64,7 +64,7 @@ class Poisson(AbstractUnits, AbstractMatched):
         return poissons(jnp.exp(inputs + self.bias), key=key)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Poisson":
-        """Set b = log (m + ½/(n + 1)), m the mean of n rows: finite where all counts are 0."""
+        """Set b = log (m + ½/(n + 1)), m the mean of n rows: finite even if all counts are 0."""
         mean, n = weighted_mean(x, weights)
         return Poisson(self.size, jnp.log(mean + 0.5 / (n + 1.0)))
 

@@ -60,7 +60,7 @@ class Potts(AbstractOneHot):
 
     @property
     def coding(self) -> EqualCodes:
-        """A code of 0 to q − 1 for each site; one-hot in states."""
+        """The coding: an integer from 0 to q − 1 per site in rows; one-hot in states."""
         return EqualCodes((self.states_per_site,) * self.sites, "a Potts site")
 
     def unit_cgfs(self, inputs: Columns) -> Units:
@@ -91,7 +91,7 @@ class Potts(AbstractOneHot):
         return self.encode(digits(indices, self.states_per_site, self.sites, jnp.int32))
 
     def proposals(self, x: Columns) -> Proposals:
-        """Return the proposals that put one site into one of its q − 1 other states."""
+        """Return the proposals that move one site to one of its q − 1 other states."""
         by_site = self.coding.by_unit(x)
         others = range(1, self.states_per_site)
         changes = [jnp.roll(by_site, r, axis=-1) - by_site for r in others]

@@ -1,4 +1,4 @@
-"""What layers of real units share: precisions, and a quadratic energy."""
+"""Helpers shared by layers of real units: precisions, and a quadratic energy."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,12 +14,12 @@ from .arrays import Columns, Units, parameter, weighted_mean
 from .base import AbstractUnits
 from .capabilities import AbstractAffine
 
-# An optimiser's step may make a precision negative, for which there is no density.
+# An optimiser's step may make a precision negative, which defines no density.
 SMALLEST_PRECISION = 1e-6
 
 
 class AbstractQuadratic(AbstractUnits, AbstractAffine):
-    """Real units with a bias and a precision each: U(x) = Σ ½γx² − bx.
+    """Real units, each with a bias and a precision: U(x) = Σ ½γx² − bx.
 
     Attributes:
         size: number of units.
@@ -59,7 +59,7 @@ class AbstractQuadratic(AbstractUnits, AbstractAffine):
 
 
 def positive(precision: Array) -> Array:
-    """Return precisions of at least the smallest one that layers keep."""
+    """Return precisions raised to the smallest allowed value."""
     return jnp.maximum(precision, SMALLEST_PRECISION)
 
 
@@ -72,9 +72,9 @@ def precisions(value: Any, shape: Sequence[int], what: str) -> Array:
 
 
 def mean_and_precision(x: Array, weights: Array | None) -> tuple[Array, Array]:
-    """Return the mean of n rows, and the inverse variance of these and one of average spread.
+    """Return the mean of n rows, and the inverse variance with one more row of average spread.
 
-    The additional row gives a constant column a finite precision.
+    The additional row keeps the precision of a constant column finite.
     """
     mean, n = weighted_mean(x, weights)
     variance, _ = weighted_mean((x - mean) ** 2, weights)

@@ -1,4 +1,4 @@
-"""The registry of layer types: their names in options and interfaces, and how rows are read."""
+"""The registry of layer types: their names in options, and how their rows are read."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any, NamedTuple, TypeVar
 from ..errors import InputError
 from .base import AbstractLayer
 
-# How rows are read for a layer: see `Registered`.
+# How rows are read for a layer; see `Registered`.
 CODINGS = ("levels", "spins", "codes", "reals")
 Layer = TypeVar("Layer", bound=type[AbstractLayer])
 
 
 class Registered(NamedTuple):
-    """A registered layer type, as options, files of rows, scikit-learn and Keras use it.
+    """A registered layer type, as used by options, data files, scikit-learn and Keras.
 
     Attributes:
         name: the name of the type, such as "bernoulli".
         layer: the type.
-        rows: the values of its units, which decide how rows are read: "levels" in [0, 1], "spins"
-            −1 and +1, "codes" 0, 1, … of the unit's states, or "reals".
+        rows: the values of its units, which determine how rows are read: "levels" in [0, 1],
+            "spins" −1 and +1, "codes" 0, 1, … for the states of a unit, or "reals".
     """
 
     name: str
@@ -28,7 +28,7 @@ class Registered(NamedTuple):
     rows: str
 
     def make(self, size: int, states: int | None = None) -> AbstractLayer:
-        """Return a layer of `size` units; layers read as codes need the number of states.
+        """Return a layer of `size` units; types with "codes" need the number of states.
 
         Raises:
             InputError: the number of states is not given.
@@ -47,15 +47,14 @@ _BY_NAME: dict[str, Registered] = {}
 def register_layer(name: str, *, rows: str = "reals") -> Callable[[Layer], Layer]:
     """Return a class decorator that registers a layer type under this name.
 
-    Options, scikit-learn's estimators and Keras models then know the type by its name, such as
-    `--visible NAME`.
+    Options such as `--visible NAME`, scikit-learn estimators and Keras models then accept the name.
 
     Args:
         name: the name.
         rows: how rows are read for the layer, as in `Registered`.
 
     Raises:
-        InputError: a name that another type has, or an unknown coding of rows.
+        InputError: the name is taken, or the coding of rows is unknown.
 
     Example:
         >>> @hm.layers.register_layer("ising", rows="spins")  # refused: choose another name
@@ -90,8 +89,8 @@ def layer_named(name: Any, what: str, *others: str) -> Registered:
 
     Args:
         name: the name.
-        what: what the name is for, such as "hidden", for error messages.
-        others: other words that are allowed in its place, for error messages.
+        what: the option that the name is for, such as "hidden", for error messages.
+        others: other accepted words, for error messages.
 
     Raises:
         InputError: no layer type has this name.

@@ -1,4 +1,4 @@
-"""Units that are real numbers of 0 or more."""
+"""Units that take non-negative real numbers."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from .coding import AbstractCoding, Numbers
 from .real import AbstractQuadratic
 from .registry import register_layer
 
-# Of t, between which moments determine it: beyond, the density is exponential or normal.
+# The range of t that moments determine; beyond it, the density is exponential or normal.
 LOWEST = -30.0
 HIGHEST = 30.0
 
@@ -42,7 +42,7 @@ class ReLU(AbstractQuadratic):
 
     @property
     def coding(self) -> AbstractCoding:
-        """Numbers of 0 or more."""
+        """The coding: non-negative numbers."""
         return Numbers(self.size, "a ReLU unit takes numbers of 0 or more", low=0.0)
 
     def _standard(self, inputs: Array) -> tuple[Array, Array]:
@@ -70,9 +70,9 @@ class ReLU(AbstractQuadratic):
         return positive_normals(t, key=key) * width
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "ReLU":
-        """Return the layer with the mean and second moment of n rows, as far as it can have them.
+        """Return the layer with the mean and second moment of n rows, as closely as possible.
 
-        The ratio mean²/⟨x²⟩ determines t; it is above ½, the ratio of an exponential density.
+        The ratio mean²/⟨x²⟩ determines t; it exceeds ½, the ratio of an exponential density.
         """
         mean, n = weighted_mean(x, weights)
         square, _ = weighted_mean(x**2, weights)

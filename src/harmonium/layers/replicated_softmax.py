@@ -1,4 +1,4 @@
-"""Counts of words, or of other things, whose total a row brings with it."""
+"""Counts of words, or of other items, with a given total for each row."""
 
 import math
 from typing import Any
@@ -19,7 +19,7 @@ from .capabilities import AbstractBlocked, AbstractDocuments
 from .coding import AbstractCoding, Numbers
 from .registry import register_layer
 
-MOST_WORDS = 2**24  # float32 counts no further, and drawing takes a step for each few words
+MOST_WORDS = 2**24  # float32 cannot count further, and drawing takes a step for every few words
 
 
 @register_layer("replicated_softmax")
@@ -28,26 +28,26 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
 
         U(x) = −log(D! / Π_k x_k!) − b·x,      Γ(I) = D log Σ_k e^(I_k + b_k),      Σ_k x_k = D
 
-    A model with this visible layer is the replicated softmax, a topic model: each hidden unit votes
-    for words, and all words of a document see the same hidden units. The length D is no random
-    number of the model but comes with each row: the model says p(x | D), and its log Z depends on
-    D. Training by CD or PCD keeps a length for each row or chain; `hm.log_likelihood` takes the
-    log Z of each row's own length. The biases of hidden units do not grow with D; what does grow,
-    such as the D·a of Salakhutdinov & Hinton, is a constant added to a row of W.
+    A model with this visible layer is the replicated softmax, a topic model: each hidden unit
+    favours some words, and all words of a document share the hidden units. The length D is not
+    random but given with each row: the model defines p(x | D), and its log Z depends on D. Training
+    by CD or PCD keeps the length of each row or chain; `hm.log_likelihood` uses the log Z for each
+    row's length. The biases of hidden units do not grow with D; a term that does, such as the D·a
+    of Salakhutdinov & Hinton, is a constant added to a row of W.
 
-    log p(x | D) is that of the counts. That of the words in their order is less by
-    `log_arrangements(x)`.
+    log p(x | D) is the log probability of the counts. Subtract `log_arrangements(x)` for the log
+    probability of the words in their order.
 
-    Between whole numbers, D = m + s stands for m words and one that feels its inputs and biases
-    only s times: Γ(I) = m L(I + b) + L(s (I + b)) − (1 − s) log K, with L(t) = log Σ_k e^(t_k). Its
-    count is s. So a path of models leads from empty documents to long ones, along which log Z of
-    all lengths is found in one annealing run.
+    Between whole numbers, D = m + s means m words and one with inputs and biases scaled by s: Γ(I)
+    = m L(I + b) + L(s (I + b)) − (1 − s) log K, with L(t) = log Σ_k e^(t_k). That word has count s.
+    Models thus form a path from empty to long documents, along which one annealing run gives the
+    log Z of all lengths.
 
     Attributes:
         size: K, the number of words.
         bias: b, the log frequencies of words up to a constant, shape (size,), in nats.
-        length: D where no row says it: of samples and of `hm.log_z`. `hm.initialize` sets it to the
-            rounded mean length of the rows. With `with_lengths`, one for each row.
+        length: the D of samples and of `hm.log_z`, for which no row gives a length. `hm.initialize`
+            sets it to the rounded mean length of the rows. With `with_lengths`, one per row.
 
     Example:
         >>> layer = hm.ReplicatedSoftmax(4, length=8)
@@ -71,13 +71,13 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
             if wrong.any():
                 examples = lengths[wrong][:3].tolist()
                 raise InputError(
-                    "ReplicatedSoftmax length: expected a number of words, 0 to"
+                    "ReplicatedSoftmax length: expected a number of words from 0 to"
                     f" {MOST_WORDS:,}; got {', '.join(map(str, examples))}."
                 )
 
     @property
     def coding(self) -> AbstractCoding:
-        """Whole numbers of 0 or more; no upper end is the same for all rows."""
+        """The coding: non-negative whole numbers; the upper bound differs between rows."""
         words = "a ReplicatedSoftmax unit takes whole numbers of 0 or more"
         return Numbers(self.size, words, low=0.0, is_whole=True, stored=np.int32)
 
@@ -94,17 +94,17 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
         return eqx.tree_at(lambda layer: layer.length, self, lengths)
 
     def log_arrangements(self, x: Any) -> Float[Array, "*batch"]:
-        """Return log(D! / Π_k x_k!), the orders in which the words of a document may stand."""
+        """Return log(D! / Π_k x_k!), the log number of orders of a document's words."""
         x = jnp.asarray(x, self.dtype)
         log_factorial = jax.scipy.special.gammaln
         return log_factorial(x.sum(-1) + 1.0) - log_factorial(x + 1.0).sum(-1)
 
     @property
     def _parts(self) -> tuple[Float[Array, "*rows"], Float[Array, "*rows"]]:
-        """Return the whole words of D and the rest of it, where nearly a word counts as one.
+        """Return the integer and fractional parts of D; a fraction close to 1 counts as a word.
 
-        XLA may compute D twice, with different rounding. Cut at the whole numbers, where steps of a
-        path often end, a word would then be lost between the two parts.
+        XLA may compute D twice, with different rounding. Steps of a path often end at whole
+        numbers; splitting exactly there could lose a word between the two parts.
         """
         whole = jnp.floor(self.length + _NEARLY)
         return whole, jnp.maximum(self.length - whole, 0.0)
@@ -135,10 +135,10 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
         return self._at_first(self.cgf(inputs))
 
     def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> AllUnits:
-        """Return the cgfs with the known counts held: the others share what is left of D.
+        """Return the cgfs with the known counts held; the other units share the rest of D.
 
-        With r = D − Σ of the known counts, the others have log(D!/r!) + r log Σ e^(I + b), at the
-        first of them, and −∞ if r is negative.
+        With r = D − Σ of the known counts, the others contribute log(D!/r!) + r log Σ e^(I + b),
+        placed at the first of them, or −∞ if r is negative.
         """
         log_factorial = jax.scipy.special.gammaln
         values = jnp.where(known, values, 0.0)
@@ -150,7 +150,7 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
         of_rest = log_factorial(self.length + 1.0) - log_factorial(left + 1.0)
         of_rest = jnp.where(possible, of_rest + left * shares, -jnp.inf)
         numbers = jnp.where(known, self.size, 0) + np.arange(self.size)
-        at_first = numbers == numbers.min(-1, keepdims=True)  # a known one if all are
+        at_first = numbers == numbers.min(-1, keepdims=True)  # a known unit if all are known
         held = jnp.where(known, logits * values - log_factorial(values + 1.0), 0.0)
         return held + jnp.where(at_first, of_rest[..., None], 0.0)
 
@@ -175,7 +175,7 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
         return whole * spread(logits) + rest**2 * spread(rest * logits)
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> AllColumns:
-        """Draw D words of each document, and count them."""
+        """Draw D words for each document and count them."""
         key_whole, key_rest = jax.random.split(key)
         logits = inputs + self.bias
         whole, rest = self._parts
@@ -191,7 +191,7 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
     def sample_given(
         self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
     ) -> AllColumns:
-        """Draw the words that are left beside the known counts."""
+        """Draw the words that remain, given the known counts."""
         values = jnp.where(known, values, 0.0)
         logits = jnp.where(known, _NEVER, inputs + self.bias)
         left = jnp.maximum(self.length - values.sum(-1), 0.0) * ~known.all(-1)
@@ -200,7 +200,7 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "ReplicatedSoftmax":
         """Set b to the log frequencies of the words, and D to the rounded mean length.
 
-        A word that no row has counts as if it stood half a time in all rows together.
+        A word that occurs in no row counts as half an occurrence in all rows together.
         """
         mean, n = weighted_mean(x, weights)
         frequencies = mean + 0.5 / n
@@ -209,4 +209,4 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
 
 
 _NEARLY = 1e-4  # words
-_NEVER = -1e30  # a logit of a word that is never drawn; its product with a count of 0 is finite
+_NEVER = -1e30  # the logit of a word that is never drawn; times a count of 0 it is finite

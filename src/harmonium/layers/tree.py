@@ -1,4 +1,4 @@
-"""0/1 units that depend on one another along a tree."""
+"""0/1 units with dependences along a tree."""
 
 import functools
 from collections.abc import Iterable
@@ -23,19 +23,19 @@ from .registry import layer_named
 class Tree(AbstractBernoulli, AbstractBlocked):
     r"""0/1 units, each coupled to its parent in a tree: U(x) = −b·x − Σ_i J_i x_i x_p(i).
 
-    Sums and draws are exact, by one pass up the tree and one down. On the way up, each unit i has
-    the field f_i = I_i + b_i + Σ_c m_c, with a message of each of its children c,
+    Sums and draws are exact and take one pass up the tree and one down. In the upward pass, unit i
+    has the field f_i = I_i + b_i + Σ_c m_c, with a message from each of its children c,
 
         m_c = log(1 + e^(f_c + J_c)) − log(1 + e^f_c),      Γ(I) = Σ_i log(1 + e^f_i).
 
-    On the way down, p(x_i = 1 | x_p) = σ(f_i + J_i x_p). With W = 0 a model of such units is the
-    tree of dependences itself, so hidden units are left with what no tree describes.
+    In the downward pass, p(x_i = 1 | x_p) = σ(f_i + J_i x_p). With W = 0 a model of such units is
+    the dependence tree itself, so hidden units need only model what a tree cannot.
 
     Attributes:
         size: number of units.
-        parents: the parent of each unit, −1 for a root; several roots make several trees.
+        parents: the parent of each unit, −1 for a root; several roots form several trees.
         bias: b, shape (size,), in nats.
-        couplings: J, shape (size,), in nats; a root's has no effect.
+        couplings: J, shape (size,), in nats; the coupling of a root has no effect.
 
     Example:
         >>> layer = hm.Tree(3, parents=[-1, 0, 0], couplings=[0.0, 2.0, -2.0])
@@ -56,37 +56,37 @@ class Tree(AbstractBernoulli, AbstractBlocked):
         self.couplings = parameter(couplings, (self.size,), "Tree couplings", default=0.0)
         if len(self.parents) != size or not all(NONE <= p < size for p in self.parents):
             raise InputError(
-                f"Tree parents: expected for each of {size} units another one, 0 to {size - 1}, or"
-                f" −1 for a root; got {self.parents}."
+                f"Tree parents: expected a parent from 0 to {size - 1}, or −1 for a root, for each"
+                f" of {size} units; got {self.parents}."
             )
-        _levels_of(self.parents)  # which refuses circles
+        _levels_of(self.parents)  # raises for cycles
 
     # ------------------------------------------------------------------ sums along the tree
 
     def apart(self) -> AbstractLayer:
-        """Return Bernoulli units, which no tree binds."""
+        """Return Bernoulli units, without a tree."""
         return layer_named("bernoulli", "apart").make(self.size)
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
-        """The tree of each unit, numbered by their roots."""
+        """The index of each unit's tree; trees are numbered in the order of their roots."""
         roots = np.arange(self.size)
         for level in _levels_of(self.parents)[1:]:
             roots[level.units] = roots[np.asarray(self.parents)[level.units]]
         return np.unique(roots, return_inverse=True)[1]
 
     def _joined(self, by_level: list[Array]) -> Units:
-        """Return what belongs to the units of each level in the order of the units."""
+        """Join the values of all levels, in the order of the units."""
         order = np.concatenate([level.units for level in _levels_of(self.parents)])
         rows = jnp.concatenate(by_level)[np.argsort(order).astype(np.int32)]
         return jnp.moveaxis(rows, 0, -1)
 
     def _of_parents(self, x: Array) -> Shaped[Array, "*batch units"]:
-        """Return the column of each unit's parent."""
+        """Return the value of each unit's parent."""
         return x[..., np.maximum(self.parents, 0).astype(np.int32)]
 
     def _couplings(self) -> Float[Array, "*models size"]:
-        """Return J, and 0 of roots."""
+        """Return J, with 0 for roots."""
         has_parent = np.asarray(self.parents) != NONE
         return jnp.where(has_parent, self.couplings, 0.0)
 
@@ -95,11 +95,11 @@ class Tree(AbstractBernoulli, AbstractBlocked):
         return -x * (self.bias + self._couplings() * self._of_parents(x))
 
     def unit_cgfs(self, inputs: Columns) -> Units:
-        """Return log(1 + e^f_i); only their sum over a tree has a meaning."""
+        """Return log(1 + e^f_i); only their sum over a tree is meaningful."""
         return softplus(self._joined(self._free(inputs).fields()))
 
     def mean(self, inputs: Columns) -> Columns:
-        """Return p(x_i = 1), from those of the parents."""
+        """Return p(x_i = 1), computed from the parents' probabilities."""
         on, _ = self._free(inputs).probabilities()
         return self._joined(on)
 
@@ -117,39 +117,39 @@ class Tree(AbstractBernoulli, AbstractBlocked):
     # ------------------------------------------------------------------ given some units
 
     def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> Units:
-        """Return the cgfs with the known units held: f v of these."""
+        """Return the cgfs with the known units held; a known unit has f v."""
         fields = self._joined(self._held(inputs, known, values).fields())
         return jnp.where(known, fields * values, softplus(fields))
 
     def mean_given(self, inputs: Array, known: Array, values: Array) -> Columns:
-        """Return the means of the units that are not known, given those that are."""
+        """Return the means of the unknown units, given the known ones."""
         on, _ = self._held(inputs, known, values).probabilities()
         return self._joined(on)
 
     def variance_given(self, inputs: Array, known: Array, values: Array) -> Columns:
-        """Return p(1 − p) of each unit that is not known."""
+        """Return p(1 − p) of each unknown unit."""
         on, off = self._held(inputs, known, values).probabilities()
         return jnp.where(known, 0.0, self._joined(on) * self._joined(off))
 
     def sample_given(
         self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
     ) -> Columns:
-        """Draw the units that are not known, from the roots down, given those that are."""
+        """Draw the unknown units, from the roots down, given the known ones."""
         messages = self._held(inputs, known, values)
         uniforms = jax.random.uniform(key, messages.total.shape, inputs.dtype)
         return self._joined(messages.draws(uniforms))
 
     def _free(self, inputs: Array) -> "_Messages":
-        """Return the messages of units of which none is known."""
+        """Return the messages if no unit is known."""
         shape = jnp.broadcast_shapes(inputs.shape, self.bias.shape)
         couplings = _units_first(self._couplings(), shape)
         total = _units_first(inputs + self.bias, shape)
         return _Messages(_levels_of(self.parents), total, couplings, None, total)
 
     def _held(self, inputs: Array, known: Array, values: Array) -> "_Messages":
-        """Return the messages where some units are known: they cut the tree.
+        """Return the messages if some units are known; these cut the tree.
 
-        The children of a known unit have its J v as a part of their own field.
+        The field of a known unit's child includes J v of the known unit.
         """
         shape = jnp.broadcast_shapes(inputs.shape, known.shape, values.shape, self.bias.shape)
         is_cut = self._of_parents(known) & (np.asarray(self.parents) != NONE)
@@ -161,9 +161,9 @@ class Tree(AbstractBernoulli, AbstractBlocked):
     # ------------------------------------------------------------------ parameters
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Tree":
-        """Set the means, and the correlations with the parents, to those of the rows, and one more.
+        """Fit the means and the correlations with the parents to the rows and one more row.
 
-        That row has all states with equal probabilities, so a pair of units has ¼ for each of its.
+        In that row all states are equally likely, so each state of a pair of units has ¼.
         """
         parents = np.asarray(self.parents)
         mean, n = weighted_mean(x, weights)
@@ -174,7 +174,7 @@ class Tree(AbstractBernoulli, AbstractBlocked):
         with_parent = jnp.log(n_both) - jnp.log(of_parent - n_both)
         without = jnp.log(n_on - n_both) - jnp.log(n + 1.0 - of_parent - (n_on - n_both))
         alone = jnp.log(n_on) - jnp.log(n + 1.0 - n_on)
-        # The fields are the log odds where the parent is 0; messages of the children are in them.
+        # The fields are the log odds if the parent is 0; they include the children's messages.
         fields = jnp.where(parents == NONE, alone, without)
         couplings = jnp.where(parents == NONE, 0.0, with_parent - without)
         messages = softplus(fields + couplings) - softplus(fields)
@@ -187,13 +187,13 @@ class Tree(AbstractBernoulli, AbstractBlocked):
 class _Messages(NamedTuple):
     """One pass up a tree and one down; results are lists with an array for each level.
 
-    Units are on the first axis of all arrays: those of a level are then whole rows, which are
+    Units are on the first axis of all arrays: a level then consists of whole rows, which are
     gathered several times as fast as columns.
 
     Attributes:
         levels: the levels of the tree, the roots first.
         total: I + b of each unit.
-        couplings: J of each unit; 0 if it has no parent, or a known one.
+        couplings: J of each unit; 0 if it has no parent or its parent is known.
         known: which units are known, if any.
         values: their values.
     """
@@ -205,13 +205,13 @@ class _Messages(NamedTuple):
     values: Array
 
     def _unless_known(self, units: np.ndarray, result: Array, of_known: Array) -> Array:
-        """Return a result for the units of a level, and another one for the known ones."""
+        """Return `of_known` for the known units of a level, and `result` for the others."""
         if self.known is None:
             return result
         return jnp.where(self.known[units], of_known, result)
 
     def fields(self) -> list[Array]:
-        """Return f, the field on each unit, with the messages of its children."""
+        """Return f, the field on each unit, including its children's messages."""
         fields = [self.total[level.units] for level in self.levels]
         for depth in range(len(self.levels) - 1, 0, -1):
             units, links = self.levels[depth]
@@ -222,9 +222,9 @@ class _Messages(NamedTuple):
         return fields
 
     def probabilities(self) -> tuple[list[Array], list[Array]]:
-        """Return p(x = 1) and p(x = 0) of each unit; of a known one, its value v and 1 − v."""
+        """Return p(x = 1) and p(x = 0) of each unit; for a known unit, v and 1 − v."""
         on: list[Array] = []
-        off: list[Array] = []  # on its own, since 1 − p of a probability near 1 has few digits
+        off: list[Array] = []  # computed separately, since 1 − p loses digits if p is near 1
         for (units, links), field in zip(self.levels, self.fields(), strict=True):
             p_on = jax.nn.sigmoid(field)
             p_off = jax.nn.sigmoid(-field)
@@ -240,7 +240,7 @@ class _Messages(NamedTuple):
         return on, off
 
     def draws(self, uniforms: Array) -> list[Array]:
-        """Draw each unit given its parent, from a uniform number of its own."""
+        """Draw each unit given its parent, from its own uniform number."""
         drawn: list[Array] = []
         for (units, links), field in zip(self.levels, self.fields(), strict=True):
             logits = field
@@ -252,12 +252,12 @@ class _Messages(NamedTuple):
 
 
 def _along(links: np.ndarray, x: Array) -> Array:
-    """Return the sum of the rows of x that each row of the links marks."""
+    """Return, for each row of the links, the sum of the rows of x that it marks."""
     return jnp.tensordot(links, x, 1, precision="highest")
 
 
 def _units_first(x: Array, shape: tuple[int, ...]) -> Array:
-    """Return an array of this shape with the axis of units before those of the batch."""
+    """Broadcast to this shape and move the axis of units before the batch axes."""
     return jnp.moveaxis(jnp.broadcast_to(x, shape), -1, 0)
 
 
@@ -265,8 +265,9 @@ class _Level(NamedTuple):
     """The units at one distance from the roots.
 
     Attributes:
-        units: their numbers.
-        links: 1 where a unit of this level (row) has one of the level above (column) as its parent.
+        units: the indices of the units.
+        links: 1 if the parent of a unit of this level (row) is that unit of the level above
+            (column).
     """
 
     units: np.ndarray
@@ -278,7 +279,7 @@ def _levels_of(parents: tuple[int, ...]) -> tuple[_Level, ...]:
     """Return the levels of units with these parents, the roots first.
 
     Raises:
-        InputError: units that no root is above.
+        InputError: some units have no root above them.
     """
     of_units = np.asarray(parents)
     roots = np.flatnonzero(of_units == NONE).astype(np.int32)
@@ -293,7 +294,7 @@ def _levels_of(parents: tuple[int, ...]) -> tuple[_Level, ...]:
     reached = sum(len(level.units) for level in levels)
     if reached < len(parents):
         raise InputError(
-            "Tree parents: expected each unit to have a root above it; got a circle among"
+            "Tree parents: expected each unit to have a root above it; got a cycle among"
             f" {len(parents) - reached} units."
         )
     return tuple(levels)

@@ -1,4 +1,4 @@
-"""Units that are real numbers from 0 to 1."""
+"""Units that take real numbers from 0 to 1."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ class UnitInterval(AbstractUnits):
 
     @property
     def coding(self) -> AbstractCoding:
-        """Numbers from 0 to 1."""
+        """The coding: numbers from 0 to 1."""
         return Numbers(self.size, "a UnitInterval unit takes numbers from 0 to 1", 0.0, 1.0)
 
     def unit_cgfs(self, inputs: Columns) -> Units:

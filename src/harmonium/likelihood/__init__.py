@@ -1,4 +1,4 @@
-"""Log-likelihoods and what they need: log Z, and sums over missing values."""
+"""Log-likelihoods and their ingredients: log Z, and sums over missing values."""
 
 from .partition_function.annealed import Annealed as Annealed
 from .partition_function.base import AbstractLogZ as AbstractLogZ

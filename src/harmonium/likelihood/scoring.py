@@ -45,17 +45,17 @@ LARGEST_EXACT_WORK = 2**33  # states × width of the other layer: half a minute 
 
 
 class LogLikelihood(NamedTuple):
-    """Mean log-likelihood of rows, nats per row, with the interval that follows from that of log Z.
+    """Mean log-likelihood of rows, in nats per row, with the interval implied by log Z.
 
     Attributes:
         value: ⟨−F(v)⟩ − log Z.
-        low: the same with log Z at the upper end of its interval.
-        high: the same with log Z at the lower end of its interval.
-        method: how log Z was computed, followed by the note if there is one.
-        converged: whether the interval can be relied on.
+        low: the value with log Z at the upper end of its interval.
+        high: the value with log Z at the lower end of its interval.
+        method: how log Z was computed, followed by the note, if any.
+        converged: whether the interval is reliable.
         stderr_rows: standard error of the mean over rows, which the interval does not include.
         log_z: the log Z that was used.
-        note: what else is to be said of the rows; empty if they are complete states of the model.
+        note: a remark on the rows; empty if they are complete states of the model.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -87,7 +87,7 @@ class LogLikelihood(NamedTuple):
         )
 
     def _repr_html_(self) -> str:
-        """Return a table, as notebooks show it."""
+        """Return an HTML table, for notebooks."""
         converged = "yes"
         if not self.converged:
             converged = f"NO ({self.convergence}): do not quote it"
@@ -104,13 +104,13 @@ class LogLikelihood(NamedTuple):
 def likelihood_from(
     free_energies: np.ndarray, log_z: LogZ, note: str = "", weights: np.ndarray | None = None
 ) -> LogLikelihood:
-    """Combine free energies of rows with log Z; the interval is that of log Z with reversed sign.
+    """Combine free energies of rows with log Z; the interval is log Z's with reversed sign.
 
     Args:
         free_energies: F of each row, shape (n,), nats.
         log_z: log Z of the same model.
-        note: what else is to be said of the rows; it is added to the method of the answer too.
-        weights: a weight for each row; the mean then counts as (Σw)²/Σw² rows (Kish 1965).
+        note: a remark on the rows, which is also added to the method of the result.
+        weights: a weight for each row; the effective number of rows is then (Σw)²/Σw² (Kish 1965).
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -146,13 +146,13 @@ def _fractions(weights: np.ndarray | None, n: int) -> np.ndarray:
 
 
 def _joined(*remarks: str) -> str:
-    """Return remarks as one text; empty ones are left out."""
+    """Join remarks into one text, omitting empty ones."""
     return "; ".join(filter(None, remarks))
 
 
 @dataclass(frozen=True)
 class Automatic(AbstractLogZ):
-    """log Z exactly where that is cheap or has a closed form, else by an estimate.
+    """log Z, exact if cheap or in closed form, otherwise estimated.
 
     Attributes:
         otherwise: the method of the estimate; if None, an InputError is raised instead.
@@ -175,11 +175,11 @@ class Automatic(AbstractLogZ):
         return self.otherwise
 
     def is_estimate(self, rbm: RBM) -> bool:
-        """Return whether log Z is neither cheap to enumerate nor has a closed form."""
+        """Return whether log Z is not cheap to enumerate and has no closed form."""
         return self.for_model(rbm).is_estimate(rbm)
 
     def with_rows(self, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> AbstractLogZ:
-        """Return the chosen method, which uses the rows if it is an estimate that can."""
+        """Return the chosen method, which uses the rows if it is an estimate that supports this."""
         return self.for_model(rbm).with_rows(rbm, dataset, key=key)
 
     def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
@@ -202,22 +202,22 @@ def log_z(
     progress: Callable[[float], Any] | None = None,
     **settings: Any,
 ) -> LogZ:
-    """Return log Z with its interval, in nats: exact where that is cheap, else an estimate.
+    """Return log Z with its interval, in nats: exact if cheap, otherwise an estimate.
 
     Args:
         rbm: the model.
-        key: a JAX random key; may be left out only where the answer is exact.
+        key: a JAX random key; may be omitted only if the result is exact.
         method: a method such as `hm.Annealed(steps=1000)`, `hm.Exchanged()` or `hm.Enumerated()`,
-            or the name of one. "auto" enumerates where the smaller discrete layer is small enough,
-            uses the closed form for two Gaussian layers, and anneals otherwise. "exact" raises an
-            error instead of annealing. "annealed" and "tempered" are `hm.Annealed` and
+            or the name of a method. "auto" enumerates if the smaller discrete layer is small
+            enough, uses the closed form for two Gaussian layers, and anneals otherwise. "exact"
+            raises an error instead of annealing. "annealed" and "tempered" are `hm.Annealed` and
             `hm.Exchanged`.
         progress: called with the fraction done, from 0 to 1.
         settings: fields of the named method, such as `tolerance` and `seconds`.
 
     Raises:
-        InputError: no key for an estimate, an unknown method, or settings that it does not have.
-        NotFiniteError: Z of the model is infinite, or not known to be finite.
+        InputError: a key for an estimate is missing, or the method or its settings are unknown.
+        NotFiniteError: the model's Z is infinite, or not known to be finite.
         Interrupted: an enumeration was interrupted; the message says how far it got.
 
     Example:
@@ -241,25 +241,25 @@ def log_likelihood(
 ) -> LogLikelihood:
     """Return the mean log-likelihood of rows, ⟨−F(v)⟩ − log Z, in nats per row.
 
-    For an annealed log Z, the independent model with the moments of the rows is tried as a base
-    too, and reverse runs from the rows serve as a check. Rows with sample weights count in
-    proportion to them. For rows with missing values the value is ⟨log p(v_seen)⟩: exact where the
-    missing units can be summed (see `free_energies`), else by annealing in both directions, whose
-    error the interval includes; where too many rows fail to converge, so does the answer. Documents
-    that differ in length have a log Z for each length (`ReplicatedSoftmax`).
+    For an annealed log Z, the independent-units model with the moments of the rows is also tried as
+    a base, and reverse runs from the rows serve as a check. Rows count in proportion to their
+    sample weights. For rows with missing values the result is ⟨log p(v_seen)⟩: exact if the missing
+    units can be summed over (see `free_energies`), otherwise by annealing in both directions, whose
+    error is included in the interval; if too many rows fail to converge, so does the result.
+    Documents of different lengths have a separate log Z for each length (`ReplicatedSoftmax`).
 
     Args:
         rbm: the model.
-        data: rows in the user's coding, shape (n, visible units), NaN where a value is missing, or
-            a `Dataset`; for a stochastic one, binary values are drawn once from the grey levels.
-        key: a JAX random key; may be left out only where the answer is exact.
-        log_z: a log Z computed before; computed here if None.
+        data: rows in the user's coding, shape (n, visible units), with NaN for missing values, or a
+            `Dataset`; for a stochastic `Dataset`, binary values are drawn once from grey levels.
+        key: a JAX random key; may be omitted only if the result is exact.
+        log_z: a log Z computed earlier; computed here if None.
         method: as in `log_z`.
         progress: as in `log_z`.
         settings: as in `log_z`.
 
     Raises:
-        InputError: rows outside the visible layer's domain, or no key where one is needed.
+        InputError: rows are outside the visible layer's domain, or a key is needed but missing.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -295,14 +295,14 @@ def log_likelihood(
 
 
 class _ScoredRows(NamedTuple):
-    """Rows, as far as their likelihood depends on them.
+    """The quantities of rows on which their likelihood depends.
 
     Attributes:
-        energies: F less the log of the density of a row's own unit of measurement, nats.
+        energies: F minus the log density factor for the units of measurement, nats.
         of_seen: F(v_seen), with the errors of rows whose missing values were annealed.
         weights: sample weights; None if all are equal.
-        lengths: those of documents; None for a model with one log Z.
-        note: what else is to be said of them.
+        lengths: the lengths of documents; None for a model with one log Z.
+        note: a remark on the rows.
     """
 
     energies: np.ndarray
@@ -313,12 +313,12 @@ class _ScoredRows(NamedTuple):
 
 
 def _scored(rbm: RBM, dataset: Dataset, seconds: float, *, key: Any) -> _ScoredRows:
-    """Return the free energies of rows, and what belongs to them, for some rows at a time.
+    """Return the free energies of rows and related quantities, a few rows at a time.
 
     Args:
         rbm: the model.
-        dataset: rows in its domain.
-        seconds: time after which no row is annealed again.
+        dataset: rows within its domain.
+        seconds: time limit after which no row is annealed again.
         key: a JAX random key, or None.
     """
     deadline = clock() + seconds
@@ -349,7 +349,7 @@ def _scored(rbm: RBM, dataset: Dataset, seconds: float, *, key: Any) -> _ScoredR
 def _with_annealed(
     score: LogLikelihood, of_seen: RowEnergies, fractions: np.ndarray
 ) -> LogLikelihood:
-    """Return the likelihood with what the annealing of missing values leaves uncertain."""
+    """Return the likelihood, with the uncertainty from annealing missing values included."""
     if not of_seen.annealed.any():
         return score
     below, above = of_seen.error_of_mean(fractions)
@@ -368,7 +368,7 @@ def _with_annealed(
 
 
 def _without_gaps(rbm: RBM, dataset: Dataset, key: PRNGKeyArray) -> Dataset:
-    """Return some of the rows, with missing values drawn from the model given the seen ones."""
+    """Return some of the rows, with missing values drawn from the model given the seen values."""
     if not dataset.missing:
         return dataset
     rows = dataset.some(MOST_STARTS).rows(key=key)
@@ -377,7 +377,7 @@ def _without_gaps(rbm: RBM, dataset: Dataset, key: PRNGKeyArray) -> Dataset:
 
 
 def _method_of(rbm: Any, method: Any, settings: dict[str, Any]) -> AbstractLogZ:
-    """Return the method that is named or given, after checking that `rbm` is a single model."""
+    """Return the named or given method, after checking that `rbm` is a single model."""
     checked_rbm(rbm)
     given = {name: value for name, value in settings.items() if value is not None}
     names = ", ".join(given)
@@ -397,20 +397,20 @@ def _method_of(rbm: Any, method: Any, settings: dict[str, Any]) -> AbstractLogZ:
 
 
 def free_energies(rbm: RBM, rows: Any, *, key: PRNGKeyArray | None = None) -> np.ndarray:
-    """Return F of rows in the user's coding, shape (n,), nats; a few thousand rows at a time.
+    """Return F of rows in the user's coding, shape (n,), in nats, a few thousand rows at a time.
 
     For a row with missing values (NaN), the result is F(v_seen) = −log of the sum of e^(−F) over
-    the missing units, so that log p(v_seen) = −F(v_seen) − log Z. The sum is exact where there are
-    at most 2^16 hidden states or 2^12 completions of a row; else it is annealed, with a key, and
-    rows that do not converge are warned of. Exact sums are in float64.
+    the missing units, so that log p(v_seen) = −F(v_seen) − log Z. The sum is exact if there are at
+    most 2^16 hidden states or 2^12 completions of a row; otherwise it is annealed, which requires a
+    key, and a warning is issued if rows do not converge. Exact sums are in float64.
 
     Args:
         rbm: the model.
         rows: in the user's coding, shape (n, visible units).
-        key: a JAX random key; may be left out only where the sums are exact.
+        key: a JAX random key; may be omitted only if the sums are exact.
 
     Raises:
-        InputError: rows outside the domain, or no key where one is needed.
+        InputError: rows are outside the domain, or a key is needed but missing.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -424,8 +424,8 @@ def free_energies(rbm: RBM, rows: Any, *, key: PRNGKeyArray | None = None) -> np
     if doubtful:
         warn_user(
             f"free_energies: the annealing of missing values did not converge for {doubtful:,} of"
-            f" {int(energies.annealed.sum()):,} rows; hm.log_likelihood has an interval that says"
-            " how far off they may be."
+            f" {int(energies.annealed.sum()):,} rows; hm.log_likelihood returns an interval that"
+            " includes their errors."
         )
     return energies.value
 
@@ -446,14 +446,14 @@ def _note(rbm: RBM, rows: np.ndarray) -> str:
         seen = ~np.isnan(part)
         back = rbm.visible.decode(rbm.visible.encode(np.where(seen, part, 0)))
         if not np.allclose(back[seen], part[seen], rtol=1e-3, atol=1e-3):
-            return "grey levels used as they are, which is no probability of binary rows"
+            return "grey levels used unchanged, so this is not a probability of binary rows"
     return ""
 
 
 def exact_kl(rbm: RBM, rows: Any, weights: Any = None) -> float:
-    """Return KL(q‖p) = Σ_v q(v) log q(v) − Σ_v q(v) log p(v), nats, q the distribution of the rows.
+    """Return KL(q‖p) = Σ_v q(v) log [q(v)/p(v)], in nats, with q the distribution of the rows.
 
-    Equal rows are one state of q. Minimising KL(q‖p) is the same as maximising the likelihood.
+    Equal rows count as one state of q. Minimising KL(q‖p) is the same as maximising the likelihood.
 
     Args:
         rbm: a model that can be enumerated, with a discrete visible layer.
@@ -461,7 +461,7 @@ def exact_kl(rbm: RBM, rows: Any, weights: Any = None) -> float:
         weights: the rows' probabilities, up to a factor; equal if None.
 
     Raises:
-        InputError: the visible layer is continuous, so that KL from a finite set is infinite.
+        InputError: the visible layer is continuous, so KL from a finite set is infinite.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.zeros((4, 3)))  # 16 equal states
@@ -471,8 +471,8 @@ def exact_kl(rbm: RBM, rows: Any, weights: Any = None) -> float:
     """
     if rbm.visible.n_states is None:
         raise InputError(
-            f"KL: expected a discrete visible layer; got {rbm.visible}, which is continuous, so"
-            " that KL from a finite set of rows is infinite."
+            f"KL: expected a discrete visible layer; got {rbm.visible}, which is continuous, so KL"
+            " from a finite set of rows is infinite."
         )
     array = rbm.visible.validate(rows)
     states, index = np.unique(array, axis=0, return_inverse=True)

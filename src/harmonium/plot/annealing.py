@@ -35,7 +35,7 @@ def annealing_runs(
     Forward log weights w lie mostly below log Z; reverse ones, drawn as −w, lie mostly above: each
     annealing run dissipates some work. Dashed lines mark the one-sided estimates, log ⟨e^w⟩ of the
     forward run (biased low) and −log ⟨e^w⟩ of the reverse run (biased high). If the histograms
-    overlap, Bennett's estimate between them is good and the two lines lie close to it. If they do
+    overlap, Bennett's estimate between them is good and the two lines are close to it. If they do
     not, every estimate depends on a few extreme chains: use more intermediate models on the path.
 
     Args:
@@ -46,8 +46,8 @@ def annealing_runs(
         high: upper end of its interval, nats.
 
     Raises:
-        InputError: log weights that are not finite, one end without the other, or ends that are not
-            in order.
+        InputError: log weights that are not finite, one end without the other, or ends out of
+            order.
 
     Example:
         >>> from harmonium import plot

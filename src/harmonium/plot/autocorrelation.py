@@ -15,14 +15,14 @@ from ..errors import InputError
 from .base import COLORS, GREY, checked_numbers, label, legend_below, new_figure
 
 STYLES = ("-", "--", ":", "-.")
-FEW_LAGS = 30  # more would make the markers one thick line
-DECADES_FROM = 20.0  # ratio of last to first lag from which uneven lags get a log axis
+FEW_LAGS = 30  # with more, the markers would merge into a thick line
+DECADES_FROM = 20.0  # ratio of last to first lag at or above which uneven lags get a log axis
 
 
 def autocorrelations(curves: Any, *, names: Sequence[str], sweeps: Any) -> Figure:
     """Draw the autocorrelations of observables against the lag, one curve each.
 
-    States of a chain are independent draws from the model only at lags at which every curve, also
+    States of a chain are independent draws from the model only at lags at which every curve, even
     the slowest, has decayed to 0. Lags with growing steps are drawn on a logarithmic axis that is
     linear up to the first positive lag.
 
@@ -30,7 +30,7 @@ def autocorrelations(curves: Any, *, names: Sequence[str], sweeps: Any) -> Figur
         curves: the autocorrelation of each observable at each lag, shape (observables, lags).
         names: the names of the observables.
         sweeps: the lags in sweeps, ascending from 0 or later, shape (lags,); or one number, the
-            sweeps from one lag to the next if the first lag is 0.
+            sweeps between successive lags if the first lag is 0.
 
     Raises:
         InputError: curves, names and lags that do not match, or are not finite.

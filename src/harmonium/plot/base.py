@@ -1,4 +1,4 @@
-"""What the plots share: figures, panels, colours, labels, grids of images, and checks of input.
+"""Shared by the plots: figures, panels, colours, labels, grids of images, and checks of input.
 
 Only matplotlib's objects are used, never its global state, so a figure made here works with any
 backend.
@@ -40,7 +40,7 @@ SMALL = 8
 FEWEST_BINS = 11  # odd, so that the middle of a symmetric distribution is a bin
 MOST_BINS = 121
 OUTER = 0.005  # fraction of values at either end that may lie beyond the axis of histograms
-MOST_ROWS = 10_000  # more change no picture, but take seconds
+MOST_ROWS = 10_000  # more rows do not change a picture, but take seconds
 
 
 def new_figure(width: float, height: float, title: str = "") -> Figure:
@@ -52,7 +52,7 @@ def new_figure(width: float, height: float, title: str = "") -> Figure:
 
 
 def panels(figure: Figure, count: int, across: int, **options: Any) -> list[Axes]:
-    """Return the axes of so many panels, in rows of `across` panels; the last may be shorter."""
+    """Return the axes of `count` panels in rows of `across` panels; the last may be shorter."""
     axes = figure.subplots(math.ceil(count / across), across, squeeze=False, **options).ravel()
     for unused in axes[count:]:
         figure.delaxes(unused)
@@ -131,7 +131,7 @@ def histograms(
 ) -> np.ndarray:
     """Draw histograms over each other, with common bins and an area of 1 each.
 
-    Far tails are cut off, and the legend says how many values lie there.
+    Far tails are cut off, and the legend gives the number of values beyond the axis.
 
     Returns:
         The fraction of the values of each group in each bin, shape (groups, bins).
@@ -230,8 +230,8 @@ def size_of_picture(picture: np.ndarray, longest: float = 6.8) -> tuple[float, f
     """Return a figure's size in inches, with a colour bar beside the picture.
 
     Args:
-        picture: the picture, whose longer side is to have `longest` inches.
-        longest: inches.
+        picture: the picture.
+        longest: length of the picture's longer side, in inches.
     """
     height, width = picture.shape
     inch = longest / max(height, width)
@@ -259,7 +259,7 @@ def checked_numbers(
 
 
 def checked_finite(array: Any, name: str, advice: str) -> np.ndarray:
-    """Return an array as floats; raise InputError if entries of it are not finite."""
+    """Return an array as floats; raise InputError if any entry is not finite."""
     numbers = np.asarray(array, float)
     wrong = int((~np.isfinite(numbers)).sum())
     if wrong:
@@ -270,14 +270,14 @@ def checked_finite(array: Any, name: str, advice: str) -> np.ndarray:
 
 
 def checked_parameter(array: Any, name: str) -> np.ndarray:
-    """Return a model's parameter as floats; one that is not finite ends in an InputError."""
+    """Return a model's parameter as floats; raise InputError unless it is finite."""
     return checked_finite(array, name, "the run diverged: draw an earlier model")
 
 
 def checked_variables(
     samples: Any, data: Any, states: Any
 ) -> tuple[np.ndarray, np.ndarray, Variables]:
-    """Return samples and data as matrices, and the variables that their columns stand for.
+    """Return samples and data as matrices, and the variables that their columns encode.
 
     Raises:
         InputError: rows or states that do not match.

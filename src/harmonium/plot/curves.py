@@ -1,4 +1,4 @@
-"""Learning curves of a run: the measured variables against the epochs."""
+"""Learning curves of a run: the measured quantities against the epochs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ History = Sequence[Mapping[str, Any]]
 
 
 class Panel(NamedTuple):
-    """A variable of a history as it is drawn."""
+    """How a quantity of a history is drawn."""
 
     title: str
     unit: str
@@ -35,12 +35,12 @@ MOST_BELOW = 3  # panels in one column; more than these are drawn in two columns
 
 
 def learning_curves(history: History) -> Figure:
-    """Draw the variables measured during a run, a panel for each one that some record holds.
+    """Draw the quantities measured during a run, with a panel for each one in the history.
 
-    The log-likelihood has a band for the uncertainty of log Z, the free-energy gap one for its
-    standard error over rows. A growing gap means that the model favours the training rows
-    (overfitting). ⟨F⟩ alone is not a score, because log Z changes too; nor is the reconstruction
-    error.
+    A band around the log-likelihood shows the uncertainty of log Z; one around the free-energy gap
+    shows its standard error over rows. A growing gap means that the model favours the training rows
+    (overfitting). Neither ⟨F⟩ alone (because log Z changes too) nor the reconstruction error is a
+    score.
 
     Args:
         history: records as `fit` returns them, each with `epoch` and any of `log_likelihood` (with
@@ -80,7 +80,7 @@ def learning_curves(history: History) -> Figure:
 
 
 def _draw(axes: Axes, history: History, name: str) -> None:
-    """Draw one variable against the epochs."""
+    """Draw one quantity against the epochs."""
     epochs, values = _points(history, name)
     axes.plot(epochs, values, color=BLUE, linewidth=1.5, marker=".", markersize=5)
     label(axes, PANELS[name].title, "", PANELS[name].unit)
@@ -113,7 +113,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def _points(history: History, *names: str) -> np.ndarray:
-    """Return the epochs of the records that hold all these variables, and their values."""
+    """Return the epochs of the records that have all these quantities, and their values."""
     rows = [[record.get(name) for name in ("epoch", *names)] for record in history]
     complete = [row for row in rows if all(map(_is_finite, row))]
     return np.array(complete, float).reshape(-1, 1 + len(names)).T

@@ -14,10 +14,10 @@ def energies(data_energies: Any, sample_energies: Any) -> Figure:
     """Draw the free energies of data rows and of samples as two histograms over each other.
 
     For a well-trained model both have the same distribution. Samples with lower free energies than
-    the data are states that the model favours and the data do not have. Samples with higher ones
-    come from chains that are not yet in equilibrium, or from a model whose temperature is in effect
-    too high. Dashed lines mark the medians. Both histograms have an area of 1, whatever the numbers
-    of rows.
+    the data are states that the model favours but the data lack. Samples with higher ones come from
+    chains that are not yet in equilibrium, or from a model whose effective temperature is too high.
+    Dashed lines mark the medians. Both histograms have an area of 1, regardless of the numbers of
+    rows.
 
     Args:
         data_energies: F(v) of rows of data under the model, nats, shape (m,).

@@ -23,7 +23,7 @@ PERCENTILE = 99.5  # of |w|: a few large weights would leave the others pale
 
 
 def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Figure:
-    """Draw the weights of each hidden unit, those with the largest norm first.
+    """Draw the weights of each hidden unit, largest norm first.
 
     With an image shape, each hidden unit is a tile, in order row by row; without one, the weight
     matrix is drawn as a heat map. All units share one colour scale that ends at the 99.5th
@@ -36,7 +36,7 @@ def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Fi
         count: the largest number of hidden units to draw.
 
     Raises:
-        InputError: an image shape with another number of pixels than there are visible units, or
+        InputError: an image shape whose number of pixels is not the number of visible units, or
             weights that are not finite.
 
     Example:

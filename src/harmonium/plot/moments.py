@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..evaluation.moments import NUMERIC, Variables, groups, pearson
 from .base import BLUE, GREY, MOST_ROWS, SMALL, checked_variables, label, new_figure, signed
 
-MOST_PAIRS = 5_000  # more points cover each other
+MOST_PAIRS = 5_000  # more points would hide one another
 BLOCK = 64  # variables at a time: products of pairs for all rows would not fit in memory
 
 
@@ -28,8 +28,8 @@ class _Moments(NamedTuple):
 def means(samples: Any, data: Any, *, states: Any = None, weights: Any = None) -> Figure:
     """Draw the means of units and the covariances of pairs, of samples against those of data.
 
-    For a well-trained model all points lie near the line of equality. A note states the rms
-    difference, and the one that noise alone would leave if both sets were independent rows of one
+    For a well-trained model all points lie near the line of equality. A note gives the rms
+    difference, and the one expected from noise alone if both sets were independent rows of the same
     distribution. At most 10,000 rows of each are used, evenly spaced, and at most 5,000 pairs,
     drawn at random; two states of the same unit do not count as a pair.
 
@@ -37,8 +37,8 @@ def means(samples: Any, data: Any, *, states: Any = None, weights: Any = None) -
         samples: rows in the user's coding, shape (n, units).
         data: rows in the user's coding, shape (m, units).
         states: number of states of the columns, one number or one for each column. A column with
-            states holds codes 0 to states − 1, each counted on its own; with 1 or None its numbers
-            are used as they are.
+            several states holds codes 0 to states − 1, each treated as a variable; with 1 or None,
+            its numbers are used directly.
         weights: sample weights of the data, shape (m,).
 
     Raises:

@@ -15,7 +15,7 @@ from ..evaluation.moments import principal_axes
 from .base import BLUE, GREY, MOST_ROWS, checked_variables, label, new_figure
 
 FEWEST_FOR_CELLS = 400  # rows: fewer leave most cells empty
-MOST_POSITIONS = 1_000  # points beyond these cover each other
+MOST_POSITIONS = 1_000  # more points would hide one another
 # along each axis
 FEWEST_CELLS = 12
 MOST_CELLS = 48
@@ -28,7 +28,7 @@ SMALLEST = 8.0  # area of one
 
 
 class _Bubbles(NamedTuple):
-    """Points, the larger the more rows are at one position."""
+    """Points that are larger where more rows share a position."""
 
     positions: np.ndarray
     areas: np.ndarray
@@ -40,16 +40,15 @@ def pca_plane(samples: Any, data: Any, *, states: Any = None) -> Figure:
     Both panels have the same limits and the same scale. Many rows are drawn as cells, darker for a
     larger share of the rows; few rows as points with areas in proportion to their shares. In the
     panel of samples, places that have data but no samples are pale grey. At most 10,000 rows of
-    each are used, evenly spaced. If the model has lost a part of the data (a missing mode), this
-    shows here only if that part is separate on these two axes; the labels give their shares of
-    the variance.
+    each are used, evenly spaced. A mode of the data that the model misses shows here only if it is
+    separate on these two axes, whose labels give their shares of the variance.
 
     Args:
         samples: rows in the user's coding, shape (n, columns).
         data: rows in the user's coding, shape (m, columns).
         states: number of states of the columns, one number or one for each column. A column with
-            states holds codes 0 to states − 1, each counted on its own; with 1 or None its numbers
-            are used as they are.
+            several states holds codes 0 to states − 1, each treated as a variable; with 1 or None,
+            its numbers are used directly.
 
     Raises:
         InputError: rows or states that do not match.
@@ -107,7 +106,7 @@ def _limits(points: list[np.ndarray], margin: float) -> np.ndarray:
 def _bubbles(points: np.ndarray) -> _Bubbles:
     """Return positions and areas, the largest first, so that small points are drawn on top."""
     scale = np.abs(points).max() or 1.0
-    # Rows that are equal but for the rounding of products are one position.
+    # Rows that are equal up to rounding share a position.
     _, first, counts = np.unique(
         np.round(points / scale, 9), axis=0, return_index=True, return_counts=True
     )
@@ -130,7 +129,7 @@ def _draw_points(
 
 def _draw_cells(panels: Sequence[Axes], ends: np.ndarray, points: list[np.ndarray]) -> None:
     fewest = min(map(len, points))
-    # About three rows a cell, if they were spread evenly.
+    # About three rows per cell, if they were spread evenly.
     count = int(np.clip(np.sqrt(fewest) / 1.8, FEWEST_CELLS, MOST_CELLS))
     edges = [np.linspace(low, high, count + 1) for low, high in ends]
     fractions = [np.histogram2d(rows[:, 0], rows[:, 1], edges)[0].T / len(rows) for rows in points]

@@ -18,7 +18,7 @@ def samples_beside_data(
     """Draw the same number of rows of data and of samples in two panels.
 
     With an image shape each row is drawn as an image; without one, the rows are drawn as a matrix.
-    Both panels share one grey scale. The rows are evenly spaced among all rows passed.
+    Both panels share one grey scale. The rows drawn are evenly spaced among those passed.
 
     Args:
         samples: rows in the user's coding, shape (n, units).

@@ -15,7 +15,7 @@ from ..errors import InputError, count_of
 from ..io.convert.base import optional
 from .base import BLUE, GREY, ORANGE, SMALL, TEXT, label, new_figure, panels, whole_ticks
 
-SITES_IN_ROW = 100  # letters of more are too small to read
+SITES_IN_ROW = 100  # with more, letters are too small to read
 MOST_LOGOS = 10
 SITES_IN_LOGO = 30
 SMALLEST = 1e-9  # instead of a largest score of 0
@@ -29,17 +29,17 @@ def mutation_map(
     numbers: Sequence[int] | None = None,
     label: str = "site",
 ) -> Figure:
-    """Draw what each change of one letter does to log p: a row for each letter, a column each site.
+    """Draw how each single-letter change alters log p: a row per letter, a column per site.
 
     Violet is less probable than the sequence, orange more probable; a dot is the sequence itself.
     Gaps are left out; a site with NaN is grey.
 
     Args:
-        scores: log p(changed) − log p(sequence), shape (sites, letters), as `single_changes`.
+        scores: log p(changed) − log p(sequence), shape (sites, letters), from `single_changes`.
         letters: the letters, in the order of their codes.
         row: the sequence, as codes.
         numbers: the number of each site, 0 for none; 1, 2, … if None.
-        label: what the numbers are of.
+        label: the label of the site axis.
 
     Example:
         >>> from harmonium import plot
@@ -88,13 +88,13 @@ def mutation_map(
 def contact_map(
     scores: Any, *, best: int, apart: int = 4, distances: Any = None, contact: float = 8.0
 ) -> Figure:
-    """Draw the most strongly coupled pairs, and the contacts of a structure where it is known.
+    """Draw the most strongly coupled pairs, and the contacts of a structure if it is known.
 
     Below the diagonal are the contacts of the structure, in grey; above it the best pairs, in blue
-    where they are contacts, in orange where they are not.
+    if they are contacts, in orange if not.
 
     Args:
-        scores: a symmetric matrix, as `contact_scores`.
+        scores: a symmetric matrix, from `contact_scores`.
         best: the number of pairs to draw.
         apart: pairs of sites |i − j| ≤ apart are left out.
         distances: distances between sites in Å, NaN where unknown; None for none.
@@ -148,7 +148,7 @@ def weight_logos(
     """Draw the weights of hidden units as logos: a letter's height is its weight.
 
     Letters above the line push the unit up, those below push it down. The 30 sites with the largest
-    weights are shown, in their order.
+    weights are shown, in sequence order.
 
     Args:
         weights: W, shape (sites, letters, hidden units).

@@ -1,4 +1,4 @@
-"""Columns of a table: each one's distribution and how pairs depend, data beside samples."""
+"""Columns of a table: their distributions and pairwise dependence, data beside samples."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from .base import BLUE, GREY, SMALL, TEXT, color_bar, label, new_figure, panels
 MOST_PANELS = 30  # a page of five by six
 MOST_BARS = 8
 BINS = 24
-MOST_COLUMNS = 60  # names of more are too small to read
-NOTABLE = 0.05  # fraction of missing cells from which it is shown: samples have those cells too
+MOST_COLUMNS = 60  # with more, names are too small to read
+NOTABLE = 0.05  # least fraction of missing cells that is shown, since samples have those cells
 
 
 def columns_beside_data(columns: Columns, samples: Any, data: Any, *, seed: int = 0) -> Figure:
     """Draw the distribution of each column of a table, data in grey and samples in blue.
 
-    Words and numbers of a few values have bars, at most the eight most frequent of the data; other
-    numbers have histograms with common bins. The data are the cells that are known; where many are
-    missing, the title has their fraction, since samples have them too and may rightly differ.
+    Words, and numbers with few values, are drawn as bars (at most the eight most frequent in the
+    data); other numbers as histograms with common bins. Only known cells of the data count; if many
+    are missing, the title gives their fraction, since samples have those cells and may rightly
+    differ.
 
     Args:
-        columns: what the columns mean.
+        columns: the column types.
         samples: rows of codes drawn from a model, as `Columns.encode` returns them.
-        data: rows of codes of the data; NaN where a cell is missing.
-        seed: seed of the cells that a code stands for.
+        data: rows of codes of the data, with NaN for missing cells.
+        seed: seed for drawing the cell that a code stands for.
 
     Returns:
         A figure with one panel for each of the first 30 columns.
@@ -68,7 +69,7 @@ def columns_beside_data(columns: Columns, samples: Any, data: Any, *, seed: int 
 
 
 def _panel(axes: Axes, data: np.ndarray, samples: np.ndarray) -> None:
-    """Draw the known cells of a column: bars of words and few values, else histograms."""
+    """Draw the known cells of a column: as bars for words or few values, else as histograms."""
     is_words = data.dtype.kind == "O"
     data = _comparable(data)
     samples = _comparable(samples)
@@ -103,7 +104,7 @@ def _bars(
 
 
 def _histograms(axes: Axes, data: np.ndarray, samples: np.ndarray) -> None:
-    low, high = np.quantile(data, (0.005, 0.995))  # far tails lie in the outermost bins
+    low, high = np.quantile(data, (0.005, 0.995))  # far tails go into the outermost bins
     if high <= low:
         high = low + 1
     edges = np.linspace(low, high, BINS)
@@ -117,14 +118,14 @@ def _histograms(axes: Axes, data: np.ndarray, samples: np.ndarray) -> None:
 def dependence(columns: Columns, samples: Any, data: Any) -> Figure:
     """Draw how strongly each pair of columns depends: data above the diagonal, samples below it.
 
-    The strength is √(1 − e^(−2 I)), with I the mutual information of the two columns in nats: the
-    correlation, for normal numbers. Numbers count in six classes of equally many rows of data. The
-    bias of I for independent columns is subtracted.
+    The strength is √(1 − e^(−2 I)), with I the mutual information of the two columns in nats; for
+    normal variables it is the absolute correlation. Numbers are binned into six classes with equal
+    numbers of data rows. The bias of I for independent columns is subtracted.
 
     Args:
-        columns: what the columns mean.
+        columns: the column types.
         samples: rows of codes drawn from a model.
-        data: rows of codes of the data; NaN where a cell is missing.
+        data: rows of codes of the data, with NaN for missing cells.
 
     Returns:
         A figure with one matrix, of the first 60 columns.

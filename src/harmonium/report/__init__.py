@@ -1,4 +1,4 @@
-"""Reports as single HTML pages, in which the model can be played with."""
+"""Reports as single HTML pages with a model to play with."""
 
 from .content import Rows as Rows
 from .content import model_content as model_content

@@ -1,4 +1,4 @@
-"""What a page shows, in JSON's types: a model, rows, columns or sites, numbers of a run."""
+"""The content of a page, in JSON types: a model, rows, columns or sites, numbers of a run."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from ..tables.base import AbstractPart
 from .encoding import encoded, halved
 
 MOST_ROWS = 200  # as many as a reader looks at
-MOST_NUMBERS = 400_000  # of rows, so that a page of wide rows stays small
-MOST_ACROSS = 32  # units in a line, where rows are no pictures
+MOST_NUMBERS = 400_000  # in all rows, so that a page of wide rows stays small
+MOST_ACROSS = 32  # units in a line, if rows are not pictures
 LEAST_WIDTH = 4  # of a square
 MOST_LABELS = 200
-POINTS = 101  # of the scale between the numbers of a column and those of its unit
+POINTS = 101  # on the scale that maps numbers of a column to values of its unit
 
 
 class Rows(NamedTuple):
-    """Rows to show, in the user's coding: of data and of samples; NaN where a cell is missing.
+    """Rows to show, in the user's coding: of data and of samples, with NaN for missing cells.
 
-    `doubt` says why the samples are not to be relied on; empty if they are.
+    `doubt` explains why the samples are unreliable; it is empty if they are reliable.
     """
 
     data: np.ndarray
@@ -39,11 +39,11 @@ class Rows(NamedTuple):
 
 
 def model_content(rbm: RBM, rows: np.ndarray) -> dict[str, Any]:
-    """Return a model with its weights in 16 bits, and what that changes.
+    """Return a model with its weights in 16 bits, and a sentence on the effect.
 
     Args:
         rbm: the model.
-        rows: rows in the user's coding, of which the change of log p is measured.
+        rows: rows in the user's coding, on which the change of log p is measured.
     """
     header, tensors = described(rbm, "the model")
     arrays = {
@@ -95,8 +95,8 @@ def column_content(part: AbstractPart, codes: np.ndarray) -> dict[str, Any]:
     """Return a column of a table: labels of its codes, or the scale between codes and cells.
 
     Args:
-        part: the column, or the part of one.
-        codes: codes of the data, NaN where a cell is missing.
+        part: the column, or a part of one.
+        codes: codes of the data, with NaN for missing cells.
     """
     rng = np.random.default_rng(0)
     if part.states is not None:
@@ -115,7 +115,7 @@ def column_content(part: AbstractPart, codes: np.ndarray) -> dict[str, Any]:
     cells = np.asarray(part.cells(grid, rng))
     if cells.dtype.kind == "M":  # years
         cells = cells.astype("datetime64[D]").astype(float) / 365.2425 + 1970.0
-    # Cells are drawn where a code stands for several; the page needs a scale that never falls.
+    # If a code stands for several cells, one is drawn; the page needs a scale that never decreases.
     rising = np.maximum.accumulate(cells.astype(float))
     scale = {"codes": grid.tolist(), "cells": rising.tolist()}
     return {"name": part.name, "states": 0, "scale": scale}
@@ -138,9 +138,9 @@ def report_content(
         rows: rows of data and samples.
         title: the headline.
         image_shape: height and width of a row as a picture.
-        columns: what the columns of a table mean, whose rows are codes.
-        sites: what the sites of an alignment mean.
-        numbers: what a run adds: summary, history, evaluation, baselines, command, about,
+        columns: the column types of a table, whose rows are codes.
+        sites: the sites of an alignment.
+        numbers: the numbers of a run: summary, history, evaluation, baselines, command, about,
             config, versions.
     """
     data = np.asarray(rows.data, float)
@@ -170,10 +170,10 @@ def baseline(name: str, words: str, value: float) -> dict[str, Any]:
 
 
 def lines_of(units: int) -> tuple[int, int]:
-    """Return the height and width in which units are shown that are no picture, or may be one.
+    """Return the height and width for showing units that are not known to be a picture.
 
-    It is a square where their number is one, as for pictures that were laid out as rows; else lines
-    of at most 32, of which the last may be shorter.
+    They form a square if their number is a square, as for flattened pictures; else lines of at most
+    32, the last of which may be shorter.
     """
     width = math.isqrt(units)
     if width * width == units and width >= LEAST_WIDTH:

@@ -11,7 +11,7 @@ LARGEST_HALF = 60_000.0  # float16 ends at 65,504
 
 
 def encoded(array: Any) -> dict[str, Any]:
-    """Return an array as JSON can hold it: bytes for small whole numbers, else float32."""
+    """Encode an array for JSON: as bytes for small whole numbers, else as float32."""
     numbers = np.asarray(array)
     is_byte = (numbers >= 0) & (numbers <= 255) & (numbers == np.floor(numbers))
     if numbers.size and is_byte.all():
@@ -20,7 +20,7 @@ def encoded(array: Any) -> dict[str, Any]:
 
 
 def halved(array: Any) -> tuple[dict[str, Any], np.ndarray]:
-    """Return an array in 16 bits (float16, times a scale), and the numbers that it then has."""
+    """Encode an array in 16 bits (float16, times a scale); return it with its rounded values."""
     numbers = np.asarray(array, np.float32)
     largest = float(np.abs(numbers).max(initial=0.0))
     scale = max(1.0, largest / LARGEST_HALF)

@@ -1,4 +1,4 @@
-"""A page in which small models learn side by side, each in its own way."""
+"""A page in which small models learn side by side, each by its own method."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .playing import Page
 __all__ = ["watch_learning"]
 
 HEIGHT = 1_050  # pixels in a notebook
-MOST_ROWS = 200  # all of them are used in each update, which a browser makes
+MOST_ROWS = 200  # each update, made in the browser, uses all of them
 MOST_UNITS = 256  # pictures of 16 × 16
-MOST_HIDDEN = 12  # 2¹² states are summed for each number of a curve
+MOST_HIDDEN = 12  # each point of a curve is a sum over 2¹² states
 
 
 def watch_learning(
@@ -33,22 +33,22 @@ def watch_learning(
 ) -> Page:
     """Return a page in which RBMs learn: by the exact gradient, by CD and by PCD, side by side.
 
-    Training runs in the page. The models have 0/1 units, begin with the same parameters and see the
-    same rows; they differ in the negative phase only. The log-likelihood of the rows is drawn as it
-    grows, exactly, beside the highest that any model has.
+    Training runs in the page. The models have 0/1 units, start from the same parameters and see the
+    same rows; they differ only in the negative phase. The exact log-likelihood of the rows is drawn
+    as it grows, alongside the highest value that any model can reach.
 
     Args:
-        data: rows of 0 and 1, shape (n, units) with at most 256 units. Of more than 200 rows, 200
-            are taken, evenly spaced.
-        hidden: number of hidden units at first, 1 to 12; the page has a choice.
-        rate: learning rate at first; the page has a choice.
+        data: rows of 0 and 1, shape (n, units) with at most 256 units. If there are more than 200
+            rows, 200 evenly spaced ones are used.
+        hidden: initial number of hidden units, 1 to 12; it can be changed in the page.
+        rate: initial learning rate; it can be changed in the page.
         image_shape: height and width of a row as a picture; None for a square, or lines of units.
         title: the headline.
-        seed: seed of the first weights and the chains.
+        seed: seed of the initial weights and the chains.
 
     Raises:
-        InputError: rows that are not of 0 and 1 or too wide, or a number of hidden units that the
-            page cannot sum over.
+        InputError: rows with values other than 0 and 1, too many columns, or a number of hidden
+            units outside 1 to 12.
 
     Example:
         >>> page = hm.watch_learning(hm.bars_and_stripes(4), image_shape=(4, 4))

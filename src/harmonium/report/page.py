@@ -1,8 +1,8 @@
 """A page: its template, style, scripts and content in one file that needs no network.
 
-The scripts are JavaScript modules. A file that is opened from a disk cannot import others, so they
-are put one after the other, each in a function of its own. A content security policy allows these
-very scripts and this style, and nothing else. Nothing is compiled or minified.
+The scripts are JavaScript modules. A page opened from disk cannot import other files, so the
+modules are concatenated, each in a function of its own. A content security policy allows exactly
+these scripts and this style. Nothing is compiled or minified.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def page_of(content: dict[str, Any], title: str, *, is_live: bool = False) -> st
     """Return a page with its content.
 
     Args:
-        content: what the page's `report` takes, in JSON's types; numbers must be finite.
+        content: the content for the page's script, in JSON types; numbers must be finite.
         title: the title of the window.
-        is_live: whether the page may ask the server that it came from for news.
+        is_live: whether the page may ask its server for updates.
     """
     style = _read("page.css")
     script = script_of()
@@ -41,12 +41,12 @@ def page_of(content: dict[str, Any], title: str, *, is_live: bool = False) -> st
         "plain": _plain(content, title),
     }
     page = re.sub(r"@(\w+)@", lambda match: pieces[match[1]], _read("page.html"))
-    # The name of a file may hold bytes that are no UTF-8; a page shows ? in their place.
+    # The name of a file may contain bytes that are not UTF-8; a page shows ? in their place.
     return page.encode(errors="replace").decode()
 
 
 def _plain(content: dict[str, Any], title: str) -> str:
-    """Return what a reader without JavaScript sees: the score, how it was made, and why no more."""
+    """Return the text shown without JavaScript: the score, its method, and why there is no more."""
     lines = ["The rest of this page is drawn by JavaScript, which is switched off here."]
     score = (content.get("summary") or {}).get("log_likelihood")
     if score:
@@ -65,7 +65,7 @@ def _plain(content: dict[str, Any], title: str) -> str:
 
 
 def _end(number: float | None) -> str:
-    """Return an end of an interval; JSON has no infinite numbers, and null in their place."""
+    """Format an end of an interval; JSON has null in place of infinite numbers."""
     return "unknown" if number is None else f"{number:.4g}"
 
 

@@ -23,11 +23,11 @@ __all__ = ["Page", "play"]
 
 
 class Page(NamedTuple):
-    """A page: a notebook shows it, `save` writes it.
+    """A page that a notebook shows and `save` writes to a file.
 
     Attributes:
-        text: the page as HTML, complete in itself.
-        height: pixels that it takes in a notebook; what is longer scrolls.
+        text: the page as self-contained HTML.
+        height: its height in a notebook, in pixels; longer pages scroll.
 
     Example:
         >>> hm.report.Page("<!doctype html>").text
@@ -38,7 +38,7 @@ class Page(NamedTuple):
     height: int = 720
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write the page to a file, whole or not at all."""
+        """Write the page to a file atomically."""
         write_whole(path, self.text.encode())
 
     def __repr__(self) -> str:
@@ -46,7 +46,7 @@ class Page(NamedTuple):
         return f"Page({len(self.text):,} characters)"
 
     def _repr_html_(self) -> str:
-        """Return a frame with the page, as notebooks show it; it cannot reach the notebook."""
+        """Return the page in a sandboxed frame for notebooks; it cannot access the notebook."""
         source = html.escape(self.text)
         return (
             f'<iframe title="A page that plays" sandbox="allow-scripts" srcdoc="{source}"'
@@ -64,19 +64,19 @@ def play(
     title: str = "A restricted Boltzmann machine",
     seed: int = 0,
 ) -> Page:
-    """Return a page in which chains of a model run, and pixels or columns can be pinned.
+    """Return a page that runs Gibbs chains of a model, with pixels or columns that can be pinned.
 
     Args:
         rbm: the model.
         data: rows of data in the user's coding, to start from and to compare samples with.
         image_shape: height and width of a row as a picture; None for a square, or lines of units.
-        columns: what the columns of a table mean, whose rows are codes.
-        sites: what the sites of an alignment mean.
+        columns: the column types of a table, whose rows are codes.
+        sites: the sites of an alignment.
         title: the headline.
-        seed: seed of the samples that are shown beside the data.
+        seed: seed of the samples shown beside the data.
 
     Raises:
-        InputError: rows that the model does not take, or pictures of another size.
+        InputError: rows that do not fit the model, or an image shape that does not fit the rows.
 
     Example:
         >>> rows = hm.bars_and_stripes(3)

@@ -1,1 +1,1 @@
-"""The functions behind the command: train, evaluate, sample, export and describe."""
+"""The functions behind the command line: train, evaluate, sample, export and describe."""

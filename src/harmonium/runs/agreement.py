@@ -1,4 +1,4 @@
-"""Files of a run that have to belong together: what its rows mean, its options, and its model."""
+"""Files of a run that must be consistent: its column types or sites, its options and its model."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .schema import RESTORE
 
 
 def check_units(layer: AbstractLayer, file: Path, model: Path) -> None:
-    """Refuse a file that describes other visible units than those of the run's model.
+    """Raise InputError if a file describes other visible units than the run's model has.
 
-    A model that is not there yet, or is damaged, is no reason to refuse: a run may go on from its
-    checkpoint without it, and who loads the model hears of the damage.
+    A missing or damaged model is not an error here: a run can continue from its checkpoint without
+    it, and whoever loads the model will see the damage.
 
     Args:
         layer: the units that the file describes.
@@ -27,21 +27,21 @@ def check_units(layer: AbstractLayer, file: Path, model: Path) -> None:
         model: the file of the model.
 
     Raises:
-        InputError: other numbers of units or states, or other values of a unit; names both files.
+        InputError: the numbers of units or states, or the values of a unit, differ; names both
+            files.
     """
     rbm = _model_in(model)
     if rbm is not None and _values_of(rbm.visible) != _values_of(layer):
         raise InputError(
-            f"{file}: expected the units of {model}, {rbm.visible}; got those of {layer};"
-            f" {RESTORE}."
+            f"{file}: expected the units of {model}, {rbm.visible}; got {layer}; {RESTORE}."
         )
 
 
 def check_hidden(count: int | str, file: Path, model: Path) -> None:
-    """Refuse options that name another number of hidden units than the run's model has.
+    """Raise InputError if the options name another number of hidden units than the model has.
 
     Raises:
-        InputError: names both files.
+        InputError: the numbers differ; names both files.
     """
     rbm = _model_in(model)
     if rbm is not None and count not in ("auto", rbm.hidden.n_units):

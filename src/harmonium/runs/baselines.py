@@ -1,4 +1,4 @@
-"""Simpler models of the same rows, which a model is to be better than."""
+"""Simpler models of the same rows, which a good model should beat."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from ..transforms.initialization import fitted_units
 from .options import EVALUATION_SEED, ROWS_TO_START_FROM
 from .summaries import BaselineSummary
 
-MOST_WORK_OF_TREE = 2**33  # rows × columns², of counting pairs: about a second
-FEWEST_ROWS_OF_TREE = 1_000  # a tree of fewer, where there are more, would be no yardstick
+MOST_WORK_OF_TREE = 2**33  # rows × columns², for counting pairs: about a second
+FEWEST_ROWS_OF_TREE = 1_000  # a tree learned from fewer of many rows would be a poor baseline
 SURE = 2.0  # standard errors of a difference
 BEST_TREE = "best tree"
 
@@ -38,11 +38,11 @@ def baselines(rbm: RBM, train: Dataset, rows: Dataset, value: float) -> list[Bas
 
     Args:
         rbm: the model.
-        train: the rows that it learned from, by which the simpler models are fitted.
+        train: the rows that it learned from, to which the simpler models are fitted.
         rows: the rows that are scored.
-        value: their log-likelihood under the model.
+        value: the log-likelihood of these rows under the model.
     """
-    log_p = None  # of each row under the model, but for a constant
+    log_p = None  # of each row under the model, up to a constant
     if not rows.missing and not takes_lengths(rbm.visible):
         log_p = -free_energies(rbm, rows.rows(key=key_of(EVALUATION_SEED)))
     summaries = []
@@ -57,7 +57,7 @@ def baselines(rbm: RBM, train: Dataset, rows: Dataset, value: float) -> list[Bas
 
 
 def verdict(summaries: list[BaselineSummary]) -> str:
-    """Return in a sentence that a simpler model is as good; empty if none is, or none is known."""
+    """Return a sentence if a simpler model is as good; empty if none is, or none is known."""
     if not summaries:
         return ""
     best = max(summaries, key=lambda summary: summary.value)
@@ -76,10 +76,10 @@ class _Simpler(NamedTuple):
     """A simpler model.
 
     Attributes:
-        name: what a table calls it.
-        words: what a sentence calls it.
+        name: its name in a table.
+        words: its name in a sentence.
         value: the log-likelihood of rows, nats per row.
-        log_p: the same of each row, but for a constant; None where some cells are missing.
+        log_p: the log-likelihood of each row, up to a constant; None if some cells are missing.
     """
 
     name: str
@@ -89,7 +89,7 @@ class _Simpler(NamedTuple):
 
 
 def _simpler_models(visible: AbstractLayer, train: Dataset, rows: Dataset) -> Iterator[_Simpler]:
-    """Return independent units; the units as they hang together, if they do; and the best tree."""
+    """Yield independent units, the visible units with any dependence, and the best tree."""
     yield _of_units("independent units", "independent units", apart(visible), train, rows)
     if not has_independent_units(visible) and not takes_lengths(visible):
         words = "its own visible units without hidden ones"
@@ -104,7 +104,7 @@ def _simpler_models(visible: AbstractLayer, train: Dataset, rows: Dataset) -> It
 def _of_units(
     name: str, words: str, layer: AbstractLayer, train: Dataset, rows: Dataset
 ) -> _Simpler:
-    """Return the model of visible units that are as in the training rows, without weights."""
+    """Return a model without weights, with visible units fitted to the training rows."""
     key = key_of(EVALUATION_SEED)
     units = fitted_units(layer, train.some(ROWS_TO_START_FROM), key=key)
     uncoupled = RBM(units, Bernoulli(1), np.zeros((units.size, 1)))
@@ -116,7 +116,7 @@ def _of_units(
 
 
 def _best_tree(visible: AbstractLayer, train: Dataset, rows: Dataset) -> _Simpler | None:
-    """Return the best tree of columns; None of columns for which it is not known."""
+    """Return the best tree of columns; None for columns for which it is not known."""
     affordable = MOST_WORK_OF_TREE // visible.size**2
     if takes_lengths(visible) or visible.n_units == 1 or affordable < FEWEST_ROWS_OF_TREE:
         return None

@@ -18,15 +18,15 @@ from .prepare import Prepared
 from .rows import remember
 from .summaries import Summary
 
-SECONDS_BETWEEN_CHECKPOINTS = 30.0  # of work, the most that a kill costs
+SECONDS_BETWEEN_CHECKPOINTS = 30.0  # the most work that a kill can lose
 LOG_LIKELIHOODS = ("log_likelihood", "log_likelihood_low", "log_likelihood_high")
 
 
 class Checkpointer:
     """Callbacks of `fit` that measure, write metrics and keep the run's last good state on disk.
 
-    Where something cannot be written, because the disk is full, say, or the folder has gone, the
-    run goes on and tries again. Only at its end this is an error.
+    If something cannot be written (because the disk is full, say, or the folder has gone), the run
+    continues and tries again. Only at its end is this an error.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Checkpointer:
 
     def __call__(self, report: Report) -> None:
         """Write metrics, and at most every 30 seconds a checkpoint."""
-        if report.updates <= int(self.state.updates):  # begun anew, after it diverged
+        if report.updates <= int(self.state.updates):  # restarted, after it diverged
             self.records = []
             self.begins_anew = True
             self.speed.updates = 0
@@ -68,12 +68,13 @@ class Checkpointer:
         self.speed.count(report)
         if report.metrics:
             self.records.append(report.metrics)
-        now = clock()  # all of several processes write, or none
+        now = clock()  # several processes all write, or none does
         is_due = now - self.saved > SECONDS_BETWEEN_CHECKPOINTS
-        # Before it is written: where there is no room, the next try is 30 seconds later.
+        # Set before writing: if there is no room, the next try is 30 seconds later.
         self.saved = now if is_due else self.saved
         try:
-            # Metrics first: a resumed run drops those after its checkpoint, but lacks none before.
+            # Metrics first: a resumed run drops those after its checkpoint, and must not lack any
+            # before it.
             self._write_metrics()
             if is_due:
                 self._write()
@@ -95,7 +96,7 @@ class Checkpointer:
         """Write metrics, the model and the training state.
 
         Raises:
-            InputError: they cannot be written; says how to go on.
+            InputError: they cannot be written; the message says how to continue.
         """
         try:
             self._write_metrics()
@@ -105,7 +106,7 @@ class Checkpointer:
             path = self.folder.path
             advice = "make room there"
             if self.folder.checkpoints.exist:
-                advice += f", then go on from its last checkpoint with: harmonium resume {path}"
+                advice += f", then continue from its last checkpoint with: harmonium resume {path}"
             raise InputError(
                 f"{path}: expected a folder to write to; got {reason_of(error).lower()}; {advice}."
             ) from None
@@ -117,7 +118,7 @@ class Checkpointer:
 
     @by_first
     def _add_metrics(self) -> None:
-        if not self.folder.path.is_dir():  # it was moved, or removed
+        if not self.folder.path.is_dir():  # it was moved or removed
             rows = self.prepared.rows
             self.folder.restore(self.prepared.config, rows.columns, rows.sites)
             remember(self.folder, rows)
@@ -147,14 +148,14 @@ class Checkpointer:
         )
 
     def _earlier_speed(self) -> float | None:
-        """Return the median speed of earlier calls, for a call that had nothing left to train."""
+        """Return the median speed of earlier calls, for a call with nothing left to train."""
         speeds = [record.get("samples_per_second") for record in self.folder.metrics()]
         known = [speed for speed in speeds if speed]
         return float(np.median(known)) if known else None
 
 
 class Speed:
-    """Training rows per second, over all chunks but the first, which compiles."""
+    """Training rows per second, over all chunks except the first, which compiles."""
 
     def __init__(self, updates: int):
         self.updates = updates

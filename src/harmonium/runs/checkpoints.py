@@ -1,4 +1,4 @@
-"""The states of a run to resume from: the last one, and the one before it."""
+"""The checkpoints of a run to resume from: the last one and the one before it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ LEARNED_OF_ROWS = ("held_out", "folds")  # parts of a `TrainState`
 
 
 class Checkpoints:
-    """The checkpoints of a run: safetensors files with a SHA-256 of all that they hold.
+    """The checkpoints of a run: safetensors files with a SHA-256 of their whole contents.
 
-    One is written whole or not at all. The one before the last is kept, in case the last one is
-    damaged later: a run that resumes from it ends in the same model. A state that is spread over
-    several processes is gathered leaf by leaf, so any number of devices can load it.
+    Each is written whole or not at all. The one before the last is kept, in case the last one is
+    damaged later: a run that resumes from it ends with the same model. A state that is spread over
+    several processes is gathered leaf by leaf, so that any number of devices can load it.
 
     Attributes:
         run: the folder of the run.
@@ -34,38 +34,38 @@ class Checkpoints:
 
     def __init__(self, run: Path):
         self.run = run
-        self._known: tuple[Path, dict[str, Any]] | None = None  # an undamaged one, and its header
+        self._known: tuple[Path, dict[str, Any]] | None = None  # undamaged, and its header
 
     @property
     def last(self) -> Path:
-        """The last one."""
+        """The path of the last checkpoint."""
         return self._in("last.safetensors")
 
     @property
     def previous(self) -> Path:
-        """The one before it."""
+        """The path of the checkpoint before the last."""
         return self._in("previous.safetensors")
 
     def _in(self, name: str) -> Path:
         return inside(self.run, f"{CHECKPOINTS}/{name}")
 
     def make_folder(self) -> None:
-        """Create their folder, and that of the run."""
+        """Create the folders of the run and of its checkpoints."""
         self.last.parent.mkdir(parents=True, exist_ok=True)
 
     @property
     def exist(self) -> bool:
-        """Whether there is one."""
+        """Whether there is a checkpoint."""
         return self.last.exists() or self.previous.exists()
 
     @property
     def are_of_orbax(self) -> bool:
-        """Whether there are folders of Orbax, as `--checkpoints sharded` wrote them before 0.1."""
+        """Whether there are Orbax folders, which `--checkpoints sharded` wrote before 0.1."""
         return any(self._in("").glob("*.orbax"))
 
     @property
     def whole(self) -> Path:
-        """The last one that is not damaged.
+        """The last checkpoint that is not damaged.
 
         Raises:
             ModelFileError: there is none.
@@ -73,13 +73,13 @@ class Checkpoints:
         return self._found()[0]
 
     def _found(self) -> tuple[Path, dict[str, Any]]:
-        """Return the last one that is not damaged and its header, which are looked for once."""
+        """Return the last undamaged checkpoint and its header, which are looked up once."""
         if self._known is None:
             path, header = self._undamaged()
             self._known = Path(path), header
         return self._known
 
-    # The first process reads them for all: a file system may show others an older folder.
+    # The first process reads them for all, since a file system may show others an older folder.
     @by_first
     def _undamaged(self) -> tuple[str, dict[str, Any]]:
         try:
@@ -91,10 +91,10 @@ class Checkpoints:
                 raise damage from None
 
     def write(self, state: TrainState, fingerprint: str) -> None:
-        """Write the last one, with a hash of the rows; the last so far becomes the one before.
+        """Write a checkpoint with a hash of the rows; the last one so far becomes the one before.
 
         Raises:
-            OSError: it cannot be written; those that are there stay.
+            OSError: it cannot be written; the existing checkpoints stay.
         """
         header = {"format": "harmonium", "version": 1, "holds": "training state"}
         header |= {"rows": fingerprint, "jax": jax.__version__}
@@ -107,7 +107,7 @@ class Checkpoints:
         last = self.last
         new = self._in("new.safetensors")
         save_tree(state, new, header)
-        # Between the two renamings the previous one is there, from which a run resumes too.
+        # Between the two renamings the previous checkpoint exists, from which a run can resume too.
         if last.exists():
             last.replace(self.previous)
         new.replace(last)
@@ -115,34 +115,34 @@ class Checkpoints:
 
     @property
     def learned_of_rows(self) -> set[str]:
-        """What they hold of rows that a model had not seen, names of `TrainState`.
+        """The fields of `TrainState` with results for unseen rows that the checkpoint holds.
 
-        Nothing in runs of one record, and in those of earlier versions.
+        Empty for runs with a single record, and for runs of earlier versions.
         """
         _, header = self._found()
         return {name for name in LEARNED_OF_ROWS if header.get(name)}
 
     @property
     def fingerprint_of_rows(self) -> str | None:
-        """The hash of the rows that the run began with; None if that is not known."""
+        """The hash of the rows that the run began with; None if unknown."""
         return self._found()[1].get("rows") if self.exist else None
 
     @property
     def jax_version(self) -> str:
-        """The version of JAX that wrote them; this one if that is not known."""
+        """The version of JAX that wrote the checkpoints; the present one if unknown."""
         return self._found()[1].get("jax", jax.__version__)
 
     def state(self, like: TrainState, fingerprint: str, source: str) -> TrainState:
         """Read the training state of a run; each process reads all of it.
 
         Args:
-            like: a state of the same structure.
+            like: a state with the same structure.
             fingerprint: the hash of the rows at hand.
             source: the name of these rows.
 
         Raises:
             ModelFileError: the checkpoint is damaged, or belongs to another run.
-            InputError: the rows are not those that the run began with.
+            InputError: the run began with other rows.
         """
         path = self.whole
         if self.fingerprint_of_rows != fingerprint:
@@ -151,7 +151,7 @@ class Checkpoints:
                 " the source, or train a new model."
             )
         state = load_tree(path, like)
-        # What is known of likelihoods may be that a model is worse than any: −∞, but never NaN.
+        # Known likelihoods may be −∞ (a model that is worse than any other), but never NaN.
         learned = dict.fromkeys(LEARNED_OF_ROWS)
         is_sound = all(np.isfinite(x).all() for x in _floats(state._replace(**learned)))
         of_rows = [getattr(state, name) for name in LEARNED_OF_ROWS]
@@ -170,6 +170,6 @@ def _floats(tree: Any) -> list[Any]:
 
 
 def _gathered(leaf: Any) -> Any:
-    """Return an array with all its parts in the first process; the others drop it at once."""
+    """Gather all parts of an array in the first process; the others drop it at once."""
     array = fetched(leaf)
     return array if is_first() else None

@@ -11,12 +11,12 @@ from ..rbm import RBM
 
 
 def refuse_misfit(rows: np.ndarray, rbm: RBM, name: str, advice: str) -> None:
-    """Refuse rows whose width is not the model's, or with values that its units do not take.
+    """Raise InputError if rows have another width than the model, or invalid values.
 
-    NaN stands for a missing value; whether missing values are allowed is not checked here.
+    NaN marks a missing value; whether missing values are allowed is not checked here.
 
     Raises:
-        InputError: names the rows, and the first value that does not fit.
+        InputError: the rows do not fit; names them and the first invalid value.
     """
     width = rbm.visible.n_units
     if rows.shape[1] != width:
@@ -38,10 +38,10 @@ def refuse_misfit(rows: np.ndarray, rbm: RBM, name: str, advice: str) -> None:
 
 
 def refuse_many_states(rbm: RBM, log2_limit: int, advice: str) -> None:
-    """Refuse `--method exact` where the smaller discrete layer has more than 2^limit states.
+    """Raise InputError if the smaller discrete layer is too large for `--method exact`.
 
     Raises:
-        InputError: says how many there are.
+        InputError: it has more than 2^limit states; says how many there are.
     """
     enumerated = enumerable(rbm)
     if enumerated is None or (enumerated.visible.n_states or 0) > 2**log2_limit:

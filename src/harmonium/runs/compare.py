@@ -1,4 +1,4 @@
-"""Runs side by side: their likelihoods of the same rows, with paired intervals, and their cost."""
+"""Runs side by side: log-likelihoods of the same rows, with paired intervals, and their cost."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from .options import EVALUATION_SEED
 from .rows import Rows, own_rows
 from .summaries import NORMAL, ScoreSummary, Summary
 
-SECONDS = 30.0  # after which log Z of the lengths of documents takes no more steps
+SECONDS = 30.0  # after which log Z for the lengths of documents is not refined further
 
 
 class Compared(NamedTuple):
-    """A run beside the best one.
+    """A run compared with the best one.
 
     Attributes:
         run: its folder.
@@ -40,11 +40,11 @@ class Compared(NamedTuple):
         high: upper end; None if it is not finite.
         converged: whether log Z is trusted.
         behind: how far it is behind the best run, nats per row.
-        behind_low: lower end of the 95 % interval of that: rows are paired, so what they have in
-            common cancels.
+        behind_low: lower end of its 95 % interval, for paired rows, so that what the runs share
+            cancels.
         behind_high: upper end.
-        seconds: time of training; None if it is not known.
-        updates: number of updates; None if it is not known.
+        seconds: training time; None if unknown.
+        updates: number of updates; None if unknown.
         weights: number of weights.
         command: the command that made it.
     """
@@ -68,14 +68,14 @@ class _Scored(NamedTuple):
 
     Attributes:
         run: its folder, as the user named it.
-        source: its rows.
-        rows: those that it was scored on, shape (n, columns).
-        weights: of these, shape (n,), which sum to 1.
-        log_p: log p of each, shape (n,), nats.
+        source: the rows of its source.
+        rows: the rows that it was scored on, shape (n, columns).
+        weights: the weights of these rows, shape (n,), which sum to 1.
+        log_p: log p of each row, shape (n,), nats.
         log_z_error: standard error of log Z, nats.
         size: the number of weights of the model.
-        summary: what the run reported.
-        score: its log-likelihood.
+        summary: the summary that the run reported.
+        score: its log-likelihood, with its interval.
     """
 
     run: str
@@ -95,7 +95,7 @@ class _Scored(NamedTuple):
 
     @property
     def columns(self) -> set[str]:
-        """Names of the columns of a table that the model has; none for other rows."""
+        """Names of the table columns that the model has; empty for other rows."""
         columns = () if self.source.columns is None else self.source.columns.columns
         return {column.name for column in columns if column.parts}
 
@@ -106,28 +106,28 @@ class _Scored(NamedTuple):
 
 
 def runs_in(paths: list[str]) -> list[str]:
-    """Return these folders of runs, with those of its trials in place of a search's folder."""
+    """Return these run folders, with a search's folder replaced by the folders of its trials."""
     return [str(run) for path in paths for run in trials_in(path) or [path]]
 
 
 def compare(runs: list[str], out: str | None, source: str | None = None) -> list[Compared]:
     """Compare runs on the rows that they were scored on, the best one first.
 
-    Runs that have not ended are left out, if two or more others are there.
+    Runs that have not ended are left out if at least two others remain.
 
     Args:
         runs: their folders, two or more.
         out: a page to write; None for none.
-        source: the file of rows that the user names, if not the runs' own source.
+        source: a file of rows named by the user, in place of the runs' own source.
 
     Raises:
-        InputError: fewer than two, no finished runs, or runs scored on different rows.
+        InputError: fewer than two runs, no finished runs, or runs scored on different rows.
     """
     if len(set(runs)) < 2:
         count = count_of(len(set(runs)), "run")
         raise InputError(f"RUN: expected two or more runs; got {count}; name their folders.")
     finished = [run for run in runs if not is_run(run) or _has_score(run)]
-    if len(finished) > 1:  # `runs/*` may hold some that go on
+    if len(finished) > 1:  # `runs/*` may include unfinished ones
         runs = finished
     known: dict[tuple[Any, ...], Rows] = {}
     scored = sorted((_scored(run, source, known) for run in runs), key=lambda run: -run.mean)
@@ -153,7 +153,7 @@ def _has_score(run: str) -> bool:
 
 
 def _check_same_rows(best: _Scored, other: _Scored) -> None:
-    """Refuse runs that were scored on different rows, or model different columns."""
+    """Raise InputError if runs were scored on different rows, or model different columns."""
     differing = sorted(best.columns.symmetric_difference(other.columns))
     if differing:
         raise InputError(
@@ -163,19 +163,19 @@ def _check_same_rows(best: _Scored, other: _Scored) -> None:
     if not np.array_equal(best.rows, other.rows, equal_nan=True):
         raise InputError(
             f"{other.run}: expected the rows that {best.run} was scored on; got other rows; train"
-            " both on one source with one --validation, and one --seed or --split."
+            " both on the same source with the same --validation, and the same --seed or --split."
         )
 
 
 def _rows_of(folder: RunFolder, source: str | None, known: dict[tuple[Any, ...], Rows]) -> Rows:
-    """Return the rows of a run's source; those of runs that began with the same are read once.
+    """Return the rows of a run's source, which is read once for all runs on the same rows.
 
     Args:
         folder: the folder of the run.
-        source: the file of rows that the user names, if not the run's own source.
-        known: the rows of other runs by their hashes, to which these are added.
+        source: a file of rows named by the user, in place of the run's own source.
+        known: rows of other runs by their hashes; these rows are added.
     """
-    # Hashes are of codes: two tables may have the same ones, and other names of columns.
+    # Hashes are of codes: two tables may have the same codes and different column names.
     hashes = tuple(folder.rows().hashes.values())
     if source is not None or not any(hashes) or folder.columns() is not None:
         return own_rows(folder, source)
@@ -190,7 +190,7 @@ def _scored(run: str, source: str | None, known: dict[tuple[Any, ...], Rows]) ->
     if summary is None or summary.log_likelihood is None or summary.log_z is None:
         content = "a run without a score" if is_run(run) else "no run"
         raise InputError(
-            f"{run}: expected the folder of a run that has ended; got {content}; let it end, with"
+            f"{run}: expected the folder of a run that has ended; got {content}; finish it with"
             " harmonium resume."
         )
     rows = _rows_of(folder, source, known)
@@ -219,9 +219,9 @@ def _scored(run: str, source: str | None, known: dict[tuple[Any, ...], Rows]) ->
 
 
 def _log_z_deviations(rbm: RBM, rows: np.ndarray, weights: Any) -> np.ndarray:
-    """Return by how much each row's own log Z differs from the mean over rows, nats, shape (n,).
+    """Return each row's log Z minus the mean of log Z over rows, nats, shape (n,).
 
-    It is 0 for models with one log Z. Where documents differ in length, the summary has only the
+    It is 0 for models with a single log Z. If documents differ in length, the summary has only the
     mean of their log Z.
     """
     if not takes_lengths(rbm.visible):
@@ -234,7 +234,7 @@ def _log_z_deviations(rbm: RBM, rows: np.ndarray, weights: Any) -> np.ndarray:
 
 
 def _beside(run: _Scored, best: _Scored) -> Compared:
-    """Return a run beside the best one, with the interval of the paired difference."""
+    """Compare a run with the best one, with the interval of the paired difference."""
     differences = best.log_p - run.log_p
     behind = float(differences @ run.weights)
     half_width = 0.0

@@ -1,4 +1,4 @@
-"""Pairs of sites that a model couples most strongly: predicted contacts."""
+"""Predicted contacts: the pairs of sites that a model couples most strongly."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AROUND = 24
 class Pair:
     """Two columns of the alignment, counted from 1, and the strength of their coupling.
 
-    The distance, in Å, is that of the structure; None if that is not known.
+    The distance, in Å, is taken from the structure; None if unknown.
     """
 
     column_1: int
@@ -39,7 +39,7 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class Precision:
-    """How many of the best pairs with a known distance are contacts."""
+    """The number of contacts among the best pairs with a known distance."""
 
     pairs: int
     near: int
@@ -52,11 +52,12 @@ class Contacts:
     Attributes:
         run: the run.
         out: the file with all pairs; None for none.
-        pairs: their number.
-        best: the most strongly coupled.
-        precision: that of the best L, 2L and 5L pairs, for L sites; None without a structure.
-        near: the largest distance of a contact, in Å; None without a structure.
-        fraction_of_contacts: among all pairs whose distance is known.
+        pairs: the number of pairs.
+        best: the most strongly coupled pairs.
+        precision: the precision of the best L, 2L and 5L pairs, for L sites; None without a
+            structure.
+        near: the largest distance that counts as a contact, in Å; None without a structure.
+        fraction_of_contacts: the fraction of contacts among all pairs with a known distance.
     """
 
     run: str
@@ -77,14 +78,14 @@ def contacts(
     overwrite: bool,
     display: Display,
 ) -> Contacts:
-    """Return pairs of sites by the strength of their coupling; write them if asked.
+    """Return pairs of sites in order of coupling strength; write them to a file if asked.
 
     Args:
         run: the folder of a run on an alignment.
         out: the file to write: a table (.csv, .tsv) or a map (.png); None for none.
-        structure: a text file of distances: two columns of the alignment, counted from 1, and last
-            the distance in Å; None for none.
-        near: the largest distance of a contact, in Å.
+        structure: a text file of distances, each line with two columns of the alignment, counted
+            from 1, and last the distance in Å; None for none.
+        near: the largest distance that counts as a contact, in Å.
         apart: pairs |i − j| ≤ apart are left out.
         overwrite: whether an existing file is replaced.
         display: shows progress.
@@ -105,7 +106,7 @@ def contacts(
     around = typical_sequences(run, sites)
     progress = display.timer("couplings")
     couplings = effective_couplings(rbm, around=around, progress=progress)
-    scores = contact_scores(couplings, without=0)  # the gap, which is no residue
+    scores = contact_scores(couplings, without=0)  # the gap, which is not a residue
     i, j = np.triu_indices(n, apart + 1)
     order = np.argsort(-scores[i, j])
     i = i[order]
@@ -143,16 +144,16 @@ def contacts(
 
 
 def typical_sequences(run: str, sites: Sites) -> np.ndarray | None:
-    """Return a few of the run's sequences as codes, evenly spaced; None if its file is not there.
+    """Return a few evenly spaced sequences of the run as codes; None if its file is missing.
 
-    Couplings around them tell contacts a little better than those around equally likely letters.
+    Couplings around them predict contacts slightly better than around equally likely letters.
     """
     own = own_sequences(run, sites)
     return None if own is None else own[1][:: -(-len(own[1]) // AROUND)]
 
 
 def distances_of(path: str, sites: Sites) -> np.ndarray:
-    """Read distances between sites, NaN where none is told.
+    """Read distances between sites, with NaN for pairs that the file does not list.
 
     Raises:
         InputError: the file cannot be read, or names a column that the alignment does not have.
@@ -171,7 +172,7 @@ def distances_of(path: str, sites: Sites) -> np.ndarray:
 
 
 def _numbers_of(path: str) -> np.ndarray:
-    """Read lines of numbers, separated by blanks or commas; a first line of words is a heading."""
+    """Read lines of numbers, separated by blanks or commas; a first line of words is a header."""
     try:
         lines = Path(path).read_text("utf-8").splitlines()
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""The progress of a run for people: a live display on a terminal, plain lines in a pipe."""
+"""A run's progress for people: a live display on a terminal, plain lines in a pipe."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from ..errors import printable, printable_lines
 from ..training import Report
 from ..training.progress import clock
 
-LINES = 20  # of a run whose progress is read from a pipe
+LINES = 20  # per run, if its progress is written to a pipe
 SECONDS_BETWEEN_LINES = 5.0
 
 
 class PatientConsole(Console):
-    """A console for text that may come from files, and that goes on where it cannot be written.
+    """A console for text that may come from files, which survives failing writes.
 
-    Nothing in a name or a cell steers the terminal, and [red] is no colour. The reader of a pipe
-    may close it, as `head` does; a terminal may be closed, or a disk full: then it stops writing,
-    and the run itself goes on.
+    Nothing in a name or a cell controls the terminal, and [red] is not a colour. If the reader of a
+    pipe closes it (as `head` does), a terminal is closed, or a disk is full, the console stops
+    writing and the run continues.
     """
 
     def __init__(self, **options: Any):
@@ -36,7 +36,7 @@ class PatientConsole(Console):
         super().__init__(**plain | options)
 
     def render(self, *args: Any, **options: Any) -> Iterator[Segment]:
-        """Yield what a renderable consists of, in which only Rich's own characters are control."""
+        """Yield the segments of a renderable, in which only Rich's own characters are control."""
         for segment in super().render(*args, **options):
             if segment.control:
                 yield segment
@@ -46,7 +46,7 @@ class PatientConsole(Console):
     def on_broken_pipe(self) -> None:
         """Stop writing."""
         self.quiet = True
-        # Python flushes the stream when it ends, which would be an error once more.
+        # Python flushes the stream on exit, which would raise the error again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
 
     @property
@@ -58,7 +58,7 @@ class PatientConsole(Console):
 class _PatientFile:
     """A stream whose errors, other than a closed pipe, silence its console.
 
-    The command's own standard output remembers them, so that it ends with an error.
+    The command's own standard output remembers them, so that the command ends with an error.
     """
 
     def __init__(self, console: Console, stream: Any):
@@ -73,20 +73,20 @@ class _PatientFile:
         return self._attempt(self._stream.write, text) or len(text)
 
     def flush(self) -> None:
-        """Write what the stream still holds, unless that fails."""
+        """Flush the stream, unless that fails."""
         self._attempt(self._stream.flush)
 
     def _attempt(self, call: Any, *given: Any) -> Any:
         try:
             return call(*given)
         except BrokenPipeError:
-            raise  # of which the console hears
+            raise  # for the console to handle
         except OSError:
             self._console.quiet = True
 
 
 def short(number: float) -> str:
-    """Return a count in few characters: 950, 12.3k, 4.56M."""
+    """Format a count in few characters: 950, 12.3k, 4.56M."""
     for limit, unit in ((1e6, "M"), (1e3, "k")):
         if number >= limit:
             return f"{number / limit:.3g}{unit}"
@@ -94,14 +94,14 @@ def short(number: float) -> str:
 
 
 def nats(number: float | None, digits: int = 2, sign: str = "") -> str:
-    """Return a number with a few decimals, or "unknown" if it is not finite."""
+    """Format a number with a few decimals, or as "unknown" if it is not finite."""
     if number is None or not math.isfinite(number):
         return "unknown"
     return f"{number:{sign}.{digits}f}" if abs(number) < 1e6 else f"{number:{sign}.4g}"
 
 
 def describe_metrics(metrics: dict[str, Any]) -> str:
-    """Return the latest log-likelihood with its interval, and the free-energy gap, as text.
+    """Format the latest log-likelihood with its interval, and the free-energy gap.
 
     The log-likelihood is measured less often than the rest; an older one is shown with its epoch.
     """
@@ -132,7 +132,7 @@ class Display:
 
     def say(self, text: str) -> None:
         """Print a line, neither truncated nor coloured."""
-        line = printable(text)  # a line break in a name begins no line
+        line = printable(text)  # a line break in a name must not begin a line
         self.console.print(line, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
     def __enter__(self) -> Display:
@@ -156,7 +156,7 @@ class Display:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop the live display; its last state stays on the screen."""
+        """Stop the live display; its last state stays visible."""
         if self.live is not None:
             self.live.stop()
             self.live = None
@@ -183,15 +183,15 @@ class Display:
             )
 
     def timer(self, what: str, at_most: float = math.inf) -> Any:
-        """Return a progress callback for a long computation; it takes the part done, 0 to 1.
+        """Return a progress callback for a long computation; it takes the fraction done, 0 to 1.
 
         Args:
             what: the name of the computation.
-            at_most: the seconds after which it stops, whatever is left.
+            at_most: the seconds after which it stops, whatever remains.
 
-        The part may fall, as when an estimate starts again with more steps because it has not
-        converged; this is shown as a new attempt. Most computations end before all of their work is
-        done, as soon as they are precise.
+        The fraction may fall, as when an estimate restarts with more steps because it has not
+        converged; this is shown as a new attempt. Most computations end early, as soon as they are
+        precise enough.
         """
         began = shown = common_clock()
         end = began + at_most

@@ -1,4 +1,4 @@
-"""Runs of several models from successive seeds, which are trained side by side."""
+"""Runs of several models from successive seeds, trained side by side."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def learn_together(
 
     Args:
         prepared: the parts of the run.
-        state: the state to go on from.
-        callbacks: are called with the first model, the state of all and the means of metrics.
+        state: the state to continue from.
+        callbacks: functions called with the first model, the state of all and the means of metrics.
     """
 
     def called(report: Report) -> bool:
         models: Any = report.rbm
         states: Any = report.state
-        # One state, and so one checkpoint: a kill cannot leave models at different updates.
+        # One state, and so one checkpoint: a kill cannot leave the models at different updates.
         of_run = report._replace(rbm=models[0], state=prepared.joined(states))
         stops = [callback(of_run) is True for callback in callbacks]
         return any(stops)
@@ -58,9 +58,9 @@ def learn_together(
 
 
 def as_one(prepared: Prepared, fits: Sequence[Fit]) -> Fit:
-    """Return the fit of a run: that of its first model, with the state of all.
+    """Return the fit of a run: the fit of its first model, with the state of all models.
 
-    It has diverged where one of them has.
+    It has diverged if any of them has.
     """
     ended = next((fit for fit in fits if fit.diverged), fits[0])
     state = prepared.joined([fit.state for fit in fits])
@@ -68,7 +68,7 @@ def as_one(prepared: Prepared, fits: Sequence[Fit]) -> Fit:
 
 
 def summary_of_ensemble(folder: RunFolder, scores: list[ScoreSummary]) -> EnsembleSummary:
-    """Return what the summary of a run says of its models from their log-likelihoods."""
+    """Return the models' part of a run's summary, from their log-likelihoods."""
     files = [str(folder.model(number)) for number in range(len(scores))]
     return EnsembleSummary(models=files, log_likelihoods=scores, mean=mean_of(scores))
 

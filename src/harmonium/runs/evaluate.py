@@ -1,4 +1,4 @@
-"""Evaluate a model that is stored in a file or a run folder."""
+"""Evaluate a model stored in a file or a run folder."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def evaluate(options: EvaluationConfig, display: Display) -> Evaluation:
 
     Log Z comes first; without a finite log Z there is no evaluation. Each later block may fail
     without affecting the others. An interruption skips the remaining blocks and keeps the results
-    so far. An evaluation of a run's own rows that is whole goes into the folder of the run and its
+    so far. A complete evaluation of a run's own rows is saved in the folder of the run and in its
     report.
 
     Raises:
@@ -45,9 +45,8 @@ def evaluate(options: EvaluationConfig, display: Display) -> Evaluation:
     rbm = load(options.run)
     if not finite_z(rbm):
         raise NotFiniteError(
-            f"{options.run}: expected a model with a finite Z; got {rbm}, whose Z is not known"
-            " to be finite: its couplings are too strong for its precisions; train it with smaller"
-            " weights."
+            f"{options.run}: expected a model with a finite Z; got {rbm}, whose Z may be infinite:"
+            " its couplings are too strong for its precisions; train it with smaller weights."
         )
     settings = _settings(options, rbm)
     target = target_of(rbm, options)
@@ -84,7 +83,7 @@ def evaluate(options: EvaluationConfig, display: Display) -> Evaluation:
 def _add_to_report(evaluation: Evaluation, folder: RunFolder, rows: Rows, display: Display) -> None:
     """Write an evaluation into the folder of its run, and the report that shows it.
 
-    The folder may be read-only, or its disk full: the evaluation is printed all the same.
+    If the folder is read-only or its disk is full, the evaluation is still printed.
     """
     try:
         folder.write_evaluation(evaluation.to_json() | {"table": asdict(evaluation.table)})
@@ -94,7 +93,7 @@ def _add_to_report(evaluation: Evaluation, folder: RunFolder, rows: Rows, displa
 
 
 def _settings(options: EvaluationConfig, rbm: RBM) -> dict[str, Any]:
-    """Return the arguments of `log_z`; refuse those that do not fit the model."""
+    """Return the arguments of `log_z`; raise InputError if they do not fit the model."""
     if options.method == "exact":
         advice = "leave the method out, or choose annealed"
         refuse_many_states(rbm, LARGEST_LOG2_STATES, advice)

@@ -1,4 +1,4 @@
-"""Why a command, or a part of it, has failed, in words."""
+"""Why a command, or a part of it, failed, in words."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _AMOUNT = re.compile(r"allocat\w+ (?:request for )?([\d.,]+) ?([KMGTPE]i?B|bytes
 
 
 class NotMeasuredError(HarmoniumError):
-    """There is nothing to measure or to draw; the message says why."""
+    """There is nothing to measure or draw; the message says why."""
 
 
 def failure_of(error: Exception) -> str:
     """Return why something failed, as a sentence without a full stop.
 
     Raises:
-        Exception: the error itself, if it is a fault of the program and HARMONIUM_DEBUG is set.
+        Exception: the error itself, if it is a bug and HARMONIUM_DEBUG is set.
     """
     if isinstance(error, HarmoniumError):
         return " ".join(str(error).split()).rstrip(".")
@@ -37,13 +37,13 @@ def failure_of(error: Exception) -> str:
 
 
 def memory_error(error: BaseException) -> InputError | None:
-    """Return an error that says how much was asked for and what to lower; None for other errors."""
+    """Return an error with the memory requested and what to lower; None for other errors."""
     if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):
         return None
-    reason = "that it ran out"
+    reason = "too little memory"
     match = _AMOUNT.search(str(error))
     if match is not None:
-        reason += f" when {_readable(*match.groups())} more were asked for"
+        reason += f" when {_readable(*match.groups())} more were requested"
     return InputError(
         f"memory: expected sizes that fit; got {reason}; lower --hidden, --batch, --chains or"
         " --count, or use fewer rows or columns."

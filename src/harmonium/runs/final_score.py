@@ -36,13 +36,13 @@ def finite_score(rbm: RBM, estimate: Callable[[], Any]) -> Any:
         return result
     largest = max(float(abs(np.asarray(leaf)).max()) for leaf in jax.tree.leaves(rbm))
     raise NotFiniteError(
-        f"{rbm}: expected parameters that leave its score finite; got some as large as"
+        f"{rbm}: expected parameters with a finite score; got some as large as"
         f" {largest:.2g}, which overflow; lower the learning rate."
     )
 
 
 def known_log_z(folder: RunFolder, rbm: RBM) -> LogZ | None:
-    """Return log Z as the run computed it when it ended; None if it is not known or not sure."""
+    """Return log Z as the run computed it when it ended; None if unknown or not converged."""
     summary = folder.summary()
     if summary is None or summary.log_z is None or takes_lengths(rbm.visible):
         return None
@@ -52,15 +52,15 @@ def known_log_z(folder: RunFolder, rbm: RBM) -> LogZ | None:
 def scored_by_run(
     folder: RunFolder, rbm: RBM, rows: Dataset, seconds: float, *, key: Any, progress: Any = None
 ) -> LogLikelihood:
-    """Return the log-likelihood of rows by the run's own log Z, or by a new one.
+    """Return the log-likelihood of rows, with the run's own log Z or a new one.
 
     Args:
         folder: the run.
         rbm: its model.
         rows: the rows.
-        seconds: time after which a new log Z takes no more steps.
+        seconds: time after which a new log Z is not refined further.
         key: a JAX random key.
-        progress: is called with the part that is done.
+        progress: a function called with the fraction done.
     """
     log_z = known_log_z(folder, rbm)
     settings: dict[str, Any] = {"key": key, "progress": progress}

@@ -48,10 +48,11 @@ T = TypeVar("T", Columns, Sites)
 
 
 class RunFolder:
-    """The folder of a run. Files are written whole or not at all; metrics grow line by line.
+    """The folder of a run. Files are written whole or not at all; metrics are appended by line.
 
-    To write more than one file, use it as a context manager: it locks out other processes. If
-    several processes share a run, all call what writes, and the first one writes (`by_first`).
+    To write more than one file, use it as a context manager, which locks out other processes. If
+    several processes share a run, all call the methods that write, and the first one writes
+    (`by_first`).
     """
 
     def __init__(self, path: str | os.PathLike):
@@ -60,7 +61,7 @@ class RunFolder:
         self.checkpoints = Checkpoints(self.path)
 
     def __enter__(self) -> RunFolder:
-        """Lock out other processes until the end of the context, or of this process.
+        """Lock out other processes until the context, or this process, ends.
 
         Raises:
             InputError: another process is at work on the run.
@@ -97,11 +98,11 @@ class RunFolder:
     def claim(cls, out: str | None, name: str, overwrite: bool, config: RunConfig) -> RunFolder:
         """Create the folder of a new run and write its options; no two runs get the same one.
 
-        Without `out` it is `runs/NAME`, or `runs/NAME-2` and so on where that is taken.
+        Without `out` it is `runs/NAME`, or `runs/NAME-2` and so on if that is taken.
 
         Raises:
-            InputError: `out` holds a run and `overwrite` is False, holds something else than a run,
-                or cannot be created.
+            InputError: `out` holds a run and `overwrite` is False, holds something other than a
+                run, or cannot be created.
         """
         return cls(cls._claimed(out, name, overwrite, config))
 
@@ -126,7 +127,7 @@ class RunFolder:
         return str(path)
 
     def _begin(self, config: RunConfig, overwrite: bool) -> None:
-        """Write the options, which claims the folder, and remove what an older run left."""
+        """Write the options, which claims the folder, and remove the files of an older run."""
         self.path.mkdir(parents=True, exist_ok=True)
         if overwrite:
             with self:
@@ -149,7 +150,7 @@ class RunFolder:
         """Return the path of one of the run's files.
 
         Raises:
-            InputError: a link leads out of the folder: nothing there is read or written.
+            InputError: a link leads out of the folder, where nothing is read or written.
         """
         return inside(self.path, name)
 
@@ -163,7 +164,7 @@ class RunFolder:
         write_whole(self.file(CONFIG), config.to_json().encode())
 
     def columns(self) -> Columns | None:
-        """Read what the columns of the run's table mean; None if its rows are plain numbers.
+        """Read the column types of the run's table; None if its rows are plain numbers.
 
         Raises:
             InputError: the file is damaged, or does not belong to the run's model.
@@ -171,16 +172,16 @@ class RunFolder:
         return self._meaning(COLUMNS, Columns.from_record)
 
     def columns_of_table(self) -> Columns:
-        """Read what the columns of the run's table mean.
+        """Read the column types of the run's table.
 
         Raises:
-            InputError: it is no run on a table, or the file is damaged.
+            InputError: it is not a run on a table, or the file is damaged.
         """
         expected = "the folder of a run on a table"
         return self._needed(self.columns(), expected, "a model of plain numbers", "TABLE")
 
     def sites(self) -> Sites | None:
-        """Read what the sites of the run's alignment mean; None if its rows are no sequences.
+        """Read the sites of the run's alignment; None if its rows are not sequences.
 
         Raises:
             InputError: the file is damaged, or does not belong to the run's model.
@@ -188,16 +189,16 @@ class RunFolder:
         return self._meaning(SITES, Sites.from_record)
 
     def sites_of_alignment(self) -> Sites:
-        """Read what the sites of the run's alignment mean.
+        """Read the sites of the run's alignment.
 
         Raises:
-            InputError: it is no run on an alignment, or the file is damaged.
+            InputError: it is not a run on an alignment, or the file is damaged.
         """
         expected = "the folder of a run on an alignment"
         return self._needed(self.sites(), expected, "a model of other rows", "FILE.fasta")
 
     def _meaning(self, name: str, from_record: Callable[[Any, str], T]) -> T | None:
-        """Read a file that says what the run's rows mean; None if there is none."""
+        """Read a file of column types or sites; None if there is none."""
         path = self.file(name)
         if not path.is_file():
             return None
@@ -206,7 +207,7 @@ class RunFolder:
         return meaning
 
     def _needed(self, meaning: T | None, expected: str, content: str, source: str) -> T:
-        """Return what the run's rows mean, or raise InputError if that is not known."""
+        """Return the column types or sites; raise InputError if there are none."""
         if meaning is None:
             raise InputError(
                 f"{self.path}: expected {expected}; got {content}; train one with: harmonium train"
@@ -216,7 +217,7 @@ class RunFolder:
 
     @by_first
     def write_meaning(self, columns: Columns | None, sites: Sites | None) -> None:
-        """Write what the columns of the run's table, or the sites of its alignment, mean."""
+        """Write the column types of the run's table, or the sites of its alignment."""
         for name, meaning in ((COLUMNS, columns), (SITES, sites)):
             if meaning is not None:
                 text = json.dumps(meaning.record(), indent=2, ensure_ascii=False) + "\n"
@@ -224,7 +225,7 @@ class RunFolder:
 
     @by_first
     def add_metrics(self, records: Sequence[dict[str, Any]]) -> None:
-        """Append records to the metrics: all of them, or none."""
+        """Append records to the metrics: all of them or none."""
         lines = "".join(to_json(record) + "\n" for record in records).encode()
         with self.file(METRICS).open("ab", buffering=0) as file:
             end = os.fstat(file.fileno()).st_size
@@ -233,7 +234,7 @@ class RunFolder:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file.name))
             except OSError:
                 with suppress(OSError):
-                    # Half a line would hide all after it.
+                    # Half a line would hide everything after it.
                     file.truncate(end)
                 raise
 
@@ -254,7 +255,7 @@ class RunFolder:
 
     @by_first
     def keep_metrics_until(self, updates: int) -> None:
-        """Drop the records after this update, that of the checkpoint to resume from."""
+        """Drop the records after this update, the one of the checkpoint to resume from."""
         records = [record for record in self.metrics() if record["update"] <= updates]
         lines = [to_json(record) + "\n" for record in records]
         write_whole(self.file(METRICS), "".join(lines).encode())
@@ -286,16 +287,16 @@ class RunFolder:
         write_whole(path, content)
 
     def model(self, number: int) -> Path:
-        """Return the file of a model of an ensemble."""
+        """Return the path of a model of an ensemble."""
         return self.file(f"{ENSEMBLE}/model-{number}.safetensors")
 
     @by_first
     def write_summary(self, summary: Summary) -> None:
-        """Write the summary that the command reports."""
+        """Write the summary reported by the command."""
         write_whole(self.file(SUMMARY), (to_json(summary, indent=2) + "\n").encode())
 
     def summary(self) -> Summary | None:
-        """Read the summary that the command reported; None if the run has not ended.
+        """Read the summary reported by the command; None if the run has not ended.
 
         Raises:
             InputError: the file is damaged; names the field.
@@ -305,11 +306,11 @@ class RunFolder:
 
     @by_first
     def write_rows(self, rows: RowsSummary) -> None:
-        """Write what the run learned of its rows."""
+        """Write what the run learned about its rows."""
         write_whole(self.file(ROWS), (to_json(asdict(rows), indent=2) + "\n").encode())
 
     def rows(self) -> RowsSummary:
-        """Read what the run learned of its rows; nothing if the file is missing or damaged."""
+        """Read what the run learned about its rows; empty if the file is missing or damaged."""
         try:
             return read_record(RowsSummary, self.file(ROWS))
         except InputError:
@@ -331,17 +332,17 @@ class RunFolder:
 
     @by_first
     def drop_summary(self) -> None:
-        """Remove summary, report and evaluation before a run goes on: its model will change."""
+        """Remove summary, report and evaluation before a run continues and changes its model."""
         for name in (SUMMARY, REPORT, EVALUATION, OLD_EVALUATION, ENSEMBLE):
             _remove(self.path / name)
 
 
 def check_target(path: Path, *, overwrite: bool) -> None:
-    """Refuse a folder that a new run may not use; nothing on disk is changed.
+    """Raise InputError if a new run may not use a folder; nothing on disk is changed.
 
     Raises:
-        InputError: the path is a file, or a folder that holds a run that may not be overwritten,
-            or something else than a run.
+        InputError: the path is a file, or a folder that holds a run that may not be overwritten, or
+            something other than a run.
     """
     check_folder(f"--out {path}", path)
     if not path.is_dir() or not any(path.iterdir()):
@@ -352,7 +353,7 @@ def check_target(path: Path, *, overwrite: bool) -> None:
         if not are_of_run(path):
             raise InputError(
                 f"--out {path}: expected a new or empty folder; got a folder that holds something"
-                f" else than a run; {OTHER_NAME}."
+                f" other than a run; {OTHER_NAME}."
             ) from None
     if not overwrite:
         raise _taken(path)
@@ -366,7 +367,7 @@ def _taken(path: Path) -> InputError:
 
 
 def _first_free(path: Path) -> Path:
-    """Create the first of NAME, NAME-2, NAME-3, ... that does not exist: runs never share one."""
+    """Create the first of NAME, NAME-2, NAME-3, ... that does not exist, so that none is shared."""
     candidate = path
     for number in itertools.count(2):
         try:

@@ -1,4 +1,4 @@
-"""Fill in the missing cells of a table by a model that was trained on such a table."""
+"""Fill in the missing cells of a table with a model trained on such a table."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from .rows import text_format_for
 from .writing import check_target, write_filled
 
 DRAW = "draw"
-DRAWS = 10  # chains of each row, of which the averages are taken
+DRAWS = 10  # chains of each row, which are averaged
 
 
 @dataclass(frozen=True, kw_only=True)
 class FilledColumn:
-    """A column whose missing cells were filled in.
+    """A column with filled-in cells.
 
     Attributes:
         name: its name.
-        missing: how many cells were missing.
-        probability: of the most probable state, on average; None for real numbers.
-        standard_deviation: of the draws, in the column's own unit; None for states.
+        missing: the number of missing cells.
+        probability: mean probability of the most probable state; None for real numbers.
+        standard_deviation: standard deviation of the draws, in the column's own unit; None for
+            states.
     """
 
     name: str
@@ -51,7 +52,7 @@ class UnfilledColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class Filling:
-    """What was filled in a table, column by column."""
+    """What was filled in, column by column."""
 
     table: str
     run: str
@@ -79,17 +80,17 @@ def fill(
 ) -> Filling:
     """Write a table with its missing cells filled in; return what was filled.
 
-    With `draws`, so many complete tables are written, whose cells are drawn from p(missing | seen);
-    else the best guess of each cell, or one draw if that is the `guess`. The help of `harmonium
-    impute` describes the arguments.
+    With `draws`, this many complete tables are written, with cells drawn from p(missing |
+    observed); else each cell gets its best guess, or one draw if that is the `guess`. The help of
+    `harmonium impute` describes the arguments.
 
     Raises:
         InputError: a file that cannot be read or written, a table that does not fit the run, or
-            both a kind of guess and several draws.
+            both `guess` and `draws`.
     """
     if draws is not None and guess != Guess.MEAN:
         raise InputError(
-            f"--as {guess}: expected it without --draws, whose tables are drawn; got {draws} of"
+            f"--as {guess}: expected it without --draws, which draws its tables; got {draws} of"
             " these; leave one of them out."
         )
     check_target(f"--out {out}", out, SUFFIXES, overwrite)

@@ -37,12 +37,12 @@ def info(
 
     Args:
         path: a run folder, a model, or a data source.
-        visible: kind of the visible units that a data source is read for.
-        scale: the grey level of a data source that means 1.
-        text: how a text file is read, by the names of `TextFormat`.
+        visible: kind of visible units to read a data source for.
+        scale: the grey level of a data source that stands for 1.
+        text: how a text file is read, as fields of `TextFormat`.
 
     Raises:
-        InputError: it is neither a run, a model nor a data source.
+        InputError: it is not a run, a model or a data source.
     """
     if (Path(path) / CONFIG).is_file():
         return _describe_run(RunFolder(path))
@@ -93,7 +93,7 @@ def _describe_run(folder: RunFolder) -> dict[str, Any]:
 
 
 def _in_words(rbm: RBM, columns: Columns) -> list[str]:
-    """Return what the hidden units of a table's model say, the first few of them."""
+    """Return descriptions of the first few hidden units of a table's model."""
     units = [unit for unit in hidden_in_words(rbm, columns) if unit.words]
     lines = [f"unit {unit.unit}: {', '.join(unit.words)}" for unit in units[:UNITS_IN_WORDS]]
     left = rbm.hidden.n_units - len(lines)

@@ -1,4 +1,4 @@
-"""JSON, which has no NaN and no infinity: values for it, and values from files."""
+"""JSON, which has no NaN and no infinity: conversion to it, and reading from files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._base.files import bytes_of, parsed_json, parser_errors
 
 
 def jsonable(value: Any) -> Any:
-    """Return a value in JSON's own types; a number that is not finite becomes None."""
+    """Return a value in JSON types; a number that is not finite becomes None."""
     if is_dataclass(value):
         record: Any = value
         return jsonable(asdict(record))
@@ -29,19 +29,19 @@ def jsonable(value: Any) -> Any:
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
-    """Return a value as standard JSON, which every reader accepts."""
+    """Encode a value as standard JSON, which every reader accepts."""
     return json.dumps(jsonable(value), indent=indent, allow_nan=False)
 
 
 def read_json(path: Path, *, has_paths: bool = False) -> Any:
-    """Return what a JSON file holds.
+    """Return the contents of a JSON file.
 
     Args:
         path: the file.
-        has_paths: whether it names files, as `parsed_json` takes it.
+        has_paths: whether it names files; see `parsed_json`.
 
     Raises:
-        InputError: there is no such file, or it holds something else.
+        InputError: there is no such file, or it is not JSON.
     """
     content = bytes_of(path, str(path))
     with parser_errors(path, "a JSON file", "restore it, or write it again"):

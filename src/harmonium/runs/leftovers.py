@@ -1,4 +1,4 @@
-"""What runs leave in their folders, and whether a folder without options is that of a run."""
+"""The files of runs, and whether a folder without options belongs to a run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ CONFIG = "config.json"
 METRICS = "metrics.jsonl"
 COLUMNS = "columns.json"
 SITES = "sites.json"
-ROWS = "rows.json"  # what the run learned of its rows, and hashes by which they are known
+ROWS = "rows.json"  # what the run learned about its rows, and hashes that identify them
 SUMMARY = "summary.json"
 REPORT = "report.html"
-STUDY = "study.db"  # of `harmonium tune`: its runs are folders beside it
+STUDY = "study.db"  # of `harmonium tune`, next to the folders of its runs
 STUDY_BEFORE_0_1 = "study.journal"
 EVALUATION = "evaluation.json"  # of the run's own rows, by `harmonium evaluate`
 OLD_EVALUATION = "evaluation"  # pictures that earlier versions drew
-ENSEMBLE = "ensemble"  # all models of a run of several
+ENSEMBLE = "ensemble"  # all models of an ensemble
 LEFT_BY_RUNS = (
     METRICS,
     COLUMNS,
@@ -30,13 +30,13 @@ LEFT_BY_RUNS = (
     SUMMARY,
     REPORT,
     CHECKPOINTS,
-    "pictures",  # of earlier versions, as is the next
+    "pictures",  # of earlier versions, like the next
     OLD_EVALUATION,
     EVALUATION,
     ENSEMBLE,
 )
-BEGUN = {CONFIG, METRICS, CHECKPOINTS}  # by a run that has written nothing yet
-PARTIAL = ".partial"  # the end of the name of a file that is being written
+BEGUN = {CONFIG, METRICS, CHECKPOINTS}  # the first files of a run
+PARTIAL = ".partial"  # suffix of a file that is being written
 
 
 def is_run(path: str | os.PathLike) -> bool:
@@ -45,18 +45,18 @@ def is_run(path: str | os.PathLike) -> bool:
 
 
 def trials_in(path: str | os.PathLike) -> list[Path]:
-    """Return the folders of the runs of `harmonium tune`; none if the path is no folder of its."""
+    """Return the run folders of a `harmonium tune` search; empty if the path is not a search."""
     if not any(Path(path, study).is_file() for study in (STUDY, STUDY_BEFORE_0_1)):
         return []
     return sorted(config.parent for config in Path(path).glob(f"trial-*/{CONFIG}"))
 
 
 def are_of_run(folder: Path) -> bool:
-    """Return whether the files of a folder without options are those of a run.
+    """Return whether the files of a folder without options belong to a run.
 
-    A disk that was full, or a computer that lost its power, may leave config.json empty. Such a
-    folder may be replaced by a new run, but never one that may be anything else: it has a
-    checkpoint of harmonium's, or empty files of the names that a run begins with and nothing more.
+    A full disk or a power failure may leave config.json empty. Such a folder may be replaced by a
+    new run, but a folder that may be anything else never is: this one has a checkpoint of
+    harmonium, or only empty files with the names that a run starts with.
     """
     names = {path.name for path in folder.iterdir() if not path.name.endswith(PARTIAL)}
     if CONFIG not in names or not names <= {CONFIG, *LEFT_BY_RUNS} or _size(folder / CONFIG):

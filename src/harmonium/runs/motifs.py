@@ -1,4 +1,4 @@
-"""What the hidden units of a model of sequences look for, and the sequences that have it."""
+"""Motifs that the hidden units of a model of sequences detect, and sequences that have them."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class LetterWeight:
 
 @dataclass(frozen=True, kw_only=True)
 class Motif:
-    """What a hidden unit looks for.
+    """The motif that a hidden unit detects.
 
     Attributes:
-        unit: its number.
-        norm: of its weights, in the zero-sum gauge.
+        unit: the index of the unit.
+        norm: the norm of its weights, in the zero-sum gauge.
         letters: its largest weights.
-        high: names of the run's sequences with the largest inputs; None if their file is not there.
-        low: the same with the smallest.
+        high: names of the run's sequences with the largest inputs; None if their file is missing.
+        low: names of the sequences with the smallest inputs.
         spread: the standard deviation of its inputs over these sequences.
     """
 
@@ -53,7 +53,7 @@ class Motif:
 
 @dataclass(frozen=True, kw_only=True)
 class Motifs:
-    """The strongest hidden units of a run, and the file with their picture; None for none."""
+    """The strongest hidden units of a run, and the file with their picture, None for none."""
 
     run: str
     out: str | None
@@ -61,11 +61,11 @@ class Motifs:
 
 
 def motifs(run: str, units: int, out: str | None, overwrite: bool) -> Motifs:
-    """Return the strongest hidden units: their largest weights, and sequences that they single out.
+    """Return the strongest hidden units, with their largest weights and extreme sequences.
 
     Args:
         run: the folder of a run on an alignment.
-        units: how many hidden units, those with the largest weights first.
+        units: number of hidden units, largest weights first.
         out: a picture of their weights as logos (.png); None for none.
         overwrite: whether an existing file is replaced.
 
@@ -100,7 +100,7 @@ def motifs(run: str, units: int, out: str | None, overwrite: bool) -> Motifs:
 def _inputs(rbm: RBM, codes: np.ndarray) -> np.ndarray:
     """Return the inputs of the hidden units for each sequence.
 
-    They order sequences as means do, and still do where many means are 1.
+    They order sequences as the means do, even when many means are 1.
     """
     visible = rbm.visible
     return in_parts(lambda rows, _: rbm.inputs_to_h(visible.encode(rows)), codes, rbm.widest)
@@ -120,7 +120,7 @@ def _letters(weights: np.ndarray, sites: Sites) -> list[LetterWeight]:
 
 
 def _with_sequences(motif: Motif, names: list[str], inputs: np.ndarray) -> Motif:
-    """Return a motif with the sequences that have the largest and the smallest inputs."""
+    """Return a motif with the sequences of largest and smallest inputs."""
     order = np.argsort(inputs, kind="stable")
     return replace(
         motif,

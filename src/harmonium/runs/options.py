@@ -1,9 +1,8 @@
-"""Options: each is written once, with its help and with what it may be.
+"""Options: each is defined once, with its help and its valid values.
 
-An option is a type with an `AbstractOption` in `Annotated`: of a field of a dataclass, which
-`check_options` checks, or of a parameter of a command. The command line and its help are made from
-the same annotation (`harmonium.cli.command`). Nothing here imports JAX, for which `--help` need not
-wait.
+An option is an `Annotated` type with an `AbstractOption`, on a field of a dataclass (which
+`check_options` checks) or on a parameter of a command. The command line and its help are made from
+the same annotation (`harmonium.cli.command`). Nothing here imports JAX, so that `--help` is fast.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_
 
 from ..errors import HarmoniumError, InputError
 
-LARGEST_COUNT = 2**31 - 1  # what a 32-bit counter on the device holds
+LARGEST_COUNT = 2**31 - 1  # the limit of a 32-bit counter on the device
 LARGEST_NUMBER = 1e38  # about that of float32
 SEEDS = 2**32
 EVALUATION_SEED = 0  # the default
-ROWS_TO_START_FROM = 10_000  # by whose moments the visible units are fitted
+ROWS_TO_START_FROM = 10_000  # whose moments fit the visible units
 METHODS = (  # as in training.methods, which a test compares: importing it here would be slow
     *("pcd", "cd", "exact", "auto", "unbiased", "fpcd", "pt", "ptt", "jarzynski", "tap"),
     *("mean-field", "pseudo-likelihood", "ratio-matching", "flow"),
@@ -32,18 +31,18 @@ PARTS = ("auto", "train", "validation", "test")
 
 
 class NotANumberError(HarmoniumError):
-    """Text where a number was expected; not a ValueError, which the parser would reword."""
+    """A text is not the expected number; not a ValueError, which the parser would reword."""
 
 
 @dataclass(frozen=True)
 class AbstractOption:
-    """What an option may be.
+    """An option: its help and its valid values.
 
     Attributes:
-        help: what the command's help says of it.
-        metavar: what the help writes for its value.
-        names: its names; that of the field, with dashes, if there are none.
-        is_argument: whether it is given by its place, without a name.
+        help: its description in the command's help.
+        metavar: the placeholder for its value in the help.
+        names: its names; if there are none, the field's name with dashes.
+        is_argument: whether it is given by position, without a name.
     """
 
     is_argument: ClassVar[bool] = False
@@ -52,19 +51,19 @@ class AbstractOption:
     names: tuple[str, ...] = ()
 
     def name(self, field: str) -> str:
-        """Return the name by which messages call it."""
+        """Return its name in messages."""
         return self.names[-1] if self.names else f"--{field.replace('_', '-')}"
 
     def read(self, text: str, name: str) -> Any:
-        """Return the value that a text stands for, which is the text unless it is a number.
+        """Return the value of a text: a number if one is expected, else the text.
 
         Raises:
-            NotANumberError: it is no number where one is expected.
+            NotANumberError: a number is expected, and the text is not one.
         """
         return text
 
     def check(self, value: Any, name: str) -> None:
-        """Refuse a value that the option cannot have.
+        """Raise InputError if a value is not valid for the option.
 
         Raises:
             InputError: says what was expected and what to do.
@@ -78,7 +77,7 @@ class Option(AbstractOption):
 
 @dataclass(frozen=True)
 class Argument(AbstractOption):
-    """Text that is given by its place, without a name; messages call it by its metavar."""
+    """Text that is given by position, without a name; messages call it by its metavar."""
 
     is_argument = True
 
@@ -119,11 +118,11 @@ class Number(AbstractOption):
     """An option that takes a number, or a word.
 
     Attributes:
-        below: the number is smaller, and larger than 0.
-        is_zero_allowed: whether it may be 0 too.
-        word: the word that may stand for a number.
-        expected: what a valid number is, in words.
-        advice: what to do where it is none.
+        below: an upper bound; the number is smaller than this, and larger than 0.
+        is_zero_allowed: whether it may also be 0.
+        word: a word that is allowed in place of a number.
+        expected: a description of a valid number.
+        advice: what to do if the number is not valid.
     """
 
     metavar: str = "NUMBER"
@@ -148,7 +147,7 @@ class Number(AbstractOption):
 def check_options(record: Any) -> None:
     """Check the fields of a dataclass that are annotated with an option.
 
-    None passes where it is the default.
+    None is accepted if it is the default.
 
     Raises:
         InputError: names the option, what was expected and what to do.
@@ -174,7 +173,7 @@ def options_of(kind: Any) -> dict[str, AbstractOption]:
 
 
 def _number(text: Any, name: str, kind: type, expected: str, word: str | None) -> Any:
-    """Return the number that a text stands for, or the word that may stand for it."""
+    """Return the number that a text represents, or the word that is allowed in its place."""
     if text == word:
         return text
     try:
@@ -232,19 +231,19 @@ Seed = Annotated[int, Whole("Random seed.", least=0, most=SEEDS - 1)]
 Scale = Annotated[
     float | None,
     Number(
-        "The grey level that means 1, if not 255.",
+        "The grey level that stands for 1, if not 255.",
         advice="give the grey level that means 1, such as 255",
     ),
 ]
 Source = Annotated[
     str | None,
-    Option("The file with the run's rows, if it has moved or the run is from others.", "FILE"),
+    Option("The file with the run's rows, if it has moved or someone else made the run.", "FILE"),
 ]
 Header = Annotated[
     int | Literal["none"] | None,
     Whole(
-        "The number of the line of a text file that names the columns, or none.  [default: decided,"
-        " and said where there is doubt]",
+        "Number of the line of a text file that names the columns, or none.  [default: inferred,"
+        " with a note if there is doubt]",
         "INT|none",
         word="none",
     ),
@@ -252,21 +251,21 @@ Header = Annotated[
 Separator = Annotated[
     str | None,
     Option(
-        "What stands between the cells of a text file: one character, or tab, space (any number of"
-        " blanks), comma or semicolon.  [default: decided]",
+        "Separator between the cells of a text file: one character, or tab, space (any number of"
+        " blanks), comma or semicolon.  [default: inferred]",
         "SIGN",
     ),
 ]
 Missing = Annotated[
     list[str],
-    Option("A word that means a missing cell of a text file, such as unknown; repeatable.", "WORD"),
+    Option("A word that marks a missing cell of a text file, such as unknown; repeatable.", "WORD"),
 ]
-SKIP = Whole("Lines of a text file to drop at its beginning.  [default: decided]", least=0)
+SKIP = Whole("Lines to skip at the beginning of a text file.  [default: inferred]", least=0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextOptions:
-    """How a text file is read, as far as a command says it; `TextFormat` checks the values."""
+    """How a text file is read, as far as a command sets it; `TextFormat` checks the values."""
 
     header: Header = None
     separator: Separator = None
@@ -280,5 +279,5 @@ class TextOptions:
         return {name: value for name, value in values.items() if value not in (None, [])}
 
 
-AS_DECIDED = TextOptions()  # by the file
+AS_DECIDED = TextOptions()  # inferred from the file
 TEXT_OPTIONS = tuple(option.name for option in fields(TextOptions))

@@ -1,8 +1,8 @@
-"""Whether a command may use the rows of a run's source, which its folder only names.
+"""Whether a command may use the rows of a run's source, of which its folder has only the name.
 
-A folder from others can name any file of the computer where a command reads it, and the report
-would show that file's rows. So rows outside the folder are used only if the folder holds their
-hashes, which nobody can write who does not have the rows, or if the user names the file in this
+A folder made by someone else can name any file of the computer on which a command reads it, and the
+report would show that file's rows. So rows outside the folder are used only if the folder holds
+their hashes, which cannot be written without having the rows, or if the user names the file in this
 command.
 """
 
@@ -25,22 +25,22 @@ def config_of(folder: RunFolder, source: str | None = None) -> RunConfig:
 
     Args:
         folder: the folder of the run.
-        source: the file of rows that the user names in this command; None for the run's own.
+        source: a file of rows named by the user in this command; None for the run's own.
 
     Raises:
-        InputError: the run's source is a file outside its folder, of which the folder knows no
-            hashes.
+        InputError: the run's source is a file outside its folder, and the folder has no hashes of
+            it.
     """
     config = folder.config()
     if source is not None:
         return replace(config, source=source, folder=str(Path.cwd()))
     if not _exists(config.origin):
-        return config  # of no file: the reader says what it looked for
+        return config  # it names no file: the reader says what it looked for
     if not _is_own(folder, config) and not any(folder.rows().hashes.values()):
         raise InputError(
-            f"{folder.path}: expected a source of which the run holds hashes; got {config.origin},"
-            " outside the run, and none: another version or user made it; if you know this file"
-            f" and may use its rows, add --source {config.origin}."
+            f"{folder.path}: expected a source whose hashes the run holds; got {config.origin},"
+            " outside the run, and no hashes: another version or user made the run; if you know"
+            f" this file and may use its rows, add --source {config.origin}."
         )
     return config
 
@@ -48,13 +48,13 @@ def config_of(folder: RunFolder, source: str | None = None) -> RunConfig:
 def check_hashes(
     folder: RunFolder, config: RunConfig, hashes: Mapping[str, str], has_columns: bool
 ) -> None:
-    """Refuse rows of a source that nobody has named, unless the run is known to have had them.
+    """Raise InputError if nobody named the source and the run is not known to have had its rows.
 
     Args:
         folder: the folder of the run.
         config: its options.
-        hashes: those of the rows that were read, by the name of the part.
-        has_columns: whether the source is a table, whose names and words are shown.
+        hashes: hashes of the rows that were read, by name of the part.
+        has_columns: whether the source is a table, whose column names and words are shown.
 
     Raises:
         InputError: they are other rows.
@@ -62,7 +62,7 @@ def check_hashes(
     if _is_own(folder, config):
         return
     known = folder.rows().hashes
-    # What the columns mean must not come from the file either: its names are content too.
+    # Column types must not come from the file either: its names are contents too.
     has_meaning = folder.file(COLUMNS).is_file() or not has_columns
     if not has_meaning or any(known[part] != digest for part, digest in hashes.items()):
         raise InputError(
@@ -79,9 +79,9 @@ def _exists(origin: str) -> bool:
 
 
 def _is_own(folder: RunFolder, config: RunConfig) -> bool:
-    """Return whether a run's rows are harmonium's own, or lie in the folder of the run."""
+    """Return whether a run's rows are built in, or are in the folder of the run."""
     if config.source in BUILTIN and config.origin == config.source:
-        return not folder.file(COLUMNS).is_file()  # with which it would be read as a file
+        return not folder.file(COLUMNS).is_file()  # it would be read as a file with these
     for path in _paths(config.origin):
         if path.is_file():
             return path.resolve().is_relative_to(folder.path.resolve())
@@ -89,5 +89,5 @@ def _is_own(folder: RunFolder, config: RunConfig) -> bool:
 
 
 def _paths(origin: str) -> list[Path]:
-    """Return the files that a source may name: FILE, or FILE.npz:KEY."""
+    """Return the files that a source may refer to, as FILE or FILE.npz:KEY."""
     return [Path(name) for name in (origin, origin.rpartition(":")[0]) if name]

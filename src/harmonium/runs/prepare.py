@@ -37,7 +37,7 @@ from .options import LARGEST_COUNT, ROWS_TO_START_FROM
 from .rows import Rows, fingerprint, hashes, rows_of_run
 from .train_options import USUAL, RunConfig
 
-# What an update holds at once, in arrays of the size of W and of the states (measured).
+# Peak memory of an update, in arrays of the size of W and of the states (measured).
 COPIES_OF_WEIGHTS = 8
 COPIES_OF_STATES = 6
 BYTES_OF_A_NUMBER = 4
@@ -53,13 +53,13 @@ class Prepared(NamedTuple):
 
     Attributes:
         rows: the source's rows.
-        change: between the source's rows and standardised rows, where columns can be rescaled.
+        change: the change from the source's rows to standardised rows, if columns can be rescaled.
         learned: the rows to train on and to hold out: the source's rows, standardised.
         rbm: the model of `learned` before the first update.
         plan: the run's fixed parts: method, optimiser, batches.
-        config: the options, with what was chosen by default.
+        config: the options, with all defaults filled in.
         key: the run's JAX random key.
-        others: the same for the further models of an ensemble, each with its own seed.
+        others: the same for the other models of an ensemble, each with its own seed.
     """
 
     rows: Rows
@@ -73,24 +73,24 @@ class Prepared(NamedTuple):
 
     @property
     def models(self) -> tuple[Prepared, ...]:
-        """One for each model: this one, and the others."""
+        """The preparation of each model: this one and the others."""
         return (self, *self.others)
 
     @property
     def start(self) -> TrainState:
-        """The state before the first update; that of an ensemble is of all models at once."""
+        """The state before the first update; for an ensemble, of all models at once."""
         return self.start_with(set())
 
     def start_with(self, parts: set[str]) -> TrainState:
-        """Return the same with the structure of what is known of rows that a model has not seen."""
+        """Return a state with the structure of the results for rows that a model has not seen."""
         return self.joined([model._start_with(parts) for model in self.models])
 
     def joined(self, states: list[TrainState]) -> TrainState:
-        """Return the states of the models as one, that of the run."""
+        """Join the states of the models into the state of the run."""
         return stacked(states) if self.others else states[0]
 
     def separate(self, state: TrainState) -> list[TrainState]:
-        """Return the states of the models from that of the run."""
+        """Split the state of the run into the states of the models."""
         updates = np.full(len(self.models), int(state.updates))
         return unstacked(state, updates) if self.others else [state]
 
@@ -112,7 +112,7 @@ class Prepared(NamedTuple):
         return self.learned.get("validation")
 
     def with_note(self, note: str) -> Prepared:
-        """Return the same with a further note on the rows."""
+        """Return a copy with a further note on the rows."""
         notes = (*self.rows.notes, f"{self.rows.name}: {note}.")
         return self._replace(rows=self.rows._replace(notes=notes))
 
@@ -129,14 +129,14 @@ class Prepared(NamedTuple):
     def log_density(self) -> float:
         """The log-likelihood of the source's held-out rows minus that of the standardised ones."""
         held_out = self.rows.parts.get("validation")
-        mean = 0.0  # where the units are the columns themselves
+        mean = 0.0  # if the units are the columns themselves
         if held_out is not None and held_out.log_density is not None:
             mean = float(held_out.log_density.mean())
         return mean - self.change.log_volume  # p(x) = p(y) / s of y = (x − m) / s
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the training rows, so that a run is only resumed on the same rows."""
+        """A hash of the training rows, so that a run is resumed only on the same rows."""
         return fingerprint(self.rows, standardised=not self.change.is_identity)
 
     @property
@@ -150,7 +150,7 @@ def prepare(config: RunConfig, columns: Columns | None = None) -> Prepared:
 
     Args:
         config: the options.
-        columns: what the columns of a table mean, for a run that has begun.
+        columns: the column types of a table, for a run that has begun.
 
     Raises:
         InputError: the options or the source cannot be used.
@@ -159,7 +159,7 @@ def prepare(config: RunConfig, columns: Columns | None = None) -> Prepared:
 
 
 def prepared_with(config: RunConfig, rows: Rows) -> Prepared:
-    """Create the model and the method for rows that have been read already.
+    """Create the model and the method for rows that have already been read.
 
     Raises:
         InputError: the options cannot be used with these rows.
@@ -173,7 +173,7 @@ def prepared_with(config: RunConfig, rows: Rows) -> Prepared:
     check_sizes(config, visible, len(rows.learned))
     _check_ensemble(config, rows)
     change = Standardization(np.zeros(visible.n_units), np.ones(visible.n_units))
-    if rows.columns is None:  # those of a table are standardised already
+    if rows.columns is None:  # tables are already standardised
         change = standardization(visible, rows.parts["train"].some(ROWS_TO_START_FROM))
     used = [name for name in ("train", "validation") if name in rows.parts]
     learned = {name: changed(rows.parts[name], change) for name in used}
@@ -209,32 +209,32 @@ def _begun(
         int(config.batch or USUAL["batch"]),
         precision,
     )
-    if config.ensemble > 1:  # whose models go through the same updates
+    if config.ensemble > 1:  # its models go through the same updates
         plan = plan._replace(may_stop=False)
-    # A diverging run restarts at a lower rate only where nobody chose the rate.
+    # A diverging run restarts at a lower rate only if nobody chose the rate.
     plan = plan._replace(may_slow=config.lr is None)
     config = replace(config, precision=SHORT if plan.method.rounds else "float32")
     return Prepared(rows, change, learned, rbm, plan, config, key_run)
 
 
 def _check_ensemble(config: RunConfig, rows: Rows) -> None:
-    """Refuse several models on several devices, or on rows that are read while they learn."""
+    """Raise InputError for several models on several devices, or on streamed rows."""
     if config.ensemble > 1 and size_of_axis(ROWS) * size_of_axis(HIDDEN) > 1:
         raise InputError(
             "--ensemble: expected models on one device; got --mesh too; leave one of them out."
         )
     if config.ensemble > 1 and rows.stream is not None:
         raise InputError(
-            "--ensemble: expected rows that are in memory; got a stream of them; train one model"
-            " after the other."
+            "--ensemble: expected rows that are in memory; got a stream of them; train the models"
+            " one after the other."
         )
 
 
 def with_choices(config: RunConfig, rows: Rows) -> RunConfig:
-    """Return the options with what is chosen by default, so that `resume` keeps it.
+    """Return the options with all defaults filled in, so that `resume` keeps them.
 
     Raises:
-        InputError: the best model is wanted, and no rows are held out.
+        InputError: the best model is requested, and no rows are held out.
     """
     has_held_out = "validation" in rows.parts
     has_epochs = config.epochs is not None
@@ -250,7 +250,7 @@ def with_choices(config: RunConfig, rows: Rows) -> RunConfig:
     validation = config.validation
     if validation == "auto":
         validation = USUAL_FRACTION if has_held_out or rows.exhaustive else 0.0
-        if rows.stream is not None:  # of which at most a number of rows are held out
+        if rows.stream is not None:  # from which at most a fixed number of rows are held out
             held = len(rows.parts.get("validation", ()))
             validation = held / (held + len(rows.stream))
     may_be_mixture = config.may_be_mixture
@@ -271,13 +271,13 @@ def with_choices(config: RunConfig, rows: Rows) -> RunConfig:
 
 
 def is_left_open(config: RunConfig) -> bool:
-    """Return whether the options say nothing of the hidden units and how they are learned."""
+    """Return whether the options leave the hidden units and how they are learned open."""
     names = ("hidden", "hidden_units", "hidden_states", "method", "k", "chains", "batch", "lr")
     return all(getattr(config, name) == getattr(RunConfig, name) for name in names)
 
 
 def hidden_count(config: RunConfig, rows: Rows) -> int:
-    """Return the number of hidden units: what the options say, or `usual_hidden`."""
+    """Return the number of hidden units: from the options, or `usual_hidden`."""
     if config.hidden != "auto":
         return config.hidden
     train = rows.learned
@@ -286,33 +286,33 @@ def hidden_count(config: RunConfig, rows: Rows) -> int:
 
 
 def usual_batch(rows: int) -> int:
-    """Return the number of rows in an update of a run of so many rows, which devices can share."""
+    """Return the rows per update for a run of this many rows, a number that devices can share."""
     devices = size_of_axis(ROWS)
     usual = shared_by_devices(USUAL["batch"], ROWS)
     if devices <= 1 or rows < devices:
         return usual
-    # An update has all rows where they are few: of these as many as the devices share equally.
+    # An update has all rows if they are few, as many of them as the devices can share equally.
     return min(usual, rows - rows % devices)
 
 
 def shared_by_devices(count: int, axis: str) -> int:
-    """Return a number, or the next one that the devices of an axis of the mesh share equally."""
+    """Round a number up to one that the devices of a mesh axis can share equally."""
     devices = size_of_axis(axis)
     return devices * math.ceil(count / devices)
 
 
 def usual_hidden(rows: int, columns: int) -> int:
-    """Return the number of hidden units for a table of so many training rows.
+    """Return the number of hidden units for a table of this many training rows.
 
-    More rows bear more parameters: with 15,671 rows of 69 columns (plants), 138 hidden units gain
-    0.1 nats over 64; with 4,500 rows of 123 (adult), 200 gain nothing (docs/defaults.md).
+    More rows support more parameters: with 15,671 rows of 69 columns (plants), 138 hidden units
+    gain 0.1 nats over 64; with 4,500 rows of 123 (adult), 200 gain nothing (docs/defaults.md).
     """
     by_rows = rows // ROWS_PER_HIDDEN_UNIT
     return max(FEWEST_HIDDEN, min(by_rows, 2 * columns, MOST_HIDDEN))
 
 
 def penalties_of(config: RunConfig) -> tuple[AbstractPenalty, ...]:
-    """Return the penalties that the options name."""
+    """Return the penalties that the options ask for."""
     # Not L1: at W = 0 the likelihood has no slope, so L1 would hold small weights at 0.
     return (Huber(config.penalty),) if config.penalty else ()
 
@@ -323,7 +323,7 @@ def changed(rows: T, change: Standardization) -> T:
 
 
 def hidden_layer(config: RunConfig) -> AbstractLayer:
-    """Return the hidden layer that the options name."""
+    """Return the hidden layer that the options ask for."""
     row = named_units("--hidden-units", config.hidden_units)
     if row.rows == "codes" and config.hidden_states is None:
         raise InputError(
@@ -339,7 +339,7 @@ def hidden_layer(config: RunConfig) -> AbstractLayer:
 
 
 def gradient_of(config: RunConfig, rbm: RBM) -> AbstractGradient:
-    """Return the method that the options name.
+    """Return the method that the options ask for.
 
     Raises:
         InputError: exact training of a model with too many states.
@@ -351,15 +351,15 @@ def gradient_of(config: RunConfig, rbm: RBM) -> AbstractGradient:
 
 
 def check_sizes(config: RunConfig, visible: AbstractLayer, rows: int) -> None:
-    """Refuse sizes that cannot fit into memory, and more updates than the loop can count.
+    """Raise InputError for sizes that exceed memory, or more updates than the loop can count.
 
-    Linux grants more memory than there is and kills the process later, without a word, and 2³¹
-    models take days to begin. So what a slip of the finger makes huge is compared with the memory
-    before anything is written; elsewhere the allocation itself fails.
+    Linux grants more memory than there is and later kills the process without a message, and 2³¹
+    models take days to start. So sizes that a typing error may make huge are compared with the
+    memory before anything is written; on other systems the allocation itself fails.
 
     Raises:
-        InputError: names the most unusual option and how much memory there is, or says how many
-            updates there would be.
+        InputError: names the most unusual option and the available memory, or the number of
+            updates.
     """
     hidden = int(config.hidden)
     chains = config.chains or USUAL["chains"]

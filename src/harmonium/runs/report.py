@@ -1,4 +1,4 @@
-"""The report of a run: one page, with its numbers, and its model to play with."""
+"""The report of a run: one page with its numbers and its model to play with."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def report(run: str, out: str | None, display: Display, source: str | None = Non
     Args:
         run: the folder.
         out: the file; None for the run's own.
-        display: where to say what takes time.
-        source: the file of rows that the user names, if not the run's own source.
+        display: where to report what takes time.
+        source: a file of rows named by the user, in place of the run's own source.
 
     Raises:
-        InputError: it is no run, has no model yet, or its rows cannot be read.
+        InputError: it is not a run, has no model yet, or its rows cannot be read.
     """
     folder = RunFolder(run)
     if not is_run(run) or not (folder.path / MODEL).is_file():
@@ -56,7 +56,7 @@ def report(run: str, out: str | None, display: Display, source: str | None = Non
 
 
 def report_with(folder: RunFolder, rows: Rows, out: str | None = None) -> Path:
-    """Write the report of a run whose rows have been read already, and return its path.
+    """Write the report of a run whose rows have already been read, and return its path.
 
     Args:
         folder: the folder of the run.
@@ -80,14 +80,14 @@ def rows_to_show(rows: Rows, rbm: RBM, key: Any) -> Shown:
     data = rows_of_data(rows, key)
     try:
         drawn = drawn_rows(rbm, len(data), key=key)
-    except NotFiniteError:  # the report says so where it would give log Z
+    except NotFiniteError:  # the report says so in place of log Z
         return Shown(data, data[:0])
     doubt = "" if drawn.converged else f"Samples that are shown: {drawn.message}"
     return Shown(data, drawn.rows, doubt)
 
 
 def rows_of_data(rows: Rows, key: Any) -> np.ndarray:
-    """Return rows of data; of a table many, since they show how its columns are distributed."""
+    """Return rows of data; many for a table, since they show how its columns are distributed."""
     name = rows.scored if rows.columns is None else "train"
     return np.asarray(rows.parts[name].some(MOST_ROWS).rows(key=key))
 
@@ -100,7 +100,7 @@ def content_of_run(
     shown: Shown,
     summary: Summary | None,
 ) -> dict[str, Any]:
-    """Return the content of a run's report, in JSON's types.
+    """Return the content of a run's report, in JSON types.
 
     Args:
         folder: the run's folder.
@@ -108,7 +108,7 @@ def content_of_run(
         rows: the rows of its source.
         rbm: its model.
         shown: rows of data and samples.
-        summary: what the command reports; None for a run that has not ended.
+        summary: the summary reported by the command; None for a run that has not ended.
     """
     from .. import __version__
 
@@ -135,7 +135,7 @@ def content_of_run(
 
 
 def baselines_of(summary: Summary | None) -> list[dict[str, Any]]:
-    """Return the simpler models that a run's model was compared with."""
+    """Return the simpler models with which a run's model was compared."""
     if summary is None or summary.log_likelihood is None:
         return []
     return [

@@ -1,4 +1,4 @@
-"""The rows of a source as a run uses them: the datasets, and the layer that takes them."""
+"""The rows of a source as a run uses them: the datasets and the layer for them."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ from .streamed import is_streamed, opened, parts_of_stream
 from .summaries import RowsSummary
 from .train_options import RunConfig
 
-TREE = "tree"  # a value of --visible: units whose parents the training rows say
-_UNITS_OF_TREE = "bernoulli"  # as which its rows are read
+TREE = "tree"  # a value of --visible: units with parents chosen from the training rows
+_UNITS_OF_TREE = "bernoulli"  # its rows are read as these units
 
 
 class Rows(NamedTuple):
@@ -53,16 +53,16 @@ class Rows(NamedTuple):
     Attributes:
         name: name of the source.
         about: the source, described in one line.
-        visible: the layer that takes such rows.
+        visible: the layer for such rows.
         image_shape: height and width of a row as a picture, or None.
-        parts: training rows, and validation and test rows where there are any.
-        notes: sentences that say what was done to the data.
-        exhaustive: whether the rows are a whole distribution, not a sample of one.
-        binary: whether they are of 0 and 1 alone.
-        columns: what the columns of a table mean; None for rows of plain numbers.
-        sites: what the sites of an alignment mean; None for other rows.
-        stream: the rows to learn from, where these are read while training; "train" is then a
-            sample of them. None where they are in memory.
+        parts: training rows, and validation and test rows if there are any.
+        notes: sentences on what was done to the data.
+        exhaustive: whether the rows are a whole distribution rather than a sample.
+        binary: whether they consist of 0 and 1 only.
+        columns: the column types of a table; None for rows of plain numbers.
+        sites: the sites of an alignment; None for other rows.
+        stream: the rows to learn from, if they are read during training; "train" is then a sample
+            of them. None if they are in memory.
     """
 
     name: str
@@ -89,7 +89,7 @@ class Rows(NamedTuple):
 
     @property
     def introduction(self) -> list[str]:
-        """Lines that say what the rows are and what was done to them."""
+        """Lines on what the rows are and what was done to them."""
         return [self.about, *(f"  {note}" for note in self.notes)]
 
 
@@ -98,14 +98,14 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
 
     Args:
         config: the options.
-        columns: what the columns of a table mean, if that is known; else it is decided.
+        columns: the column types of a table, if known; else they are inferred.
 
     Raises:
         InputError: the source cannot be used as given.
     """
     units = _UNITS_OF_TREE if config.visible == TREE else config.visible
     if units != AUTO:
-        named_units("--visible", units, AUTO, TREE)  # here, where a tree is one of them
+        named_units("--visible", units, AUTO, TREE)  # here, since a tree is one of them
     if is_streamed(config):
         table, stream = opened(replace(config, visible=units))
         parts, stream, notes = parts_of_stream(config, table, stream)
@@ -133,8 +133,8 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
         binarize=config.binarize,
         seed=config.seed_of_rows,
     )
-    # Bernoulli units learn that at most one of a group is on by strong couplings alone, which the
-    # penalty holds down: dna lost 9 nats by it.
+    # Bernoulli units can learn that at most one of a group is on only by strong couplings, which
+    # the penalty suppresses: dna lost 9 nats by it.
     may_group = config.visible == AUTO and config.groups and not table.exhaustive
     if may_group and table.kind == Kind.BINARY:
         groups = column_groups(parts["train"])
@@ -147,10 +147,10 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
 
 
 def _in_classes(visible: AbstractLayer, config: RunConfig) -> AbstractLayer:
-    """Return units that fall into the classes that the options ask for, which rows make differ.
+    """Return units with the number of classes that the options ask for, fitted to the rows.
 
     Raises:
-        InputError: units that cannot.
+        InputError: units that cannot have classes.
     """
     if config.classes is None or config.classes == 1:
         return visible
@@ -163,20 +163,20 @@ def _in_classes(visible: AbstractLayer, config: RunConfig) -> AbstractLayer:
 
 
 def _tree(train: Dataset) -> Tree:
-    """Return units of 0 and 1 that depend on one another along the best tree of training rows.
+    """Return 0/1 units that depend on one another along the best tree of the training rows.
 
-    Rows held out say nothing of it, since they are to judge it.
+    Held-out rows have no part in it, since they judge it.
     """
     return Tree(train.columns, dependence_tree(train))
 
 
 def roles_of(config: RunConfig) -> dict[str, Any]:
-    """Return what columns are for that a run does not learn, as `open_source` takes it."""
+    """Return the roles of columns that a run does not learn, for `open_source`."""
     return {"label": config.label, "weight": config.weight}
 
 
 def _fraction(config: RunConfig, visible: AbstractLayer) -> float | Literal["auto"]:
-    """Return the fraction to hold out; a run that decides nothing by cross-validation needs one."""
+    """Return the fraction to hold out, which a run without cross-validation needs."""
     may_cross_validate = (
         can_cross_validate(visible)
         and config.epochs is None
@@ -189,7 +189,7 @@ def _fraction(config: RunConfig, visible: AbstractLayer) -> float | Literal["aut
 
 
 def told_columns(config: RunConfig) -> dict[str, Any] | None:
-    """Return what the options say of the columns of a table, as a record; None for nothing.
+    """Return the options on the columns of a table as a record; None if there are none.
 
     Raises:
         InputError: the file of columns cannot be read.
@@ -212,16 +212,16 @@ def rows_for_model(
     text_format: TextFormat | None = None,
     config: RunConfig | None = None,
 ) -> Rows:
-    """Read the rows of a source in the form that a model's visible units take.
+    """Read the rows of a source in the form that a model's visible units need.
 
     Args:
         data: the source.
         rbm: the model.
         binarize: how grey levels are treated.
-        scale: the grey level that means 1.
-        columns: what the columns mean, for a model of a table.
-        sites: what the sites mean, for a model of an alignment.
-        text_format: how a text file is read, as far as it is not decided.
+        scale: the grey level that stands for 1.
+        columns: the column types, for a model of a table.
+        sites: the sites, for a model of an alignment.
+        text_format: how a text file is read, as far as it is not inferred.
         config: the options of the model's run, or None.
 
     Raises:
@@ -298,12 +298,12 @@ def _rows(
 
 
 def fingerprint(rows: Rows, *, standardised: bool, part: str = "train") -> str:
-    """Return a hash of training rows, by which a run knows those that it began with.
+    """Return a hash of training rows, by which a run recognises its rows.
 
     Args:
         rows: the rows; of a stream, their number and a sample count.
         standardised: whether the run standardises them.
-        part: the name of the rows, if not of those to train on.
+        part: the name of the rows, if they are not the training rows.
     """
     train = rows.parts[part]
     arrays = [np.asarray(array) for array in jax.tree.leaves(train.stored)]
@@ -320,12 +320,12 @@ def fingerprint(rows: Rows, *, standardised: bool, part: str = "train") -> str:
 
 
 def hashes(rows: Rows) -> dict[str, str]:
-    """Return a hash of each part of the rows, by which later commands know them."""
+    """Return a hash of each part of the rows, by which later commands recognise them."""
     return {part: fingerprint(rows, standardised=False, part=part) for part in rows.parts}
 
 
 def remember(folder: RunFolder, rows: Rows) -> None:
-    """Write what a run learned of its rows into its folder, for later commands."""
+    """Write what a run learned about its rows into its folder, for later commands."""
     counts = {name: len(part) for name, part in rows.parts.items()}
     folder.write_rows(RowsSummary(**hashes(rows), counts=counts, image_shape=rows.image_shape))
 
@@ -335,17 +335,17 @@ def own_rows(folder: RunFolder, source: str | None = None) -> Rows:
 
     Args:
         folder: the folder of the run.
-        source: the file of rows that the user names in this command; None for the run's own.
+        source: a file of rows named by the user in this command; None for the run's own.
 
     Raises:
-        InputError: the source cannot be read, its rows are not those that the run began with, or
-            nothing tells that the run had them.
+        InputError: the source cannot be read, the run began with other rows, or there is no record
+            that the run had them.
     """
     config = config_of(folder, source)
     rows = rows_of_run(config, folder.columns())
     known = folder.checkpoints.fingerprint_of_rows
-    # Another file of the same name would be scored without a word otherwise. A checkpoint does not
-    # say whether the run standardised its rows.
+    # Otherwise another file of the same name would be scored silently. A checkpoint does not record
+    # whether the run standardised its rows.
     fingerprints = [fingerprint(rows, standardised=flag) for flag in (False, True)]
     if known is not None and known not in fingerprints:
         raise InputError(
@@ -362,12 +362,12 @@ def own_rows(folder: RunFolder, source: str | None = None) -> Rows:
 
 
 def text_format_for(file: str, run: str, options: TextOptions) -> TextFormat:
-    """Return how a file is read that is to fit a run.
+    """Return how to read a file that has to fit a run.
 
     Args:
-        file: the file; what a run says of text is of no use for another one.
-        run: a run folder, or a model, which says nothing.
-        options: those of the command.
+        file: the file; a run's text format does not apply to files of another format.
+        run: a run folder, or a model, which has no text format.
+        options: the options of the command.
     """
     text_format = TextFormat()
     if is_run(run) and is_text(file):

@@ -1,4 +1,4 @@
-"""Draw rows from a model that is stored in a file or a run folder, and write them."""
+"""Draw rows from a model stored in a file or a run folder, and write them."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ from .rows import own_rows, text_format_for
 from .sequences import fasta_of, given_rows
 from .writing import check_target, write_table
 
-FEWEST_DRAWN = 200  # rows in a set of draws, of which those in a range are kept
+FEWEST_DRAWN = 200  # rows in a set of draws, from which those in a range are kept
 SUFFIXES = (".npy", ".npz", ".csv", ".tsv", ".png")
 
 
 class Draws(NamedTuple):
-    """Drawn rows, as a table or as sequences too if the run's rows are such.
+    """Drawn rows, and the same as a table or as sequences if the run is on these.
 
     Attributes:
-        rows: in the user's coding.
+        rows: the rows in the user's coding.
         table: the same as a table, or None.
         words: the same as sequences, or None.
-        converged: whether they can be relied on.
-        message: a sentence that says so, or what is wrong and what to do.
+        converged: whether the rows can be relied on.
+        message: a sentence to that effect, or on what is wrong and what to do.
     """
 
     rows: np.ndarray
@@ -58,17 +58,17 @@ class Draws(NamedTuple):
 
     @property
     def noun(self) -> str:
-        """What they are."""
+        """The noun for what was drawn."""
         return "rows" if self.words is None else "sequences"
 
     @property
     def columns(self) -> int:
-        """The number of their columns."""
+        """The number of columns."""
         return self.rows.shape[1] if self.table is None else len(self.table.names)
 
     @property
     def values(self) -> Any:
-        """They as a value of JSON: words, or cells by the names of columns, or numbers."""
+        """The rows as JSON: words, or cells by column name, or numbers."""
         if self.words is not None:
             return self.words
         if self.table is not None:
@@ -76,7 +76,7 @@ class Draws(NamedTuple):
         return self.rows
 
     def text(self, guard: bool = False) -> Iterator[str]:
-        """Yield them as FASTA, or as CSV: plain rows one by one, since there may be millions.
+        """Yield the rows as FASTA or CSV: plain rows one by one, since there may be millions.
 
         Args:
             guard: whether cells that a spreadsheet would run as formulas are guarded.
@@ -86,11 +86,11 @@ class Draws(NamedTuple):
         elif self.table is not None:
             yield text_of(self.table, "rows.csv", guard)
         else:
-            for row in self.rows:  # numbers with the fewest digits that read back as the same
+            for row in self.rows:  # with the fewest digits that read back as the same number
                 yield f"{','.join(map(str, row))}\n"
 
     def write(self, out: str, run: str, guard: bool = False) -> None:
-        """Write them in the format that the suffix names, whole or not at all.
+        """Write the rows in the format of the suffix, whole or not at all.
 
         Args:
             out: the file.
@@ -134,7 +134,7 @@ def draw_rows(
 ) -> Draws:
     """Draw rows from a model; the help of `harmonium sample` describes the arguments.
 
-    Nothing is written; `out` is checked before the draws, which may take long.
+    Nothing is written; `out` is checked before the draws, which may take a long time.
 
     Raises:
         InputError: an option cannot be used with this run, or `out` cannot be written.
@@ -160,7 +160,7 @@ def draw_rows(
     verdicts: list[tuple[bool, str]] = []
 
     def drawn(count: int, number: int) -> np.ndarray:
-        """Return a set of draws, by its number."""
+        """Return a set of draws, by index."""
         key = key_of(seed) if number == 0 else fold_in(key_of(seed), number)
         draws = drawn_rows(rbm, count, key=key, steps=sweeps, given=conditions.rows)
         verdicts.append((draws.converged, draws.message))
@@ -192,7 +192,7 @@ def draw_rows(
 
 
 class _Conditions(NamedTuple):
-    """What drawn rows are to agree with: rows with gaps, and for a table its cells and ranges."""
+    """The conditions on drawn rows: rows with gaps, and for a table cells and ranges."""
 
     rows: np.ndarray | None = None
     cells: Frame | None = None
@@ -206,7 +206,7 @@ def _conditions(
     sites: Sites | None,
     read_format: Callable[[], TextFormat],
 ) -> _Conditions:
-    """Read what `--given` says: a file of rows, cells of a table, or letters of a sequence."""
+    """Read `--given`: a file of rows, cells of a table, or letters of a sequence."""
     if sites is not None:
         return _Conditions(given_rows(given, sites))
     if columns is None:
@@ -224,10 +224,10 @@ def _conditions(
 
 
 def _gaps_of(run: str) -> np.ndarray:
-    """Return which values the rows of a run's source lack.
+    """Return which values are missing in the rows of a run's source.
 
     Raises:
-        InputError: the run is no folder, its source cannot be read, or lacks nothing.
+        InputError: the run is not a folder, or its source cannot be read or has no missing values.
     """
     if not is_run(run):
         raise InputError(
@@ -245,21 +245,21 @@ def _gaps_of(run: str) -> np.ndarray:
 
 
 def _missing_as_in(gaps: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Return which values of drawn rows are missing: those of rows of the source, at random.
+    """Return which values of drawn rows to leave out, as in random rows of the source.
 
-    So each column lacks as many cells as in the source, and columns lack them together as there;
-    what is missing does not depend on the values that are drawn.
+    So each column lacks as many cells as in the source, in the same combinations; which values are
+    missing does not depend on the values drawn.
     """
     return gaps[np.random.default_rng(seed).integers(len(gaps), size=count)]
 
 
 def read_given(given: str, rbm: RBM, text_format: TextFormat | None = None) -> np.ndarray:
-    """Read rows to complete: numbers, and nan where a value is to be drawn.
+    """Read rows to complete: numbers, and nan for each value to be drawn.
 
     Args:
         given: a file.
         rbm: the model.
-        text_format: how a text file is read, as far as it is not decided.
+        text_format: how a text file is read, as far as it is not inferred.
 
     Raises:
         InputError: the width or the values of the rows do not fit the visible units.
@@ -283,13 +283,13 @@ def read_given(given: str, rbm: RBM, text_format: TextFormat | None = None) -> n
 
 
 def picture_shape(run: str, columns: int) -> tuple[int, int] | None:
-    """Return the shape of a row as a picture: the source's own, else a square where possible."""
+    """Return the shape of a row as a picture: the source's own, else a square if possible."""
     if is_run(run):
         folder = RunFolder(run)
         summary = folder.rows()
         if summary.counts and _is_shape(summary.image_shape, columns):
             return summary.image_shape
-        # A folder of an earlier version does not know; its source may have moved since.
+        # A folder of an earlier version has no shape; its source may have moved since.
         with suppress(HarmoniumError):
             return own_rows(folder).image_shape
     width = math.isqrt(columns)
@@ -297,5 +297,5 @@ def picture_shape(run: str, columns: int) -> tuple[int, int] | None:
 
 
 def _is_shape(shape: tuple[int, ...] | None, columns: int) -> bool:
-    """Return whether a shape is none, or one of pictures of so many pixels."""
+    """Return whether a shape is None, or that of pictures with this many pixels."""
     return shape is None or (len(shape) == 2 and math.prod(shape) == columns)

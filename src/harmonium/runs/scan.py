@@ -1,4 +1,4 @@
-"""All single mutants of a sequence, scored by a model of its family."""
+"""Scores of all single mutants of a sequence under a model of its family."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Mutant:
 
 @dataclass(frozen=True, kw_only=True)
 class Scan:
-    """All single mutants of a sequence, those with the lowest and the highest scores by name.
+    """All single mutants of a sequence; the lowest and highest scores are listed by name.
 
     Attributes:
         run: the run.
         sequence: the name of the sequence.
-        numbered: what its residues are numbered by.
+        numbered: how its residues are numbered.
         out: the file with all scores; None for none.
-        mutants: their number.
-        mean: their mean score, nats; None if there are none.
-        most_harmful: the lowest scores.
-        most_favourable: the highest scores.
+        mutants: the number of mutants.
+        mean: the mean score, nats; None if there are no mutants.
+        most_harmful: the mutants with the lowest scores.
+        most_favourable: the mutants with the highest scores.
     """
 
     run: str
@@ -75,7 +75,7 @@ def scan(run: str, sequence: str | None, out: str | None, overwrite: bool) -> Sc
     numbers, numbered = raw.numbers(row)
     numbers = numbers[list(sites.columns)]
     site, code = np.nonzero(np.ones_like(scores, bool))
-    # Code 0 is the gap: neither a gap nor what would delete a residue is a mutant.
+    # Code 0 is the gap: neither a change of a gap nor a deletion is a mutant.
     is_mutant = (code != codes[site]) & (code != 0) & (codes[site] != 0)
     site = site[is_mutant]
     code = code[is_mutant]

@@ -1,8 +1,8 @@
-"""Records from files, checked as a whole: JSON on one side, frozen dataclasses on the other.
+"""Records from files, checked as a whole: JSON is parsed into frozen dataclasses.
 
-The types of a dataclass's fields are the schema. A field that a file does not have takes its
-default, since files of earlier versions lack it; names that the dataclass does not have are passed
-over, since later versions write more.
+The types of a dataclass's fields are the schema. A field that a file lacks takes its default, since
+files of earlier versions lack it; names that the dataclass lacks are ignored, since later versions
+write more.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Misfit(Exception):  # noqa: N818  (the reader of the file makes an error o
     """A value is not of the type of its field.
 
     Attributes:
-        place: the names and numbers that lead to the value.
-        expected: what should be there, in words.
-        value: what is there, `MISSING` for nothing.
+        place: the names and indices that lead to the value.
+        expected: a description of what should be there.
+        value: the value found, `MISSING` if there is none.
     """
 
     def __init__(self, place: tuple[str | int, ...], expected: str, value: Any):
@@ -61,22 +61,22 @@ class Misfit(Exception):  # noqa: N818  (the reader of the file makes an error o
 
 
 def read_record(kind: type[T], path: Path, advice: str = RESTORE) -> T:
-    """Return the record that a JSON file holds.
+    """Read the record in a JSON file.
 
     Args:
         kind: a dataclass.
         path: the file.
-        advice: what to do with a damaged one.
+        advice: what to do with a damaged file.
 
     Raises:
-        InputError: there is no such file, or it is no JSON.
+        InputError: there is no such file, or it is not JSON.
         ModelFileError: a field is missing or of another type; names the file and the field.
     """
     return record_from(kind, read_json(path, has_paths=True), str(path), advice)
 
 
 def record_from(kind: type[T], value: Any, label: str, advice: str = RESTORE) -> T:
-    """Return the record that a value of JSON stands for, as `read_record` does."""
+    """Return the record in a JSON value, as `read_record` does."""
     try:
         return as_kind(value, kind)
     except Misfit as misfit:
@@ -84,7 +84,7 @@ def record_from(kind: type[T], value: Any, label: str, advice: str = RESTORE) ->
 
 
 def fits(value: Any, kind: Any) -> bool:
-    """Return whether a value of JSON is of a type."""
+    """Return whether a JSON value is of a type."""
     try:
         as_kind(value, kind)
     except Misfit:
@@ -93,13 +93,13 @@ def fits(value: Any, kind: Any) -> bool:
 
 
 def as_kind(value: Any, kind: Any, place: tuple[str | int, ...] = ()) -> Any:
-    """Return a value of JSON as the type says: dataclasses for objects, tuples for lists.
+    """Convert a JSON value to a type: dataclasses for objects, tuples for lists.
 
     Args:
-        value: what JSON holds.
+        value: the JSON value.
         kind: a dataclass, bool, int, float, str, None, Any, or a Literal, union, list, tuple or
             dict of these.
-        place: names and numbers that lead to the value.
+        place: names and indices that lead to the value.
 
     Raises:
         Misfit: it is of another type.
@@ -124,7 +124,7 @@ def as_kind(value: Any, kind: Any, place: tuple[str | int, ...] = ()) -> Any:
 
 
 def _is_plain(value: Any, kind: Any) -> bool:
-    if kind in (int, float):  # a bool is no number, and a whole number is one of the reals
+    if kind in (int, float):  # a bool is not a number, and a whole number is a real number
         return is_number(value) and isinstance(value, int | kind)
     return isinstance(value, NoneType if kind is None else kind)
 
@@ -137,7 +137,7 @@ def _first_that_fits(value: Any, kind: Any, place: tuple[str | int, ...]) -> Any
         except Misfit as misfit:
             misfits.append(misfit)
     deepest = max(misfits, key=lambda misfit: len(misfit.place))
-    # A wrong field within an object says more than that the object is neither of two kinds.
+    # A wrong field within an object is more informative than that no type of a union fits.
     if len(deepest.place) > len(place):
         raise deepest
     raise Misfit(place, in_words(kind), value)
@@ -162,7 +162,7 @@ def _types_of(kind: Any) -> dict[str, Any]:
 
 
 def in_words(kind: Any) -> str:
-    """Return a type in words, such as "a whole number or null"."""
+    """Describe a type in words, such as "a whole number or null"."""
     outer = get_origin(kind)
     inner = get_args(kind)
     if outer in (UnionType, Union):

@@ -1,4 +1,4 @@
-"""Score rows of a table, and which of their cells are unexpected; or aligned sequences."""
+"""Score rows of a table and find their unexpected cells; or score aligned sequences."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class Interval:
 
     @classmethod
     def of(cls, score: LogLikelihood) -> Interval:
-        """Return that of a log-likelihood."""
+        """Return the mean and interval of a log-likelihood."""
         return cls(value=score.value, low=score.low, high=score.high)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowScore:
-    """A row of a table by its number from 1, and its cells that are least expected, in words."""
+    """A row of a table by its number from 1, with its least expected cells in words."""
 
     row: int
     log_p: float
@@ -59,12 +59,12 @@ class SequenceScore:
 
 @dataclass(frozen=True, kw_only=True)
 class AbstractScores:
-    """What a run says of the rows of a file.
+    """The scores of the rows of a file under a run.
 
     Attributes:
         run: the run.
         out: the file with the scores of all rows; None for none.
-        log_likelihood: their mean log p.
+        log_likelihood: the mean log p of the rows.
         method: how log Z was computed.
         converged: whether log Z is trusted.
     """
@@ -155,7 +155,7 @@ def score_table(
 
 
 def _identifiers(columns: Columns, frame: Frame) -> dict[str, np.ndarray]:
-    """Return the columns that no unit models, such as names, by which a person finds a row."""
+    """Return the columns that are not modelled, such as names, which identify a row to people."""
     names = {column.name for column in columns.columns if not column.parts}
     names -= {"row", "log_p", "least_expected"}
     identifiers = {}
@@ -168,7 +168,7 @@ def _identifiers(columns: Columns, frame: Frame) -> dict[str, np.ndarray]:
 
 
 def _reasons(columns: Columns, frame: Frame, scores: CellScores) -> list[str]:
-    """Return for each row its least expected cells in words."""
+    """Return the least expected cells of each row, in words."""
     by_name = {column.name: column for column in columns.modelled}
     cells = {column.name: column.values for column in columns.split(frame).columns}
     return [
@@ -190,7 +190,7 @@ def score_sequences(
     overwrite: bool,
     guard: bool = False,
 ) -> AlignmentScores:
-    """Return log p of each sequence of a file, as `score_table` of each row.
+    """Return log p of each sequence of a file, as `score_table` does for rows.
 
     Raises:
         InputError: a file that cannot be read or written, or sequences that do not fit the run.

@@ -1,4 +1,4 @@
-"""Sequences in and out of a run on an alignment: what is given, what is drawn, what is scored."""
+"""Sequences in and out of a run on an alignment: given, drawn and scored ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHOWN = 10  # sequences in the report
 
 
 def given_rows(given: str, sites: Sites) -> np.ndarray:
-    """Return rows of codes to complete: NaN where a letter is to be drawn.
+    """Return rows of codes to complete, with NaN for each letter to be drawn.
 
     Args:
         given: a file of aligned sequences, in which unclear letters such as X are to be drawn; or
@@ -22,7 +22,7 @@ def given_rows(given: str, sites: Sites) -> np.ndarray:
         sites: the sites.
 
     Raises:
-        InputError: a file that does not fit, or a column or letter that there is not.
+        InputError: a file that does not fit, or a column or letter that does not exist.
     """
     label = f"--given {given}"
     if file_and_family(given)[0].is_file():
@@ -61,7 +61,7 @@ def fasta_of(words: list[str], names: list[str] | None = None) -> str:
 
 
 def own_sequences(run: str, sites: Sites) -> tuple[list[str], np.ndarray] | None:
-    """Return the names and codes of the run's own sequences; None if their file is not there."""
+    """Return the names and codes of the run's own sequences; None if their file is missing."""
     source = RunFolder(run).config().origin
     if not file_and_family(source)[0].is_file():
         return None
@@ -70,13 +70,13 @@ def own_sequences(run: str, sites: Sites) -> tuple[list[str], np.ndarray] | None
 
 
 def reference(run: str, sites: Sites, sequence: str | None) -> tuple[RawAlignment, int, np.ndarray]:
-    """Return a sequence to be changed: its alignment, its place there, and its codes.
+    """Return a sequence to mutate: its alignment, its index there, and its codes.
 
     Args:
         run: a run folder.
         sites: the run's sites.
-        sequence: a file, whose first sequence it is; or a name in the run's own alignment; None for
-            that alignment's first sequence.
+        sequence: a file, whose first sequence is used; or a name in the run's own alignment; None
+            for that alignment's first sequence.
 
     Raises:
         InputError: no such file or sequence.

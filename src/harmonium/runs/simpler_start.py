@@ -1,20 +1,20 @@
-"""Simpler models that a run begins from, where they by themselves score better than its model.
+"""Simpler models from which a run restarts if they alone score better than its model.
 
-A run begins from independent columns. Four kinds of rows are described better by something else:
+A run starts from independent columns. Four kinds of data are better described by another start:
 
-- Columns that nearly repeat one another, of few rows: a tree says it with one number for each
+- Columns that nearly repeat one another, with few rows: a tree expresses this with one number per
   column. On 124 rows of 512 chemical fingerprints (benchmarks/obvious.py) a run from independent
   columns was 30 to 100 nats below the tree, and one from the tree 9 nats above it.
-- Rows that fall into classes far apart: chains of hidden units do not cross from one to another. A
+- Rows that fall into classes far apart: Gibbs chains do not cross from one class to another. A
   mixture of products is one hidden unit with a state for each class.
-- Columns that depend on one another in threes and not in pairs: weights near 0 have no direction to
-  grow in, and EM of a mixture begins away from 0.
-- Numbers whose variance differs from class to class, such as salaries by grade: hidden units of a
-  few states move the mean of a number and not its variance. On 142 rows of wine a run from one
+- Columns that depend on one another in threes and not in pairs: weights near 0 have no direction in
+  which to grow, whereas EM for a mixture starts away from 0.
+- Numbers whose variance differs from class to class, such as salaries by grade: hidden units with
+  few states move the mean of a number but not its variance. On 142 rows of wine a run from one
   covariance was 0.9 nats below a mixture in which each class has its own.
 
-Elsewhere hidden units are ahead, so a run begins again only where rows that neither has seen say
-that the simpler model is.
+For other data hidden units do better, so a run restarts only if the simpler model is better on rows
+that neither has seen.
 """
 
 from __future__ import annotations
@@ -45,36 +45,37 @@ from ..transforms.mixture import as_rbm, mixture_of, spread_out
 from .baselines import stderr_of
 from .prepare import Prepared
 
-STATES = 2  # of a column of a tree
-# Standard errors of the difference by which a simpler model is to score better: where neither is
-# better, it does by chance in one case of twenty.
+STATES = 2  # of each column of a tree
+# Standard errors of the difference by which a simpler model must score better: if neither is
+# better, it does so by chance in one case in twenty.
 BETTER = 1.645
-# Less is asked of classes of numbers, to which hidden units then add what they can, so that chance
-# costs time alone. By 1.645, runs stayed 0.2 nats below a mixture that 60 held-out rows preferred.
+# Less is required of classes of numbers, to which hidden units then add what they can, so that a
+# wrong choice costs only time. With 1.645, runs stayed 0.2 nats below a mixture that 60 held-out
+# rows preferred.
 BETTER_IN_CLASSES = 1.0
 SIMPLER = 5  # folded into a run's key, whose parts 0 to 4 are used otherwise
-# Numbers of classes that are tried, by the room of the program that tries them.
+# Numbers of classes that are tried, by the capacity of the program that tries them.
 CLASSES = {16: (2, 3, 4, 6, 8, 12, 16), 128: (24, 32, 48, 64, 96, 128)}
 MOST_OF_NUMBERS = 16  # classes; each has a covariance, and more take minutes on wide tables
 ROWS_PER_CLASS = 4
-PATIENCE = 3  # numbers of classes that may score less than the best one before the search ends
-# Times the gain of the last step: as many steps follow, each of which gains less.
+PATIENCE = 3  # numbers of classes in a row without a new best score before the search ends
+# Multiple of the gain of the last step: at most this many steps follow, each gaining less.
 HOPE = 6.0
-# Simpler models learn from so many entries and rows at most, which takes seconds; where that leaves
-# too few of the rows, they are not asked.
+# Simpler models learn from at most this many entries and rows, which takes seconds; if that leaves
+# too few of the rows, they are not tried.
 MOST_ENTRIES = 2**19
 MOST_ROWS = 4_000
 FEWEST_ROWS = 1_000
 
 
 class SimplerStart(NamedTuple):
-    """A simpler model that a run may begin from.
+    """A simpler model from which a run may start.
 
     Attributes:
-        words: what a sentence calls it.
-        options: of the run that begins from it.
-        scores: of rows that it has not seen, in nats.
-        limit: standard errors of the difference by which it is to score better.
+        words: its name in a sentence.
+        options: the options of the run that starts from it.
+        scores: its scores of rows that it has not seen, in nats.
+        limit: standard errors of the difference by which it must score better.
     """
 
     words: str
@@ -84,28 +85,28 @@ class SimplerStart(NamedTuple):
 
 
 class SimplerIsBetterError(Exception):
-    """A simpler model by itself scores better than the model of a run.
+    """A simpler model alone scores better than the model of a run.
 
     Attributes:
-        options: of the run that begins from it.
-        note: what is done then and why, a sentence without a full stop.
+        options: the options of the run that starts from it.
+        note: what is done and why, as a sentence without a full stop.
     """
 
     def __init__(self, simpler: SimplerStart, score: float, other: float):
         """Take the mean scores of the simpler model and of the run's, nats per row."""
         self.options = simpler.options
         self.note = (
-            f"the model begins from {simpler.words}, which by rows that it has not seen scores"
-            f" {score:.2f} nats a row, and a model that does not {other:.2f}"
+            f"the model begins from {simpler.words}, which on unseen rows scores {score:.2f} nats"
+            f" per row; a model that does not begin from it scores {other:.2f}"
         )
         super().__init__(self.note)
 
 
 class SimplerCheck:
-    """Ends a run whose rows a simpler model describes better.
+    """End a run if a simpler model describes its rows better.
 
-    It asks once: after a run's cross-validation, as a callback, or by held-out rows, when the model
-    is scored. What the user chose is kept.
+    It checks once: after a run's cross-validation, as a callback, or by held-out rows, when the
+    model is scored. Options that the user chose are kept.
 
     Args:
         prepared: the run.
@@ -115,14 +116,14 @@ class SimplerCheck:
         rows = prepared.rows
         config = prepared.config
         self.prepared = prepared
-        # Several processes would have to begin again together.
+        # Several processes would have to restart together.
         is_free = config.classes is None and not prepared.others and not are_several()
         is_plain = not rows.exhaustive and rows.stream is None and rows.sites is None
         self.is_due = is_free and is_plain and prepared.plan.may_stop
         is_auto = config.visible == AUTO
         # `dependence_forest` refuses more states.
         self.may_be_tree = is_auto and rows.binary and STATES * rows.visible.size <= MOST_VALUES
-        # In classes, units stay what the user chose.
+        # Within classes, units stay as the user chose them.
         is_open = is_auto or bool(are_unbounded(rows.visible).any())
         self.may_be_mixture = is_open and bool(config.may_be_mixture)
         self.may_be_mixture &= has_inputs_at(rows.visible)
@@ -134,7 +135,7 @@ class SimplerCheck:
             SimplerIsBetterError: a simpler model is better by more than chance allows.
         """
         folds = report.state.folds
-        # A score that could not be followed says nothing against the model.
+        # A score that could not be tracked is no evidence against the model.
         if folds is None or not self._once() or not np.isfinite(folds.score):
             return
         key = self.prepared.key
@@ -162,7 +163,7 @@ class SimplerCheck:
     def _compare(
         self, simpler: Iterator[SimplerStart], of_model: Float[np.ndarray, " rows"]
     ) -> None:
-        """Begin again from the best of simpler models, if it is better.
+        """Restart from the best of several simpler models, if it is better.
 
         Args:
             simpler: the models, with scores of the rows.
@@ -180,7 +181,7 @@ class SimplerCheck:
             raise SimplerIsBetterError(best, float(best.scores.mean()), float(of_model.mean()))
 
     def _once(self) -> bool:
-        """Return whether to ask, the first time; simpler models are of complete, equal rows."""
+        """Return whether to check, the first time; simpler models need complete, equal rows."""
         parts = self.prepared.learned.values()
         are_plain = all(not part.missing and part.weights is None for part in parts)
         is_due = self.is_due and are_plain
@@ -221,9 +222,10 @@ class SimplerCheck:
                 yield from mixtures.best(target=target + log_volume, less=log_volume)
 
     def _visible_of_mixtures(self) -> Iterator[tuple[AbstractLayer, dict[str, Any]]]:
-        """Yield the visible layer, and independent columns where it has groups; with the options.
+        """Yield the visible layer, and independent columns if it has groups, with their options.
 
-        What holds in a group of all rows need not hold within a class, or be all that does.
+        A constraint on a group over all rows need not hold within a class, or be the only one
+        there.
         """
         visible = self.prepared.rows.visible
         yield visible, {}
@@ -240,15 +242,15 @@ def _tree(
     *,
     pseudo: bool,
 ) -> SimplerStart:
-    """Return the best tree of columns, by rows that it has not seen.
+    """Return the best tree of columns, with its scores on rows that it has not seen.
 
-    By counts and not as a model: each fold has a tree of its own, for which JAX would compile
-    programs of its own, 3 to 70 seconds in all.
+    It works on counts and not on a model: each fold has its own tree, for which JAX would compile
+    separate programs, in 3 to 70 seconds altogether.
 
     Args:
         x: rows of 0 and 1.
-        left_out: which rows are scored, by the tree of all others.
-        pseudo: whether the score is the pseudo-log-likelihood, and not the log-likelihood.
+        left_out: which rows are scored, each by the tree of all others.
+        pseudo: whether the score is the pseudo-log-likelihood rather than the log-likelihood.
     """
     log_p = _pseudo_log_p if pseudo else DependenceForest.log_p
     scores = []
@@ -263,10 +265,10 @@ def _pseudo_log_p(
 ) -> Float[np.ndarray, " rows"]:
     """Return Σ_i log p(x_i | all other x) of rows of 0 and 1, in nats.
 
-    If x_i changes, so do its link to the parent and the links of its children to it.
+    If x_i changes, so do the terms of the link to its parent and of the links to its children.
     """
     other = 1.0 - rows
-    change = np.zeros(rows.shape)  # of log p(x), if x_i alone takes its other value
+    change = np.zeros(rows.shape)  # of log p(x) if x_i alone takes its other value
     for i, parent in enumerate(forest.parents.tolist()):
         link = forest.links[i]
         of_parent = rows[:, parent] if parent != NONE else np.zeros(len(rows))
@@ -281,13 +283,13 @@ def _pseudo_log_p(
 
 
 class _Mixtures:
-    """Mixtures of products, each learned without some rows, which are scored.
+    """Mixtures of products, each learned without some rows and scored on them.
 
     Args:
         visible: the visible layer.
-        options: of a run with such a layer.
+        options: the options of a run with such a layer.
         rows: complete rows, in the user's coding.
-        left_out: which rows are scored, by the mixture of all others.
+        left_out: which rows are scored, each by the mixture of all others.
         key: a JAX random key.
     """
 
@@ -301,7 +303,7 @@ class _Mixtures:
         key: PRNGKeyArray,
     ):
         self.visible = visible
-        # The states of a hidden unit could not have variances of their own.
+        # The states of a hidden unit cannot have variances of their own.
         self.are_of_numbers = bool(are_unbounded(visible).any())
         self.options = options
         self.rows = spread_out(visible, rows)
@@ -309,7 +311,7 @@ class _Mixtures:
         self.key = fold_in(key, SIMPLER)
 
     def of(self, classes: int, room: int) -> tuple[list[Mixture], list[np.ndarray]]:
-        """Return the mixture of each part, and log p of the rows left out of each."""
+        """Return the mixture for each part, and log p of the rows left out of each."""
         mixtures = []
         of_left_out = []
         for judged in self.left_out:
@@ -330,12 +332,12 @@ class _Mixtures:
     def best(
         self, *, pseudo: bool = False, target: float = -np.inf, less: float = 0.0
     ) -> Iterator[SimplerStart]:
-        """Yield the mixture with the fewest classes that score best, if there are rows for any.
+        """Yield the mixture with the fewest classes that scores best, if there are enough rows.
 
         Args:
             pseudo: whether it is scored by the pseudo-log-likelihood.
-            target: the score that it is to exceed; without a hope of that, the search ends.
-            less: what is subtracted from log p.
+            target: the score that it must exceed; if that is out of reach, the search ends.
+            less: the amount subtracted from log p.
         """
         tried = self._tried(target)
         if not tried:
@@ -360,7 +362,7 @@ class _Mixtures:
         yield SimplerStart(words, options, values)
 
     def _tried(self, target: float) -> dict[int, tuple[list[Mixture], list[np.ndarray]]]:
-        """Return what `of` does for numbers of classes, while more of them may help."""
+        """Return the results of `of` for numbers of classes, as long as more may help."""
         seen = len(self.rows) - max(map(len, self.left_out))
         most = MOST_OF_NUMBERS if self.are_of_numbers else math.inf
         tried: dict[int, tuple[list[Mixture], list[np.ndarray]]] = {}
@@ -391,7 +393,7 @@ class _Mixtures:
 
 
 def _fewest(scores: dict[int, Float[np.ndarray, " rows"]]) -> int:
-    """Return the fewest classes that are as good as any, by a standard error of the difference.
+    """Return the fewest classes within one standard error of the difference from the best.
 
     Source: Breiman, Friedman, Olshen & Stone 1984, section 3.4.3.
     """

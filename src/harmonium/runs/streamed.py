@@ -20,13 +20,13 @@ from ..errors import InputError, count_of
 from ..tables.text_format import TextFormat
 from .train_options import RunConfig
 
-SHARE_OF_MEMORY = 0.5  # files of more bytes are streamed, since numbers may stay as large as here
-ROWS_TO_LOOK_AT = 10_000  # by which it is decided what the numbers mean
-MOST_HELD_OUT = 10_000  # rows, unless a fraction is told
+SHARE_OF_MEMORY = 0.5  # larger files are streamed, since numbers may take as much memory as on disk
+ROWS_TO_LOOK_AT = 10_000  # from which the meaning of the numbers is inferred
+MOST_HELD_OUT = 10_000  # rows, unless a fraction is given
 
 
 def is_streamed(config: RunConfig) -> bool:
-    """Return whether rows are read while a model learns: as told, else if memory is too small."""
+    """Return whether rows are read during training: as requested, or if memory is too small."""
     if config.window != "auto":
         return config.window > 0
     source = config.origin
@@ -35,20 +35,20 @@ def is_streamed(config: RunConfig) -> bool:
     if not Path(source).is_file():
         return True  # a folder, or a pattern
     there = from_first(memory_there())
-    is_mapped = Path(source).suffix.lower() == ".npy"  # others may be tables of words
+    is_mapped = Path(source).suffix.lower() == ".npy"  # other files may be tables of words
     return is_mapped and there is not None and size_of(source) > SHARE_OF_MEMORY * there
 
 
 def size_of(source: str) -> int:
-    """Return the bytes of a source's files."""
+    """Return the size of a source's files in bytes."""
     return sum(file.stat().st_size for file in files_named(source))
 
 
 def opened(config: RunConfig) -> tuple[Table, Stream]:
     """Return a table of some rows of a source, and the stream of all of them.
 
-    What the numbers mean is decided by the rows of the table, which come from all blocks; later
-    rows that do not fit are refused.
+    The meaning of the numbers is inferred from the rows of the table, which come from all blocks;
+    later rows that do not fit raise an error.
 
     Raises:
         InputError: the source cannot be read in blocks, or does not hold plain numbers.
@@ -62,8 +62,8 @@ def opened(config: RunConfig) -> tuple[Table, Stream]:
     ):
         if value:
             raise InputError(
-                f"{source}: expected plain numbers, and no {option}, for files that are read while"
-                f" training; got {option}; leave it out, or give --window 0."
+                f"{source}: expected plain numbers, and no {option}, for files that are read"
+                f" during training; got {option}; leave it out, or give --window 0."
             )
     window = None if config.window == "auto" else config.window
     name = re.sub(r"[^\w.-]+", "-", stem_of(Path(source))).strip("-") or "rows"
@@ -94,7 +94,7 @@ def opened(config: RunConfig) -> tuple[Table, Stream]:
 def parts_of_stream(
     config: RunConfig, table: Table, stream: Stream
 ) -> tuple[dict[str, Dataset], Stream, tuple[str, ...]]:
-    """Return rows to judge by, rows held out, the stream of the others, and notes on them."""
+    """Return rows to judge by, held-out rows, the stream of the others, and notes on them."""
     fraction = USUAL_FRACTION if config.validation == "auto" else float(config.validation)
     count = round(fraction * len(stream))
     count = min(count, MOST_HELD_OUT) if config.validation == "auto" else count

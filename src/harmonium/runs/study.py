@@ -1,7 +1,7 @@
-"""The trials of `harmonium tune`: a study of Optuna that any number of processes share.
+"""The trials of `harmonium tune`: an Optuna study shared by any number of processes.
 
-Optuna's storage (a file of SQLite) gives each trial to one process. Its heartbeat notices that a
-process has ended, and its retry callback then queues the trial again, for whoever is free.
+Optuna's storage (an SQLite file) gives each trial to one process. Its heartbeat detects that a
+process has ended, and its retry callback then queues the trial again for any free process.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ OPTUNA = ("optuna", "tune", "tune")  # the package, what needs it, the extra
 NAME = "harmonium"
 SECONDS_BETWEEN_HEARTBEATS = 10
 SECONDS_UNTIL_STALE = 60  # without a heartbeat
-SECONDS_FOR_A_LOCK = 60  # of SQLite, which writes for one process at a time
-FEWEST_OTHERS = 5  # completed trials that have got as far, before one is pruned
-# Attributes of the study, and of trials, besides what Optuna keeps.
+SECONDS_FOR_A_LOCK = 60  # of SQLite, which serves one writing process at a time
+FEWEST_OTHERS = 5  # completed trials that got as far before one is pruned
+# Attributes of the study and of trials, in addition to Optuna's.
 SPEC = "spec"
 ROWS = "rows"
 RESULT = "result"
@@ -44,13 +44,13 @@ SURPLUS = "surplus"
 
 @dataclass(frozen=True, kw_only=True)
 class TrialScore:
-    """The log-likelihood of held-out rows, nats per row, with what is known of its error.
+    """The log-likelihood of held-out rows, nats per row, with known errors.
 
     Attributes:
-        value: the log-likelihood, of an ensemble the mean over its models.
+        value: the log-likelihood; for an ensemble, the mean over its models.
         low: the lower end of the 95 % interval from the error of log Z.
         high: its upper end.
-        stderr_rows: the standard error over rows, of a single model.
+        stderr_rows: the standard error over rows, for a single model.
         stderr_models: the standard error over the models of an ensemble.
         converged: whether log Z is trusted.
         rows: the name of the rows.
@@ -66,7 +66,7 @@ class TrialScore:
 
     @classmethod
     def of(cls, score: ScoreSummary | MeanSummary) -> TrialScore:
-        """Return it from the score of a run, or from the mean over its models."""
+        """Return the result from the score of a run, or from the mean over its models."""
         names = [field.name for field in fields(cls) if hasattr(score, field.name)]
         return cls(**{name: getattr(score, name) for name in names})
 
@@ -78,7 +78,7 @@ class TrialScore:
 
 @dataclass(frozen=True, kw_only=True)
 class AbstractResult:
-    """How a trial has ended."""
+    """How a trial ended."""
 
     status: str
     message: str
@@ -88,34 +88,34 @@ class AbstractResult:
 
     @property
     def value(self) -> float:
-        """The log-likelihood by which trials are ranked, lowest where there is none."""
+        """The log-likelihood by which trials are ranked, lowest if there is none."""
         return -math.inf if self.log_likelihood is None else self.log_likelihood.value
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrialResult(AbstractResult):
-    """How a trial has ended, as the study keeps it."""
+    """How a trial ended, as stored in the study."""
 
 
 class Problem(NamedTuple):
-    """Why a trial could not be run: it fails, and is queued when the search is started again."""
+    """A trial could not be run: it fails, and is queued when the search is started again."""
 
     message: str
 
 
 class Study:
-    """A study of Optuna, in which a trial that is repeated has the folder of its first attempt.
+    """An Optuna study in which a repeated trial uses the folder of its first attempt.
 
     Attributes:
-        spec: what is searched.
-        study: Optuna's.
+        spec: the search.
+        study: the Optuna study.
     """
 
     def __init__(self, spec: SearchSpec):
         """Open the study of a folder, or create it.
 
         Raises:
-            InputError: the folder has a study of another search.
+            InputError: the folder has the study of another search.
             MissingDependencyError: Optuna is not installed.
         """
         self.spec = spec
@@ -126,7 +126,7 @@ class Study:
                 self._create(file)
             storages = self.optuna.storages
             self._retry = storages.RetryHeartbeatStaleTrialCallback(
-                # A repeated trial goes on from its checkpoint, and reports only what is new.
+                # A repeated trial continues from its checkpoint, and reports only new values.
                 inherit_intermediate_values=True
             )
             storage = storages.RDBStorage(
@@ -136,7 +136,7 @@ class Study:
                 grace_period=SECONDS_UNTIL_STALE,
                 heartbeat_stale_trial_callback=self._retry,
             )
-            # So many that have ended at all, and so many that were measured at this epoch.
+            # At least this many that have ended, and this many that were measured at this epoch.
             pruner = self.optuna.pruners.MedianPruner(FEWEST_OTHERS, n_min_trials=FEWEST_OTHERS)
             self.study = self.optuna.load_study(study_name=NAME, storage=storage, pruner=pruner)
         known = self.study.user_attrs[SPEC]
@@ -165,7 +165,7 @@ class Study:
                 write_new(file, new.read_bytes())
 
     def _copy(self, journal: Path, url: str) -> None:
-        """Copy a study of `harmonium sweep`; trials that had not ended there have failed here."""
+        """Copy a study of `harmonium sweep`; trials that had not ended count as failed here."""
         backends = self.optuna.storages.journal
         storage = self.optuna.storages.JournalStorage(backends.JournalFileBackend(str(journal)))
         self.optuna.copy_study(
@@ -177,7 +177,7 @@ class Study:
             study.tell(trial.number, state=states.FAIL)
 
     def trials(self) -> dict[int, Any]:
-        """Return the last attempt of each trial, as Optuna's, by the numbers of their folders."""
+        """Return Optuna's last attempt of each trial, by the number of its folder."""
         attempts = self.study.get_trials(deepcopy=False)
         folders = self._folders(attempts)
         latest: dict[int, Any] = {}
@@ -188,7 +188,7 @@ class Study:
         return latest
 
     def _folders(self, attempts: list[Any]) -> dict[int, int]:
-        """Return the numbers of folders by Optuna's numbers of first attempts."""
+        """Return folder numbers by Optuna's numbers of first attempts."""
         first = [
             attempt.number
             for attempt in attempts
@@ -202,32 +202,32 @@ class Study:
         return attempt.number if first is None else first
 
     def retry_failed(self) -> None:
-        """Queue the trials that have failed: what they lacked may be there now."""
+        """Queue the trials that failed, since the cause may be gone now."""
         with quietly(self.optuna):
             for trial in self.trials().values():
                 if trial.state.name == "FAIL":
                     self._retry(self.study, trial)
 
     def fail_stale(self) -> None:
-        """Queue the trials whose processes have ended without a word."""
+        """Queue the trials whose processes ended without reporting."""
         with quietly(self.optuna):
             self.optuna.storages.fail_stale_trials(self.study)
 
     def result(self, trial: Any) -> TrialResult:
-        """Return how a trial of Optuna has ended."""
+        """Return how an Optuna trial ended."""
         return record_from(TrialResult, trial.user_attrs[RESULT], str(self.spec.folder / STUDY))
 
     def run_one(self, objective: Callable[[Any, int], TrialResult | Problem]) -> None:
-        """Run one trial: one that is queued, else a new one.
+        """Run one trial: a queued one, else a new one.
 
-        The log-likelihood of one that is done is what the sampler maximises; others tell it where
-        not to look.
+        The sampler maximises the log-likelihood of completed trials; the others show it where not
+        to look.
 
         Args:
-            objective: takes a trial of Optuna and the number of its folder.
+            objective: a function of an Optuna trial and the number of its folder.
 
         Raises:
-            KeyboardInterrupt: the user's; the trial is queued again.
+            KeyboardInterrupt: from the user; the trial is queued again.
         """
         pruned = self.optuna.TrialPruned
         running = None
@@ -239,14 +239,14 @@ class Study:
             first = self._first_attempt(attempts[trial.number])
             number = self._folders(attempts)[first]
             if number >= self.spec.trials and first == trial.number:
-                # Another process has begun the last one between a look and this trial.
+                # Another process has started the last trial in the meantime.
                 trial.set_user_attr(SURPLUS, True)
                 raise pruned
             self.study.sampler = self._sampler(number)
             result = objective(trial, number)
             if isinstance(result, Problem):
                 trial.set_user_attr(PROBLEM, result.message)
-                return np.nan  # by which it fails
+                return np.nan  # which makes it fail
             trial.set_user_attr(RESULT, jsonable(result))
             if result.status != DONE or result.log_likelihood is None:
                 raise pruned
@@ -262,11 +262,12 @@ class Study:
             raise
 
     def _sampler(self, number: int) -> Any:
-        """Return the sampler of one trial, so that what is drawn depends on no other process."""
+        """Return the sampler of one trial, so that its draws depend on no other process."""
         samplers = self.optuna.samplers
         seed = int(np.random.SeedSequence([0, number]).generate_state(1)[0])
         if self.spec.sampler == "tpe":
-            # Trials under way count as bad ones, so that processes do not try the same at once.
+            # Running trials count as bad ones, so that processes do not try the same values at
+            # once.
             return samplers.TPESampler(seed=seed, constant_liar=True)
         random = samplers.RandomSampler(seed=seed)
         if self.spec.sampler == "random":
@@ -274,7 +275,7 @@ class Study:
         return samplers.PartialFixedSampler(self.spec.point(number), random)
 
     def check_rows(self, folder: RunFolder) -> None:
-        """Refuse a trial that has learned from other rows than the first one that ended.
+        """Raise InputError if a trial learned from other rows than the first one that ended.
 
         Raises:
             InputError: the source has changed.
@@ -291,13 +292,13 @@ class Study:
 
 
 def has_ended(trial: Any) -> bool:
-    """Return whether a trial has a result, if only that it diverged or was pruned."""
+    """Return whether a trial has a result, even if only that it diverged or was pruned."""
     return trial.state.name in ("COMPLETE", "PRUNED")
 
 
 @contextmanager
 def quietly(optuna: Any) -> Iterator[None]:
-    """Hide what Optuna says of itself: what is experimental there, and what it has done."""
+    """Hide Optuna's messages on its experimental features and on its progress."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""The summary of a run, as summary.json holds it.
+"""The summary of a run, as stored in summary.json.
 
 A number that is not finite is null there, since JSON has no such numbers.
 """
@@ -18,7 +18,7 @@ from ..likelihood.scoring import LogLikelihood
 from .schema import RESTORE, fits, read_record
 
 T = TypeVar("T")
-# How a run or an evaluation has ended.
+# How a run or an evaluation ended.
 DONE = "done"
 DIVERGED = "diverged"
 INTERRUPTED = "interrupted"
@@ -29,7 +29,7 @@ SCORE_AGAIN = "remove the file, and score the run again with harmonium resume"
 
 @dataclass(frozen=True, kw_only=True)
 class LogZSummary:
-    """Log Z with its 95 % interval, as `LogZ`."""
+    """Log Z with its 95 % interval, like `LogZ`."""
 
     value: float
     low: float | None
@@ -45,7 +45,7 @@ class LogZSummary:
 
     @classmethod
     def of(cls, log_z: LogZ) -> LogZSummary:
-        """Return the summary of log Z, whose log weights are reduced to one-sided estimates."""
+        """Return the summary of log Z, with log weights reduced to one-sided estimates."""
         record = log_z._asdict()
         forward = record.pop("forward")
         reverse = record.pop("reverse")
@@ -64,7 +64,7 @@ class LogZSummary:
 
     @property
     def trusted(self) -> LogZ | None:
-        """It as a `LogZ`, without the weights of chains; None unless it has converged."""
+        """The summary as a `LogZ`, without the weights of chains; None unless it has converged."""
         if not self.converged or self.low is None or self.high is None:
             return None
         about = {"method": self.method, "converged": True, "message": self.message}
@@ -73,14 +73,14 @@ class LogZSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class BaselineSummary:
-    """A simpler model of the same rows, of which all is known exactly.
+    """A simpler model of the same rows, whose log-likelihood is exact.
 
     Attributes:
-        name: what a table calls it.
-        words: what a sentence calls it.
+        name: its name in a table.
+        words: its name in a sentence.
         value: its log-likelihood, nats per row.
-        gain: by how much that of the model is higher.
-        stderr: standard error of the gain over rows; None where it is not known.
+        gain: the log-likelihood of the model minus this.
+        stderr: standard error of the gain over rows; None if unknown.
     """
 
     name: str
@@ -129,12 +129,12 @@ class ScoreSummary:
         Args:
             score: the log-likelihood.
             rows: the name of the rows.
-            n_rows: their number.
+            n_rows: the number of rows.
             n_units: the number of visible units.
-            baselines: simpler models of the same rows, as far as they are known.
+            baselines: simpler models of the same rows, as far as known.
         """
         record = score._asdict()
-        del record["log_z"]  # which has a summary of its own
+        del record["log_z"]  # it has a summary of its own
         return cls(
             **record,
             rows=rows,
@@ -144,10 +144,10 @@ class ScoreSummary:
         )
 
     def part_of(self, parts: Mapping[str, T], run: Path) -> T:
-        """Return the rows that the score is of, among those of the run's source.
+        """Return the rows that were scored, from among those of the run's source.
 
         Raises:
-            ModelFileError: the source has none of this name.
+            ModelFileError: the source has no rows of this name.
         """
         if self.rows in parts:
             return parts[self.rows]
@@ -180,7 +180,7 @@ class EnsembleSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """What `harmonium train` reports, and writes as summary.json."""
+    """The summary that `harmonium train` reports and writes as summary.json."""
 
     run: str = ""
     status: str = ""
@@ -197,28 +197,28 @@ class Summary:
 
     @classmethod
     def read(cls, path: Path) -> Summary:
-        """Read what a run wrote.
+        """Read the summary of a run.
 
         Raises:
             ModelFileError: a field is of another type; names the file and the field.
-            InputError: the file cannot be read, or is no JSON.
+            InputError: the file cannot be read, or is not JSON.
         """
         return read_record(cls, path, SCORE_AGAIN)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowsSummary:
-    """What a run learned of its rows, so that later commands need not read the source for it.
+    """What a run learned about its rows, so that later commands need not read the source.
 
-    What columns or sites mean is in files of their own, which people read and edit.
+    Column types and sites are in files of their own, which people read and edit.
 
     Attributes:
-        train: a hash of the training rows, by which later commands know them.
-        validation: the same of rows held out; None if there are none.
-        test: the same of test rows.
-        counts: the number of rows in each of these; empty in folders of earlier versions, which
-            have hashes only.
-        image_shape: height and width of a row as a picture; None if it is none.
+        train: a hash of the training rows, by which later commands recognise them.
+        validation: a hash of the held-out rows; None if there are none.
+        test: a hash of the test rows; None if there are none.
+        counts: the number of rows in each part; empty in folders of earlier versions, which have
+            only hashes.
+        image_shape: height and width of a row as a picture; None if it is not one.
     """
 
     train: str | None = None
@@ -229,17 +229,18 @@ class RowsSummary:
 
     @property
     def hashes(self) -> dict[str, str | None]:
-        """The hash of each part by its name."""
+        """The hash of each part, by name."""
         return {"train": self.train, "validation": self.validation, "test": self.test}
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationTable:
-    """The table of an evaluation, as the report of a run shows it.
+    """The table of an evaluation, as shown in the report of a run.
 
     Attributes:
-        heads: lines above the table: the rows that are scored.
-        sections: lines of the table in groups; each is a quantity, its value and how to read it.
+        heads: the lines above the table, on the rows that are scored.
+        sections: the lines of the table in groups; each has a quantity, its value and how to read
+            it.
     """
 
     heads: list[str]
@@ -247,25 +248,25 @@ class EvaluationTable:
 
     @classmethod
     def read(cls, path: Path) -> EvaluationTable:
-        """Read it from the file of an evaluation.
+        """Read the table from the file of an evaluation.
 
         Raises:
             ModelFileError: a field is of another type; names the file and the field.
-            InputError: the file cannot be read, or is no JSON.
+            InputError: the file cannot be read, or is not JSON.
         """
         return read_record(_Evaluated, path, EVALUATE_AGAIN).table
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Evaluated:
-    """What the report needs of the file of an evaluation."""
+    """The part of the file of an evaluation that the report needs."""
 
     table: EvaluationTable
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Progress:
-    """What every record of metrics has."""
+    """The fields of every record of metrics."""
 
     update: int
     epoch: float

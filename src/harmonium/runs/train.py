@@ -39,18 +39,18 @@ from .simpler_start import SimplerCheck, SimplerIsBetterError
 from .summaries import DIVERGED, DONE, INTERRUPTED, LogZSummary, ScoreSummary, Summary
 from .train_options import RunConfig
 
-if TYPE_CHECKING:  # a server takes time to import, and few runs are watched
+if TYPE_CHECKING:  # the server is slow to import, and few runs are watched
     from .watch import Watch
 
 SECONDS_TO_SCORE = (120.0, 600.0)
 
 
 class EndedEarly(Exception):  # noqa: N818  (it is no error)
-    """A callback ends a run, which is saved as it is and not scored.
+    """Raised by a callback to end a run, which is then saved but not scored.
 
     Attributes:
-        status: what the summary calls such a run.
-        message: why it ended, as a sentence without a full stop.
+        status: the status of the run in the summary.
+        message: the reason, as a sentence without a full stop.
     """
 
     def __init__(self, status: str, message: str):
@@ -67,21 +67,21 @@ def train(
     watch: Watch | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> Summary:
-    """Train as the options say; return the summary that the command reports.
+    """Train as the options specify; return the summary that the command reports.
 
     Args:
         config: the options.
         out: the folder; None for a new one.
         overwrite: whether an older run may be replaced.
         display: where progress is shown.
-        watch: what shows the run in a browser, if anything.
+        watch: shows the run in a browser; None if it is not watched.
         callbacks: further functions that are called with each report; one may raise `EndedEarly`.
 
     Raises:
-        InputError: before anything is written.
+        InputError: the options or the source cannot be used; nothing is written.
     """
     if out is not None:
-        # Before rows are read and a model is made, which may take long.
+        # Checked before rows are read and a model is made, which may take a long time.
         by_first(check_target)(Path(out), overwrite=overwrite)
     asked = replace(config, folder=str(Path.cwd()))
     prepared = prepare(asked)
@@ -106,12 +106,13 @@ def resume(
         path: the folder of the run.
         epochs: the total number of epochs to reach; None for the run's own.
         display: where progress is shown.
-        watch: what shows the run in a browser, if anything.
+        watch: shows the run in a browser; None if it is not watched.
         callbacks: further functions that are called with each report.
-        source: the file of rows that the user names, if not the run's own source.
+        source: a file of rows named by the user, in place of the run's own source.
 
     Raises:
-        InputError: there is no run to resume, or it has made more epochs; nothing is changed.
+        InputError: there is no run to resume, or it has already made more epochs; nothing is
+            changed.
     """
     folder = RunFolder(path)
     if in_any(not folder.checkpoints.exist):
@@ -155,15 +156,15 @@ def carried_out(
     watch: Watch | None,
     callbacks: Sequence[Callback],
 ) -> Summary:
-    """Carry out a run, and begin it again from a simpler model where that scores better.
+    """Carry out a run, and restart it from a simpler model if that scores better.
 
     Args:
-        asked: the options before they were completed.
-        prepared: what they give.
-        state: the state to begin with.
+        asked: the options before defaults were filled in.
+        prepared: the run prepared from them.
+        state: the state to start from.
         folder: the run's folder.
         display: where progress is shown.
-        watch: what shows the run in a browser, if anything.
+        watch: shows the run in a browser; None if it is not watched.
         callbacks: further functions that are called with each report.
     """
     config = prepared.config
@@ -173,8 +174,8 @@ def carried_out(
     except SimplerIsBetterError as better:
         prepared = prepare(replace(asked, **better.options)).with_note(better.note)
     config = prepared.config
-    folder.write_config(config)  # by which `resume` goes on from the simpler model
-    folder.keep_metrics_until(0)  # they are of the model that was given up
+    folder.write_config(config)  # so that `resume` continues from the simpler model
+    folder.keep_metrics_until(0)  # they belong to the abandoned model
     return carry_out(config, prepared, prepared.start, folder, display, watch, callbacks)
 
 
@@ -212,7 +213,7 @@ def carry_out(
     """Train, save, score and report; a run that ends early is saved but not scored.
 
     Raises:
-        SimplerIsBetterError: the check says so.
+        SimplerIsBetterError: a simpler model is better.
     """
     if check is not None:
         callbacks = [*callbacks, check]
@@ -228,7 +229,7 @@ def carry_out(
         several = f"{config.ensemble} models of " if prepared.others else ""
         display.say(f"{several}{prepared.rbm}, {how}, to {folder.path}")
         if will_cross_validate(prepared.plan, prepared.validation, state):
-            display.say("cross-validating, since rows are few")
+            display.say("cross-validating, since there are few rows")
         if watch is not None:
             rows = rows_of_data(prepared.rows, prepared.key)
             watch.begin(contents(checkpointer, Shown(rows, rows[:0]), None))
@@ -260,7 +261,7 @@ def learn(
     watch: Watch | None,
     callbacks: Sequence[Callback] = (),
 ) -> list[Fit]:
-    """Make the updates, with metrics, display and checkpoints; return the fit of each model."""
+    """Train with metrics, display and checkpoints; return the fit of each model."""
     called = [checkpointer.convert, checkpointer, display, *callbacks]  # save before showing
     if watch is not None:
         called.append(lambda report: watch.update(report, checkpointer.rbm))
@@ -292,10 +293,10 @@ def finish(
     watch: Watch | None,
     check: SimplerCheck | None = None,
 ) -> Summary:
-    """Compute the score of a run that has ended, and write its report; return its summary.
+    """Score a run that has ended, and write its report; return its summary.
 
     Raises:
-        SimplerIsBetterError: the check says so.
+        SimplerIsBetterError: a simpler model is better.
     """
     summary = checkpointer.summary(DIVERGED if result.diverged else DONE, result.message)
     summary = replace(summary, notes=[*summary.notes, *result.notes])
@@ -308,7 +309,7 @@ def finish(
     key = fold_in(prepared.key, 2)
     with ThreadPoolExecutor(1) as aside:  # scoring leaves a core idle for much of the time
         drawing = aside.submit(rows_to_show, prepared.rows, result.rbm, key)
-        if are_several():  # which have to compute in the same order
+        if are_several():  # they have to compute in the same order
             drawing.result()
         if not result.diverged:
             seconds = seconds_to_score(clock() - checkpointer.began)
@@ -316,11 +317,11 @@ def finish(
             summary = scored(summary, result.rbm, checkpointer, score)
             if check is not None and summary.log_z is not None:
                 check.by_held_out(result.rbm, summary.log_z.value)
-        # What was computed is on the disk before it is drawn: drawing may fail, or take long.
+        # Results are written to disk before they are drawn: drawing may fail, or take a long time.
         checkpointer.folder.write_summary(summary)
         try:
             return reported(checkpointer, drawing.result(), summary, watch)
-        except OSError as error:  # a full disk loses no score
+        except OSError as error:  # a full disk must not lose the score
             reason = f"no report: it cannot be written ({error.strerror or error})"
         except Exception as error:
             reason = f"no report: {failure_of(error)}"
@@ -329,7 +330,7 @@ def finish(
 
 
 def contents(checkpointer: Checkpointer, shown: Shown, summary: Summary | None) -> dict[str, Any]:
-    """Return the content of the report on a run as it stands."""
+    """Return the present content of the report on a run."""
     prepared = checkpointer.prepared
     return content_of_run(
         checkpointer.folder, prepared.config, prepared.rows, checkpointer.rbm, shown, summary
@@ -356,13 +357,13 @@ def scored(
     checkpointer: Checkpointer,
     score: Callable[[RBM], FinalScore],
 ) -> Summary:
-    """Return the summary of a run with its score, and that of the other models of an ensemble.
+    """Return the summary of a run with its score and the scores of an ensemble's other models.
 
     Args:
-        summary: without a score.
+        summary: the summary without a score.
         rbm: the model, the first one of an ensemble.
-        checkpointer: has the models.
-        score: computes the score of a model.
+        checkpointer: the checkpointer, which has the models.
+        score: a function that scores a model.
     """
     first = score(rbm)
     summary = replace(summary, log_z=first.log_z, log_likelihood=first.log_likelihood)
@@ -381,7 +382,7 @@ def scored(
 
 
 def seconds_to_score(learning: float) -> float:
-    """Return the seconds after which a score is no longer refined: twice the training time.
+    """Return the seconds after which a score is not refined further: twice the training time.
 
     It is at least 120 and at most 600 seconds.
     """
@@ -390,7 +391,7 @@ def seconds_to_score(learning: float) -> float:
 
 
 class FinalScore(NamedTuple):
-    """The score of a model: log Z and the log-likelihood of rows, or why there is none."""
+    """The score of a model: log Z and the log-likelihood of rows, or the reason for having none."""
 
     log_z: LogZSummary | None = None
     log_likelihood: ScoreSummary | None = None
@@ -398,7 +399,7 @@ class FinalScore(NamedTuple):
 
 
 def final_score(prepared: Prepared, rbm: RBM, display: Display, seconds: float) -> FinalScore:
-    """Return log Z and the log-likelihood of the rows to score, or that the run diverged."""
+    """Return log Z and the log-likelihood of the rows to score, or report divergence."""
     name, rows = prepared.scored
     # The same key whatever the run's seed, so that all runs are scored on the same draws of grey
     # levels, and `harmonium evaluate` returns the same number.

@@ -37,8 +37,8 @@ if TYPE_CHECKING:  # `harmonium train --help` need not wait for JAX
     from ..tables.text_format import TextFormat
 
 CORRECT = "correct the run's config.json"
-USUAL = {"chains": 500, "batch": 200}  # where nothing is asked for, and one device computes
-# What runs did whose folders do not say.
+USUAL = {"chains": 500, "batch": 200}  # the defaults on one device
+# What runs did whose folders do not record it.
 BEFORE: dict[str, Any] = {
     "penalty": 0.0,
     "keep": "last",
@@ -50,18 +50,19 @@ BEFORE: dict[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
-    """The options of `harmonium train`, whose help describes them.
+    """The options of `harmonium train`, as described in its help.
 
-    In the folder of a run stand the values that were chosen where nothing was given.
+    The folder of a run stores the values that were chosen for options not given.
 
     Attributes:
-        kinds: kinds of columns of a table by their names, such as {"age": "continuous"}.
+        kinds: types of table columns by name, such as {"age": "continuous"}.
         groups: whether visible="auto" looks for groups of 0/1 columns, `exclusive_groups`. Runs
-            did not before there was this option.
-        may_be_mixture: whether the run may begin again from a mixture: of products, where the
-            user left the hidden units open, or of numbers, where no classes were asked for. None
-            until that is known.
-        folder: the folder where the command was typed, so that the source is found from others.
+            made before this option existed did not.
+        may_be_mixture: whether the run may restart from a mixture: of products, if the user left
+            the hidden units open, or of numbers, if no classes were requested. None until that is
+            known.
+        folder: the folder where the command was typed, so that the source is found from other
+            folders.
     """
 
     source: Annotated[str, Argument("A built-in data set or a file.", "SOURCE")]
@@ -70,24 +71,25 @@ class RunConfig:
         Option(
             "Kind of visible units: bernoulli, ising, potts, gaussian, relu, drelu, unit_interval,"
             " poisson, replicated_softmax (word counts), tree (0/1 columns, each dependent on one"
-            " other), or auto (chosen by the data: groups of 0/1 columns of which at most one is"
-            " ever on are categories; where a tree explains them better, the run begins from it).",
+            " other), or auto (chosen from the data: groups of 0/1 columns of which at most one is"
+            " ever 1 become categories; if a tree explains the columns better, the run starts from"
+            " it).",
         ),
     ] = "auto"
     classes: Annotated[
         int | None,
         Whole(
-            "Number of classes that rows fall into, each with means and variances of its own: the"
-            " model begins from their mixture, and hidden units add what it lacks.  [default: 1, or"
-            " for numbers as many as explain held-out rows better]",
+            "Number of classes of rows, each with means and variances of its own: the model starts"
+            " from their mixture, and hidden units add what it lacks.  [default: 1; for numbers,"
+            " more if that explains held-out rows better]",
         ),
     ] = None
     hidden: Annotated[
         int | Literal["auto"],
         Whole(
-            "Number of hidden units; auto is one for every 100 rows, but at most two for each"
-            " column and 500 in all, and at least 64; or a single one with a state for each class,"
-            " where a mixture explains held-out rows better.",
+            "Number of hidden units; auto is one per 100 rows, but at most two per column and 500"
+            " in all, and at least 64; or a single unit with a state for each class, if a mixture"
+            " explains held-out rows better.",
             word="auto",
         ),
     ] = "auto"
@@ -104,31 +106,32 @@ class RunConfig:
     chains: Annotated[
         int | None,
         Whole(
-            "Number of chains, for methods that have chains; with --mesh by default the next number"
-            f" that the devices can share.  [default: {USUAL['chains']}]",
+            "Number of chains, for methods that have chains; with --mesh, the default is rounded"
+            f" up to a number that the devices can share.  [default: {USUAL['chains']}]",
         ),
     ] = None
     epochs: Annotated[
         int | None,
         Whole(
-            "Passes over the rows.  [default: at least 20, and as many as make 10,000 updates, up"
-            " to 40,000 for a small model of more than 2,000 rows]",
+            "Passes over the rows.  [default: at least 20, and enough for 10,000 updates (up to"
+            " 40,000 for a small model of more than 2,000 rows)]",
         ),
     ] = None
     batch: Annotated[
         int | None,
         Whole(
-            "Rows per update (batch size); with --mesh by default the next number that the devices"
-            f" can share.  [default: {USUAL['batch']}]",
+            "Rows per update (batch size); with --mesh, the default is rounded up to a number that"
+            f" the devices can share.  [default: {USUAL['batch']}]",
         ),
     ] = None
     lr: Annotated[
         float | None,
         Number(
-            "Learning rate; falls to 0 over the second half.  [default: 0.1; up to 0.4 for pcd with"
-            " 500 chains or more on more than 64 columns of 0/1 or sites of letters; less for two"
-            " layers of wide units; four times that where held-out rows choose the model and can be"
-            " followed; a quarter if the run diverges]",
+            "Learning rate; it falls to 0 over the second half of the run.  [default: 0.1; up to"
+            " 0.4 for pcd with 500 or more chains on more than 64 columns of 0/1 or sites of"
+            " letters; less if the units of both layers vary widely; four times that if held-out"
+            " rows choose the model and their likelihood can be tracked; a quarter if the run"
+            " diverges]",
             advice="0.1 is a good start",
         ),
     ] = None
@@ -136,14 +139,14 @@ class RunConfig:
     split: Annotated[
         int | None,
         Whole(
-            "Seed of the choice of held-out rows: runs of one split can be compared, whatever their"
-            " seeds.  [default: that of --seed]",
+            "Seed for choosing the held-out rows: runs with the same split can be compared,"
+            " whatever their seeds.  [default: the value of --seed]",
             least=0,
             most=SEEDS - 1,
         ),
     ] = None
     ensemble: Annotated[
-        int, Whole("Number of models to train side by side, from as many seeds in a row.")
+        int, Whole("Number of models to train side by side, from consecutive seeds.")
     ] = 1
     binarize: Annotated[
         str,
@@ -160,8 +163,8 @@ class RunConfig:
     validation: Annotated[
         float | Literal["auto"],
         Number(
-            "Fraction of the rows to hold out; auto is a tenth, but none of fewer than 500 rows,"
-            " which are cross-validated.",
+            "Fraction of the rows to hold out; auto is a tenth, or 0 for data sets with fewer than"
+            " 500 rows, which are cross-validated.",
             word="auto",
             is_zero_allowed=True,
             below=1.0,
@@ -172,9 +175,9 @@ class RunConfig:
     penalty: Annotated[
         float | Literal["auto"] | None,
         Number(
-            "Strength of a penalty on large weights, 0 for none. With auto it comes from the number"
-            " of rows, and grows with the free-energy gap of the held-out rows.  [default: auto,"
-            " but 0 if --epochs is given]",
+            "Strength of a penalty on large weights, 0 for none. With auto it is set from the"
+            " number of rows, and grows with the free-energy gap of the held-out rows.  [default:"
+            " auto, but 0 if --epochs is given]",
             word="auto",
             is_zero_allowed=True,
             expected="auto, or a number of at least 0",
@@ -184,7 +187,7 @@ class RunConfig:
     keep: Annotated[
         str | None,
         Choice(
-            "The model to end with: best (highest log-likelihood of the held-out rows) or last. "
+            "The model to keep: best (highest log-likelihood of the held-out rows) or last. "
             " [default: best, but last if --epochs is given or no rows are held out]",
             allowed=KEEP,
         ),
@@ -192,8 +195,8 @@ class RunConfig:
     precision: Annotated[
         str,
         Choice(
-            "Precision of products with the weights: float32, bfloat16, or auto (bfloat16 where it"
-            " is exact, and measured to be faster on this device). A seed gives the same model only"
+            "Precision of products with the weights: float32, bfloat16, or auto (bfloat16 if it is"
+            " exact, and measured to be faster on this device). A seed gives the same model only"
             " at the same precision.",
             allowed=PRECISIONS,
         ),
@@ -202,7 +205,7 @@ class RunConfig:
     may_be_mixture: bool | None = None
     columns: Annotated[
         str | None,
-        Option("What the columns of a table mean: columns.json of a run, perhaps edited.", "FILE"),
+        Option("The column types of a table: the columns.json of a run, perhaps edited.", "FILE"),
     ] = None
     kinds: dict[str, str] = field(default_factory=dict)
     header: Header = None
@@ -212,23 +215,24 @@ class RunConfig:
     label: Annotated[
         str | None,
         Option(
-            "A column of labels, which is set aside.  [default: that of a file of pictures, by its"
-            " name or its values]",
+            "A column of labels, which is not learned.  [default: for a file of pictures, found by"
+            " its name or values]",
             "NAME|none",
         ),
     ] = None
-    weight: Annotated[str | None, Option("A column that says how often each row counts.")] = None
+    weight: Annotated[str | None, Option("A column of weights: how often each row counts.")] = None
     alphabet: Annotated[
         str,
         Option(
-            "Letters of an alignment: auto, protein, rna, dna, or all with the gap first, as -ACGU."
+            "Letters of an alignment: auto, protein, rna, dna, or all letters with the gap first,"
+            " such as -ACGU."
         ),
     ] = "auto"
     identity: Annotated[
         float,
         Number(
-            "Fraction of equal sites from which sequences of an alignment count as alike: each has"
-            " a weight of 1 over the number of those like it.",
+            "Fraction of equal sites at or above which two sequences of an alignment count as"
+            " alike; the weight of a sequence is 1 over the number of sequences like it.",
             below=1.01,  # 1 itself is allowed
             expected="a fraction of sites",
             advice="give 0.8",
@@ -237,9 +241,9 @@ class RunConfig:
     window: Annotated[
         int | Literal["auto"],
         Whole(
-            "Rows in memory at a time, of .npy, .parquet or .arrow files that are read while"
-            " training; 0 for all. With auto, a folder of files, a pattern or an .npy file of more"
-            " than half of the memory is read so.",
+            "Rows in memory at a time, for .npy, .parquet or .arrow files that are read during"
+            " training; 0 for all. With auto, this is done for a folder of files, a glob pattern,"
+            " or an .npy file larger than half of the memory.",
             word="auto",
             least=0,
         ),
@@ -278,14 +282,14 @@ class RunConfig:
 
     @property
     def text_format(self) -> TextFormat:
-        """How a text file is read, as far as the options say."""
+        """How a text file is read, as far as the options set it."""
         from ..tables.text_format import TextFormat
 
         return TextFormat(**{name: getattr(self, name) for name in TEXT_OPTIONS})
 
     @property
     def seed_of_rows(self) -> int:
-        """The seed by which rows are held out, and drawn for a built-in set."""
+        """The seed for holding out rows, and for drawing the rows of a built-in set."""
         return self.seed if self.split is None else self.split
 
     def updates_an_epoch(self, rows: int) -> int:
@@ -294,9 +298,9 @@ class RunConfig:
 
     @property
     def origin(self) -> str:
-        """The source as any folder finds it: the file beside which the command was typed.
+        """The source as seen from any folder: relative to where the command was typed.
 
-        If it is no longer there, the source is as it was typed: a built-in set, or a file here.
+        If it is no longer there, the source as it was typed: a built-in set, or a file here.
         """
         from ..data.block_files import is_in_blocks
         from ..data.builtin import BUILTIN
@@ -312,7 +316,7 @@ class RunConfig:
 
     @property
     def command(self) -> str:
-        """The command of such a run: the options that are not the defaults."""
+        """The command of such a run, with the options that differ from the defaults."""
         words = ["harmonium", "train", self.source]
         for name, option in options_of(RunConfig).items():
             value = getattr(self, name)
@@ -339,7 +343,7 @@ class RunConfig:
         Raises:
             ModelFileError: the file is missing, is not JSON, or holds invalid options.
         """
-        from .jsonable import read_json  # with NumPy, for which --help need not wait
+        from .jsonable import read_json  # imports NumPy, which --help need not wait for
         from .schema import Misfit, as_kind
 
         try:
@@ -347,7 +351,7 @@ class RunConfig:
             if not isinstance(options, dict):
                 return as_kind(options, cls)
             known = {name: options[name] for name in options if name in cls.__dataclass_fields__}
-            # An option's own check says what it may be, its type only of what kind that is.
+            # An option's own check describes its valid values, its type only their kind.
             with suppress(TypeError, AttributeError):
                 cls(**(BEFORE | known))
             return as_kind(BEFORE | known, cls)

@@ -1,4 +1,4 @@
-"""Many runs of one source: their options drawn or taken from a grid, shared among processes."""
+"""Many runs on one source, with options drawn or from a grid, shared among processes."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ from .writing import check_folder
 PRUNED = "pruned"
 UNFINISHED = "unfinished"
 SCORE = "log_likelihood"
-SECONDS_TO_SCORE = 120.0  # where log Z of a run is not sure
+SECONDS_TO_SCORE = 120.0  # if log Z of a run has not converged
 SECONDS_BETWEEN_LOOKS = 0.5
 FRACTION_BEFORE_PRUNING = 0.2  # of a trial's updates: curves cross early
-MOST_SHAPES = 8  # whose programs are kept: each holds some 50 MB and 500 of 65,530 memory maps
-SAME_SHAPE = ("lr", "seed", "penalty")  # options that need no programs of their own
+MOST_SHAPES = 8  # kept compiled: each takes some 50 MB and 500 of 65,530 memory maps
+SAME_SHAPE = ("lr", "seed", "penalty")  # options that need no new programs
 ENDED = (DONE, DIVERGED, PRUNED)
-# -P: no module of the folder where a search is started takes the place of one of Python's.
+# -P: no module in the folder where a search is started may shadow one of Python's.
 OWN_COMMAND = (sys.executable, "-P", "-m", "harmonium")
-ENDS_OF_WORK = (0, 2, 3)  # exit statuses of a process that found nothing more to do
+ENDS_OF_WORK = (0, 2, 3)  # exit statuses of a process that found no more work
 
 
 def tune(path: str, out: str | None, processes: int, display: Display) -> Search:
@@ -66,19 +66,19 @@ def tune(path: str, out: str | None, processes: int, display: Display) -> Search
 
     Args:
         path: the file that describes the search.
-        out: its folder; None for the one that the file names.
-        processes: how many processes to start for it; 1 for this one alone.
+        out: its folder; None for the one in the file.
+        processes: number of processes to start for it; 1 for this process alone.
         display: where progress is shown.
 
     Raises:
         InputError: the file, its options or its source cannot be used; nothing is written.
         MissingDependencyError: Optuna is not installed.
-        KeyboardInterrupt: the user's; trials under way are saved.
+        KeyboardInterrupt: from the user; running trials are saved.
     """
     check_count("--processes", processes)
     spec = read_spec(path, out)
     optional(*OPTUNA)
-    if processes > 1:  # of which none may take a GPU's memory in advance
+    if processes > 1:  # none of which may reserve a GPU's memory
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     check_source(spec)
     study = Study(spec)
@@ -92,12 +92,12 @@ def tune(path: str, out: str | None, processes: int, display: Display) -> Search
 
 
 def check_source(spec: SearchSpec) -> None:
-    """Refuse a folder of something else, or a source whose trials could not be compared.
+    """Raise InputError if the folder is not a search, or trials on the source are not comparable.
 
-    A search that has begun was checked then.
+    A search that has begun was checked at its start.
 
     Raises:
-        InputError: says what was expected and what was found.
+        InputError: the folder or the source cannot be used.
     """
     name = str(spec.folder)
     check_folder(name, spec.folder)
@@ -118,7 +118,7 @@ def check_source(spec: SearchSpec) -> None:
 
 
 def work(news: News) -> None:
-    """Run trials until all have ended; wait for those of other processes, in case one dies."""
+    """Run trials until all have ended; wait for trials of other processes, in case one dies."""
     study = news.study
     shapes: set[tuple[Any, ...]] = set()
     waits = False
@@ -155,10 +155,10 @@ def work(news: News) -> None:
 
 
 def carried_out(study: Study, trial: Any, number: int, values: dict[str, Any]) -> TrialResult:
-    """Train a trial, or resume it where its process left it; return its result.
+    """Train a trial, or resume it where its process stopped; return its result.
 
     Raises:
-        KeyboardInterrupt: the user's; the run is saved.
+        KeyboardInterrupt: from the user; the run is saved.
     """
     spec = study.spec
     path = spec.run(number)
@@ -170,7 +170,7 @@ def carried_out(study: Study, trial: Any, number: int, values: dict[str, Any]) -
         if folder.checkpoints.exist:
             summary = resume(str(path), None, silent, None, callbacks)
         else:
-            if path.is_dir():  # its process ended before there was anything to resume from
+            if path.is_dir():  # its process ended before the first checkpoint
                 shutil.rmtree(path)
             summary = train(spec.config(values), str(path), False, silent, None, callbacks)
     if summary.status == INTERRUPTED:
@@ -186,16 +186,16 @@ def carried_out(study: Study, trial: Any, number: int, values: dict[str, Any]) -
 
 
 class Pruner:
-    """A callback of a run that reports its log-likelihoods to Optuna, and ends it if that says so.
+    """A callback that reports a run's log-likelihoods to Optuna, and ends it if Optuna prunes it.
 
-    Records are compared at the same epoch, since updates differ where batches do.
+    Records are compared at the same epoch, since updates differ if batch sizes do.
     """
 
     def __init__(self, trial: Any):
         self.trial = trial
 
     def __call__(self, report: Report) -> None:
-        """Look at a report.
+        """Handle a report.
 
         Raises:
             EndedEarly: the run is below the median of the trials that have got as far.
@@ -206,7 +206,7 @@ class Pruner:
         # Optuna's steps are whole numbers.
         self.trial.report(float(value), round(report.epoch))
         is_early = report.updates < FRACTION_BEFORE_PRUNING * report.total
-        # At its end a trial has nothing left to save, and is scored.
+        # At its end a trial has nothing left to save by pruning, and is scored.
         if is_early or report.updates >= report.total or not self.trial.should_prune():
             return
         said = f"pruned after {report.updates:,} updates: held-out log-likelihood"
@@ -215,9 +215,9 @@ class Pruner:
 
 
 def _summary_at_end(folder: RunFolder) -> Summary | None:
-    """Return the summary of a trial that has ended; None if it has to go on.
+    """Return the summary of a trial that has ended; None if it has to continue.
 
-    One whose summary is damaged goes on from its last checkpoint, which scores it again.
+    A trial whose summary is damaged continues from its last checkpoint, which scores it again.
     """
     try:
         summary = folder.summary()
@@ -230,10 +230,10 @@ def _summary_at_end(folder: RunFolder) -> Summary | None:
 
 
 def score_of(folder: RunFolder, summary: Summary) -> TrialScore | None:
-    """Return the log-likelihood of rows that a run held out, never that of test rows.
+    """Return the log-likelihood of rows that a run held out, never of test rows.
 
-    Of rows that are a whole distribution it is that of all of them. A run that was pruned has the
-    best that it had measured. Of an ensemble it is the mean over its models.
+    If the rows are a whole distribution, all of them count. A pruned run has the best value that it
+    measured. For an ensemble it is the mean over its models.
     """
     if summary.status == PRUNED:
         values = [record[SCORE] for record in folder.metrics() if record.get(SCORE) is not None]
@@ -254,7 +254,7 @@ def score_of(folder: RunFolder, summary: Summary) -> TrialScore | None:
     held_out = rows.parts[name]
     settings = {"seconds": SECONDS_TO_SCORE, "key": key_of(EVALUATION_SEED)}
     likelihoods = [scored_by_run(folder, load(folder.path), held_out, **settings)]
-    for file in [] if ensemble is None else ensemble.models[1:]:  # of other log Z
+    for file in [] if ensemble is None else ensemble.models[1:]:  # their log Z differs
         rbm = load(file)
         estimate = partial(log_likelihood, rbm, held_out, **settings)
         likelihoods.append(finite_score(rbm, estimate))
@@ -271,7 +271,7 @@ def score_of(folder: RunFolder, summary: Summary) -> TrialScore | None:
 
 
 class News:
-    """Says each trial that has ended, whichever process ran it."""
+    """Reports each trial that has ended, whichever process ran it."""
 
     def __init__(self, study: Study, display: Display):
         self.study = study
@@ -282,12 +282,12 @@ class News:
             display.say(f"{len(self.known)} of {spec.trials} trials in {spec.folder} are finished")
 
     def ended(self) -> dict[int, Any]:
-        """Return the trials that have ended, by the numbers of their folders."""
+        """Return the trials that have ended, by folder number."""
         trials = self.study.trials().items()
         return {number: trial for number, trial in trials if has_ended(trial)}
 
     def print(self) -> None:
-        """Print a line for each trial that has ended since the last look."""
+        """Print a line for each trial that has ended since the last call."""
         for number, trial in self.ended().items():
             if number not in self.known:
                 self.known.add(number)
@@ -302,19 +302,19 @@ class News:
 
 
 def short(value: Any) -> str:
-    """Return the value of an option in few characters."""
+    """Format the value of an option in few characters."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def with_error(score: TrialScore) -> str:
-    """Return a log-likelihood with its standard error over models or rows, if that is known."""
+    """Format a log-likelihood with its standard error over models or rows, if known."""
     spread = "" if score.stderr is None else f" ± {nats(score.stderr, 3)}"
     return nats(score.value, 3) + spread
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial(AbstractResult):
-    """A trial: its number, its folder, the values of the options that are searched, its result."""
+    """A trial: its number, its folder, the values of the searched options, and its result."""
 
     trial: int
     run: str
@@ -323,7 +323,7 @@ class Trial(AbstractResult):
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """All trials of a search: those with a result first, the best of them at the head."""
+    """All trials of a search: first those with a result, the best one at the head."""
 
     spec: str
     folder: str
@@ -362,11 +362,11 @@ def summary_of(study: Study) -> Search:
 def work_together(news: News, path: str, processes: int) -> None:
     """Start processes that run trials, and follow them until they end.
 
-    They are in sessions of their own, so that Ctrl-C reaches this one only, which then ends each of
-    them once: they save their trials.
+    They run in sessions of their own, so that Ctrl-C reaches only this process, which then ends
+    each of them once, so that they save their trials.
 
     Raises:
-        InputError: none of them could go on.
+        InputError: none of them could continue.
     """
     spec = news.study.spec
     command = [*OWN_COMMAND, "tune", path, "--out", str(spec.folder)]
@@ -383,7 +383,7 @@ def work_together(news: News, path: str, processes: int) -> None:
                 time.sleep(SECONDS_BETWEEN_LOOKS)
         finally:
             for child in children:
-                child.terminate()  # which does nothing to those that have ended
+                child.terminate()  # this does nothing to those that have ended
             for child in children:
                 child.wait()
         news.print()
@@ -393,23 +393,23 @@ def work_together(news: News, path: str, processes: int) -> None:
         news.display.say(f"process {child.pid} ended with {child.returncode}: {line or 'killed'}")
     if len(news.ended()) < spec.trials and len(failed) == processes:
         raise InputError(
-            "--processes: expected processes that run trials; got that all have ended; start the"
-            " search again: it goes on."
+            "--processes: expected processes that run trials; got only ended ones; start the"
+            " search again to continue it."
         )
 
 
 def last_line(log: IO[bytes]) -> str:
-    """Return the last line of what a process wrote."""
+    """Return the last line that a process wrote."""
     log.seek(0)
     lines = log.read().decode(errors="replace").strip().splitlines()
     return lines[-1].removeprefix("harmonium: ") if lines else ""
 
 
 def environment(processes: int) -> dict[str, str]:
-    """Return the environment of one of several processes, which share the cores.
+    """Return the environment of one of several processes that share the cores.
 
-    `NPROC` is the number of threads of XLA's pools, the others those of linear algebra; what the
-    user has set stays.
+    `NPROC` sets the number of threads in XLA's pools, the others those for linear algebra; values
+    set by the user are kept.
     """
     threads = str(max(1, cores() // processes))
     names = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

@@ -1,4 +1,4 @@
-"""The file of `harmonium tune`: what is fixed, what is searched, and how, checked at once."""
+"""The file of `harmonium tune`: fixed options, searched options and the method, checked at once."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from .train_options import RunConfig
 KEYS = ("source", "folder", "trials", "sampler", "prune", "options", "search")
 SAMPLERS = ("grid", "random", "tpe")
 MEDIAN = "median"
-MOST_POINTS = 1_000_000  # of a grid, whose order is drawn
-# What decides which rows are scored, or in which units: trials that differ in it have no order.
+MOST_POINTS = 1_000_000  # of a grid, whose order is random
+# Options that decide which rows are scored, or in which units: trials that differ in them cannot be
+# ranked.
 OF_ROWS = (
     *("visible", "scale", "states", "binarize", "validation", "split", "columns", "as", "drop"),
     *("alphabet", "identity", "header", "separator", "missing", "skip", "label", "weight"),
@@ -29,20 +30,20 @@ OF_ROWS = (
 OPTIONS = options_of(RunConfig)
 FIELDS = {field.replace("_", "-"): field for field in OPTIONS if field != "source"}
 NAMES = (*FIELDS, "as", "drop")
-UNITS = {"visible": "auto", "hidden-units": ""}  # and what may stand for a kind of units
+UNITS = {"visible": "auto", "hidden-units": ""}  # and values in place of a kind of units
 HELP = "docs/tune.md shows such a file"
 
 
 class Searched(Protocol):
-    """The values of an option that are tried."""
+    """The values of an option to try."""
 
     def suggest(self, trial: Any, name: str) -> Any:
-        """Return the value for a trial of Optuna, always the same one for the same trial."""
+        """Return the value for an Optuna trial, always the same for the same trial."""
         ...
 
     @property
     def to_check(self) -> list[Any]:
-        """The values that must be valid, so that all are."""
+        """The values that must be valid so that all are."""
         ...
 
 
@@ -76,7 +77,7 @@ class Between(NamedTuple):
 
     @property
     def to_check(self) -> list[Any]:
-        """Both ends: an option that allows them allows what lies between."""
+        """Both ends: an option that allows them allows everything in between."""
         return [self.low, self.high]
 
 
@@ -88,11 +89,11 @@ class SearchSpec:
         path: the file that describes it.
         source: a built-in data set or a file.
         folder: where trials and study are kept.
-        trials: how many runs to make.
+        trials: the number of runs to make.
         sampler: one of `SAMPLERS`.
-        prune: whether trials behind the median of others are stopped.
-        options: the fixed options, by their names in `RunConfig`.
-        search: the searched ones, by their long names.
+        prune: whether trials below the median of the others are stopped.
+        options: the fixed options, by name in `RunConfig`.
+        search: the searched options, by long name.
     """
 
     path: str
@@ -106,7 +107,7 @@ class SearchSpec:
 
     @property
     def record(self) -> dict[str, Any]:
-        """What must not change between two starts; how many trials may."""
+        """The parts that must not change between two starts; the number of trials may."""
         search = {
             name: [type(values).__name__, list(values)] for name, values in self.search.items()
         }
@@ -114,12 +115,12 @@ class SearchSpec:
         return fixed | {"search": search}
 
     def config(self, values: dict[str, Any]) -> RunConfig:
-        """Return the options of a trial with these values of the searched ones."""
+        """Return the options of a trial with these values of the searched options."""
         named = {FIELDS[name]: value for name, value in values.items()}
         return RunConfig(source=self.source, **(self.options | named))
 
     def point(self, number: int) -> dict[str, Any]:
-        """Return the values of a grid's trial; the order is random, and always the same.
+        """Return the values for a trial of a grid, in a random but fixed order.
 
         So the first trials of a long search are spread over the grid.
         """
@@ -139,7 +140,7 @@ def read_spec(path: str, out: str | None = None) -> SearchSpec:
 
     Args:
         path: a TOML file.
-        out: the folder of the search; None for the one that the file names.
+        out: the folder of the search; None for the one in the file.
 
     Raises:
         InputError: names the key, what was expected and what was found.
@@ -164,7 +165,7 @@ def read_spec(path: str, out: str | None = None) -> SearchSpec:
     fixed = _options(path, str(source), tables["options"])
     search = _search(path, str(source), fixed, tables["search"])
     sampler = _sampler(path, content.get("sampler"), search)
-    if "seed" in search:  # trials of all seeds are to be judged by the same rows
+    if "seed" in search:  # trials with all seeds must be judged by the same rows
         fixed = {"split": RunConfig.seed} | fixed
     return SearchSpec(
         path=path,
@@ -197,7 +198,7 @@ def _known(label: str, name: str, names: tuple[str, ...], expected: str) -> None
 
 
 def _checked(label: str, source: str, options: dict[str, Any], name: str) -> None:
-    """Check these options together, an error of which is one of the option that is named."""
+    """Check these options together, reporting any error under the name of one option."""
     field = FIELDS.get(name, "")
     value = options.get(field)
     is_word = field in OPTIONS and not isinstance(OPTIONS[field], Whole | Number)
@@ -213,7 +214,7 @@ def _checked(label: str, source: str, options: dict[str, Any], name: str) -> Non
 
 
 def _options(path: str, source: str, table: dict[str, Any]) -> dict[str, Any]:
-    """Return the fixed options by their names in `RunConfig`."""
+    """Return the fixed options, by name in `RunConfig`."""
     given: dict[str, Any] = {}
     for name, value in table.items():
         label = f"{path}: [options] {name}"
@@ -232,7 +233,7 @@ def _options(path: str, source: str, table: dict[str, Any]) -> dict[str, Any]:
 def _search(
     path: str, source: str, fixed: dict[str, Any], table: dict[str, Any]
 ) -> dict[str, Searched]:
-    """Return what is searched, by long names."""
+    """Return the searched options, by long name."""
     if not table:
         raise InputError(
             f"{path}: [search]: expected options to search; got none; name what to try, such as lr"
@@ -244,12 +245,12 @@ def _search(
         _known(label, name, NAMES, "an option of harmonium train")
         if name in OF_ROWS:
             raise InputError(
-                f"{label}: expected an option that leaves the rows as they are scored; got"
+                f"{label}: expected an option that does not change how rows are scored; got"
                 f" --{name}; trials that differ in it cannot be compared: fix it in [options]."
             )
         if FIELDS[name] in fixed:
             raise InputError(
-                f"{label}: expected one place; got it in [options] too; leave it out of one."
+                f"{label}: expected it in one place; got it in [options] too; remove one of them."
             )
         search[name] = _searched(label, name, values)
         for value in search[name].to_check:
@@ -273,7 +274,7 @@ def _searched(label: str, name: str, values: Any) -> Searched:
     log = values.get("log", False)
     option = OPTIONS[FIELDS[name]]
     if not isinstance(option, Whole | Number):
-        raise InputError(f"{label}: expected a list; got a range; its values are no numbers.")
+        raise InputError(f"{label}: expected a list; got a range; its values are not numbers.")
     is_whole = isinstance(option, Whole)
     if not is_whole and all(isinstance(end, int) for end in (low, high)):
         low = float(low)

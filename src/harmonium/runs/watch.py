@@ -1,8 +1,8 @@
-"""A run in a browser while it goes: a small server of one page, for this computer only.
+"""Watch a run in a browser: a small server of one page, for this computer only.
 
 The page asks for news every second, and the run answers from what it already has: it measures
-nothing for the page, and whether anybody looks changes nothing. Every address of the server begins
-with a secret word that is printed once; all others are refused.
+nothing for the page, and being watched changes nothing. Every address of the server begins with a
+secret word that is printed once; all others are refused.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from .failures import DEBUG
 from .jsonable import jsonable
 
 SECONDS_BETWEEN_MODELS = 2.0  # encoding 784 × 500 weights takes 30 ms
-SECONDS_OF_INTEREST = 10.0  # after a question, somebody looks
+SECONDS_OF_INTEREST = 10.0  # after a request, the page counts as watched
 SECONDS_TO_SAY_GOODBYE = 5.0  # an open page asks each second
-SECONDS_OF_A_REQUEST = 10.0  # a browser that sends nothing holds a thread no longer
+SECONDS_OF_A_REQUEST = 10.0  # after which a browser that sends nothing loses its thread
 LOOPBACK = "127.0.0.1"
 EVERY_COMPUTER = ("0.0.0.0", "::")
 NOT_YET = (
@@ -58,18 +58,18 @@ class Watch:
 
     Attributes:
         url: the address of the page, with the secret word.
-        door: a file that leads a browser there, until the page is asked for; None without one.
+        door: a file that redirects a browser there, until the page is requested; None without one.
     """
 
     def __init__(self, address: str = LOOPBACK):
-        """Begin to listen, so that an address in use is known before the run begins.
+        """Start to listen, so that an address in use is noticed before the run begins.
 
         Args:
             address: ADDRESS or ADDRESS:PORT. Other computers can see the run only if it is not
                 this computer's own, 127.0.0.1.
 
         Raises:
-            InputError: no address of this computer, or in use.
+            InputError: the address is not one of this computer's, or is in use.
         """
         host, port = _parts(address)
         token = secrets.token_urlsafe(16)
@@ -82,7 +82,7 @@ class Watch:
                 f" as 127.0.0.1:8000; got {address} ({reason}); give another."
             ) from None
         name = socket.gethostname() if _is_any(host) else host
-        if ":" in name:  # of IPv6, whose colons are not the port's
+        if ":" in name:  # an IPv6 address, whose colons do not mark the port
             name = f"[{name.replace('%', '%25')}]"
         self.url = f"http://{name}:{self.server.server_port}/{token}/"
         self.door: Path | None = None
@@ -109,7 +109,7 @@ class Watch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop; an open page that is owed the final report gets it first."""
+        """Stop, once an open page that lacks the final report has got it."""
         self.close_door()
         if self.report is not None and self.is_watched:
             self.goodbye.wait(SECONDS_TO_SAY_GOODBYE)
@@ -117,14 +117,14 @@ class Watch:
         self.server.server_close()
 
     def make_door(self) -> Path:
-        """Write a file that only this user can read, which leads a browser to the page.
+        """Write a file that only this user can read, which redirects a browser to the page.
 
-        The command line of a browser, which every user of the computer can see, then has no secret
-        word. The file goes when the page is first asked for. It is in the working folder, since
-        browsers in containers of their own see no /tmp.
+        The command line of a browser, which every user of the computer can see, then does not
+        contain the secret word. The file is removed when the page is first requested. It is in the
+        working folder, since browsers in containers cannot see /tmp.
 
         Raises:
-            OSError: no folder can be written to.
+            OSError: the folder cannot be written to.
         """
         try:
             number, name = tempfile.mkstemp(".html", "harmonium-watch-", os.curdir)
@@ -136,7 +136,7 @@ class Watch:
         return self.door
 
     def close_door(self) -> None:
-        """Remove the file that leads to the page, if there is one."""
+        """Remove the file that redirects to the page, if there is one."""
         if self.door is not None:
             with suppress(OSError):
                 self.door.unlink()
@@ -144,7 +144,7 @@ class Watch:
 
     @property
     def is_watched(self) -> bool:
-        """Whether a page has asked in the last seconds."""
+        """Whether a page has sent a request in the last seconds."""
         return time.monotonic() - self.asked < SECONDS_OF_INTEREST
 
     def begin(self, content: dict[str, Any]) -> None:
@@ -155,14 +155,14 @@ class Watch:
             self.model = content["model"]
 
     def update(self, report: Report, rbm: RBM) -> None:
-        """Take a report of `fit`, and now and then its model in the coding of the source."""
+        """Take a report of `fit`, and from time to time its model in the coding of the source."""
         is_due = time.monotonic() - self.model_at > SECONDS_BETWEEN_MODELS
         model = None
         if is_due and self.is_watched and np.isfinite(rbm.dense_weights).all():  # JSON has no NaN
             model = model_content(rbm, np.empty((0, rbm.visible.n_units)))
             self.model_at = time.monotonic()
         with self.lock:
-            if report.updates <= self.updates:  # begun anew, after it diverged
+            if report.updates <= self.updates:  # restarted, after it diverged
                 self.records = []
             self.updates = report.updates
             if report.metrics:
@@ -179,17 +179,17 @@ class Watch:
             }
 
     def say(self, stage: str) -> None:
-        """Say what the run does now, such as "computing log Z"."""
+        """Show what the run is doing now, such as "computing log Z"."""
         with self.lock:
             self.progress = {**self.progress, "stage": stage}
 
     def end(self, content: dict[str, Any]) -> None:
-        """Show the final report in place of what is shown."""
+        """Replace the page's content by the final report."""
         with self.lock:
             self.report = content
 
     def page_now(self) -> str:
-        """Return the page with what the run has come to."""
+        """Return the page with the present state of the run."""
         with self.lock:
             self.close_door()
             self.asked = time.monotonic()
@@ -201,10 +201,10 @@ class Watch:
             return page_of(self.content | now, self.content["title"], is_live=True)
 
     def news(self, records: int, model: int) -> dict[str, Any]:
-        """Return what a page with so many records and that version of the model does not have."""
+        """Return the news for a page that has this many records and this version of the model."""
         with self.lock:
             self.asked = time.monotonic()
-            first = records if records <= len(self.records) else 0  # fewer than it has: begun anew
+            first = records if records <= len(self.records) else 0  # the run restarted
             return {
                 "first": first,
                 "records": self.records[first:],
@@ -226,13 +226,13 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def accepts(self, host: str) -> bool:
-        """Return whether a request's Host is this server's: another name may belong to a trap.
+        """Return whether a request's Host is this server's: another name may belong to an attacker.
 
-        (A page elsewhere can let its own name point to 127.0.0.1 and so ask in its visitor's place;
-        it does not know the secret word either.)
+        (A page elsewhere can point its own name to 127.0.0.1 and so send requests from its
+        visitor's browser; it does not know the secret word either.)
         """
         before, _, port = host.rpartition(":")
-        is_alone = host.endswith("]") or not port.isdigit()  # the colons of [::1] are its own
+        is_alone = host.endswith("]") or not port.isdigit()  # [::1] has colons of its own
         name = (host if is_alone else before).strip("[]")
         own = self.server_address[0]
         known = {"localhost", LOOPBACK, "::1", str(own)}
@@ -242,7 +242,7 @@ class _Server(ThreadingHTTPServer):
         )
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a page that was closed, or of a request that is none."""
+        """Report nothing about a page that was closed or a malformed request."""
         if os.environ.get(DEBUG):
             super().handle_error(request, client_address)
 
@@ -252,7 +252,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = SECONDS_OF_A_REQUEST
 
     def do_GET(self) -> None:
-        """Answer the page or its news; refuse all else."""
+        """Send the page or its news; refuse everything else."""
         try:
             parts = urlsplit(self.path)
         except ValueError:
@@ -262,7 +262,7 @@ class _Handler(BaseHTTPRequestHandler):
         token, _, name = parts.path.removeprefix("/").partition("/")
         if not self.server.accepts(self.headers.get("Host", "")):
             self.refuse(HTTPStatus.MISDIRECTED_REQUEST)
-        # It takes as long for each wrong word, so the time does not tell how much of one is right.
+        # Every wrong word takes equally long, so the time does not reveal how much of it is right.
         elif not hmac.compare_digest(token.encode(), self.server.token.encode()):
             self.refuse(HTTPStatus.FORBIDDEN)
         elif name == "":
@@ -296,7 +296,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (what it is called there)
-        """Say nothing: the terminal belongs to the run."""
+        """Print nothing: the terminal belongs to the run."""
 
 
 def _parts(address: str) -> tuple[str, int]:

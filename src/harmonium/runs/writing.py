@@ -1,4 +1,4 @@
-"""What a command writes: a file whole or not at all, never over another without being asked."""
+"""Files that commands write, whole or not at all, and never over another without being asked."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ OTHER_NAME = "choose another name"
 
 
 def check_target(name: str, out: str, suffixes: Sequence[str], overwrite: bool) -> None:
-    """Refuse to write a file of an unknown kind, or one that exists already.
+    """Raise InputError if a file is of an unknown kind or already exists.
 
     Args:
-        name: what error messages call the file.
+        name: the name of the file in error messages.
         out: the file.
         suffixes: endings of the formats that can be written.
-        overwrite: whether the file may exist already.
+        overwrite: whether the file may already exist.
     """
     path = Path(out)
     check_path(name, path)
@@ -47,10 +47,10 @@ def check_target(name: str, out: str, suffixes: Sequence[str], overwrite: bool) 
 
 
 def check_path(name: str, path: Path) -> None:
-    """Refuse a name that no file can have, or a link that leads nowhere, which may be a mistake.
+    """Raise InputError for a name that no file can have, or a dangling link, perhaps a mistake.
 
     Args:
-        name: what error messages call the file or folder.
+        name: the name of the file or folder in error messages.
         path: where it is to be written.
     """
     if "\0" in str(path):
@@ -66,10 +66,10 @@ def check_path(name: str, path: Path) -> None:
 
 
 def check_folder(name: str, path: Path) -> None:
-    """Refuse a path unless it is a writable folder or can become one; nothing is changed.
+    """Raise InputError unless a path is a writable folder or can become one; change nothing.
 
     Args:
-        name: what error messages call the folder.
+        name: the name of the folder in error messages.
         path: the folder.
 
     Raises:
@@ -91,7 +91,7 @@ def check_folder(name: str, path: Path) -> None:
 
 
 def frame_of(columns: dict[str, np.ndarray]) -> Frame:
-    """Return the table of these columns by name: words as objects, numbers as floats."""
+    """Return a table with these named columns: words as objects, numbers as floats."""
     return Frame(tuple(RawColumn(name, values) for name, values in columns.items()))
 
 
@@ -108,13 +108,13 @@ def write_filled(
     text_format: TextFormat | None = None,
     guard: bool = False,
 ) -> None:
-    """Write a table, or several below each other, with all cells of the source as they are there.
+    """Write a table, or several below each other, with all cells spelled as in the source.
 
     Args:
-        frame: the table to write, as `text_with` takes it.
+        frame: the table to write, in the form for `text_with`.
         original: the table as it was read.
         source: the file from which it was read.
-        out: the file to write, separated by tabs for .tsv, else as the source is.
+        out: the file to write, separated by tabs for .tsv, else like the source.
         text_format: how the source was read.
         guard: whether cells that a spreadsheet would run as formulas are guarded.
     """

@@ -1,4 +1,4 @@
-"""Samplers: one file for each, all of them subclasses of `AbstractSampler`."""
+"""Samplers: one file per sampler, each a subclass of `AbstractSampler`."""
 
 from .annealing import AnnealedClusters as AnnealedClusters
 from .annealing import Annealing as Annealing

@@ -19,7 +19,7 @@ Number = Float[Array, ""] | float
 
 
 class Annealing(NamedTuple):
-    """Chains part of the way along a path, with their importance weights.
+    """Chains at some position on a path, with their importance weights.
 
     Attributes:
         v: visible states, shape (n, visible).
@@ -47,16 +47,16 @@ def anneal(
 ) -> Annealing:
     r"""Anneal chains along a path in equal steps; each step updates the weight, then the state.
 
-    The chains go from the model at t = begin to the model at t = end, in either direction. Each
-    step t → t′ does
+    The chains move from the model at t = begin to the model at t = end, in either direction. Each
+    step t → t′ performs
 
         log w += F_t(v) − F_t′(v),    then  v → h → v  under the model at t′.
 
     If the chains start as exact draws at `begin`, then E[w] = Z(end) / Z(begin), so the log of the
     mean of w is on average *below* the log of that ratio (a lower estimate). A run from t = 1 to 0
-    that starts from exact draws of the model at 1 estimates Z(0)/Z(1) in the same way, so its
-    estimate of log Z(1) is on average *above* log Z(1) (an upper estimate). All arguments but the
-    path's structure are dynamic: one compilation serves every annealing run.
+    that starts from exact draws of the model at t = 1 estimates Z(0)/Z(1) in the same way, so its
+    estimate of log Z(1) is on average *above* log Z(1) (an upper estimate). All arguments except
+    the path's structure are dynamic, so one compilation serves every annealing run.
 
     Args:
         path: the models.
@@ -91,13 +91,13 @@ def anneal(
 def model_between(
     path: AbstractPath, begin: Number, end: Number, step: Array, steps: Array | int
 ) -> RBM:
-    """Return the model after a step of so many equal ones from `begin` to `end`."""
-    fraction = step / steps  # so that the last model is exactly the one at `end`
+    """Return the model after step `step` of `steps` equal steps from `begin` to `end`."""
+    fraction = step / steps  # so that the last model is exactly the model at `end`
     return path.at((1 - fraction) * begin + fraction * end)
 
 
 def start_annealing(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> Annealing:
-    """Draw chains from the model at t = 0, for a path that starts at a model without weights.
+    """Draw chains from the model at t = 0, for a path that starts with zero weights.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
@@ -140,21 +140,21 @@ class ClusterInfo(NamedTuple):
 
 
 class AnnealedClusters(AbstractSampler):
-    r"""A sampler whose steps choose between the present state and newly annealed states.
+    r"""A sampler that chooses between a chain's current state and newly annealed states.
 
-    In each step, a chain's cluster holds its present state and `size` − 1 new ones. Each new state
-    is annealed from the path's start to the model by `steps` steps of annealed importance
-    sampling. The present state gets its weight from a reverse annealing run. The next state is
-    then chosen in proportion to the weights. The step leaves the model's distribution unchanged,
-    whatever the length of the annealing run. The longer the run, the more often a new state is
-    chosen, which is independent of the one before. So chains can leave modes that Gibbs sweeps do
-    not leave, at the cost of `size · steps` sweeps a step.
+    In each step, a chain's cluster consists of its current state and `size` − 1 new states. Each
+    new state is annealed from the path's start to the model in `steps` steps of annealed importance
+    sampling. The current state gets its weight from a reverse annealing run. The next state is then
+    chosen in proportion to the weights. The step leaves the model's distribution invariant for any
+    length of the annealing run. The longer the run, the more often a new, independent state is
+    chosen. Chains can thus leave modes that Gibbs sweeps do not leave, at a cost of `size · steps`
+    sweeps per step.
 
     Attributes:
-        path: a path from a model without weights to the model; its end is replaced by the model
-            that is sampled. None for temperatures from the neutral model (no biases, no weights).
-        steps: steps of an annealing run.
-        size: members of a cluster, at least 2.
+        path: a path that starts at a model with zero weights; its end is replaced by the sampled
+            model. None for temperatures from the neutral model (zero biases and weights).
+        steps: number of steps of an annealing run.
+        size: number of states in a cluster, at least 2.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
@@ -189,7 +189,7 @@ class AnnealedClusters(AbstractSampler):
     def step(
         self, rbm: RBM, state: ClusterState, *, key: PRNGKeyArray
     ) -> tuple[ClusterState, ClusterInfo]:
-        """Anneal the present states in reverse and new ones forward, and choose by the weights."""
+        """Anneal current states in reverse and new states forward, then choose by weight."""
         path = self.path_to(rbm)
         n = len(state.v)
         key_back, key_forth, key_choose = jax.random.split(key, 3)
@@ -207,8 +207,7 @@ class AnnealedClusters(AbstractSampler):
     def _weight_of(self, path: AbstractPath, v: Array, *, key: PRNGKeyArray) -> Array:
         """Draw an annealing run that ends at each state, and return its log weight.
 
-        A forward step updates the weight and then the state; a reverse step does it the other way
-        round.
+        A forward step updates the weight and then the state; a reverse step does the opposite.
         """
         key_sweep, key_back = jax.random.split(key)
         before = path.at(1.0).gibbs_sweep(v, key=key_sweep)

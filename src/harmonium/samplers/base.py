@@ -1,4 +1,4 @@
-"""The base class of all samplers, and the weighted sets of states that they return."""
+"""The base class of all samplers, and `Cloud`, a weighted set of states."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Cloud(NamedTuple):
 
     Attributes:
         states: shape (n, visible.size).
-        weights: shape (n,), used as they are: they may be negative and are never renormalised.
-        rows: for a batch of data, the place of each state's row in its data set, shape (n,), and
-            the number of rows or more where there is none; None if unknown.
+        weights: shape (n,); they may be negative and are never renormalised.
+        rows: for a batch of data, the index of each state's row in its data set, shape (n,); an
+            index beyond the last row means no row; None if unknown.
 
     Example:
         >>> cloud = hm.samplers.Cloud.uniform(jnp.array([[0.0, 1.0], [1.0, 1.0]]))
@@ -36,7 +36,7 @@ class Cloud(NamedTuple):
 
     @classmethod
     def uniform(cls, states: Array) -> Cloud:
-        """Return the cloud in which each of n states has the weight 1/n."""
+        """Return the cloud in which each of n states has weight 1/n."""
         count = states.shape[0]
         return cls(states, filled((count,), 1.0 / count, states))
 
@@ -46,14 +46,14 @@ class Cloud(NamedTuple):
 
 
 class AbstractSampler(AbstractModule):
-    """A Markov kernel over states of a model that leaves the model's distribution unchanged.
+    """A Markov kernel over states of a model that leaves the model's distribution invariant.
 
-    A sampler may move states of several models at once, of which the last is the sampled RBM. It
-    then leaves the product of their distributions unchanged.
+    A sampler may move states of several models at once, the last of which is the sampled RBM. It
+    then leaves the product of their distributions invariant.
 
-    Hyperparameters are fields. A state is what is carried from step to step, and an info is what a
-    step reports; both are NamedTuples defined in the sampler's own file. A state never holds a
-    random key.
+    Hyperparameters are fields. A state is carried from step to step, and an info is what a step
+    reports; both are NamedTuples defined in the sampler's file. A state never contains a random
+    key.
 
     Example:
         >>> class Sweeps(hm.samplers.AbstractSampler):
@@ -79,16 +79,16 @@ class AbstractSampler(AbstractModule):
         """Move every chain; return the new state and an info."""
 
     def positions(self, state: Any) -> Float[Array, "n visible"]:
-        """Return the chains' visible states, a sample of the model: `v` of the state by default."""
+        """Return the chains' visible states, a sample of the model; by default, `state.v`."""
         return state.v
 
-    # ------------------------------------------------- what is known of its steps, where it is
+    # ------------------------------------------------- known properties of its steps, if any
 
     multiplies_states: ClassVar[bool] = False
     """Whether the weights are only multiplied by states, with `@`; `Rounded` needs this."""
 
     keeps_lengths: ClassVar[bool] = False
-    """Whether each chain keeps its length where the model takes lengths as given."""
+    """Whether each chain keeps its length if the model takes lengths as given."""
 
     @property
     def sweeps_per_step(self) -> int | None:
@@ -97,18 +97,18 @@ class AbstractSampler(AbstractModule):
 
     @property
     def unit(self) -> str:
-        """The unit in which steps are counted, in words."""
+        """The unit in which steps are counted, as text."""
         return f"steps of {type(self).__name__}"
 
     @property
     def base_kernel(self) -> tuple[AbstractSampler, int]:
-        """The smallest step of the same kind, and how many of them make one step."""
+        """The smallest step of this sampler, and the number of them in one step."""
         return self, 1
 
-    # ---------------------------------------------------------------- what follows
+    # ---------------------------------------------------------------- what is derived from it
 
     def init_independent(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> Any:
-        """Return the state of n chains drawn from the model without its weights."""
+        """Return the state of n chains drawn from the model with zero weights."""
         key_draw, key_init = split(key)
         v = rbm.visible.sample_without_inputs((n,), key=key_draw)
         return self.init(rbm, v, key=key_init)
@@ -123,17 +123,17 @@ class AbstractSampler(AbstractModule):
         first: Array | int = 0,
         turns: int = TURNS,
     ) -> Any:
-        """Return the state after `count` steps; their number may be traced.
+        """Return the state after `count` steps; `count` may be traced.
 
-        Step s draws from fold_in(key, s), so steps made in several portions equal a single run.
+        Step s uses the key fold_in(key, s), so a run in several parts equals a single run.
 
         Args:
             rbm: the model.
             state: the chains.
             count: number of steps.
             key: a JAX random key.
-            first: the number of the first step.
-            turns: steps in a block of the loop on a GPU; 1 where `count` is traced and small.
+            first: the index of the first step.
+            turns: steps in a block of the loop on a GPU; 1 if `count` is traced and small.
         """
 
         def step(i: Array, state: Any) -> Any:
@@ -142,5 +142,5 @@ class AbstractSampler(AbstractModule):
         return loop(0, count, step, state, turns=turns)
 
     def replicas(self, state: Any) -> Float[Array, "models n visible"]:
-        """Return the visible states at each model that is moved; the last one is `rbm`."""
+        """Return the visible states at each model that the sampler moves; `rbm` is the last."""
         return self.positions(state)[None]

@@ -1,4 +1,4 @@
-"""Whether a model is one that can be drawn from: its Z is certain to be finite."""
+"""Checks that a model can be sampled because its Z is certainly finite."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ UNCONFINED = (
 
 
 def finite_z(rbm: RBM) -> bool:
-    """Return whether Z is certain to be finite, by a sufficient test, sharp for Gaussian layers.
+    """Return whether Z is certainly finite, by a sufficient test, exact for Gaussian layers.
 
     With the curvatures c of both layers (∞ for bounded units), the energy grows in every direction
-    if the largest singular value of W / √(c_v c_h) is below 1. Of a model conditioned on several
-    rows, each row's Z is meant.
+    if the largest singular value of W / √(c_v c_h) is below 1. If a model is conditioned on several
+    rows, the Z of every row must be finite.
 
     Example:
         >>> weak = hm.RBM(hm.Gaussian(1), hm.Gaussian(1), [[0.9]])
@@ -30,7 +30,7 @@ def finite_z(rbm: RBM) -> bool:
         >>> hm.likelihood.finite_z(weak), hm.likelihood.finite_z(strong)
         (True, False)
     """
-    # States of bounded units alone have a finite energy, whatever W is; no program is needed.
+    # If all units are bounded, the energy is finite whatever W is; no computation is needed.
     if is_bounded(rbm.visible) and is_bounded(rbm.hidden):
         return True
     curvatures = [np.asarray(c) for c in _curvatures(rbm)]
@@ -39,7 +39,7 @@ def finite_z(rbm: RBM) -> bool:
     both = np.concatenate([np.broadcast_to(c, (rows, c.shape[-1])) for c in by_row], axis=1)
     weights = fetched(rbm.dense_weights)
     n = rbm.visible.size
-    # Rows with the same seen units have the same curvatures.
+    # Rows with the same observed units have the same curvatures.
     return all(_is_confined(weights, row[:n], row[n:]) for row in np.unique(both, axis=0))
 
 
@@ -49,28 +49,28 @@ def _curvatures(rbm: RBM) -> list[Array]:
 
 
 def check_weights(rbm: RBM) -> None:
-    """Raise NotFiniteError if weights are not finite, as after a training that diverged."""
+    """Raise NotFiniteError if a weight is not finite, as after training has diverged."""
     if not np.isfinite(fetched(rbm.dense_weights)).all():
         raise NotFiniteError(f"{rbm}: its weights are not finite; the model diverged.")
 
 
 def check_finite_z(rbm: RBM) -> None:
-    """Raise NotFiniteError if draws of a model would be meaningless, as its Z may be infinite."""
+    """Raise NotFiniteError if Z may be infinite, since samples would then be meaningless."""
     check_weights(rbm)
     if not finite_z(rbm):
         raise NotFiniteError(f"{rbm}: {UNCONFINED}")
 
 
 def _is_confined(weights: np.ndarray, visible: np.ndarray, hidden: np.ndarray) -> bool:
-    """Return whether the energy grows in every direction, by the curvatures of both layers."""
+    """Return whether the energy grows in every direction, given both layers' curvatures."""
     curvatures = (visible, hidden)
-    # In float32, the lowest eigenvalue of a precision that is nearly singular may round below 0.
+    # In float32, the lowest eigenvalue of a nearly singular precision may round to below 0.
     if not all((c >= 0.0).all() for c in curvatures):
         return False
     unbounded = np.outer(*map(np.isfinite, curvatures))
-    weights = np.where(unbounded, weights, 0.0)  # others add a bounded input
+    weights = np.where(unbounded, weights, 0.0)  # bounded units add a bounded input
     joint = np.sqrt(np.outer(*(np.where(np.isfinite(c), c, 1.0) for c in curvatures)))
     if (weights[joint == 0] != 0).any():
-        return False  # along these columns no known curvature bounds what W adds
+        return False  # no known curvature bounds the effect of W in these columns
     strength = weights / np.where(joint == 0, 1.0, joint)
     return not strength.any() or float(np.linalg.norm(strength, 2)) < 1.0

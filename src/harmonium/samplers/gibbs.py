@@ -1,4 +1,4 @@
-"""Block Gibbs sampling: each layer in turn is drawn given the other."""
+"""Block Gibbs sampling, which alternately draws each layer given the other."""
 
 from typing import ClassVar, NamedTuple
 
@@ -28,8 +28,8 @@ class GibbsInfo(NamedTuple):
 class Gibbs(AbstractSampler):
     """Block Gibbs sampling: `sweeps` rounds of v ~ p(v | h), h ~ p(h | v) for every chain.
 
-    The state keeps the hidden states too, so that training computes no product with W twice: the
-    gradient uses the same inputs from which the next h is drawn.
+    The state also keeps the hidden states, so that training computes each product with W only once:
+    the gradient reuses the inputs from which the next h is drawn.
 
     Attributes:
         sweeps: rounds in one step, the k of CD-k and PCD-k.
@@ -61,7 +61,7 @@ class Gibbs(AbstractSampler):
 
     @property
     def unit(self) -> str:
-        """The unit in words: sweeps, or steps of several sweeps."""
+        """The unit of steps as text: sweeps, or steps of several sweeps."""
         if self.sweeps == 1:
             return "sweeps"
         return f"steps of {self.sweeps} sweeps"
@@ -80,7 +80,7 @@ class Gibbs(AbstractSampler):
             return GibbsState(v, rbm.sample_h_from_v(v, key=key_h))
 
         last = state
-        # With a loop of one turn, XLA would not see the products that are shared with the gradient.
+        # In a loop of one iteration, XLA would not share products with the gradient.
         if self.sweeps > 1:
             last = jax.lax.fori_loop(0, self.sweeps - 1, sweep, state)
         last = sweep(self.sweeps - 1, last)
@@ -95,7 +95,7 @@ def after_sweeps(
     key: PRNGKeyArray,
     turns: int = TURNS,
 ) -> Float[Array, "n visible"]:
-    """Return visible states after Gibbs sweeps from these, as `run` of a sampler makes them."""
+    """Return visible states after Gibbs sweeps from `v`, identical to `AbstractSampler.run`."""
     sampler = Gibbs(1)
     key_start, key_step = jax.random.split(key)
     chains = sampler.init(rbm, v, key=key_start)

@@ -20,9 +20,9 @@ from .replica_exchange import ReplicaExchange
 
 __all__ = ["LadderReport", "adapted_ladder", "ladder_report"]
 
-FIRST_STEPS = 16  # of the pilot's first round; each later one is twice as long
+FIRST_STEPS = 16  # of the pilot's first round; each round is twice as long as the previous one
 LADDER_SIZES = sorted(n * 2**k for n in (2, 3) for k in range(8))  # each size needs a compilation
-ROOM = 64  # records in one dispatch
+ROOM = 64  # records per dispatch
 MOST_RECORDS = 1_024  # of a run; a longer one is thinned
 
 
@@ -32,8 +32,8 @@ class LadderReport(NamedTuple):
     Attributes:
         acceptance: mean acceptance probability of a swap for each neighbouring pair, from the
             first model on, shape (models − 1,).
-        round_trips: trips from the first model to the last and back that a replica makes in
-            1,000 steps.
+        round_trips: round trips per replica, from the first model to the last and back, in 1,000
+            steps.
         steps: number of steps over which this was measured.
         chains: number of independent columns of replicas.
 
@@ -61,18 +61,18 @@ class LadderReport(NamedTuple):
     def barrier(self) -> float:
         """The communication barrier Σ (1 − acceptance), the least number of rejected swaps.
 
-        It hardly depends on the ladder as long as neighbours accept most swaps. All replicas of a
-        column together make at best one round trip in 2 + 2·barrier steps.
+        It hardly depends on the ladder as long as neighbours accept most swaps. The replicas of a
+        column together make at most one round trip per 2 + 2·barrier steps.
         """
         return float((1.0 - self.acceptance).sum())
 
     @property
     def trips(self) -> float:
-        """The round trips of all replicas of a column in these steps, mean over columns."""
+        """The number of round trips of all replicas of a column, averaged over columns."""
         return self.round_trips * self.models * self.steps / 1_000
 
     def __str__(self) -> str:
-        """Return a summary in words."""
+        """Return a one-line summary."""
         accepted = f"{self.acceptance.min():.2f} to {self.acceptance.max():.2f}"
         return (
             f"{self.models} models, swaps accepted from {accepted}, barrier {self.barrier:.1f},"
@@ -97,12 +97,12 @@ class LadderRun:
     def fresh(
         cls, rbm: RBM, sampler: ReplicaExchange, chains: int, *, key: PRNGKeyArray
     ) -> LadderRun:
-        """Start a run with replicas drawn from their models without the weights."""
+        """Start a run with replicas drawn from their models with zero weights."""
         key_init, key_run = split(key)
         return cls(rbm, sampler, _independent(rbm, sampler, chains, key=key_init), key=key_run)
 
     def until(self, steps: int) -> None:
-        """Run until there are this many steps, except for a remainder shorter than one record."""
+        """Continue to this total number of steps, less a remainder shorter than one record."""
         while self.steps + self.every <= steps:
             most = max(1, ROOM // self.every)
             records = int(np.clip((steps - self.steps) // self.every, 1, most))
@@ -123,13 +123,13 @@ class LadderRun:
                 self.every = 2 * self.every
 
     def gains(self, first: float = 0.5, last: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-        """Return `up` and `down` for a part of the run, shape (records, pairs, chains) each."""
+        """Return `up` and `down` for part of the run, each of shape (records, pairs, chains)."""
         up, down, _ = self._all()
         part = slice(int(first * len(up)), math.ceil(last * len(up)))
         return up[part], down[part]
 
     def report(self, first: float = 0.5) -> LadderReport:
-        """Report on the run, leaving out the fraction `first` at its beginning."""
+        """Report on the run, excluding the fraction `first` at its start."""
         up, down = self.gains(first)
         trips = np.append(self.trips_before, self._all()[2])
         chains = up.shape[2]
@@ -161,9 +161,9 @@ def _watched(
     *,
     key: PRNGKeyArray,
 ) -> tuple[Any, Array, Array, Array]:
-    """Run `records · every` steps; record log weights and trips at the last of each `every`.
+    """Run `records · every` steps, recording log weights and trips every `every` steps.
 
-    Step s draws from fold_in(key, s), so a run in several stretches equals a single run.
+    Step s uses the key fold_in(key, s), so a run in several parts equals a single run.
     """
     shape = (state.v.shape[0] - 1, state.v.shape[1])
     gain = jnp.zeros((room, *shape), state.v.dtype)
@@ -194,7 +194,7 @@ def ladder_report(
     """Run replicas along a ladder and report on the second half of the run.
 
     Args:
-        rbm: the model at the ladder's end.
+        rbm: the model at the end of the ladder.
         sampler: the ladder.
         key: a JAX random key.
         chains: independent columns of replicas.
@@ -224,30 +224,29 @@ def adapted_ladder(
     rounds: int = 5,
     acceptance: float = 0.5,
 ) -> ReplicaExchange:
-    """Return a ladder with enough models, spaced for equal swap acceptance of all neighbours.
+    """Return a ladder of sufficient length, spaced for equal swap acceptance between neighbours.
 
-    Each round of a pilot run is twice as long as the round before. It measures acceptance rates,
-    which define the length of the ladder, and moves the models to equal parts of this length. A
-    pair that accepts a swap with probability a has the length
+    Each round of a pilot run is twice as long as the previous one. It measures acceptance rates,
+    which define the length of the ladder, and respaces the models evenly along this length. A pair
+    that accepts swaps with probability a has length
 
         ℓ = −√2 Φ⁻¹(a/2),    a = 2 Φ(−ℓ/√2),
 
-    which would be the standard deviation of the difference of F between both models if it were
-    normal. For short lengths this is √π (1 − a), so that the ladder's length is its barrier, up to
-    a factor.
+    which is the standard deviation of the difference in F between the two models if this is normal.
+    For short lengths it is √π (1 − a), so the ladder's length is proportional to its barrier.
 
     Args:
         rbm: the model at the ladder's end.
-        sampler: the ladder to begin with, whose path and sweeps are kept; if None, sixteen
-            temperatures from the neutral model (no biases, no weights).
+        sampler: the initial ladder, whose path and sweeps are kept; if None, sixteen temperatures
+            from the neutral model (zero biases and weights).
         key: a JAX random key.
         chains: independent columns of replicas in the pilot.
-        rounds: rounds of the pilot.
-        acceptance: the mean acceptance probability of a swap to aim at. The number of models is
-            chosen for it from 2, 3, 4, 6, 8, 12 … 384.
+        rounds: number of rounds of the pilot.
+        acceptance: the target for the mean acceptance probability of a swap. It determines the
+            number of models, one of 2, 3, 4, 6, 8, 12 … 384.
 
     Raises:
-        InputError: arguments that do not fit.
+        InputError: an argument is invalid.
         NotFiniteError: free energies of replicas are not finite.
 
     Example:
@@ -278,7 +277,7 @@ def pilot(
     *,
     key: PRNGKeyArray,
 ) -> LadderRun:
-    """Adapt a ladder; return a run on it that starts from the pilot's final states."""
+    """Adapt a ladder; return a run on it, starting from the pilot's final states."""
     key, key_first = split(key)
     run = LadderRun.fresh(rbm, sampler, chains, key=key_first)
     for r in range(rounds):
@@ -293,8 +292,8 @@ def pilot(
 
 
 def _respaced(times: np.ndarray, accepted: np.ndarray, aim: float) -> np.ndarray:
-    """Return positions at equal parts of a ladder's length, as many as the target rate needs."""
-    from scipy.special import ndtri  # imported here: it takes a fifth of a second
+    """Return positions evenly spaced in ladder length, as many as the target rate requires."""
+    from scipy.special import ndtri  # imported here because it takes a fifth of a second
 
     lengths = -ndtri(np.clip(accepted, 1e-9, 1.0) / 2)
     needed = 1 + math.ceil(lengths.sum() / -ndtri(aim / 2))
@@ -307,7 +306,7 @@ def _respaced(times: np.ndarray, accepted: np.ndarray, aim: float) -> np.ndarray
 
 
 def checked_ladder(sampler: Any) -> ReplicaExchange:
-    """Return the sampler, or raise InputError unless it is a ladder."""
+    """Return the sampler if it is a ladder; otherwise raise InputError."""
     if not isinstance(sampler, ReplicaExchange):
         raise InputError(f"sampler: expected an hm.ReplicaExchange; got {sampler!r}.")
     return sampler

@@ -1,4 +1,4 @@
-"""Population annealing: weighted chains that are resampled on the way, with errors by families."""
+"""Population annealing: weighted chains with resampling, and errors based on families."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ from ..rbm import RBM
 from .annealing import model_between, start_annealing
 from .gibbs import Gibbs, GibbsState
 
-RESAMPLED_BELOW = 0.5  # of the chains of a group: their effective size
-APART = 4  # sweeps between those that averages are taken over: neighbours are alike
-# Independent groups, which show that populations differ: few, as each resamples within itself.
+RESAMPLED_BELOW = 0.5  # effective size, as a fraction of a group's chains
+APART = 4  # sweeps between averaged states, since neighbouring states are similar
+# Independent groups, to detect populations that differ; few, because each resamples only within
+# itself.
 MOST_GROUPS = 8
 LEAST_OF_A_GROUP = 16
-ENOUGH_FAMILIES = 100  # as Wang, Machta & Katzgraber 2015 ask for
-SHARE_OF_CHAINS = 0.4  # where a row has few chains, so many of them have to be families
-# Of many chains, a few lucky ones may have most descendants and still leave 100 families.
+ENOUGH_FAMILIES = 100  # as required by Wang, Machta & Katzgraber 2015
+SHARE_OF_CHAINS = 0.4  # if a row has few chains, the required share of families
+# Among many chains, a few lucky ones may have most descendants and still leave 100 families.
 SHARE_OF_MANY = 0.2
-SURE = 4.5  # standard errors that tell a drift, or populations that differ, from chance
+SURE = 4.5  # standard errors at which a drift or a difference counts as real
 
 
 class Population(NamedTuple):
-    """Chains of some rows, in independent groups, part of the way along a path.
+    """Chains of several rows, in independent groups, at some position on a path.
 
     Attributes:
-        v: visible states, those of a row next to each other, shape (n, visible) with n = rows ·
+        v: visible states, with the chains of a row adjacent, shape (n, visible) with n = rows ·
             groups · chains of a group.
         log_weights: log of the importance weights so far, nats, shape (rows, groups, chains).
-            Resampled chains of a group share the mean weight that they had.
-        families: the chain at t = 0 from which each descends, numbered within its row, shape
-            (rows, groups, chains).
+            Resampling gives all chains of a group their mean weight.
+        families: each chain's ancestor at t = 0, numbered within its row, shape (rows, groups,
+            chains).
     """
 
     v: Float[Array, "n visible"]
@@ -48,15 +49,15 @@ class Population(NamedTuple):
 
 
 class Swept(NamedTuple):
-    """What chains of each row averaged by sweeps of the model, and where they ended.
+    """Averages over sweeps of the model for the chains of each row, and their final states.
 
     Attributes:
         first, second: averages of p(v | h) of each chain over the two halves of the sweeps, shape
             (rows, chains, visible).
-        within: the variance of v within the sweeps of a chain, a mean over chains, shape (rows,
+        within: the variance of v within the sweeps of a chain, averaged over chains, shape (rows,
             visible).
         v: the last visible states, shape (rows, chains, visible).
-        families: the chain at t = 0 from which each descends, shape (rows, chains).
+        families: each chain's ancestor at t = 0, shape (rows, chains).
     """
 
     first: Float[Array | np.ndarray, "rows chains visible"]
@@ -74,8 +75,8 @@ class Averages(NamedTuple):
         variance: of v, shape (rows, visible).
         stderr: the standard error of `mean`, shape (rows, visible).
         families: the effective number of families, 1 / Σ (share of a family)², shape (rows,).
-        mixed: which rows have enough families, means that do not drift, and groups that agree,
-            shape (rows,).
+        mixed: which rows have enough families, no drift of the means, and groups that agree, shape
+            (rows,).
     """
 
     mean: np.ndarray
@@ -86,7 +87,7 @@ class Averages(NamedTuple):
 
 
 def whole_groups(chains: int) -> tuple[int, int]:
-    """Return the number of groups of a row's chains, and how many chains they share equally."""
+    """Return the number of groups per row, and the number of chains that fills them equally."""
     groups = max(1, min(MOST_GROUPS, chains // LEAST_OF_A_GROUP))
     return groups, math.ceil(chains / groups) * groups
 
@@ -100,23 +101,23 @@ def annealed_population(
     *,
     key: PRNGKeyArray,
 ) -> Swept:
-    r"""Anneal a population for each row, and move it by sweeps of the model. Traceable.
+    r"""Anneal a population for each row, then run sweeps of the model. Traceable.
 
-    Each step t → t′, from the model at t = 0 to the model itself, does
+    Each step t → t′, from the model at t = 0 to the model itself, performs
 
         log w += F_t(v) − F_t′(v),    then  v → h → v  under the model at t′.
 
-    Where the effective size of a group falls below half of its chains, these are resampled
-    systematically. At the end all chains of a row are, by weights that hold each group's own
-    estimate of Z: so modes get the shares that they have in the model, however seldom chains go
-    from one to another. Averages of p(v | h) follow, over every fourth sweep.
+    If the effective size of a group falls below half of its chains, the group is resampled
+    systematically. At the end all chains of a row are resampled, with weights that include each
+    group's own estimate of Z. Modes thus get their shares under the model, however rarely chains
+    move between them. Averages of p(v | h) over every fourth sweep follow.
 
     Args:
-        rbm: one model, or one for each chain; those of a row are next to each other.
+        rbm: one model, or one for each chain; the models of a row are adjacent.
         rows: number of rows.
-        chains: chains of each row, a number that `whole_groups` returns.
-        steps: annealing steps.
-        sweeps: sweeps of the model after them, at least 2.
+        chains: number of chains per row, as returned by `whole_groups`.
+        steps: number of annealing steps.
+        sweeps: number of sweeps of the model after them, at least 2.
         key: a JAX random key.
 
     Source: Neal 2001; Hukushima & Iba 2003; Del Moral, Doucet & Jasra 2006; Machta 2010.
@@ -134,14 +135,15 @@ def annealed_population(
 def averages_of(swept: Swept) -> Averages:
     r"""Return averages over populations, their errors, and whether they have mixed.
 
-    Chains of a common ancestor are not independent, but families are, so for n chains
+    Chains with a common ancestor are dependent, but families are independent, so for n chains
 
         var mean = Σ_k (Σ_{i in family k} (x_i − mean) / n)².
 
-    One more family is added, a standard deviation of v away, as a mode that no family is in would
-    not be seen. The error is multiplied by t/1.96 with Student's t for one degree of freedom less
-    than effective families, so that twice the error is a 95 % interval where families are few. If
-    the independent groups differ by more than families explain, the error is by groups.
+    One more family is added, a standard deviation of v away, to allow for a mode that no family has
+    found. The error is multiplied by t/1.96, where Student's t has one degree of freedom fewer than
+    the effective number of families, so that twice the error is a 95 % interval even with few
+    families. If the independent groups differ by more than the families explain, the error is
+    computed from the groups.
 
     Source: Wang, Machta & Katzgraber 2015 (families); Lee & Whiteley 2018 (their variance).
     """
@@ -150,7 +152,7 @@ def averages_of(swept: Swept) -> Averages:
     groups, _ = whole_groups(chains)
     of_chains = (first.astype(float) + second) / 2.0
     mean = of_chains.mean(1)
-    spread = np.maximum(within.astype(float) + of_chains.var(1), 0.0)  # but for rounding
+    spread = np.maximum(within.astype(float) + of_chains.var(1), 0.0)  # clipped for rounding errors
     rounding = 1e-5 * (1.0 + abs(mean))
     effective = 1.0 / _error_squared(np.ones((rows, chains, 1)), families)
     error = _error_squared(of_chains - mean[:, None], families)
@@ -175,7 +177,7 @@ def _error_squared(x: np.ndarray, kind: np.ndarray) -> np.ndarray:
 
     Args:
         x: shape (rows, n, columns).
-        kind: the kind of each entry, shape (rows, n), from 0 to n − 1.
+        kind: the label k of each entry, shape (rows, n), from 0 to n − 1.
     """
     rows, n, columns = x.shape
     kinds = (kind + n * np.arange(rows)[:, None]).reshape(-1)
@@ -189,7 +191,7 @@ def _error_squared(x: np.ndarray, kind: np.ndarray) -> np.ndarray:
 def first_population(
     path: AbstractPath, rows: int, groups: int, chains: int, *, key: PRNGKeyArray
 ) -> Population:
-    """Draw a population from the model at t = 0, of so many chains in each group. Traceable."""
+    """Draw a population from the model at t = 0, with `chains` per group. Traceable."""
     start = start_annealing(path, rows * groups * chains, key=key)
     shape = (rows, groups, chains)
     families = jnp.broadcast_to(jnp.arange(groups * chains).reshape(shape[1:]), shape)
@@ -205,7 +207,7 @@ def moved_population(
     *,
     key: PRNGKeyArray,
 ) -> Population:
-    """Move a population from one t to another, as `annealed_population` says. Traceable."""
+    """Move a population from one t to another; see `annealed_population`. Traceable."""
     shape = population.log_weights.shape
 
     def step(s: Array, here: Population) -> Population:
@@ -213,12 +215,12 @@ def moved_population(
         before = model_between(path, begin, end, s, steps)
         after = model_between(path, begin, end, s + 1, steps)
         gain = before.free_energy(here.v) - after.free_energy(here.v)
-        # The chains are resampled after the sweep, so that it shares its product with F.
+        # Resampling follows the sweep, so that the sweep shares its product with F.
         v = after.gibbs_sweep(here.v, key=key_sweep)
         log_weights = here.log_weights + gain.reshape(shape)
         there = Population(v, log_weights, here.families)
         low = effective_size(_shares(log_weights)) < RESAMPLED_BELOW * shape[-1]
-        if waits_at_turns():  # for the host, at a branch too
+        if waits_at_turns():  # a branch waits for the host too
             return _resampled(there, low, key_choose)
         return jax.lax.cond(low.any(), _resampled, lambda p, *_: p, there, low, key_choose)
 
@@ -226,7 +228,7 @@ def moved_population(
 
 
 def _resampled(population: Population, which: Array, key: PRNGKeyArray) -> Population:
-    """Resample the chains of some groups, each within itself."""
+    """Resample the chains of the selected groups, each within itself."""
     rows, groups, chains = population.log_weights.shape
     places = _chosen(population.log_weights, key=key)
     places = jnp.where(which[..., None], places, jnp.arange(chains))
@@ -238,7 +240,7 @@ def _resampled(population: Population, which: Array, key: PRNGKeyArray) -> Popul
 
 
 def evened(population: Population, *, key: PRNGKeyArray) -> tuple[Array, Array]:
-    """Resample all chains of each row by their weights; return states, and families by row.
+    """Resample all chains of each row by weight; return the states, and families by row.
 
     Traceable.
     """
@@ -254,7 +256,7 @@ def _shares(log_weights: Array) -> Array:
 
 
 def _chosen(log_weights: Array, *, key: PRNGKeyArray) -> Array:
-    """Return the places that systematic resampling chooses along the last axis."""
+    """Return the indices that systematic resampling chooses along the last axis."""
     count = log_weights.shape[-1]
     offsets = jax.random.uniform(key, log_weights.shape[:-1], log_weights.dtype)
     flat = _shares(log_weights).reshape(-1, count)
@@ -265,7 +267,7 @@ def _chosen(log_weights: Array, *, key: PRNGKeyArray) -> Array:
 def _swept(
     rbm: RBM, v: Array, rows: int, sweeps: Array | int, *, key: PRNGKeyArray
 ) -> tuple[Array, Array, Array, Array]:
-    """Move chains by Gibbs sweeps; return what they averaged, and where they are.
+    """Run Gibbs sweeps; return averages over them, and the final states.
 
     Returns:
         Averages of p(v | h) over the first and over the second half of the sweeps, shape (rows,
@@ -307,6 +309,6 @@ def _swept(
 
 
 def _most_by_chance(freedom: int) -> float:
-    """Return how many times its mean a χ² hardly ever exceeds (Wilson & Hilferty 1931)."""
+    """Return the multiple of its mean that a χ² hardly ever exceeds (Wilson & Hilferty 1931)."""
     part = 2.0 / (9.0 * freedom)
     return (1.0 - part + SURE * part**0.5) ** 3

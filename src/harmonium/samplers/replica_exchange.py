@@ -1,4 +1,4 @@
-"""Replica exchange: chains of all models of a ladder; neighbouring models swap states."""
+"""Replica exchange: chains at all models of a ladder, which swap states with neighbours."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -27,10 +27,10 @@ class ExchangeState(NamedTuple):
 
     Attributes:
         v: visible states, shape (models, n, visible).
-        heading: 1 for a replica on its way from the first model to the last, 2 for one on its
-            way back, 0 for one that has not yet been at the first model; it moves with the replica.
-        trips: round trips from the first model to the last and back that a replica has made.
-        steps: number of steps made; its parity says which pairs swap next.
+        heading: 1 for a replica moving from the first model to the last, 2 for a returning replica,
+            0 for a replica that has not yet visited the first model; it moves with the replica.
+        trips: number of round trips of each replica, from the first model to the last and back.
+        steps: number of steps made; its parity determines which pairs swap next.
     """
 
     v: Float[Array, "models n visible"]
@@ -43,8 +43,8 @@ class ExchangeInfo(NamedTuple):
     """Statistics of the ladder, computed from the states before a step.
 
     Attributes:
-        acceptance: mean acceptance probability of a swap for each neighbouring pair, whether or
-            not it was this pair's turn, shape (models − 1,).
+        acceptance: mean acceptance probability of a swap for each neighbouring pair, whether or not
+            the pair was due to swap, shape (models − 1,).
         up: F_k(v_k) − F_{k+1}(v_k), the log importance weights of states of model k under model
             k + 1, shape (models − 1, n), nats.
         down: F_{k+1}(v_{k+1}) − F_k(v_{k+1}), the log importance weights in the other direction,
@@ -57,27 +57,27 @@ class ExchangeInfo(NamedTuple):
 
 
 class ReplicaExchange(AbstractSampler):
-    r"""Replica exchange: chains at models along a path, which swap states with their neighbours.
+    r"""Replica exchange: chains at models along a path swap states with their neighbours.
 
     Every step first swaps the states v of neighbouring models k and k + 1 with probability
     min(1, α), even pairs and odd pairs in alternate steps,
 
         log α = F_k(v_k) + F_{k+1}(v_{k+1}) − F_k(v_{k+1}) − F_{k+1}(v_k),
 
-    and then runs `sweeps` sweeps v → h → v, each replica under the model at which it now is. The
-    product of all models' distributions is left unchanged. Along `Heating` this is parallel
-    tempering; along a `History`, parallel trajectory tempering. Chains mix fast in the hot models,
-    and the swaps carry their states to the last model.
+    and then runs `sweeps` sweeps v → h → v, each replica under its new model. The product of all
+    models' distributions is left invariant. Along `Heating` this is parallel tempering; along a
+    `History`, parallel trajectory tempering. Chains mix fast in the hot models, and the swaps carry
+    their states to the last model.
 
-    After a swap, a replica's h is drawn from inputs that were computed for the free energies, and
-    all replicas of a `Heating` path share one product with W. So a step costs as many products as
-    a step of block Gibbs sampling with as many chains.
+    After a swap, h is drawn from the inputs already computed for the free energies, and all
+    replicas on a `Heating` path share one product with W. A step thus needs no more products than a
+    step of block Gibbs sampling with the same number of chains.
 
     Attributes:
-        path: the models; its end is replaced by the model that is sampled. None for temperatures
-            from the neutral model (no biases, no weights).
-        times: positions of the replicas on the path, shape (models,), rising to 1.
-        sweeps: sweeps between swaps.
+        path: the models; its end is replaced by the sampled model. None for temperatures from the
+            neutral model (zero biases and weights).
+        times: positions of the models on the path, shape (models,), increasing to 1.
+        sweeps: number of sweeps between swaps.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
@@ -97,7 +97,7 @@ class ReplicaExchange(AbstractSampler):
     sweeps: int = eqx.field(static=True)
 
     def __init__(self, path: Any = None, times: Any = 16, sweeps: int = 1):
-        """Accept `times` as positions, or as a number of evenly spaced models."""
+        """Set the fields; `times` may also be a number of evenly spaced models."""
         if path is not None and not isinstance(path, AbstractPath):
             raise InputError(
                 f"path: expected a path such as hm.path.Heating, or None; got {path!r}."
@@ -124,7 +124,7 @@ class ReplicaExchange(AbstractSampler):
         return [path.at(t) for t in self.times]
 
     def init_independent(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> ExchangeState:
-        """Draw every replica from its model without the weights."""
+        """Draw every replica from its model with zero weights."""
         path = self.path_to(rbm)
 
         def draw(t: Array, key: PRNGKeyArray) -> Array:
@@ -139,7 +139,7 @@ class ReplicaExchange(AbstractSampler):
         return self.init_each(jnp.broadcast_to(v, (len(self.times), *v.shape)))
 
     def init_each(self, v: Float[Array, "models n visible"]) -> ExchangeState:
-        """Start the replicas of each model at its own states."""
+        """Start the replicas of each model at the states given for it."""
         zeros = jnp.zeros(v.shape[:2], jnp.int32)
         return ExchangeState(v, zeros.at[0].set(RISING), zeros, jnp.zeros((), jnp.int32))
 
@@ -180,9 +180,9 @@ class ReplicaExchange(AbstractSampler):
         return state.v
 
     def _free_energies(self, path: AbstractPath, times: Array, v: Array) -> tuple[Array, Array]:
-        """Return free energies of replicas under the models at these times, and the inputs to h.
+        """Return the replicas' free energies under the models at these times, and inputs to h.
 
-        Wherever the models share their weights, XLA computes the product with them once.
+        If the models share their weights, XLA computes the product with them once.
         """
 
         def look(t: Array, v: Array) -> tuple[Array, Array]:
@@ -193,7 +193,7 @@ class ReplicaExchange(AbstractSampler):
         return jax.vmap(look)(times, v)
 
     def _swept(self, path: AbstractPath, v: Array, *, key: PRNGKeyArray) -> Array:
-        """Run all sweeps but the first."""
+        """Run all sweeps except the first."""
 
         def sweep(here: RBM, v: Array, key: PRNGKeyArray) -> Array:
             return here.gibbs_sweep(v, key=key)
@@ -221,7 +221,7 @@ class _Swap(NamedTuple):
         return jnp.where(from_above, above, jnp.where(from_below, below, own))
 
     def moved(self, x: Array) -> Array:
-        """Apply the swaps to values that belong to the replicas, shape (models, n, …)."""
+        """Apply the swaps to values attached to the replicas, shape (models, n, …)."""
         return self.chosen(x, jnp.roll(x, -1, axis=0), jnp.roll(x, 1, axis=0))
 
 
@@ -248,7 +248,7 @@ def _checked_times(times: Any) -> Array:
     good = array.ndim == 1 and len(array) > 1 and array.dtype.kind in "uif"
     if not good or array[0] < 0 or array[-1] != 1 or not (np.diff(array) > 0).all():
         raise InputError(
-            "times: expected a number of models, at least 2, or two or more positions that rise"
-            f" from 0 (or more) to 1; got {times!r}."
+            "times: expected a number of models, at least 2, or two or more positions that"
+            f" increase from 0 (or more) to 1; got {times!r}."
         )
     return from_numpy(np.array(array, float))

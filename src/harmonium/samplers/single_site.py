@@ -16,11 +16,11 @@ from ..layers.arrays import places_in
 from ..layers.capabilities import blocks_of, proposals_from
 from ..rbm import RBM
 
-PROPOSALS_AT_ONCE = 4  # side by side: hidden inputs are held for so many of them
+PROPOSALS_AT_ONCE = 4  # computed in parallel, each with its own hidden inputs
 
 
 class Neighbours(NamedTuple):
-    """All states that differ in one unit from each of n states.
+    """All states that differ in exactly one unit from each of n states.
 
     Attributes:
         log_odds: log p(v′) − log p(v), shape (proposals, n), in nats.
@@ -38,12 +38,12 @@ def neighbours_of(
 ) -> Neighbours:
     """Return log p(v′) − log p(v) = F(v) − F(v′) of every v′ that differs from v in one unit.
 
-    Each proposal changes the hidden inputs by the weights of its few columns. So all proposals of
-    a row together cost as much as one product of all of them with W, and no free energy is computed
-    from scratch. The proposals of a few units cost no more than the rows of W that they use.
+    Each proposal changes the hidden inputs only through its few columns, so no free energy is
+    computed from scratch: all proposals of a row cost as much as one product with W. Proposals for
+    a few units use only the corresponding rows of W.
 
     Args:
-        rbm: a model whose visible units, or those of interest, are discrete.
+        rbm: a model whose visible units, or at least the units of interest, are discrete.
         v: states.
         units: the units of interest; all of them if None.
     """
@@ -61,7 +61,7 @@ def neighbours_of(
     energies = _energies_of_proposals(visible, v, changed_units, columns, changes)
     cgf = hidden.cgf(inputs)
     touched, places = np.unique(columns, return_inverse=True)
-    if len(touched) < visible.size:  # so that the gradient of a proposal is not as large as W
+    if len(touched) < visible.size:  # keeps the gradient of a proposal smaller than W
         columns = places.reshape(columns.shape)
         weights = weights[touched]
 
@@ -92,13 +92,13 @@ def _energies_of_proposals(
 ) -> Float[Array, "proposals n"]:
     """Return U(v′) − U(v) of each proposal, computed for one proposal of every block at once.
 
-    Computed one at a time, each proposal would cost as much as all units together: for a wide row,
-    the square of its width in total.
+    Computed one at a time, each proposal would cost as much as all units together, so the total
+    would grow with the square of the width.
     """
     blocks, block_of_unit = np.unique(blocks_of(visible), return_inverse=True)
     old = visible.unit_energies(v)
     differences = jnp.zeros((len(units), v.shape[0]), v.dtype)
-    rounds = places_in(block_of_unit[units])  # proposals of a round are of different blocks
+    rounds = places_in(block_of_unit[units])  # the proposals of a round change different blocks
     for number in range(rounds.max() + 1):
         now = np.flatnonzero(rounds == number)
         new = visible.unit_energies(v.at[:, columns[now]].add(changes[:, now]))

@@ -31,22 +31,22 @@ class TemperedInfo(NamedTuple):
 class Tempered(AbstractSampler):
     r"""A sampler of p_β(v) ∝ e^(−βF(v)): the model's p(v) made sharper (β > 1) or flatter (β < 1).
 
-    Terms of the energy without a parameter, as the log x! of counts, are part of the measure: they
-    count once, whatever β.
+    Parameter-free terms of the energy, such as the log x! of counts, belong to the base measure and
+    are not multiplied by β.
 
-    The RBM with all parameters multiplied by β is not p_β: its p(v) is e^(−βE(v, h)) summed over
-    h, where hidden units do not count β-fold. But its sweep v → h → v′ serves as a proposal, which
-    is accepted with probability min(1, a),
+    The RBM with all parameters multiplied by β is not p_β: its p(v) is e^(−βE(v, h)) summed over h,
+    not the β-th power of the sum. But its sweep v → h → v′ serves as a proposal, accepted with
+    probability min(1, a),
 
         log a = β [F(v) − F(v′)] − F_β(v) + F_β(v′),
 
-    where F_β is the free energy of the RBM with multiplied parameters, with respect to which the
-    sweep is reversible. Where hidden units are nearly certain given v, the two distributions agree
+    where F_β is the free energy of the RBM with multiplied parameters, for which the sweep is
+    reversible. If the hidden units are nearly deterministic given v, the two distributions agree
     and hardly any proposal is rejected.
 
     Attributes:
         beta: β, positive.
-        sweeps: proposals in one step.
+        sweeps: number of proposals in one step.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
@@ -55,7 +55,7 @@ class Tempered(AbstractSampler):
         (5, 2)
 
     Source: Hastings 1970; Russ et al. 2020 and Tubiana, Cocco & Monasson 2019 for the use of low
-    temperatures (there by β-fold hidden layers, for integer β).
+        temperatures (there with the hidden layer copied β times, for integer β).
     """
 
     beta: float = eqx.field(static=True)

@@ -22,15 +22,15 @@ IDENTITY = 0.8
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    r"""Aligned sequences as a model learns from them.
+    r"""Aligned sequences, encoded for a model to learn from.
 
     Attributes:
         names: the first word of each sequence's title.
         titles: the whole titles.
         codes: integer codes, shape (sequences, sites); 0 is a gap.
-        sites: what the sites and the codes mean.
+        sites: the sites of the alignment and the meaning of the codes.
         neighbours: the weights and clusters of similar sequences.
-        notes: a sentence for each thing that was done.
+        notes: a sentence for each step taken.
 
     Example:
         >>> import pathlib, tempfile
@@ -62,7 +62,7 @@ class Alignment:
 
     @property
     def words(self) -> list[str]:
-        """The sequences, at full width."""
+        """The sequences as strings, at full width."""
         return self.sites.words(self.codes)
 
 
@@ -77,21 +77,22 @@ def read_alignment(
 ) -> Alignment:
     r"""Read aligned sequences to learn from.
 
-    Columns with too many gaps are left out, then sequences with too many gaps at the others. Each
-    sequence gets the weight 1 / (number of sequences with at least this identity, itself included).
+    Columns with too many gaps are left out, then sequences with too many gaps in the remaining
+    columns. Each sequence gets the weight 1 / (number of sequences with at least this identity,
+    including itself).
 
     Args:
-        path: a FASTA, A2M, A3M, Stockholm, Clustal or PHYLIP file, or one with a sequence in each
-            line, perhaps with .gz; FILE:NAME chooses one of several families.
-        alphabet: "auto", "protein", "rna", "dna", or all letters with the gap first, as "-AB".
-        identity: the fraction of equal sites from which two sequences count as similar.
+        path: a FASTA, A2M, A3M, Stockholm, Clustal or PHYLIP file, or one with one sequence per
+            line, optionally compressed (.gz); FILE:NAME selects one of several families.
+        alphabet: "auto", "protein", "rna", "dna", or all letters with the gap first, such as "-AB".
+        identity: the fraction of identical sites at or above which two sequences count as similar.
         most_gaps_at_site: columns with a larger fraction of gaps are left out.
         most_gaps_in_sequence: sequences with a larger fraction of gaps are dropped.
-        progress: is called with the fraction of the pairs of sequences that were compared.
+        progress: a function called with the fraction of the pairs of sequences compared so far.
 
     Raises:
-        InputError: the file cannot be read, is not aligned, holds other letters or fewer than two
-            sequences; the message names the sequence and its line.
+        InputError: the file cannot be read, is not aligned, contains other letters, or has fewer
+            than two sequences; the message names the sequence and its line.
 
     Example:
         >>> import pathlib, tempfile
@@ -124,7 +125,7 @@ def read_alignment(
         raise InputError(
             f"{label}: expected sequences and sites with few gaps; got"
             f" {count_of(len(rows), 'sequence')} and {count_of(len(columns), 'site')}; raise the"
-            " fraction of gaps that is allowed."
+            " maximum fraction of gaps."
         )
     notes = [*raw.notes, *notes_on_letters(raw, letters, name)]
     n_columns = codes.shape[1] - len(columns)
@@ -165,11 +166,11 @@ def _check_fraction(name: str, value: float) -> None:
 
 def _described(alphabet: Alphabet) -> str:
     title = {"rna": "RNA", "dna": "DNA", "protein": "protein"}.get(alphabet.name)
-    return f"{title or 'letters as told'}: {alphabet.letters}"
+    return f"{title or 'given letters'}: {alphabet.letters}"
 
 
 def _counts(raw: RawAlignment) -> np.ndarray:
-    """Return how often each byte is a letter, gaps excepted."""
+    """Return how often each byte occurs as a letter, excluding gaps."""
     counts = np.bincount(raw.letters.ravel(), minlength=256)
     counts[[ord("-"), ord(".")]] = 0
     return counts

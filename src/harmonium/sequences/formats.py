@@ -1,8 +1,8 @@
-"""Formats of alignments: FASTA and its kin, Stockholm, Clustal, PHYLIP, and lines of letters alone.
+"""Alignment formats: FASTA and its variants, Stockholm, Clustal, PHYLIP, and lines of letters.
 
-The content of a file determines its format. Biopython and easel read these too; they are read here
-all the same, since both take the first family alone or join lines of one name, and an alignment is
-to be read without an extra package.
+The contents of a file determine its format. Biopython and easel also read these formats, but both
+read only the first family or join lines with the same name, and no extra package should be needed
+to read an alignment.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ LETTERS = re.compile(rb"[A-Za-z.*?~_-]+")
 # Most programs write a gap as "-"; GCG writes "~" at the ends, and some viewers write "_".
 _USUAL_GAPS = bytes.maketrans(b"_~", b"--")
 STOCKHOLM = re.compile(rb"#\s*STOCKHOLM\b", re.IGNORECASE)  # the first line of a family
-_CONSERVATION = re.compile(rb"[ \t*:.]+")  # the line below a block of Clustal
-PEEK = 2**16  # bytes from which a file without a telling name is judged
+_CONSERVATION = re.compile(rb"[ \t*:.]+")  # the last line of a Clustal block
+PEEK = 2**16  # bytes used to classify a file whose name does not reveal its type
 FEWEST_SITES = 10  # shorter lines of letters are words of a table rather than sequences
-FEWEST_KNOWN = 0.95  # of such lines' letters are amino acids or bases; English has 10 % of O and U
+FEWEST_KNOWN = 0.95  # of their letters are amino acids or bases; English has 10 % of O and U
 _KNOWN = frozenset(b"ACDEFGHIKLMNPQRSTVWY-.XBZacdefghiklmnpqrstvwy")
 _CLUSTAL = re.compile(rb"(CLUSTAL|MUSCLE|PROBCONS|MSAPROBS|T-COFFEE|Kalign)\b[^\n]*(\n|$)", re.I)
 _PHYLIP = re.compile(rb"[ \t]*\d{1,9}[ \t]+\d{1,9}([ \t]+[A-Za-z]+)*[ \t]*\n")
@@ -47,12 +47,12 @@ _UNREAD = (
 
 
 class Entry(NamedTuple):
-    """A sequence as the file holds it.
+    """A sequence as stored in the file.
 
     Attributes:
-        title: the name and what else stands in its line.
-        letters: with gaps as "-", insertions as they are.
-        line: the number of the line where it begins.
+        title: the name and the rest of its line.
+        letters: the letters, with gaps as "-" and insertions unchanged.
+        line: the line number where the sequence begins.
     """
 
     title: str
@@ -66,12 +66,12 @@ class Entry(NamedTuple):
 
 
 class Family(NamedTuple):
-    """The sequences of one alignment; some files hold several.
+    """The sequences of one alignment; some files contain several.
 
     Attributes:
-        names: what it is called: an accession, an identifier, or the name of its first sequence.
+        names: its names: an accession, an identifier, or the name of its first sequence.
         entries: its sequences.
-        notes: what was set aside, as clauses without the name of the file.
+        notes: what was set aside, as clauses without the file name.
     """
 
     names: tuple[str, ...]
@@ -80,12 +80,12 @@ class Family(NamedTuple):
 
     @property
     def called(self) -> str:
-        """The first of its names, of limited length; nothing if it has none."""
+        """The first of its names, of limited length, or "" if it has none."""
         return next(iter(self.names), "")[:40]
 
 
 def entry(title: bytes, letters: bytes, line: int, label: str) -> Entry:
-    """Return a sequence of a file.
+    """Return a sequence from a file.
 
     Raises:
         InputError: the title is empty.
@@ -99,10 +99,10 @@ def entry(title: bytes, letters: bytes, line: int, label: str) -> Entry:
 
 
 def families_in(path: Path, label: str) -> list[Family]:
-    """Return the families of sequences of a file; `.gz` files are decompressed.
+    """Return the families of sequences in a file; `.gz` files are decompressed.
 
     Raises:
-        InputError: the file cannot be read, or holds no sequences of a known format.
+        InputError: the file cannot be read, or has no sequences in a known format.
     """
     content = _plain(unzipped(bytes_of(path, label), label), label)
     if not content.strip(b"\0 \t\n"):
@@ -127,9 +127,9 @@ def families_in(path: Path, label: str) -> list[Family]:
 
 
 def looks_aligned(start: bytes) -> bool:
-    """Return whether a text file that begins with these bytes holds sequences."""
+    """Return whether a text file that begins with these bytes contains sequences."""
     lines = [line.strip() for line in re.split(rb"[\r\n]+", start.strip(b"\0")) if line.strip()]
-    if len(start) >= PEEK:  # the last line may go on
+    if len(start) >= PEEK:  # the last line may be incomplete
         lines = lines[:-1]
     if len(lines) < 2:
         return False
@@ -144,19 +144,19 @@ def looks_aligned(start: bytes) -> bool:
 
 
 def _are_sequences(lines: list[bytes]) -> bool:
-    """Return whether lines of a text file are sequences, and no words of a table."""
+    """Return whether the lines of a text file are sequences rather than words of a table."""
     letters = b"".join(lines)
     width = len(lines[0])
     if width < FEWEST_SITES or any(len(line) != width for line in lines):
         return False
-    # A column of words repeats few of them; a family has few copies.
+    # A column of words repeats a few of them; a family has few copies.
     if not LETTERS.fullmatch(letters) or 2 * len(set(lines)) <= len(lines):
         return False
     return sum(letters.count(sign) for sign in _KNOWN) >= FEWEST_KNOWN * len(letters)
 
 
 def _plain(content: bytes, label: str) -> bytes:
-    """Return text as UTF-8 without a mark at its beginning, with the line ends of Unix."""
+    """Return text as UTF-8 without a byte order mark, with Unix line endings."""
     for mark, encoding in _ENCODINGS:
         if content.startswith(mark):
             with parser_errors(label, "text"):
@@ -168,10 +168,10 @@ def _plain(content: bytes, label: str) -> bytes:
 
 
 def _fasta(content: bytes, label: str) -> list[Family]:
-    """Return the families of a FASTA, A2M or A3M file.
+    """Return the families in a FASTA, A2M or A3M file.
 
-    ColabFold's server ends the alignment of each query by a NUL, and answers for one query in
-    several parts, which begin with the same sequence: they are one family.
+    ColabFold's server ends the alignment of each query with a NUL, and returns a single query in
+    several parts, which begin with the same sequence and form one family.
     """
     parts = content.split(b"\0")
     for before, after in pairwise(parts):
@@ -232,7 +232,7 @@ def _note_on_comments(comments: list[bytes]) -> tuple[str, ...]:
 
 
 def _lines_of_letters(content: bytes, label: str) -> Family:
-    """Return a sequence for each line, as PSICOV, CCMpred and SELEX write them."""
+    """Return a sequence for each line, as written by PSICOV, CCMpred and SELEX."""
     rows = list[Row]()
     comments = list[bytes]()
     paragraph = 0
@@ -297,10 +297,10 @@ class Row(NamedTuple):
 
 
 def stockholm(content: bytes, label: str) -> list[Family]:
-    """Return the families of a Stockholm file, each of which ends with a line of //.
+    """Return the families in a Stockholm file, each of which ends with a line of //.
 
     Raises:
-        InputError: a line that is no name with letters, or blocks that do not fit together.
+        InputError: a line is not a name with letters, or blocks do not match.
     """
     families = list[Family]()
     rows = list[Row]()
@@ -334,7 +334,7 @@ def stockholm(content: bytes, label: str) -> list[Family]:
 def _family(rows: list[Row], names: dict[bytes, str], label: str, is_closed: bool) -> Family:
     entries, notes = joined(rows, label)
     accession = names.get(b"AC", "")
-    # Pfam's accessions have a version, PF00072.27, that people leave out.
+    # Pfam's accessions have a version, as in PF00072.27, that people omit.
     candidates = (accession.partition(".")[0], names.get(b"ID", ""), accession)
     if not is_closed:
         notes += ("the line // that ends it is missing: perhaps it was cut short",)
@@ -345,10 +345,10 @@ def _family(rows: list[Row], names: dict[bytes, str], label: str, is_closed: boo
 
 
 def clustal(content: bytes, label: str) -> Family:
-    """Return the sequences of a Clustal file; its lines of conservation are left out.
+    """Return the sequences in a Clustal file, without its conservation lines.
 
     Raises:
-        InputError: a line that is no name with letters, or blocks that do not fit together.
+        InputError: a line is not a name with letters, or blocks do not match.
     """
     rows = list[Row]()
     paragraph = 0
@@ -373,13 +373,13 @@ def clustal(content: bytes, label: str) -> Family:
 
 
 def joined(rows: list[Row], label: str) -> tuple[list[Entry], tuple[str, ...]]:
-    """Return the sequences of lines, of which those of one name are joined only if blocks say so.
+    """Return the sequences in lines; lines with the same name are joined only across blocks.
 
-    Blocks have the same names in the same order. They are parted by blank lines, or follow each
-    other; a name in two lines of one block is that of two sequences.
+    Blocks have the same names in the same order. They are separated by blank lines, or follow each
+    other directly; a name on two lines of the same block denotes two sequences.
 
     Raises:
-        InputError: a name stands in blocks that differ, or lines of a block differ in length.
+        InputError: a name occurs in different blocks, or the lines of a block differ in length.
     """
     paragraphs = [list(group) for _, group in groupby(rows, key=lambda row: row.paragraph)]
     orders = [[row.name for row in paragraph] for paragraph in paragraphs]
@@ -420,7 +420,7 @@ def _period(names: list[bytes]) -> int:
 
 
 def _check_paragraphs(paragraphs: list[list[Row]], label: str) -> None:
-    """Refuse a name in several paragraphs: it may be one sequence in parts, or several."""
+    """Reject a name in several paragraphs: it may be one sequence in parts, or several."""
     first = dict[bytes, Row]()
     for paragraph in paragraphs:
         for row in paragraph:
@@ -447,13 +447,13 @@ def _text(name: bytes) -> str:
 
 
 def phylip(content: bytes, label: str) -> Family:
-    """Return the sequences of a PHYLIP file, whichever of its forms it has.
+    """Return the sequences in a PHYLIP file, in any of its variants.
 
     Names end at a blank, or after ten letters; sequences follow each other, or are in blocks. A
-    form counts if it gives as many sequences of as many letters as the first line says.
+    variant is accepted if it gives the number and length of sequences stated in the first line.
 
     Raises:
-        InputError: no form does, or two do with different results.
+        InputError: no variant is accepted, or two are with different results.
     """
     numbered = enumerate(content.split(b"\n"), 1)
     (_, first), *lines = [(number, line) for number, line in numbered if line.strip()]
@@ -480,7 +480,7 @@ def phylip(content: bytes, label: str) -> Family:
             f" got {readings}; write the sequences as FASTA."
         )
     if any(b"." in sequence.letters for sequence in forms[0]):
-        # PHYLIP's own programs repeat the first sequence there, others mean a gap.
+        # PHYLIP's own programs use a dot for the letter of the first sequence; others for a gap.
         raise InputError(
             f"{label}: expected PHYLIP without dots; got dots, which mean a gap or the letter of"
             " the first sequence; write gaps as '-'."
@@ -491,7 +491,7 @@ def phylip(content: bytes, label: str) -> Family:
 def _in_blocks(
     lines: list[tuple[int, bytes]], count: int, length: int, is_strict: bool
 ) -> list[Row]:
-    """Return the sequences that lines hold in blocks; none if no blocks fit."""
+    """Return the sequences in blocks of lines, or none if the lines do not form blocks."""
     if not count or len(lines) % count:
         return []
     heads = [_head(line, is_strict) for _, line in lines[:count]]
@@ -507,7 +507,7 @@ def _in_blocks(
 def _one_by_one(
     lines: list[tuple[int, bytes]], count: int, length: int, is_strict: bool
 ) -> list[Row]:
-    """Return the sequences that follow each other in lines, each of as many letters as needed."""
+    """Return the sequences in consecutive lines, each with the required number of letters."""
     rows = list[Row]()
     place = 0
     while place < len(lines) and len(rows) < count:

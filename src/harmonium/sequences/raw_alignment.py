@@ -20,32 +20,32 @@ STOCKHOLM = (".sto", ".sth", ".stk", ".stockholm", ".seed", ".pfam")
 BLOCKS = (".clustal", ".clustalw", ".clw", ".phy", ".phylip", ".phylips")
 LINES = (".psicov", ".psc", ".psi", ".slx", ".selex")
 OTHERS = (".afasta", ".fst", ".fsa", ".mfa", ".ffn", ".frn", ".msa", ".pir", ".ali")
-UNREAD = (".nex", ".nexus", ".nxs", ".msf")  # known only so that they are refused by their names
+UNREAD = (".nex", ".nexus", ".nxs", ".msf")  # recognised only to be rejected with advice
 SUFFIXES = (*FASTA, *INSERTIONS_MARKED, *STOCKHOLM, *BLOCKS, *LINES, *OTHERS, *UNREAD)
-OPEN = ("", ".txt")  # suffixes that say nothing of what a file holds
+OPEN = ("", ".txt")  # suffixes that do not reveal the contents of a file
 # Bytes.
 GAP = ord("-")
 DOT = ord(".")
 _CAPITAL = re.compile(rb"[A-MO-WYZ]")  # N and X mask letters in either case
 _MARKS = re.compile(rb"[a-z.]")
-# Rows that HHsuite writes among the sequences: a structure or a consensus is no sequence.
+# Rows that HHsuite adds to the sequences: a structure or a consensus is not a sequence.
 _SET_ASIDE = re.compile(
     r"((ss|sa|aa)_(dssp|pred|conf)(?![a-z])|cons(ensus)?-?$)|.*_consensus$", re.I
 )
 
 
 class RawAlignment(NamedTuple):
-    """Aligned sequences: the columns that are shared by all, in capital letters.
+    """Aligned sequences, reduced to the columns shared by all, in capital letters.
 
     Attributes:
         names: the first word of each sequence's title.
         titles: the whole titles.
         letters: one byte for each site, shape (sequences, sites); gaps are "-".
-        lines: the number of the line where each sequence begins.
-        notes: sentences that say what was dropped.
-        whole: each sequence with its insertions, as it is in the file.
-        columns: the places of these columns in the file; None where insertions were removed letter
-            by letter.
+        lines: the line number where each sequence begins.
+        notes: sentences that describe what was dropped.
+        whole: each sequence with its insertions, as in the file.
+        columns: the indices of these columns in the file; None if insertions were removed letter by
+            letter.
     """
 
     names: list[str]
@@ -57,11 +57,11 @@ class RawAlignment(NamedTuple):
     columns: np.ndarray | None
 
     def numbers(self, row: int) -> tuple[np.ndarray, str]:
-        """Return the number of a sequence's residue at each site, 0 at a gap, and its origin.
+        """Return the residue number of a sequence at each site, 0 at a gap, and their origin.
 
-        The first residue has the number in the name, as 24 in "BLAT_ECOLX/24-286", else 1;
-        insertions count. If the name says more or fewer residues than the file has, some were
-        removed nobody knows where: then sites have the numbers of their columns.
+        The first residue has the number given in the name, such as 24 in "BLAT_ECOLX/24-286", or
+        else 1; insertions count. If the number of residues in the name differs from the file, some
+        were removed at unknown positions, and sites have the numbers of their columns.
         """
         letters = np.frombuffer(self.whole[row], np.uint8)
         is_residue = (_upper(letters) >= ord("A")) & (_upper(letters) <= ord("Z"))
@@ -77,25 +77,25 @@ class RawAlignment(NamedTuple):
             named = int(residues[2]) - first + 1
             if named == count:
                 numbers = numbers + first - 1
-                origin = f"residues, from {first}, as the name tells"
+                origin = f"residues, from {first}, as in the name"
             else:
                 numbers = np.arange(1, len(numbers) + 1)
                 origin = (
-                    f"columns of the alignment, as the name tells of {named:,} residues"
-                    f" and the file has {count:,}"
+                    f"columns of the alignment, since the name gives {named:,} residues"
+                    f" but the file has {count:,}"
                 )
         return np.where(is_residue[columns], numbers, 0), origin
 
 
 def named_as_alignment(path: Path) -> bool:
-    """Return whether the file's name has a suffix of aligned sequences, perhaps with .gz."""
+    """Return whether the file's name has a suffix for aligned sequences, optionally with .gz."""
     return _suffix(path) in SUFFIXES
 
 
 def is_alignment(path: Path) -> bool:
-    """Return whether a file holds aligned sequences, by its name; if that is open, by its content.
+    """Return whether a file contains aligned sequences, by its name or, if unclear, its contents.
 
-    A name is open if it has the suffix .txt or none.
+    The name is unclear if it has the suffix .txt or none.
     """
     if named_as_alignment(path):
         return True
@@ -114,7 +114,7 @@ def is_alignment(path: Path) -> bool:
 
 
 def file_and_family(source: str | Path) -> tuple[Path, str | None]:
-    """Split FILE:FAMILY if FILE holds aligned sequences, unless a file has that very name."""
+    """Split FILE:FAMILY if FILE contains aligned sequences, unless that exact file exists."""
     text = os.fspath(source)
     file, _, family = text.rpartition(":")
     if not file or not family or os.path.lexists(text) or not is_alignment(Path(file)):
@@ -127,18 +127,18 @@ def _suffix(path: Path) -> str:
 
 
 def read_sequences(path: str | Path) -> RawAlignment:
-    """Read aligned sequences, in the format of the file's content; .gz is decompressed.
+    """Read aligned sequences in the format that the file's contents show; .gz is decompressed.
 
-    Letters in lower case and dots are insertions, which are dropped: in A2M and A3M files each
-    letter by itself; in others whole columns, in which no sequence has a capital letter or "-". In
-    a file without any capital letter, lower case is how its program writes letters.
+    Lower-case letters and dots are insertions, which are dropped: individual letters in A2M and A3M
+    files, in other files only whole columns in which no sequence has a capital letter or "-". A
+    file without any capital letter is assumed to be written in lower case.
 
     Args:
-        path: a file of FASTA, A2M, A3M, Stockholm, Clustal or PHYLIP, or with a sequence in each
-            line. FILE:NAME chooses one of several families.
+        path: a FASTA, A2M, A3M, Stockholm, Clustal or PHYLIP file, or one with one sequence per
+            line. FILE:NAME selects one of several families.
 
     Raises:
-        InputError: the file cannot be read, holds no sequences or several families, or they are not
+        InputError: the file cannot be read, has no sequences or several families, or they are not
             aligned; the message names the sequence and its line.
     """
     file, choice = file_and_family(path)
@@ -152,7 +152,7 @@ def read_sequences(path: str | Path) -> RawAlignment:
         notes.insert(0, f"{name}, one of {len(families):,} families")
     is_marked = any(suffix.lower() in INSERTIONS_MARKED for suffix in file.suffixes)
     if not any(_CAPITAL.search(entry.letters) for entry in entries):
-        # MAFFT writes all DNA so; insertions alone would be no alignment.
+        # MAFFT writes DNA in lower case; an alignment cannot consist of insertions only.
         is_marked = False
         entries = [entry._replace(letters=entry.letters.upper()) for entry in entries]
         notes.append("letters are in lower case, and none is an insertion")
@@ -175,7 +175,7 @@ def read_sequences(path: str | Path) -> RawAlignment:
 
 
 def _are_as_wide(entries: list[Entry], is_marked: bool) -> bool:
-    """Return whether all sequences have as many sites as the first one."""
+    """Return whether all sequences have the same number of sites as the first."""
     if len({len(entry.letters) for entry in entries}) == 1 and not is_marked:
         return True
     return len({len(_MARKS.sub(b"", entry.letters)) for entry in entries}) == 1
@@ -184,7 +184,7 @@ def _are_as_wide(entries: list[Entry], is_marked: bool) -> bool:
 def _aligned(
     entries: list[Entry], label: str, is_marked: bool
 ) -> tuple[np.ndarray, np.ndarray | None, str]:
-    """Return the shared columns in capital letters, their places, and what was dropped."""
+    """Return the shared columns in capital letters, their indices, and what was dropped."""
     widths = {len(entry.letters) for entry in entries}
     if is_marked or len(widths) > 1:
         aligned = [_MARKS.sub(b"", entry.letters) for entry in entries]
@@ -206,7 +206,7 @@ def _aligned(
 
 
 def _without_insertions(letters: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
-    """Return the columns that are no insertions in all sequences, their places, and a clause."""
+    """Return the columns that are not insertions in all sequences, their indices, and a clause."""
     is_lower = _is_lower(letters)
     is_insertion = (is_lower | (letters == DOT)).all(0) & is_lower.any(0)
     columns = np.flatnonzero(~is_insertion)
@@ -218,7 +218,7 @@ def _without_insertions(letters: np.ndarray) -> tuple[np.ndarray, np.ndarray, st
         clauses.append(f"columns are numbered without {pronoun}")
     mixed = int(is_lower[:, columns].sum())
     if mixed:
-        # Soft-masked letters, unless A3M of equally many insertions has another name.
+        # Soft-masked letters, or an A3M file with equally many insertions but another suffix.
         clauses.append(
             f"{mixed:,} letters in lower case among capitals read as letters, which would be"
             " insertions in a file named .a3m"
@@ -252,10 +252,10 @@ def _upper(letters: np.ndarray) -> np.ndarray:
 
 
 def sequences_of(entries: list[Entry], label: str) -> tuple[list[Entry], list[str], list[str]]:
-    """Return the entries that are sequences, their names, and clauses that say what was changed.
+    """Return the entries that are sequences, their names, and clauses about changes.
 
-    Rows of structure and consensus, and copies of a title with its sequence, are left out. A name
-    that stands for several sequences is numbered.
+    Rows of structure and consensus, and copies with the same title and sequence, are left out. A
+    name shared by several sequences is numbered.
 
     Raises:
         InputError: nothing remains.
@@ -266,7 +266,7 @@ def sequences_of(entries: list[Entry], label: str) -> tuple[list[Entry], list[st
         names = dict.fromkeys(entry.name for entry in entries if _SET_ASIDE.match(entry.name))
         number = count_of(len(entries) - len(sequences), "row")
         notes.append(f"{number} of structure or consensus set aside ({_listed(names)})")
-    # Equal sequences of different titles stay: their weights already make them count as one.
+    # Equal sequences with different titles stay: their weights already count them as one.
     by_content = dict[tuple[str, bytes], Entry]()
     for entry in sequences:
         by_content.setdefault((entry.title, entry.letters), entry)
@@ -285,27 +285,27 @@ def sequences_of(entries: list[Entry], label: str) -> tuple[list[Entry], list[st
 
 
 def without_final_stops(entries: list[Entry]) -> tuple[list[Entry], str]:
-    """Return the entries without the stop that ends them, and a clause that says so."""
+    """Return the entries without a final stop, and a clause about it."""
     stopped = sum(entry.letters.endswith(b"*") for entry in entries)
     bare = [entry._replace(letters=entry.letters.rstrip(b"*")) for entry in entries]
     return bare, f"the stop * at the end of {count_of(stopped, 'sequence')} left out"
 
 
 def chosen_family(families: list[Family], choice: str | None, label: str) -> Family:
-    """Return the family of a file that is meant.
+    """Return the selected family of a file.
 
     Args:
-        families: those of the file.
-        choice: a name, or a number from 1; None for the only one.
-        label: what error messages call the file.
+        families: the families in the file.
+        choice: a name, or an index from 1; None for the only one.
+        label: the name of the file in error messages.
 
     Raises:
-        InputError: several families and no choice, or a choice that there is not.
+        InputError: several families and no choice, or a choice that does not exist.
     """
     if choice is None and len(families) == 1:
         return families[0]
     names = [family.called or f"{k}" for k, family in enumerate(families, 1)]
-    if len(set(names)) < len(names):  # then only numbers distinguish them
+    if len(set(names)) < len(names):  # then only indices distinguish them
         names = [f"{k} ({name})" for k, name in enumerate(names, 1)]
     count = f"{len(families):,} families" if len(families) > 1 else "one family"
     if choice is None:
@@ -332,7 +332,7 @@ def chosen_family(families: list[Family], choice: str | None, label: str) -> Fam
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Return the names, of which the second and later of each kind are numbered."""
+    """Return the names with an index added to each repetition."""
     taken = set(names)
     seen = dict[str, int]()
     distinct = []
@@ -349,7 +349,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def _numbered(name: str, number: int) -> str:
-    """Return the name with a number before the range of residues that it may end with."""
+    """Return the name with an index before the range of residues that it may end with."""
     stem, slash, residues = name.rpartition("/")
     if slash:
         return f"{stem}_{number}/{residues}"

@@ -1,4 +1,4 @@
-"""Similar sequences of an alignment: weights, and clusters for a split without leakage."""
+"""Similar sequences in an alignment: weights, and clusters for a split without leakage."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from jaxtyping import Array, Integer
 
 from ..errors import InputError
 
-TILE = 2048  # sequences in rows and in columns of the pairs that are compared at once
+TILE = 2048  # rows and columns of a tile of the matrix of pairs
 WORD = 32  # bits
 
 
 class Neighbours(NamedTuple):
-    """The numbers of similar sequences in an alignment, and clusters of them.
+    """The number of sequences similar to each one, and clusters of similar sequences.
 
     Attributes:
-        count: for each sequence, how many have at least this identity with it; itself included.
-        cluster: for each sequence, the number of its cluster. Sequences of two clusters are never
-            neighbours (single linkage).
-        identity: the fraction of equal sites from which two sequences are neighbours.
+        count: for each sequence, the number of sequences with at least this identity to it,
+            including itself.
+        cluster: for each sequence, the index of its cluster. Sequences in different clusters are
+            never neighbours (single linkage).
+        identity: the fraction of identical sites at or above which two sequences are neighbours.
     """
 
     count: np.ndarray
@@ -34,7 +35,7 @@ class Neighbours(NamedTuple):
 
     @property
     def weights(self) -> np.ndarray:
-        """1 / count of each sequence: a group of copies counts as one."""
+        """1 / count for each sequence, so that a group of copies counts as one."""
         return 1.0 / self.count
 
     @property
@@ -48,29 +49,29 @@ def neighbours(
     identity: float = 0.8,
     progress: Callable[[float], None] | None = None,
 ) -> Neighbours:
-    """Count each sequence's neighbours, and join neighbours to clusters.
+    """Count each sequence's neighbours, and join neighbours into clusters.
 
-    Two sequences are neighbours if at least the fraction `identity` of their sites are equal, gaps
-    included, as in direct-coupling analysis. All pairs are compared, in tiles, so memory grows with
-    the number of sequences and not with its square.
+    Two sequences are neighbours if at least the fraction `identity` of their sites are equal,
+    including gaps, as in direct-coupling analysis. All pairs are compared in tiles, so memory grows
+    linearly with the number of sequences.
 
     Args:
-        codes: one row for each sequence, one whole number for each site.
+        codes: one row per sequence, one integer per site.
         identity: the fraction, above 0 and at most 1.
-        progress: is called with the fraction of the pairs that is done.
+        progress: a function called with the fraction of the pairs compared so far.
 
     Raises:
-        InputError: `identity` is no such fraction.
+        InputError: `identity` is outside this range.
 
     Source: Ekeberg, Lövkvist, Lan, Weigt & Aurell 2013 (weights).
     """
     if not 0 < identity <= 1:
         raise InputError(
             f"identity: expected a number above 0 and at most 1; got {identity}; give the fraction"
-            " of equal sites from which two sequences are alike."
+            " of identical sites at or above which two sequences are alike."
         )
     n, sites = codes.shape
-    # The small term keeps 0.8 of 10 sites at 2 that differ, whatever the rounding.
+    # The small term keeps 0.8 of 10 sites at 2 differences despite rounding.
     most = math.floor((1.0 - identity) * sites + 1e-6)
     tiles = math.ceil(n / TILE)
     padding = codes[:1].repeat(tiles * TILE - n, 0)
@@ -98,8 +99,8 @@ def neighbours(
 def _bit_planes(codes: np.ndarray) -> np.ndarray:
     """Return the bits of the codes, packed over sites: shape (bits, words, sequences).
 
-    Two sequences of 112 sites then differ in a few words' exclusive or: 50,000 of them take 6 s. A
-    gather of equal letters would take a hundred times as long.
+    Sequences of 112 sites are then compared by the exclusive or of a few words: 50,000 sequences
+    take 6 s. Comparing letters one by one would take a hundred times as long.
     """
     bits = max(1, int(codes.max()).bit_length())
     words = math.ceil(codes.shape[1] / WORD)
@@ -113,7 +114,7 @@ def _bit_planes(codes: np.ndarray) -> np.ndarray:
 def _are_similar(
     x: Integer[Array, "bits words rows"], y: Integer[Array, "bits words columns"], most: int
 ) -> Array:
-    """Return which pairs differ at no more than so many sites."""
+    """Return which pairs differ at no more than `most` sites."""
     bits, words, rows = x.shape
     different = jnp.zeros((rows, y.shape[2]), jnp.int32)
     for word in range(words):
@@ -125,7 +126,7 @@ def _are_similar(
 
 
 def _joined(cluster: np.ndarray, row: int, column: int, similar: np.ndarray) -> np.ndarray:
-    """Return the clusters after neighbours in a tile were joined."""
+    """Return the clusters after joining the neighbours found in a tile."""
     from scipy.sparse import coo_array  # imported here: it takes a tenth of a second
     from scipy.sparse.csgraph import connected_components
 

@@ -1,4 +1,4 @@
-"""Alphabets of sequences, and what the sites of an alignment mean: letters to codes and back."""
+"""Alphabets of sequences, and the sites of an alignment: letters to codes and back."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from ..layers import AbstractLayer, Potts
 from .raw_alignment import RawAlignment
 
 GAP = "-"
-# Fractions of the letters of a nucleotide file that are A, C, G, T, U or N: of any file, and of one
-# that has all four bases and no letter of amino acids alone.
+# Minimum fractions of the letters in a nucleotide file that are A, C, G, T, U or N: for any file,
+# and for one with all four bases and no letter used only for amino acids.
 MOSTLY = 0.95
 AT_LEAST = 0.5
-AMBIGUOUS = "BDHKMRSVWXY*?"  # what other letters nucleotides are written with
+AMBIGUOUS = "BDHKMRSVWXY*?"  # other letters in nucleotide sequences
 FORMAT = "harmonium sites"
-MOST_COLUMNS = 10**8  # of an alignment; a file may say anything
+MOST_COLUMNS = 10**8  # of an alignment; a limit for untrusted files
 
 
 class Alphabet(NamedTuple):
     """Letters in the order of their codes; the gap has code 0.
 
     Attributes:
-        name: "protein", "rna", "dna" or, of letters that a user listed, "told".
-        letters: the letters, the gap first.
-        unclear: letters that stand for several, or for rare ones; they are read as gaps.
-        same: letters that are read as another one, such as T as U in RNA.
+        name: "protein", "rna", "dna" or, for letters listed by a user, "told".
+        letters: the letters, with the gap first.
+        unclear: letters that stand for several others, or for rare ones; they are read as gaps.
+        same: letters that are read as another letter, such as T as U in RNA.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Alphabet(NamedTuple):
 
     @property
     def codes(self) -> np.ndarray:
-        """The code of each byte: −1 for an unclear letter, −2 for one that is none."""
+        """The code of each byte: −1 for an unclear letter, −2 for a byte that is no letter."""
         table = np.full(256, -2)
         table[list(self.unclear.encode())] = -1
         table[list(self.letters.encode())] = np.arange(len(self.letters))
@@ -54,15 +54,15 @@ KNOWN = {alphabet.name: alphabet for alphabet in (PROTEIN, RNA, DNA)}
 
 
 def alphabet_named(option: str, counts: np.ndarray, label: str) -> Alphabet:
-    """Return the alphabet that an option names, or the one of the letters.
+    """Return the alphabet that an option names, or the one that matches the letters.
 
     Args:
-        option: "auto", "protein", "rna", "dna", or all letters with the gap first, as "-AB".
-        counts: how often each byte is a letter of the sequences, shape (256,).
-        label: what error messages call the file.
+        option: "auto", "protein", "rna", "dna", or all letters with the gap first, such as "-AB".
+        counts: how often each byte occurs as a letter of the sequences, shape (256,).
+        label: the name of the file in error messages.
 
     Raises:
-        InputError: no such alphabet, or a nucleotide file and the option "protein".
+        InputError: an unknown alphabet, or a nucleotide file and the option "protein".
     """
     likely = _alphabet_of(counts)
     name = option.lower()
@@ -72,7 +72,7 @@ def alphabet_named(option: str, counts: np.ndarray, label: str) -> Alphabet:
         if name == "protein" and likely is not PROTEIN and counts.sum() >= 100:
             letters = "".join(chr(k) for k in np.flatnonzero(counts))
             raise InputError(
-                f"{label}: expected protein sequences, as told; got only {letters}; leave the"
+                f"{label}: expected protein sequences, as requested; got only {letters}; leave the"
                 f" alphabet out, or choose --alphabet {likely.name}."
             )
         return KNOWN[name]
@@ -86,7 +86,7 @@ def alphabet_named(option: str, counts: np.ndarray, label: str) -> Alphabet:
 
 
 def _alphabet_of(counts: np.ndarray) -> Alphabet:
-    """Return the alphabet of most letters: nucleotides if nearly all letters are such."""
+    """Return the alphabet of most letters: nucleotides if nearly all letters are nucleotides."""
     bases = {letter: int(counts[ord(letter)]) for letter in "ACGTUN"}
     clear = sum(bases.values())
     total = counts.sum()
@@ -103,12 +103,12 @@ def _alphabet_of(counts: np.ndarray) -> Alphabet:
 
 @dataclass(frozen=True)
 class Sites:
-    """The sites of an alignment that are modelled, and the letters that stand there.
+    """The modelled sites of an alignment, and their alphabet.
 
     Attributes:
         alphabet: the letters, in the order of their codes.
         columns: the columns of the alignment that are sites of the model, counted from 0.
-        width: the number of columns of the alignment.
+        width: the number of columns in the alignment.
     """
 
     alphabet: Alphabet
@@ -117,20 +117,20 @@ class Sites:
 
     @property
     def states(self) -> int:
-        """The number of letters, the gap included."""
+        """The number of letters, including the gap."""
         return len(self.alphabet.letters)
 
     @property
     def layer(self) -> AbstractLayer:
-        """The layer of the sites, without parameters."""
+        """A new layer for the sites."""
         return Potts(len(self.columns), self.states)
 
     def encode(self, raw: RawAlignment, label: str) -> np.ndarray:
         """Return the codes of sequences at the modelled sites; unclear letters become gaps.
 
         Raises:
-            InputError: another number of columns, or a letter that is not of the alphabet, with its
-                sequence and line.
+            InputError: the number of columns differs, or a letter is not in the alphabet; the
+                message gives its sequence and line.
         """
         if raw.letters.shape[1] != self.width:
             raise InputError(
@@ -140,20 +140,20 @@ class Sites:
         return codes_of(raw, self.alphabet, label)[:, list(self.columns)]
 
     def words(self, codes: np.ndarray) -> list[str]:
-        """Return the sequences of rows of codes, at full width: gaps at columns left out."""
+        """Return rows of codes as sequences at full width, with gaps at columns left out."""
         letters = np.full((len(codes), self.width), ord(GAP), np.uint8)
         alphabet = np.frombuffer(self.alphabet.letters.encode(), np.uint8)
         letters[:, list(self.columns)] = alphabet[np.asarray(codes, int)]
         return [row.tobytes().decode() for row in letters]
 
     def site_of(self, column: int) -> int | None:
-        """Return the place among the model's sites of a column counted from 1; None if left out."""
+        """Return the model's index of a column counted from 1, or None if it is left out."""
         if column - 1 not in self.columns:
             return None
         return self.columns.index(column - 1)
 
     def record(self) -> dict[str, Any]:
-        """Return the sites as JSON can hold them."""
+        """Return the sites in a form that JSON can represent."""
         alphabet = self.alphabet._asdict() | {"same": dict(self.alphabet.same)}
         return {
             "format": FORMAT,
@@ -164,7 +164,7 @@ class Sites:
 
     @classmethod
     def from_record(cls, record: Any, label: str) -> Sites:
-        """Return the sites that `record` described.
+        """Return the sites described by `record`.
 
         Raises:
             InputError: the record is damaged.
@@ -197,7 +197,7 @@ def codes_of(raw: RawAlignment, alphabet: Alphabet, label: str) -> np.ndarray:
     """Return the code of each letter; unclear letters become gaps.
 
     Raises:
-        InputError: a letter that is not of the alphabet, with its sequence, line and place.
+        InputError: a letter is not in the alphabet; the message gives its sequence, line and place.
     """
     codes = alphabet.codes[raw.letters]
     if (codes == -2).any():

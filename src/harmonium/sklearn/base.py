@@ -1,4 +1,4 @@
-"""The base of the estimators: random keys, precision, rows in parts, and training."""
+"""The base class of the estimators: random keys, precision, batches of rows, and training."""
 
 from __future__ import annotations
 
@@ -44,28 +44,28 @@ from ..training.loop import run_plan
 from ..training.portions import Learned, Portions
 from ..transforms.initialization import initialize
 
-FLOATS = (np.float64, np.float32)  # scikit-learn makes all other types the first one
-ROUNDING = 1e-5  # a scaler's own rounding leaves [0, 1] by less
+FLOATS = (np.float64, np.float32)  # scikit-learn converts all other types to the first
+ROUNDING = 1e-5  # the rounding of a scaler leaves [0, 1] by less than this
 LEARNING, SAMPLING, SCORING, CHAINS = range(4)  # purposes of random keys
 
 
 def key_from(random_state: Any, purpose: int) -> jax.Array:
     """Draw a JAX key from scikit-learn's `random_state`.
 
-    As an int gives the same number at every call, each purpose has keys of its own.
+    An int gives the same number at every call, so each purpose has its own keys.
     """
     key = key_of(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     return fold_in(key, purpose)
 
 
 def floats(X: Any, **options: Any) -> Any:
-    """Check rows that need not have the columns of `fit`, and return them as floats."""
+    """Return rows as floats after checking them, without requiring the columns of `fit`."""
     settings: dict[str, Any] = {"dtype": FLOATS} | options
     return check_array(X, **settings)
 
 
 def warn_outside(X: Any) -> None:
-    """Warn of values outside [0, 1], and say how to scale them."""
+    """Warn about values outside [0, 1], and suggest how to scale them."""
     low = float(X.min())
     high = float(X.max())
     if low >= -ROUNDING and high <= 1.0 + ROUNDING:
@@ -73,33 +73,33 @@ def warn_outside(X: Any) -> None:
     scaling = "scale the columns by sklearn.preprocessing.MinMaxScaler"
     if low >= -ROUNDING:
         largest = high
-        if 16 < high <= 255:  # pixels of a byte; scikit-learn's digits end at 16
+        if 16 < high <= 255:  # byte-valued pixels; scikit-learn's digits end at 16
             largest = 255
         scaling = f"divide by {largest:g}, or {scaling}"
     warn_user(
         f"X: expected values in [0, 1]; got {low:g} to {high:g}, which are used linearly, as in"
-        " scikit-learn: features and scores of 0/1 units say little of them;"
+        " scikit-learn: features and scores of 0/1 units are not meaningful for them;"
         f" {scaling}, or use harmonium.sklearn.RBM for other numbers."
     )
 
 
 def at_precision(dtype: Any) -> Any:
-    """Let JAX compute in float64 if the rows are of that type, as scikit-learn does."""
+    """Enable JAX's float64 if the rows are of that type, as scikit-learn does."""
     if np.dtype(dtype) == np.float64:
         return jax.enable_x64(True)
     return nullcontext()
 
 
 def row_groups(rbm: Model, rows: np.ndarray, missing: int = 0) -> Iterator[tuple[np.ndarray, bool]]:
-    """Yield the numbers of rows that are treated alike, and whether these rows are complete.
+    """Yield the indices of rows that are treated alike, and whether these rows are complete.
 
-    Rows whose missing cells can be summed over, and those that need chains, are groups of their
-    own, so that no row changes another's answer. Empty groups are left out.
+    Rows whose missing cells can be summed over are grouped separately from rows that need chains,
+    so that no row affects the result of another. Empty groups are omitted.
 
     Args:
         rbm: the model.
         rows: rows in the library's coding, NaN where a cell is missing.
-        missing: how many units are missing in every row besides.
+        missing: number of units that are also missing in every row.
     """
     counts = np.isnan(rows).sum(1)
     summable = [
@@ -114,10 +114,10 @@ def row_groups(rbm: Model, rows: np.ndarray, missing: int = 0) -> Iterator[tuple
 
 @dataclass(eq=False, repr=False)
 class BaseRBM(BaseEstimator):
-    """The base class of the estimators: their common parameters, and training.
+    """The base class of the estimators: their common parameters and training.
 
-    The estimators are dataclasses, since scikit-learn wants constructors that do nothing but store
-    each argument under its name.
+    The estimators are dataclasses, since scikit-learn requires constructors that only store each
+    argument under its name.
     """
 
     n_components: int = 64
@@ -132,13 +132,13 @@ class BaseRBM(BaseEstimator):
     n_chains: int | None = None
     optimizer: Any = None
 
-    hidden = "bernoulli"  # a parameter of those estimators that have a choice
+    hidden = "bernoulli"  # a parameter of the estimators that offer a choice
     _methods: ClassVar[tuple[str, ...]] = METHOD_NAMES
 
     # ------------------------------------------------------------------ learning
 
     def _hidden_layer(self) -> AbstractLayer:
-        """Return the hidden layer of `hidden`: a registered name, or ("potts", 3) for 3 states."""
+        """Return the hidden layer that `hidden` names; ("potts", 3) means units of 3 states."""
         size = positive_integer(self.n_components, "n_components")
         name: Any = self.hidden
         states = None
@@ -169,7 +169,7 @@ class BaseRBM(BaseEstimator):
             validation=held_out,
             keep="last" if held_out is None else "best",
             callbacks=callbacks,
-            history=bool(callbacks),  # nobody else sees it
+            history=bool(callbacks),  # otherwise unused
         )
         self.message_ = "; ".join([result.message, *result.notes])
         self._state = self._state_for_portions(result)
@@ -181,21 +181,21 @@ class BaseRBM(BaseEstimator):
         return [self._reporter(dataset)]
 
     def _regularisation(self) -> dict[str, Any]:
-        """Return the arguments that regularise `fit`, but not `partial_fit`."""
+        """Return the arguments that regularise `fit` but not `partial_fit`."""
         return {}
 
     def _state_for_portions(self, result: Fit) -> TrainState | None:
-        """Return the state that portions continue from, or None if they start at the model."""
+        """Return the state that portions continue from, or None to start from the model."""
         return result.state
 
     def _split(
         self, visible: AbstractLayer, rows: Any, sample_weight: Any, *, key: Any
     ) -> tuple[Dataset, Dataset | None]:
-        """Return the rows to train on, and those to hold out or None."""
+        """Return the rows to train on, and the rows to hold out or None."""
         return Dataset(rows, sample_weight, name="X"), None
 
     def _learn_more(self, visible: AbstractLayer | None, rows: Any, sample_weight: Any) -> Model:
-        """Make one pass over a portion of rows, from the previous state if there is one.
+        """Make one pass over a portion of rows, continuing from the previous state if there is one.
 
         Args:
             visible: the visible layer of a new model; None to continue with the fitted one.
@@ -228,8 +228,8 @@ class BaseRBM(BaseEstimator):
     def _may_follow(self, X: Any) -> bool:
         """Return whether X is an array like the last portion, with valid values.
 
-        scikit-learn's checks would find nothing in it, and take as long as ten updates. Names of
-        columns, which are its own matter, it has to see.
+        scikit-learn's checks would find nothing in such an array, and take as long as ten updates.
+        They are needed only for column names.
         """
         portions = getattr(self, "_alike", None)
         has_names = hasattr(self, "feature_names_in_")
@@ -237,7 +237,7 @@ class BaseRBM(BaseEstimator):
         return is_plain and portions is not None and portions.takes(X)
 
     def _portions_like(self, rows: Any, sample_weight: Any) -> Portions | None:
-        """Return what learned from the last portion, if this one needs no other checks."""
+        """Return the previous portion's `Portions` if this portion needs no other checks."""
         portions = getattr(self, "_alike", None)
         if portions is None or sample_weight is not None:
             return None
@@ -247,7 +247,7 @@ class BaseRBM(BaseEstimator):
         return portions if portions.takes(rows) else None
 
     def _after(self, portions: Portions, learned: Learned) -> Model:
-        """Keep what the next portion continues from, and return the model to use."""
+        """Store the state for the next portion, and return the model to use."""
         self._alike = None
         if learned.diverged:
             message = "diverged: the model before this portion is kept; lower learning_rate"
@@ -262,15 +262,15 @@ class BaseRBM(BaseEstimator):
         return learned.rbm
 
     def __getstate__(self) -> Any:
-        """Return what is pickled: all but what the next portion would find anew."""
+        """Return the state to pickle: all but what the next portion would recompute."""
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_alike"}
 
     def _continued(self, dataset: Dataset, arguments: dict, key: Any) -> TrainState | None:
-        """Return the state to continue from, less the parts that changed parameters invalidate.
+        """Return the state to continue from, without the parts invalidated by changed parameters.
 
-        Chains depend on the method and its settings, the optimiser's state on the optimiser and
-        the learning rate. If weights were assigned explicitly, no state is valid.
+        Chains depend on the method and its settings; the optimiser's state depends on the optimiser
+        and the learning rate. If weights were assigned explicitly, no state is valid.
         """
         state = self._state
         settings = self._state_settings()
@@ -287,7 +287,7 @@ class BaseRBM(BaseEstimator):
         return new._replace(updates=state.updates, **still_valid)
 
     def _state_settings(self) -> dict[str, tuple]:
-        """Return the parameters on which the parts of a state depend, by their names in it."""
+        """Return, by the names of the parts of a state, the parameters on which they depend."""
         return {
             "gradient": (str(self.method), self.k, self.n_chains, self.batch_size),
             "optimizer": (self.learning_rate, self.optimizer and id(self.optimizer)),
@@ -298,14 +298,14 @@ class BaseRBM(BaseEstimator):
         return False
 
     def _new_keys(self) -> tuple[Any, Any]:
-        """Draw keys for the start and for `fit`; keep one for portions, in a form that pickles."""
+        """Draw keys for the start and for `fit`; store one for portions, in a form that pickles."""
         start, run, stream = split(key_from(self.random_state, LEARNING), 3)
         self._stream_key = np.asarray(jax.random.key_data(stream))
         self._portions = 0
         return start, run
 
     def _arguments(self) -> dict[str, Any]:
-        """Return the arguments of training, checked before anything is changed."""
+        """Return the arguments of training, checked before any attribute changes."""
         batch_size = positive_integer(self.batch_size, "batch_size")
         return {
             "gradient": self._gradient(),
@@ -365,7 +365,7 @@ class BaseRBM(BaseEstimator):
     # ------------------------------------------------------------------ using the fitted model
 
     def _visible_means(self, X: Any) -> np.ndarray:
-        """Return ⟨v⟩ given hidden states or their means."""
+        """Return ⟨v⟩ given hidden states or hidden means."""
         check_is_fitted(self)
         h = floats(X)
         width = self._model().hidden.size
@@ -376,7 +376,7 @@ class BaseRBM(BaseEstimator):
         return self._apply(mean_v, h, h.dtype)
 
     def _draws(self, n_samples: int, k: int | None, given: Any = None) -> np.ndarray:
-        """Draw rows by k Gibbs sweeps or, if None, as `hm.sample` does."""
+        """Draw rows by k Gibbs sweeps, or as `hm.sample` does if k is None."""
         check_is_fitted(self)
         key = key_from(self.random_state, SAMPLING)
         if k is not None:
@@ -385,7 +385,7 @@ class BaseRBM(BaseEstimator):
         return sample(rbm, n_samples, key=key, steps=k, given=given)
 
     def _apply(self, function: Callable[..., Any], rows: Any, dtype: Any) -> np.ndarray:
-        """Apply a compiled function of (model, rows) to parts of the rows, in precision `dtype`."""
+        """Apply a compiled function of (model, rows) to batches of rows, in precision `dtype`."""
         check_is_fitted(self)
         with at_precision(dtype):
             model = in_dtype(self._model(), dtype)
@@ -408,7 +408,7 @@ def mean_h(model: Model, rows: jax.Array) -> jax.Array:
 
 @compiled
 def mean_v(model: Model, h: jax.Array) -> jax.Array:
-    """Return ⟨v⟩ given hidden states or their means, in arithmetic columns."""
+    """Return ⟨v⟩ given hidden states or hidden means, in arithmetic columns."""
     return model.mean_v_from_h(h)
 
 

@@ -40,12 +40,12 @@ from .base import (
     warn_outside,
 )
 
-MONITORED_ROWS = 500  # the pseudo-likelihood of all would take longer than a pass
+MONITORED_ROWS = 500  # the pseudo-likelihood of all rows would take longer than a pass
 
 
 @dataclass(frozen=True)
 class _AnyNumbers(AbstractNumbers):
-    """0/1 units whose rows may hold any finite number."""
+    """The coding of 0/1 units whose rows may hold any finite number."""
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
         """Mark no entry."""
@@ -53,7 +53,7 @@ class _AnyNumbers(AbstractNumbers):
 
 
 class AnyReals(AbstractBernoulli):
-    """Bernoulli units whose data may be any finite number, used linearly as in scikit-learn."""
+    """Bernoulli units whose data may be any finite numbers, used linearly as in scikit-learn."""
 
     def __init__(self, size: int, bias: Any = None):
         super().__init__(size, bias)
@@ -64,7 +64,7 @@ class AnyReals(AbstractBernoulli):
         return _AnyNumbers(self.size, "a unit takes any finite number", 0.0, 1.0, stored=np.uint8)
 
     def fit_moments(self, x: jax.Array, weights: jax.Array | None = None) -> AnyReals:
-        """Fit the moments of the rows, clipped to [0, 1]."""
+        """Fit the units to the moments of the rows, clipped to [0, 1]."""
         fitted = Bernoulli(self.size).fit_moments(jnp.clip(x, 0.0, 1.0), weights)
         return AnyReals(self.size, fitted.bias)
 
@@ -73,17 +73,17 @@ class AnyReals(AbstractBernoulli):
 class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     """Bernoulli restricted Boltzmann machine: features and the distribution of binary data.
 
-    A replacement for `sklearn.neural_network.BernoulliRBM`, with the same parameters, attributes
-    and methods, so that settings tuned there work as well here. It differs where scikit-learn's is
-    wrong or random: both phases are means over their own rows, whatever the batch size; rows are
-    shuffled; the visible biases start at the data's moments; `score_samples` is exact; and
-    `partial_fit` makes one pass over its rows in batches of `batch_size`. In addition the model can
-    be sampled and its likelihood computed.
+    A replacement for `sklearn.neural_network.BernoulliRBM` with the same parameters, attributes and
+    methods, so settings tuned there also work here. It differs where scikit-learn's version is
+    incorrect or random: both phases are means over their own rows, whatever the batch size; rows
+    are shuffled; the visible biases start from the data's moments; `score_samples` is exact; and
+    `partial_fit` makes one pass over its rows in batches of `batch_size`. In addition, you can
+    sample from the model and compute its likelihood.
 
-    Rows may hold any finite numbers; those outside [0, 1] are used linearly, as in scikit-learn,
-    with a warning from `fit` and from scores, since 0/1 units have no probability of them.
-    Features, means, free energies and pseudo-likelihoods are in the precision of the rows;
-    training, sampling and log Z are in float32.
+    Rows may hold any finite numbers. Values outside [0, 1] are used linearly, as in scikit-learn,
+    and cause a warning from `fit` and from the scores, since 0/1 units assign them no probability.
+    Features, means, free energies and pseudo-likelihoods are computed in the precision of the rows;
+    training, sampling and log Z use float32.
 
     Parameters
     ----------
@@ -92,28 +92,28 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     learning_rate : float, default=0.1
         Learning rate of the gradient ascent.
     batch_size : int, default=10
-        Rows in an update; all rows if there are fewer.
+        Rows per update; all rows if there are fewer.
     n_iter : int, default=10
-        Passes over the rows in `fit`. None for at least 10,000 updates.
+        Passes over the rows in `fit`; None means at least 10,000 updates.
     verbose : int, default=0
         If not 0, print the pseudo-likelihood of some rows after each pass, or every few passes if
         there are many.
     random_state : int, RandomState instance or None, default=None
         An int makes every method deterministic.
     method : str or gradient method, default="pcd"
-        How the gradient of the likelihood is estimated: "pcd", persistent chains; "cd", chains that
-        start at the data; "exact", by enumeration of the smaller layer; "auto", persistent chains
-        with more sweeps or replica exchange when they would mix too slowly; or any other of
-        `hm.training.METHOD_NAMES`. Or a method object of the library, such as
-        `hm.Persistent(hm.Gibbs(5))`.
+        How to estimate the gradient of the likelihood: "pcd", with persistent chains; "cd", with
+        chains that start at the data; "exact", by enumeration of the smaller layer; "auto", with
+        persistent chains that use more sweeps or replica exchange if they would mix too slowly; or
+        any other of `hm.training.METHOD_NAMES`. A method object of the library is also accepted,
+        such as `hm.Persistent(hm.Gibbs(5))`.
     k : int, default=1
-        Gibbs sweeps in an update.
+        Gibbs sweeps per update.
     n_chains : int, default=None
         Number of persistent chains; `batch_size` if None.
     optimizer : optax transformation or function of the number of updates, default=None
         If None, plain gradient ascent at the constant `learning_rate`, as in scikit-learn. For the
-        highest likelihood, use `hm.Recipe(rate=0.1)`: centred, averaged, with a learning rate that
-        falls to zero.
+        highest likelihood, use `hm.Recipe(rate=0.1)`: centred gradients, averaged parameters, and a
+        learning rate that falls to zero.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     n_features_in_, feature_names_in_
         As in every scikit-learn estimator.
     rbm_ : harmonium.RBM
-        The model with these parameters, for all other functions of the library.
+        The model with these parameters, for use with the rest of the library.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     'exact, 4 states'
     """
 
-    n_components: int = 256  # scikit-learn's default, as are those below
+    n_components: int = 256  # scikit-learn's default, like the defaults below
     _: KW_ONLY
     learning_rate: float = 0.1
     batch_size: int = 10
@@ -160,7 +160,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         sample_weight : array-like of shape (n_samples,), default=None
             The weight of each row.
         """
-        self._arguments()  # raises before anything has changed
+        self._arguments()  # raises before any attribute changes
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
         warn_outside(X)
         self.__dict__.pop("h_samples_", None)
@@ -171,14 +171,14 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BernoulliRBM:
         """Train on one more portion of rows, in one pass with batches of `batch_size`.
 
-        The parameters are those of `fit`.
+        Takes the same parameters as `fit`.
         """
         first = not hasattr(self, "components_")
         if not self._may_follow(X):
             X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=first)
         visible = None
         if first:
-            warn_outside(X)  # once for a stream, since its portions are of one kind
+            warn_outside(X)  # once for a stream, since its portions are alike
             visible = AnyReals(X.shape[1])
         model = self._learn_more(visible, X, sample_weight)
         return self._set(model, X.dtype if first else self.components_.dtype)
@@ -189,7 +189,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         self.intercept_visible_ = np.array(model.visible.bias, dtype)  # pyright: ignore
         self.intercept_hidden_ = np.array(model.hidden.bias, dtype)  # pyright: ignore
         self._n_features_out = self.components_.shape[0]
-        chains = getattr(self._state and self._state.gradient, "h", None)  # of persistent chains
+        chains = getattr(self._state and self._state.gradient, "h", None)  # if persistent
         if chains is not None:
             self.h_samples_ = np.array(chains, dtype)
         return self
@@ -227,7 +227,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
 
     @classmethod
     def from_harmonium(cls, rbm: Model, **parameters: Any) -> BernoulliRBM:
-        """Return a fitted estimator with a model's parameters.
+        """Return a fitted estimator with the parameters of a harmonium model.
 
         Raises
         ------
@@ -247,12 +247,11 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return self._mean_hiddens(self._rows(X))
 
     def _mean_hiddens(self, v: Any) -> np.ndarray:
-        # By NumPy, and in place: this is a single product, for which its library is the fastest on
-        # a CPU.
+        # NumPy, in place: this is a single product, for which its library is fastest on a CPU.
         check_is_fitted(self)
         h = v @ self.components_.T
         h += self.intercept_hidden_
-        with np.errstate(over="ignore"):  # exp(1000) is ∞, and 1 / (1 + ∞) the right 0
+        with np.errstate(over="ignore"):  # exp(1000) is ∞, and 1 / (1 + ∞) is correctly 0
             np.exp(np.negative(h, out=h), out=h)
         np.reciprocal(np.add(h, 1.0, out=h), out=h)
         if v.dtype in FLOATS:
@@ -264,7 +263,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return rng.uniform(size=p.shape) < p
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Return p(v = 1 | h) of hidden states or means h, shape (n_samples, n_features)."""
+        """Return p(v = 1 | h) for hidden states or means h, shape (n_samples, n_features)."""
         return self._visible_means(X)
 
     def reconstruct(self, X: Any) -> np.ndarray:
@@ -292,14 +291,14 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return in_parts(swept, rows, model.widest, np.float32) > 0.5
 
     def sample(self, n_samples: int = 1, *, k: int | None = None) -> np.ndarray:
-        """Draw rows from the model, by k Gibbs sweeps or, if None, as `hm.sample` does."""
+        """Draw rows from the model, by k Gibbs sweeps, or as `hm.sample` does if k is None."""
         return self._draws(n_samples, k)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the pseudo-likelihood of each row, Σ_i log p(v_i | all other v), in nats.
 
         scikit-learn draws one random i for each row and multiplies its term by the number of units.
-        This is the full sum, the mean of that estimate.
+        This method returns the full sum, which is the expectation of that estimate.
         """
         X = self._rows(X)
         warn_outside(X)
@@ -312,12 +311,12 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return np.concatenate(scores)
 
     def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
-        """Return the mean log-likelihood of the rows with its interval and its method.
+        """Return the mean log-likelihood of the rows, with an interval and the method.
 
         It is exact if the smaller layer can be enumerated; otherwise log Z is estimated by forward
         and reverse annealing runs. The settings are those of `hm.log_likelihood`.
 
-        Values outside [0, 1] are used linearly, with a warning: the number is then no probability.
+        Values outside [0, 1] are used linearly, with a warning: the result is then no probability.
         """
         X = self._rows(X)
         settings = {"key": key_from(self.random_state, SCORING)} | settings
@@ -327,7 +326,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-likelihood in nats per row: `log_likelihood(X).value`.
 
-        `log_likelihood(X)` also returns the method and the interval.
+        Call `log_likelihood(X)` for the method and the interval as well.
         """
         return self.log_likelihood(X).value
 

@@ -1,4 +1,4 @@
-"""A classifier: an RBM over a row and its label."""
+"""A classifier: an RBM over the joint distribution of a row and its label."""
 
 from __future__ import annotations
 
@@ -31,21 +31,22 @@ from .base import CHAINS, BaseRBM, key_from, row_groups
 from .rbm import COMPLETIONS, SWEEPS
 from .tables import columns_and_rows
 
-WATCHED_ROWS = 500  # a rise of their mean log-probability by a tenth of the gain shows
+WATCHED_ROWS = 500  # enough to detect a rise of a tenth of the gain in mean log-probability
 # On iris, wine, breast cancer and digits, runs of 10,000 updates gained 2 to 6 % of their label
-# log-probability in the second half, where the rate falls; runs that were too short 11 % and more.
+# log-probability in the second half, where the rate falls; runs that were too short gained 11 % or
+# more.
 RISING_FRACTION = 0.1
 LEAST_RISE = 0.005  # nats
-LEAST_GAIN = 0.01  # nats above the frequencies of the classes: else nothing was learned
-FEWEST_WATCHED = 10  # fewer say nothing of the run
+LEAST_GAIN = 0.01  # nats above the class frequencies: below this, nothing was learned
+FEWEST_WATCHED = 10  # fewer rows are no evidence
 
 
 @dataclass(eq=False, repr=False)
 class RBMClassifier(ClassifierMixin, BaseRBM):
-    """Classification by a restricted Boltzmann machine over a row and its label.
+    """A classifier based on a restricted Boltzmann machine over a row and its label.
 
-    The label is a Potts unit beside the visible units, and the model learns the joint distribution.
-    Then p(label | row) needs neither Z nor sampling; it is exact,
+    The label is an additional visible Potts unit, and the model learns the joint distribution. Then
+    p(label | row) needs neither Z nor sampling; it is exact,
 
         p(y | v) ∝ exp(b_y + Γ_h(vW + W_y)),
 
@@ -60,19 +61,19 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
     learning_rate : float, default=0.05
         Learning rate of the gradient ascent; it falls to zero over the second half of the run.
     batch_size : int, default=100
-        Rows in an update; all rows if there are fewer.
+        Rows per update; all rows if there are fewer.
     n_iter : int or None, default=None
-        Passes over the rows; if None, at least 20, and as many as make 10,000
-        updates, or up to 40,000 for a small model of more than 2,000 rows.
+        Passes over the rows. If None, at least 20 passes and at least 10,000 updates, or up to
+        40,000 updates for a small model of more than 2,000 rows.
     method : str or gradient method, default="pcd"
-        The objective, and how its gradient is computed. "pcd", "cd" and "exact", as in
-        `BernoulliRBM`: rows and labels together, log p(v, y). "discriminative": the labels alone,
-        log p(y | v), exactly and without sampling. "hybrid": log p(y | v) + generative_share ·
-        log p(v, y), the latter by CD-k. The last two classify better if there are many rows, and
-        need a higher learning_rate, such as 0.5. Their models learn little or nothing about the
-        distribution of rows, which `sample` draws from.
+        The objective and how to compute its gradient. "pcd", "cd" and "exact", as in
+        `BernoulliRBM`, maximise log p(v, y) of rows and labels together. "discriminative" maximises
+        log p(y | v) of the labels alone, exactly and without sampling. "hybrid" maximises log p(y |
+        v) + generative_share · log p(v, y), with CD-k for the second term. These last two classify
+        better if there are many rows, and need a higher learning_rate, such as 0.5. Their models
+        learn little or nothing about the distribution of rows, from which `sample` draws.
     generative_share : float, default=0.1
-        The weight of log p(v, y) in "hybrid"; not used by other methods.
+        The weight of log p(v, y) in "hybrid"; ignored by other methods.
     verbose, random_state, k, n_chains, optimizer
         As in `BernoulliRBM`.
 
@@ -111,7 +112,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RBMClassifier:
         """Train on the rows of X and their labels y, each weighted by its sample_weight."""
-        self._arguments()  # raises before anything has changed
+        self._arguments()  # raises before any attribute changes
         if y is None:
             raise ValueError("RBMClassifier requires y to be passed, but the target y is None.")
         self.columns_, X = columns_and_rows(self, X, self.visible)
@@ -120,10 +121,10 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         check_consistent_length(X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        label = Potts(1, states=max(2, len(self.classes_)))  # a Potts unit has at least 2
+        label = Potts(1, states=max(2, len(self.classes_)))  # a Potts unit has at least 2 states
         rows = np.column_stack([self.columns_.encode(X), codes])
         self.rbm_ = self._learn(Mixed(self.columns_.layer, label), rows, sample_weight)
-        curve = self.__dict__.pop("_curve", None)  # there is none without updates
+        curve = self.__dict__.pop("_curve", None)  # absent if there were no updates
         if curve is not None and len(self.classes_) > 1:
             curve.warn_of_doubt()
         return self
@@ -136,7 +137,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         """Return log p(label | row), shape (n_samples, n_classes).
 
         It is exact for complete rows. For rows with missing cells it is an average over completions
-        that are drawn from the model.
+        drawn from the model.
         """
         check_is_fitted(self)
         X = self.columns_.checked(self, X)
@@ -151,7 +152,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         return log_p
 
     def _of_complete(self, rows: np.ndarray, dtype: Any) -> np.ndarray:
-        """Return log p(label | row) exactly."""
+        """Return the exact log p(label | row) of complete rows."""
         classes = len(self.classes_)
         size = rows_at_once(self.rbm_.hidden.size * classes)
         parts = [rows[first : first + size] for first in range(0, len(rows), size)]
@@ -168,7 +169,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         return np.log(p / p.sum(1, keepdims=True))
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return p(label | row), exactly, shape (n_samples, n_classes)."""
+        """Return p(label | row), shape (n_samples, n_classes); `exp` of `predict_log_proba`."""
         return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
@@ -177,7 +178,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         return self.classes_[chosen]
 
     def sample(self, n_samples: int = 1, y: Any = None, *, k: int | None = None) -> Any:
-        """Draw rows, of the class y if it is given, by k Gibbs sweeps or as `hm.sample` does."""
+        """Draw rows, of class y if given, by k Gibbs sweeps or, if None, as `hm.sample` does."""
         check_is_fitted(self)
         given = None
         if y is not None:
@@ -203,10 +204,10 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
 
 
 class LabelCurve:
-    """A callback that checks whether a run was long enough for its labels.
+    """A callback that checks whether a run was long enough to learn its labels.
 
-    It scores log p(label | row) of some training rows at two points: half-way and at the end. At
-    the start, the model knows the frequencies of the classes.
+    It scores log p(label | row) of some training rows twice, half-way and at the end. At the start,
+    the model knows only the frequencies of the classes.
     """
 
     def __init__(self, dataset: Dataset):
@@ -223,7 +224,7 @@ class LabelCurve:
         self.is_over = False
 
     def __call__(self, report: Report) -> None:
-        """Score the labels, if this is the first report after half of the run, or the last."""
+        """Score the labels at the last report, and at the first one after half of the run."""
         self.updates = report.updates
         self.is_over = report.updates >= report.total
         is_first_after_half = 2 * report.updates >= report.total and not self.scores
@@ -232,13 +233,13 @@ class LabelCurve:
             self.scores.append(self._score(report.rbm))
 
     def _score(self, rbm: Model) -> float:
-        """Return the mean of log p(label | row)."""
+        """Return the mean of log p(label | row) over the watched rows."""
         log_odds = np.asarray(_log_odds(rbm, jnp.asarray(self.rows)), np.float64)
         log_p = log_softmax(log_odds, axis=-1)[np.arange(len(self.labels)), self.labels]
         return float(np.average(log_p, weights=self.weights))
 
     def warn_of_doubt(self) -> None:
-        """Warn if the scores show that the run was too short, and say why."""
+        """Warn if the scores suggest that the run was too short, and give the reason."""
         if not self.scores or not self.is_over:
             return
         p = np.bincount(self.labels, self.weights) / self.weights.sum()
@@ -248,9 +249,9 @@ class LabelCurve:
         rise = self.scores[-1] - self.scores[0]
         if gain < LEAST_GAIN:
             reason = (
-                ", or the columns say nothing of the labels: the training labels have"
-                f" {self.scores[-1]:.3f} nats each, and {baseline:.3f} by the frequencies of the"
-                " classes alone"
+                ", or the columns are uninformative about the labels: the training labels have"
+                f" {self.scores[-1]:.3f} nats each, compared with {baseline:.3f} from the class"
+                " frequencies alone"
             )
         elif rise > max(LEAST_RISE, RISING_FRACTION * gain):
             reason = (

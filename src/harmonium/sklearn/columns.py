@@ -1,4 +1,4 @@
-"""The mapping from a table's columns to the units of a layer: types by column, and codings."""
+"""The mapping from a table's columns to the units of a layer: types and codings by column."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ TABLE_KINDS = (
     "auto",
     READ_AS_TABLE,
     *map(str, KINDS),
-)  # what `visible` may be besides a kind of layer
+)  # further options for `visible`, besides the kinds of layers
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Columns of one kind, which form one layer.
+    """Columns of the same kind, which form one layer.
 
     Attributes:
         kind: the name of the kind.
         columns: the indices of the columns in the table.
-        offset, scale: each column has its offset subtracted and is then divided by its scale.
+        offset, scale: for each column, the offset to subtract and the scale to divide by.
         categories: for columns of codes, the sorted values of each column; a code is an index.
-        groups: groups of 0/1 columns that are one category each, by their places among `columns`.
+        groups: groups of 0/1 columns that encode one category each, as positions in `columns`.
     """
 
     kind: str
@@ -78,7 +78,7 @@ class Part:
             )
 
     def decode(self, rows: np.ndarray) -> np.ndarray:
-        """Return columns of the table from rows in the library's coding."""
+        """Return the columns of the table, decoded from rows in the library's coding."""
         if not self.categories:
             return rows * self.scale + self.offset
         pairs = zip(rows.T.astype(int), self.categories, strict=True)
@@ -94,12 +94,12 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The mapping from a table's columns to the units of a layer, part by part.
+    """The mapping from a table's columns to the units of a layer, in parts.
 
     Attributes:
-        parts: columns of one kind each.
-        count: how many columns there are.
-        container: the container of the rows in `fit`, in which results are returned.
+        parts: groups of columns of the same kind.
+        count: the number of columns.
+        container: the container of the rows in `fit`, used for results.
     """
 
     parts: tuple[Part, ...]
@@ -108,7 +108,7 @@ class Columns:
 
     @property
     def layer(self) -> AbstractLayer:
-        """The layer without parameters: that of the only part, or a `Mixed` layer of all parts."""
+        """A new layer: the layer of the only part, or a `Mixed` layer of all parts."""
         layers = [part.layer for part in self.parts]
         if len(layers) == 1:
             return layers[0]
@@ -121,8 +121,19 @@ class Columns:
             validate_data(estimator, X, reset=False, dtype=FLOATS, ensure_all_finite=allow_nan)
         )
 
+    def ask(self, rbm: Any, question: str, *, key: Any) -> Any:
+        """Refuse the question: these columns have no names and no words.
+
+        Raises:
+            InputError: always.
+        """
+        raise InputError(
+            "ask: expected an estimator that was fitted to a table with named columns; got an array"
+            ' of numbers; pass a data frame, or visible="table".'
+        )
+
     def dtype_of(self, table: np.ndarray) -> Any:
-        """Return the type of number to compute with."""
+        """Return the floating-point type to compute with."""
         return table.dtype
 
     def log_density(self, table: np.ndarray) -> np.ndarray:
@@ -136,17 +147,17 @@ class Columns:
         """Return rows in the library's coding.
 
         Raises:
-            InputError: a category that did not occur in `fit`.
+            InputError: a category that was not seen in `fit`.
         """
         return np.concatenate([part.encode(table, name) for part in self.parts], axis=1)
 
     def decode(self, rows: np.ndarray) -> Any:
-        """Return the table from rows in the library's coding."""
+        """Return the table decoded from rows in the library's coding."""
         table = self._table(rows, [len(part.columns) for part in self.parts], Part.decode)
         return self.container.rows(frame_of_array(table, ()))
 
     def decode_means(self, means: np.ndarray) -> Any:
-        """Return the table from mean states."""
+        """Return the table decoded from mean states."""
         widths = [part.layer.size for part in self.parts]
         table = self._table(means, widths, Part.decode_means)
         return self.container.means(frame_of_array(table, ()))
@@ -162,18 +173,19 @@ class Columns:
 
 
 def read_columns(spec: Any, table: np.ndarray, names: Any = None) -> Columns:
-    """Return the mapping from the columns of a table to units.
+    """Choose the units for the columns of a table.
 
     Args:
-        spec: the name of a kind for all columns; "auto" to choose for each column: spins if all
-            values are −1 or 1 and some are −1, Bernoulli if all lie in [0, 1], else Gaussian, and
-            groups of 0/1 columns of which at most one is ever on as one category each; or
-            pairs (kind, columns), with columns by number, by name, as a slice or as a mask.
+        spec: the name of one kind for all columns; "auto" to choose a kind for each column: spins
+            if all values are −1 or 1 and some are −1, Bernoulli if all are in [0, 1], else
+            Gaussian, with each group of 0/1 columns of which at most one is ever on treated as one
+            category; or pairs (kind, columns), with columns by index, by name, as a slice or as a
+            mask.
         table: the rows, shape (n, columns).
-        names: the columns' names, if they have any.
+        names: the columns' names, or None.
 
     Raises:
-        InputError: an unknown kind, or a column that no pair names or more than one pair names.
+        InputError: an unknown kind, or a column assigned to no pair or to several pairs.
     """
     count = table.shape[1]
     is_auto = isinstance(spec, str) and spec == "auto"
@@ -196,19 +208,19 @@ def read_columns(spec: Any, table: np.ndarray, names: Any = None) -> Columns:
 
 
 def _with_groups(part: Part, table: np.ndarray) -> Part:
-    """Return the part with the groups that its columns form, if they hold 0 and 1 alone."""
+    """Return the part with the groups that its columns form, if they contain only 0 and 1."""
     if part.kind != "bernoulli" or np.isnan(table[:, part.columns]).any():
         return part
     return replace(part, groups=column_groups(table[:, part.columns]).all)
 
 
 def _parts(kind: str, columns: np.ndarray, table: np.ndarray) -> list[Part]:
-    """Return the parts of one kind: one, or for codes one for each number of categories."""
+    """Return the parts of one kind: a single part or, for codes, one per number of categories."""
     cells = table[:, columns]
     row = layer_named(kind, "visible", *TABLE_KINDS)
     if row.rows != "codes":
         layer = row.make(len(columns))
-        cells = np.where(np.isnan(cells).all(0), 0.0, cells)  # a column without cells has no scale
+        cells = np.where(np.isnan(cells).all(0), 0.0, cells)  # a column without values has no scale
         # The deviation of a constant column is rounding error, not a scale.
         is_constant = np.nanmax(cells, 0) == np.nanmin(cells, 0)
         deviation = np.nanstd(cells, 0, dtype=float)
@@ -238,17 +250,17 @@ def _kind_of(column: np.ndarray) -> str:
 
 
 def kinds_by_place(spec: Any, count: int, names: Any, argument: str) -> dict[int, str]:
-    """Return the kinds of the columns that are named, by the columns' numbers.
+    """Return the kinds of the specified columns, keyed by column index.
 
     Args:
-        spec: a mapping from names to kinds, or pairs (kind, columns) as scikit-learn's
-            `ColumnTransformer` has them, with columns by number, name, slice or mask.
-        count: how many columns there are.
-        names: their names, if they have any.
-        argument: what error messages call it.
+        spec: a mapping from names to kinds, or pairs (kind, columns) as in scikit-learn's
+            `ColumnTransformer`, with columns by index, name, slice or mask.
+        count: the number of columns.
+        names: their names, or None.
+        argument: the name of the argument for error messages.
 
     Raises:
-        InputError: another form, columns that do not exist, or one that is named twice.
+        InputError: an invalid form, or columns that do not exist or are specified twice.
     """
     kinds: dict[int, str] = {}
     try:
@@ -268,7 +280,7 @@ def kinds_by_place(spec: Any, count: int, names: Any, argument: str) -> dict[int
 
 
 def places_of(columns: Any, count: int, names: Any) -> list[int]:
-    """Return the indices of the columns that a slice, a mask, numbers or names select.
+    """Return the indices of the columns selected by a slice, a mask, indices or names.
 
     Raises:
         ValueError: there are no such columns.

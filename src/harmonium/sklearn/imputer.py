@@ -1,4 +1,4 @@
-"""An imputer of tables with words and numbers."""
+"""An imputer for tables of words and numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._base.checks import positive_integer
 from ..errors import InputError
-from ..inference import Imputation, impute
+from ..inference import Imputation, ask, impute
+from ..inference.questions import Answer
 from ..tables import Columns, Frame, RawColumn
 from ..tables.base import Guess
 from ..tables.containers import AbstractContainer
@@ -22,21 +23,21 @@ from .base import SAMPLING, key_from
 from .holding_out import BaseHoldingOut
 from .tables import codes_of, columns_of_table, container_of, frame_checked, kinds_by_name
 
-# By the names of scikit-learn's SimpleImputer.
+# Named as in scikit-learn's SimpleImputer.
 GUESSES = {"mean": Guess.MEAN, "median": Guess.MEDIAN, "most_frequent": Guess.MODE}
 SHOWN = 5  # columns in a warning
-INDICATOR = "missingindicator_{}"  # as scikit-learn calls them
+INDICATOR = "missingindicator_{}"  # as in scikit-learn
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class RBMImputer(OneToOneFeatureMixin, BaseHoldingOut):
-    """Fills in missing cells of a table by a restricted Boltzmann machine of its columns.
+    """Fill in the missing cells of a table with a restricted Boltzmann machine of its columns.
 
-    A cell is filled given the seen cells of its row: a word with the most probable one, a number as
-    `strategy` says. Data frames of pandas, polars and others, and arrays of objects, may have
-    words, booleans and dates, and come back with their own types and names. A column that is not
-    modelled keeps its missing cells, but one of a single number is filled with it. The inferred
-    type of each column is in `columns_` (docs/tables.md).
+    A cell is predicted from the observed cells of its row: for words, the most probable one; for
+    numbers, according to `strategy`. Data frames (pandas, polars and others) and arrays of objects
+    may contain words, booleans and dates, and are returned with their own types and names. A column
+    that is not modelled keeps its missing cells, unless all its values are the same number, which
+    then fills them. The inferred type of each column is in `columns_` (docs/tables.md).
 
     Parameters
     ----------
@@ -45,21 +46,21 @@ class RBMImputer(OneToOneFeatureMixin, BaseHoldingOut):
     hidden : str or tuple, default="bernoulli"
         The type of the hidden units, as in `RBM`.
     kinds : dict, list of pairs or None, default=None
-        What columns are: "category", "discrete", "continuous", "date", "calendar" or "left out", by
-        name, or as pairs (kind, columns) with columns by number, name, slice or mask. Others are
-        decided by their cells.
+        Column types: "category", "discrete", "continuous", "date", "calendar" or "left out", by
+        name, or as pairs (kind, columns) with columns by index, name, slice or mask. The types of
+        other columns are inferred from their cells.
     strategy : {"mean", "median", "most_frequent"}, default="mean"
-        Which number fills a cell: the mean errs least in squares, the median in size, the most
-        frequent one most seldom. The mean of a column of floats is exact, such as 2.4 children;
-        that of other columns is rounded to a number which they can have.
+        The number that fills a cell: the mean minimises squared errors, the median absolute errors,
+        and the most frequent value the number of errors. The mean of a column of floats is not
+        rounded, such as 2.4 children; in other columns it is rounded to a possible value.
     sample_posterior : bool, default=False
-        Whether `transform` draws each row's missing cells together from their distribution given
-        the seen ones, for multiple imputation.
+        Whether `transform` draws the missing cells of each row jointly from their distribution
+        given the observed cells, for multiple imputation.
     add_indicator : bool, default=False
-        Whether `transform` adds a column for each one that had missing cells in `fit`: 1 where a
-        cell was missing.
+        Whether `transform` adds an indicator column for each column that had missing cells in
+        `fit`: 1 for a missing cell.
     draws : int, default=20
-        Gibbs chains of each row, whose average is taken.
+        Gibbs chains per row, whose average is taken.
     sweeps : int, default=200
         Sweeps of each chain.
     learning_rate, batch_size, n_iter, verbose, random_state, method, k, n_chains, optimizer, \
@@ -69,9 +70,9 @@ validation_fraction
     Attributes
     ----------
     columns_ : harmonium.tables.Columns
-        What each column is.
+        The type of each column.
     rbm_ : harmonium.RBM
-        The model of the columns' codes.
+        The model of the encoded columns.
     message_ : str
         How `fit` ended.
     n_features_in_, feature_names_in_
@@ -101,7 +102,7 @@ validation_fraction
 
     def fit(self, X: Any, y: Any = None) -> RBMImputer:
         """Train on the rows of X; cells are missing where they are NaN or None."""
-        self._arguments()  # raises before anything has changed
+        self._arguments()  # raises before any attribute changes
         self._guess()
         frame = frame_checked(self, X, reset=True)
         self._container = container_of(X)
@@ -112,11 +113,11 @@ validation_fraction
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return X with its missing cells filled, in the same container, types and names.
+        """Return X with its missing cells filled, in the same container, with its types and names.
 
-        All other cells stay as they are. So do those of a column that is not modelled, with a
-        warning if any is missing; but where all numbers of a column were the same, it is filled
-        with this number.
+        All other cells are unchanged. A column that is not modelled also keeps its missing cells,
+        with a warning, unless all its numbers in `fit` were the same; then it is filled with that
+        number.
         """
         check_is_fitted(self)
         guess = self._guess()
@@ -137,10 +138,29 @@ validation_fraction
             filled = Frame((*filled.columns, *self._indicators(frame)))
         return container.filled(X, frame, filled)
 
+    def ask(self, question: str) -> list[Answer]:
+        """Return p(column | known cells) of the table, as `hm.ask` does.
+
+        The random state of the estimator decides the draws, if the answer is not an exact sum.
+
+        Parameters
+        ----------
+        question : str
+            Columns and, after a bar, known cells and ranges: "plan | city=Bern, age=30..40".
+
+        Returns
+        -------
+        list of harmonium.inference.Answer
+            One for each column: its values with their probabilities, or quantiles.
+        """
+        check_is_fitted(self)
+        key = key_from(self.random_state, SAMPLING)
+        return ask(self.rbm_, self.columns_, question, key=key)
+
     def _filled(
         self, frame: Frame, imputation: Imputation, guess: Guess, are_floats: list[bool]
     ) -> Frame:
-        """Return the table filled by guesses, of which means of floats are not rounded."""
+        """Return the table filled with guesses; the means of float columns are not rounded."""
         mean = imputation.mean
         spread = imputation.spread
         filled = self.columns_.filled(frame, mean, guess, spread, constants=True)
@@ -154,14 +174,14 @@ validation_fraction
         return Frame(tuple(columns), frame.has_names)
 
     def _guess(self) -> Guess:
-        """Return which number fills a cell."""
+        """Return the rule for the number that fills a cell."""
         if self.strategy not in GUESSES:
             known = ", ".join(map(repr, GUESSES))
             raise InputError(f"strategy: expected one of {known}; got {self.strategy!r}.")
         return GUESSES[self.strategy]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns of `transform`."""
+        """Return the names of the columns that `transform` returns."""
         check_is_fitted(self)
         names: Any = super().get_feature_names_out(input_features)
         if not self.add_indicator:
@@ -175,15 +195,15 @@ validation_fraction
         return [RawColumn(INDICATOR.format(c.name), c.is_missing.astype(float)) for c in columns]
 
     def _container_for(self, X: Any) -> AbstractContainer:
-        """Return the container of X, with the cells that `fit` saw if that was of the same kind."""
+        """Return the container of X, with the cells that `fit` saw if both containers are alike."""
         container = container_of(X)
         if type(self._container) is type(container):
             return self._container
         return container
 
     def _warn_of_gaps(self, frame: Frame) -> None:
-        """Warn of columns that keep missing cells, unless the user has left them out."""
-        # The default reason is that of a column which the user left out.
+        """Warn about columns that keep missing cells, unless the user has left them out."""
+        # The default reason is the one for a column left out by the user.
         excluded = {
             column.name for column in self.columns_.columns if column.summary == LeftOut.why
         }

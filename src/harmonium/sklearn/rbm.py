@@ -11,18 +11,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data import Dataset
 from ..inference import impute
+from ..inference.questions import Answer
 from ..likelihood.scoring import LogLikelihood, free_energies, log_likelihood
-from .base import CHAINS, SCORING, free_energy, key_from, mean_h, row_groups
+from .base import CHAINS, SAMPLING, SCORING, free_energy, key_from, mean_h, row_groups
 from .holding_out import BaseHoldingOut
 from .tables import columns_and_rows, floats_of
 
 COMPLETIONS = 20  # of a row with missing cells, for its hidden means
-SWEEPS = 100  # of the chains that draw them
+SWEEPS = 100  # of the chains that draw the completions
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class RBM(ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
-    """Restricted Boltzmann machine with any two layers: features, density estimates and samples.
+    """Restricted Boltzmann machine with layers of any types: features, densities and samples.
 
     Parameters
     ----------
@@ -31,13 +32,14 @@ class RBM(ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
     visible : str, dict or list of pairs, default="auto"
         The types of the columns: "bernoulli" (values in [0, 1]), "ising" (−1 and 1), "gaussian"
         (standardised internally), "potts" (categories: any numbers), or pairs (kind, columns) with
-        columns by number, name, slice or mask. "table" decides what each column is by its cells,
-        as `RBMImputer` does (docs/tables.md); pairs or a dict of the kinds "category", "discrete",
-        "continuous", "date", "calendar" and "left out" tell some. "auto" is "table" for data frames
-        with words, booleans or dates and for rows with missing cells. Else it chooses for each
-        column: "ising" if all values are −1 or 1 and some are −1, "bernoulli" if all lie in [0, 1],
-        else "gaussian". Groups of 0/1 columns of which at most one is ever on, such as a one-hot
-        encoder makes, are then read as one category each (`harmonium.data.exclusive_groups`).
+        columns by index, name, slice or mask. "table" infers the type of each column from its
+        cells, as `RBMImputer` does (docs/tables.md); pairs or a dict with the kinds "category",
+        "discrete", "continuous", "date", "calendar" and "left out" override some of them. "auto"
+        means "table" for data frames with words, booleans or dates, and for rows with missing
+        cells. Otherwise it chooses for each column: "ising" if all values are −1 or 1 and some are
+        −1, "bernoulli" if all are in [0, 1], else "gaussian". A group of 0/1 columns of which at
+        most one is ever on, such as the output of a one-hot encoder, is then read as one category
+        (`harmonium.data.exclusive_groups`).
     hidden : str or tuple, default="bernoulli"
         The type of the hidden units: "bernoulli", "ising", "gaussian", or ("potts", 3) for units of
         three states.
@@ -45,20 +47,21 @@ class RBM(ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
         Learning rate of the gradient ascent. In `fit` it falls to zero over the second half of the
         run.
     batch_size : int, default=100
-        Rows in an update; all rows if there are fewer.
+        Rows per update; all rows if there are fewer.
     n_iter : int or None, default=None
-        Passes over the rows in `fit`; if None, at least 20, and as many as make 10,000
-        updates, or up to 40,000 for a small model of more than 2,000 rows.
+        Passes over the rows in `fit`. If None, at least 20 passes and at least 10,000 updates, or
+        up to 40,000 updates for a small model of more than 2,000 rows.
     verbose, random_state, method, k, n_chains
         As in `BernoulliRBM`.
     optimizer : optax transformation or function of the number of updates, default=None
-        If None, a `hm.Recipe` at the `learning_rate`. If `n_iter` is None too, `fit` adds a penalty
-        on large weights that follows the number of rows and the free-energy gap (`hm.Huber`).
+        If None, a `hm.Recipe` with the `learning_rate`. If `n_iter` is None too, `fit` adds a
+        penalty on large weights that depends on the number of rows and the free-energy gap
+        (`hm.Huber`).
     validation_fraction : float or "auto", default="auto"
-        Part of the rows to hold out in `fit` if neither `n_iter` nor `optimizer` is given: the
-        model for which they are most likely is kept. "auto" is a tenth, but none of fewer than 500
-        rows: they are cross-validated, to choose the strength of the penalty and the number of
-        updates. None are held out of fewer than 50 rows, or where rows have
+        Fraction of the rows to hold out in `fit` if neither `n_iter` nor `optimizer` is given; the
+        model with the highest likelihood on them is kept. "auto" holds out a tenth. Data sets with
+        fewer than 500 rows are cross-validated instead, to choose the strength of the penalty and
+        the number of updates. No rows are held out if there are fewer than 50, or if rows have
         weights.
 
     Attributes
@@ -66,7 +69,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
     message_ : str
         How `fit` ended, which model was kept, and the strength of the penalty.
     rbm_ : harmonium.RBM
-        The model over rows as `columns_.encode` returns them.
+        The model over rows, as `columns_.encode` returns them.
     columns_ : Columns or TableColumns
         The mapping from columns to units, with offsets, scales and categories.
     n_features_in_, feature_names_in_
@@ -90,7 +93,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RBM:
         """Train on the rows of X, each weighted by its sample_weight."""
-        self._arguments()  # raises before anything has changed
+        self._arguments()  # raises before any attribute changes
         self.columns_, X = columns_and_rows(self, X, self.visible)
         rows = self.columns_.encode(X)
         self.rbm_ = self._learn(self.columns_.layer, rows, sample_weight)
@@ -100,7 +103,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RBM:
         """Train on one more portion of rows.
 
-        Kinds, categories and scales of the columns are those of the first portion.
+        The kinds, categories and scales of the columns are taken from the first portion.
         """
         visible = None
         if hasattr(self, "rbm_"):
@@ -115,8 +118,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
     def transform(self, X: Any) -> np.ndarray:
         """Return the hidden means of each row, shape (n_samples, n_components).
 
-        For a row with missing cells, this is their average over completions that are drawn from
-        the model.
+        For a row with missing cells, they are averaged over completions drawn from the model.
         """
         kind = floats_of(X)
         X = self._checked(X)
@@ -140,17 +142,17 @@ class RBM(ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
     def reconstruct(self, X: Any) -> Any:
         """Return the visible means given the hidden means of each row, in the container of X.
 
-        Arrays of integers give real numbers, columns of a data frame their own types.
+        Arrays of integers give floats; columns of a data frame keep their own types.
         """
         rows = self.inverse_transform(self.transform(X))
         if hasattr(rows, "index") and hasattr(X, "index"):
-            rows.index = X.index  # rows of pandas keep their labels
+            rows.index = X.index  # a pandas frame keeps its row labels
         return rows
 
     def free_energy(self, X: Any) -> np.ndarray:
         """Return F of each row, in nats: log p = −F − log Z in the units of `columns_.encode`.
 
-        For a row with missing cells, this is −log of the sum of e^(−F) over them.
+        For a row with missing cells, F is −log of the sum of e^(−F) over their values.
         """
         X = self._checked(X)
         rows = self.columns_.encode(X)
@@ -165,17 +167,35 @@ class RBM(ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
         return energies
 
     def sample(self, n_samples: int = 1, *, k: int | None = None) -> Any:
-        """Draw rows from the model, by k Gibbs sweeps or, if None, as `hm.sample` does."""
+        """Draw rows from the model, by k Gibbs sweeps, or as `hm.sample` does if k is None."""
         rows = self._draws(n_samples, k)
         return self.columns_.decode(rows)
 
-    def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
-        """Return the mean log-likelihood of the rows with its interval and its method.
+    def ask(self, question: str) -> list[Answer]:
+        """Return p(column | known cells) of a table, as `hm.ask` does.
 
-        For continuous columns it is a density in the units of the table; for rows with missing
-        cells, that of the seen cells. It is exact if a discrete layer can be enumerated; otherwise
-        log Z is estimated by forward and reverse annealing runs. The settings are those of
-        `hm.log_likelihood`.
+        The random state of the estimator decides the draws, if the answer is not an exact sum.
+
+        Parameters
+        ----------
+        question : str
+            Columns and, after a bar, known cells and ranges: "plan | city=Bern, age=30..40".
+
+        Returns
+        -------
+        list of harmonium.inference.Answer
+            One for each column: its values with their probabilities, or quantiles.
+        """
+        check_is_fitted(self)
+        return self.columns_.ask(self.rbm_, question, key=key_from(self.random_state, SAMPLING))
+
+    def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
+        """Return the mean log-likelihood of the rows, with an interval and the method.
+
+        For continuous columns it is a log density in the units of the table; for rows with missing
+        cells, it is the log-likelihood of the observed cells. It is exact if a discrete layer can
+        be enumerated; otherwise log Z is estimated by forward and reverse annealing runs. The
+        settings are those of `hm.log_likelihood`.
         """
         X = self._checked(X)
         settings = {"key": key_from(self.random_state, SCORING)} | settings
@@ -190,7 +210,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
         return -self.free_energy(X) - log_z.value + density
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean log-likelihood in nats per row; `log_likelihood(X)` has the method."""
+        """Return the mean log-likelihood in nats per row; `log_likelihood(X)` adds the method."""
         return self.log_likelihood(X).value
 
     def _checked(self, X: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Tables of words, numbers, dates and missing cells as the estimators read them."""
+"""Tables of words, numbers, dates and missing cells, as read by the estimators."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from jaxtyping import PRNGKeyArray
 from sklearn.utils.validation import validate_data
 
 from ..errors import InputError
+from ..inference import ask
+from ..inference.questions import Answer
 from ..layers import AbstractLayer
 from ..layers.registry import layer_named
+from ..rbm import RBM
 from ..tables import Columns, Frame, columns_of
 from ..tables.columns import KINDS
 from ..tables.containers import (
@@ -30,14 +34,14 @@ from .columns import READ_AS_TABLE, TABLE_KINDS, kinds_by_place, read_columns
 
 
 def container_of(X: Any) -> AbstractContainer:
-    """Return the container of rows, in which results are returned."""
+    """Return the container of rows, which is also used for results."""
     if is_dataframe(X):
         return FrameLike.of(X)
     return ArrayLike.of(np.asarray(X))
 
 
 def floats_of(X: Any) -> Any:
-    """Return the type of the real numbers of results: float32 for rows of float32 alone."""
+    """Return the floating-point type of results: float32 if all rows are float32."""
     is_float32 = getattr(X, "dtype", None) == np.float32
     if is_dataframe(X):
         is_float32 = is_single(X)
@@ -45,17 +49,17 @@ def floats_of(X: Any) -> Any:
 
 
 def frame_checked(estimator: Any, X: Any, *, reset: bool, names: tuple[str, ...] = ()) -> Frame:
-    """Return the cells of X, after scikit-learn's own checks of it.
+    """Return the cells of X, after scikit-learn's own checks.
 
     Args:
         estimator: the estimator.
         X: rows.
-        reset: whether the estimator is fitted to them.
-        names: the names of the columns in `fit`, which those of X get: scikit-learn accepts arrays
-            in place of data frames.
+        reset: whether the estimator is being fitted to X.
+        names: the names of the columns in `fit`, which replace the names in X: scikit-learn accepts
+            arrays in place of data frames.
 
     Raises:
-        InputError: a data frame whose names are others, or in another order.
+        InputError: a data frame with other names, or with the names in another order.
     """
     if is_dataframe(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
@@ -67,30 +71,30 @@ def frame_checked(estimator: Any, X: Any, *, reset: bool, names: tuple[str, ...]
         frame = frame_in_array(array, _numbered(array.shape[1]))
     if not names:
         return frame
-    # scikit-learn compares names only if all of them are text
+    # scikit-learn compares names only if all of them are strings
     has_names = is_dataframe(X) and names != _numbered(len(names))
     if has_names and frame.names != names:
         raise InputError(
             f"X: expected the columns of fit: {', '.join(names):.180}; got"
-            f" {', '.join(frame.names):.200}; bring them in this order."
+            f" {', '.join(frame.names):.200}; put the columns in this order."
         )
     return frame.named(names)
 
 
 def _numbered(count: int) -> tuple[str, ...]:
-    """Return the names of the columns of an array."""
+    """Return names for the columns of an array."""
     return tuple(f"x{i}" for i in range(count))
 
 
 def _is_of_objects(X: Any) -> bool:
-    """Return whether X is an array of objects or words that can be cells of a table."""
+    """Return whether X is an array of objects or strings that can be cells of a table."""
     if hasattr(X, "tocsr"):  # a sparse matrix
         return False
     array = np.asarray(X)
     if array.ndim != 2 or array.dtype.kind not in "OUS":
         return False
     if array.dtype.kind == "O":
-        # scikit-learn refuses other objects, with a message of its own.
+        # scikit-learn rejects other objects, with its own message.
         return all(isinstance(cell, Hashable) for cell in array.flat)
     try:
         array.astype(float)
@@ -100,10 +104,10 @@ def _is_of_objects(X: Any) -> bool:
 
 
 def kinds_by_name(spec: Any, names: tuple[str, ...], argument: str) -> dict[str, str]:
-    """Return the kinds of columns by name, of a specification as `kinds_by_place` takes it.
+    """Return the kinds of columns by name, from a specification that `kinds_by_place` accepts.
 
     Raises:
-        InputError: another form, or columns that do not exist.
+        InputError: an invalid form, or columns that do not exist.
     """
     if spec is None or isinstance(spec, Mapping):
         return dict(spec or {})  # `columns_of` checks the names
@@ -119,12 +123,12 @@ def is_of_tables(spec: Any) -> bool:
         if isinstance(spec, Mapping):
             return all(kind in KINDS for kind in spec.values())
         return all(kind in KINDS for kind, _ in spec)
-    except (TypeError, ValueError):  # not of this form, as `kinds_by_place` then says
+    except (TypeError, ValueError):  # not of this form; `kinds_by_place` will report it
         return False
 
 
 def columns_of_table(frame: Frame, kinds: dict[str, str]) -> Columns:
-    """Return the types of a table's columns; words that it does not have will count as missing."""
+    """Return the columns of a table; words that did not occur in it will count as missing."""
     return columns_of(frame, kinds, "X", keep_counters=True).taking_unseen_as_missing()
 
 
@@ -142,11 +146,11 @@ def codes_of(columns: Columns, frame: Frame) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class TableColumns:
-    """The columns of a table, with the interface of the estimators' `Columns`.
+    """The columns of a table, with the same interface as the estimators' `Columns`.
 
     Attributes:
-        columns: what each column is.
-        container: the container of the rows in `fit`, in which results are returned.
+        columns: the types of the columns.
+        container: the container of the rows in `fit`, used for results.
     """
 
     columns: Columns
@@ -154,7 +158,7 @@ class TableColumns:
 
     @property
     def layer(self) -> AbstractLayer:
-        """The layer without parameters."""
+        """A new layer for the columns."""
         return self.columns.layer
 
     def checked(self, estimator: Any, X: Any) -> Frame:
@@ -163,7 +167,7 @@ class TableColumns:
         return frame_checked(estimator, X, reset=False, names=names)
 
     def dtype_of(self, frame: Frame) -> Any:
-        """Return the type of number to compute with."""
+        """Return the floating-point type to compute with."""
         return np.dtype(np.float32)
 
     def encode(self, X: Any) -> np.ndarray:
@@ -175,8 +179,12 @@ class TableColumns:
         return self.columns.log_density(frame)
 
     def decode(self, rows: np.ndarray) -> Any:
-        """Return the table of rows in the library's coding."""
+        """Return the table decoded from rows in the library's coding."""
         return self.container.rows(self.columns.decode(rows))
+
+    def ask(self, rbm: RBM, question: str, *, key: PRNGKeyArray) -> list[Answer]:
+        """Return the distributions that a question asks for, as `hm.ask` does."""
+        return ask(rbm, self.columns, question, key=key)
 
     def decode_means(self, means: np.ndarray) -> Any:
         """Return the table of the most probable categories and the mean numbers."""
@@ -184,18 +192,18 @@ class TableColumns:
 
 
 def columns_and_rows(estimator: Any, X: Any, spec: Any) -> tuple[Any, Any]:
-    """Return the columns of X, and X after scikit-learn's checks.
+    """Determine the columns of X, and return them with X after scikit-learn's checks.
 
-    X is read as a table if `spec` says so, or if it is "auto" and X is a data frame with words,
-    dates or booleans, or has missing cells.
+    X is read as a table if `spec` is "table" or a specification of table columns, or if it is
+    "auto" and X is a data frame with words, dates or booleans, or has missing cells.
 
     Args:
-        estimator: the estimator that is fitted.
+        estimator: the estimator being fitted.
         X: rows.
-        spec: `visible` of the estimators.
+        spec: the estimator's `visible` parameter.
 
     Raises:
-        InputError: columns that cannot be read so.
+        InputError: columns that do not fit the specification.
     """
     is_auto = isinstance(spec, str) and spec == "auto"
     if is_of_tables(spec) or (is_auto and _needs_a_table(X)):
@@ -204,7 +212,7 @@ def columns_and_rows(estimator: Any, X: Any, spec: Any) -> tuple[Any, Any]:
             spec = None
         kinds = kinds_by_name(spec, frame.names, "visible")
         return TableColumns(columns_of_table(frame, kinds), container_of(X)), frame
-    # A wrong name is refused before words are, which are no numbers but may be a table's.
+    # Check the names first: words are no numbers, but may be valid cells of a table.
     if isinstance(spec, str | Mapping) and not is_auto:
         for kind in spec.values() if isinstance(spec, Mapping) else [spec]:
             if kind not in KINDS:

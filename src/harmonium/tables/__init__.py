@@ -1,4 +1,4 @@
-"""Tables as people have them: columns of words, numbers and dates, some cells empty."""
+"""Tables of words, numbers and dates, possibly with missing cells."""
 
 from .columns import Columns as Columns
 from .columns import load_columns as load_columns

@@ -15,12 +15,12 @@ from .frames import CellKind, RawColumn
 from .numbers import MOST_DIGITS, dressed, is_clock, is_number, number_in
 
 MOST_DECIMALS = 6  # of the step of numbers that are not rounded; more if all are small
-SMALLEST = 300  # decimals of a step, of which float64 can still have multiples
+SMALLEST = 300  # decimals of a step of which float64 can still represent multiples
 EPSILON = float(np.finfo(float).eps)
 
 
 class ColumnKind(StrEnum):
-    """What a column is, in the word that files, options and pages use for it."""
+    """The type of a column, in the word used for it in files, options and pages."""
 
     CATEGORY = "category"
     DISCRETE = "discrete"
@@ -32,10 +32,10 @@ class ColumnKind(StrEnum):
 
 
 class Guess(StrEnum):
-    """What a single guess of a number is: the mean errs least in squares, the median in size.
+    """The rule for a single guess of a number: mean (least squares) or median (least absolute).
 
-    `MEAN` is rounded to a number that the column can have, `EXACT` is not. A word is guessed by the
-    most probable one in any case.
+    `MEAN` is rounded to a number that the column can take, `EXACT` is not. The guess for a word is
+    always the most probable one.
     """
 
     MEAN = "mean"
@@ -46,12 +46,12 @@ class Guess(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class AbstractColumn(ABC):
-    """A column of a table and what it means.
+    """A column of a table and its type.
 
     Attributes:
-        name: its name.
-        form: how text stands for its dates or numbers, as in `RawColumn`.
-        digits: after the point of each number as it is written, or None, as in `RawColumn`.
+        name: the name of the column.
+        form: the format of its dates or numbers in text, as in `RawColumn`.
+        digits: digits after the point of each number in text, or None, as in `RawColumn`.
     """
 
     kind: ClassVar[ColumnKind]
@@ -60,42 +60,42 @@ class AbstractColumn(ABC):
     digits: int | None = None
 
     def __post_init__(self):
-        """Check how numbers are written."""
+        """Check the format of numbers."""
         check_digits(self.digits)
 
     @property
     @abstractmethod
     def summary(self) -> str:
-        """The column's values in a few words."""
+        """A brief description of the column's values."""
 
     @property
     @abstractmethod
     def parts(self) -> tuple[AbstractPart, ...]:
-        """The parts of its cells that have a unit each; mostly one, the column itself."""
+        """The parts of the column that have a unit each; usually one, the column itself."""
 
     @abstractmethod
     def split(self, raw: RawColumn, label: str) -> tuple[RawColumn, ...]:
         """Return the cells of each part.
 
         Raises:
-            InputError: a cell that cannot be divided.
+            InputError: a cell cannot be divided.
         """
 
     @abstractmethod
     def merged(
         self, cells: Sequence[np.ndarray], rows: int, rng: np.random.Generator
     ) -> np.ndarray:
-        """Return as many cells as rows, from those of each part; drawn where several fit."""
+        """Combine the cells of each part into `rows` cells, drawn if several are possible."""
 
     @abstractmethod
     def log_density(self, raw: RawColumn) -> np.ndarray:
         """Return log p(cell | codes), or log |dcode/dcell|; 0 where the cell is missing."""
 
     def parsed(self, text: str) -> RawColumn:
-        """Return a column of one cell that a user wrote.
+        """Return a column with one cell, entered by a user as text.
 
         Raises:
-            ValueError: it is no cell of such a column.
+            ValueError: the column cannot have such a cell.
         """
         return RawColumn(self.name, np.array([number_in(text, self.form)]), self.form)
 
@@ -106,15 +106,15 @@ class AbstractColumn(ABC):
 
     @property
     def known_cells(self) -> list[str]:
-        """The cells that there are, as text; none where they cannot be listed."""
+        """The possible cells, as text; empty if they cannot be listed."""
         return []
 
     def unseen_in(self, raw: RawColumn) -> list[str]:
-        """Return the words of a column of this name that none of its codes stands for."""
+        """Return the words in a column of this name that have no code."""
         return []
 
     def taking_unseen_as_missing(self) -> AbstractColumn:
-        """Return the column that takes words which it does not know as missing cells."""
+        """Return the column modified to treat unknown words as missing cells."""
         return self
 
     def shown(self, cell: Any) -> str:
@@ -126,7 +126,7 @@ class AbstractColumn(ABC):
         return f"{cell:g}"
 
     def record(self) -> dict[str, Any]:
-        """Return the column as JSON can hold it: its kind, and what differs from the defaults."""
+        """Return the column for JSON: its kind, and the fields that differ from their defaults."""
         return {"name": self.name, "kind": self.kind.value} | {
             field.name: _plain(getattr(self, field.name))
             for field in fields(self)
@@ -136,13 +136,13 @@ class AbstractColumn(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class AbstractUnmodelled(AbstractColumn):
-    """A column without a unit.
+    """A column that no unit models.
 
     Attributes:
         why: the reason.
     """
 
-    why: str = "left out as told"
+    why: str = "left out as requested"
 
     @property
     def summary(self) -> str:
@@ -150,19 +150,19 @@ class AbstractUnmodelled(AbstractColumn):
 
     @property
     def parts(self) -> tuple[AbstractPart, ...]:
-        """None: no unit models the column."""
+        """An empty tuple, since no unit models the column."""
         return ()
 
     def split(self, raw: RawColumn, label: str) -> tuple[RawColumn, ...]:
         return ()
 
     def log_density(self, raw: RawColumn) -> np.ndarray:
-        """Return zeros: the column has no part in probabilities."""
+        """Return zeros, since the column does not contribute to probabilities."""
         return np.zeros(len(raw.values))
 
 
 class AbstractPart(AbstractColumn):
-    """A column, or a part of one, that has one unit, whose states are its codes."""
+    """A column, or a part of one, modelled by one unit whose states are its codes."""
 
     @property
     @abstractmethod
@@ -171,7 +171,7 @@ class AbstractPart(AbstractColumn):
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The codes from the lowest to the highest; () where they have no order."""
+        """The codes from the lowest to the highest, or () if they are unordered."""
         return ()
 
     @abstractmethod
@@ -179,12 +179,12 @@ class AbstractPart(AbstractColumn):
         """Return the code of each cell, NaN where it is missing.
 
         Raises:
-            InputError: a cell that the column does not know.
+            InputError: a cell is unknown to the column.
         """
 
     @abstractmethod
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return a cell for each code, drawn where a code stands for several."""
+        """Return a cell for each code, drawn if a code represents several cells."""
 
     @property
     def parts(self) -> tuple[AbstractPart, ...]:
@@ -201,12 +201,12 @@ class AbstractPart(AbstractColumn):
     def best(
         self, means: np.ndarray, guess: Guess = Guess.MEAN, spread: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the best single cell for each row, from the mean state of the unit.
+        """Return the best single guess for the cell of each row, from the mean state of the unit.
 
         Args:
             means: each code's probability, shape (n, states), or the mean code, shape (n, 1).
-            guess: which number is the best one.
-            spread: the standard deviation of each row's code, shape (n,); None if it is not known.
+            guess: the rule for numbers.
+            spread: the standard deviation of each row's code, shape (n,), or None if unknown.
         """
         codes = means[:, 0]
         if self.states is not None:
@@ -220,13 +220,13 @@ class AbstractPart(AbstractColumn):
         return []
 
     def state_names(self) -> list[str]:
-        """Return a cell of each code, as text; nothing where codes are real numbers."""
+        """Return the cell of each code as text; empty if codes are real numbers."""
         codes = np.arange(float(self.states or 0))
         return [self.shown(cell) for cell in self.cells(codes, np.random.default_rng(0))]
 
 
 def _plain(value: Any) -> Any:
-    """Return a field of a column as JSON can hold it; columns may hold other columns."""
+    """Return a field of a column in JSON form; columns may contain other columns."""
     if isinstance(value, AbstractColumn):
         return value.record()
     if isinstance(value, tuple):
@@ -254,24 +254,24 @@ def check_numbers(raw: RawColumn, label: str) -> None:
 
 
 def check_digits(digits: int | None) -> None:
-    """Raise ValueError for more digits after the point than numbers can have."""
+    """Raise ValueError if the number of digits after the point is impossible."""
     if digits is not None and not 0 <= digits <= MOST_DIGITS:
         raise ValueError(f"{digits} digits after the point; from 0 to {MOST_DIGITS} are possible")
 
 
 def decimals_of(values: np.ndarray) -> int | None:
-    """Return the digits after the point of the numbers; None if they are not rounded."""
+    """Return the number of digits after the point, or None if the numbers are not rounded."""
     largest = float(np.abs(values).max(initial=0.0))
     noise = 4 * EPSILON * largest
     for decimals in range(MOST_DIGITS + 1):
-        # Rounding to less than float64's own steps changes no number, and so tells nothing.
+        # Rounding to less than float64's own spacing changes no number, and so reveals nothing.
         if 10.0**-decimals < noise:
             return None
-        # Sums of rounded numbers are off by their rounding errors; but tiny numbers are no zeros.
+        # Sums of rounded numbers have rounding errors; but tiny numbers are not zeros.
         slack = min(10.0 ** (-3 - decimals), 1e-12 * largest)
         if slack < noise:
             slack = 0.0
-        # The first numbers decide for most columns, at a small part of the time.
+        # For most columns the first numbers suffice, at a fraction of the time.
         if _are_rounded(values[:100], decimals, slack) and _are_rounded(values, decimals, slack):
             return decimals
     return None
@@ -283,7 +283,7 @@ def _are_rounded(values: np.ndarray, decimals: int, slack: float) -> bool:
 
 
 def step_of(values: np.ndarray) -> float:
-    """Return the power of ten of which numbers are whole multiples, or nearly so."""
+    """Return the power of ten of which the numbers are (nearly) integer multiples."""
     decimals = decimals_of(values)
     if decimals is None:
         magnitude = int(np.floor(np.log10(np.abs(values).max())))

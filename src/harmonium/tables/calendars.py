@@ -1,4 +1,4 @@
-"""The parts of dates, and columns of dates: a trend (`Dates`) or a unit a part (`Calendar`)."""
+"""Columns of dates and their parts: as a trend (`Dates`) or with a unit per part (`Calendar`)."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ FROM_MONDAY = 3  # days from a Monday to 1 January 1970
 MINUTE = 60
 HOUR = 3_600
 DAY = 86_400
-CENTURY = 100  # years that are possible where all dates are of one
-NO_DRAWS = np.random.default_rng(0)  # where nothing is drawn
+CENTURY = 100  # number of possible years if all dates have the same one
+NO_DRAWS = np.random.default_rng(0)  # if nothing is drawn
 
 
 class DateParts(NamedTuple):
     """The parts of dates.
 
     Attributes:
-        months: since 1970.
-        days: since 1970.
-        day: of the month, from 1.
-        hour: of the day.
-        moment: the second of the hour.
+        months: months since 1970.
+        days: days since 1970.
+        day: day of the month, from 1.
+        hour: hour of the day.
+        moment: second of the hour.
     """
 
     months: np.ndarray
@@ -42,7 +42,7 @@ class DateParts(NamedTuple):
     moment: np.ndarray
 
     def part(self, name: str) -> np.ndarray:
-        """Return the cells of a part by its name."""
+        """Return the cells of the part with this name."""
         if name == "year":
             return (self.months // 12 + 1970).astype(float)
         if name == "week":
@@ -51,7 +51,7 @@ class DateParts(NamedTuple):
         return np.array(NAMES[name], object)[self.place(name)]
 
     def place(self, name: str) -> np.ndarray:
-        """Return the month, the day of the week or the hour, from 0."""
+        """Return the month, the day of the week or the hour, counted from 0."""
         if name == "weekday":
             return (self.days + FROM_MONDAY) % 7
         if name == "month":
@@ -60,7 +60,7 @@ class DateParts(NamedTuple):
 
 
 def date_parts(raw: RawColumn) -> DateParts:
-    """Return the parts of dates; those of 1 January 1970 where one is missing."""
+    """Return the parts of dates; missing dates become 1 January 1970."""
     values = np.zeros(len(raw.values), "datetime64[s]")
     if raw.cell_kind is CellKind.DATES:
         values = np.where(raw.is_missing, values, raw.values.astype("datetime64[s]"))
@@ -77,12 +77,12 @@ def date_parts(raw: RawColumn) -> DateParts:
 
 
 class DaysOfMonths(NamedTuple):
-    """Days of months that fall on a day of the week, or all days.
+    """The days in some months that fall on a given day of the week, or all days.
 
     Attributes:
-        first: the first such day of each month, since 1970.
-        step: the days from such a day to the next.
-        count: how many there are in each month.
+        first: the first such day of each month, in days since 1970.
+        step: the number of days from one such day to the next.
+        count: the number of such days in each month.
     """
 
     first: np.ndarray
@@ -91,7 +91,7 @@ class DaysOfMonths(NamedTuple):
 
 
 def days_of_months(months: np.ndarray, weekday: np.ndarray | None) -> DaysOfMonths:
-    """Return the days of months since 1970 that fall on a day of the week; all if that is None."""
+    """Return the days in months since 1970 with a given day of the week, or all if it is None."""
     start = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
     end = (months + 1).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
     if weekday is None:
@@ -101,18 +101,18 @@ def days_of_months(months: np.ndarray, weekday: np.ndarray | None) -> DaysOfMont
 
 
 def place_of(words: np.ndarray, known: tuple[str, ...]) -> np.ndarray:
-    """Return the place of each word among those known."""
+    """Return the index of each word among the known words."""
     places = {word: i for i, word in enumerate(known)}
     return np.array([places[word] for word in words], np.int64)
 
 
 def unit_of(form: str) -> str:
-    """Return the unit in which dates of a form are counted: seconds or days."""
+    """Return the unit, seconds or days, in which dates of a form are counted."""
     return "s" if has_times(form) else "D"
 
 
 def since_1970(raw: RawColumn, *, by_week: bool = False) -> RawColumn:
-    """Return the days since 1970, or the seconds if there are times, or the weeks; else NaN."""
+    """Return weeks, days or, if there are times, seconds since 1970; NaN for missing cells."""
     unit = "D" if by_week else unit_of(raw.form)
     if raw.cell_kind is not CellKind.DATES:
         return RawColumn(raw.name, np.full(len(raw.values), np.nan), raw.form)
@@ -124,7 +124,7 @@ def since_1970(raw: RawColumn, *, by_week: bool = False) -> RawColumn:
 
 
 def ends_of(raw: RawColumn) -> tuple[str, str]:
-    """Return the first and the last date, the year first, whatever their form."""
+    """Return the first and the last date, with the year first, whatever their form."""
     unit = unit_of(raw.form)
     seen = raw.known.astype(f"datetime64[{unit}]")
     return str(seen.min()), str(seen.max())
@@ -138,19 +138,19 @@ def single_value(values: np.ndarray) -> int | None:
 
 
 def span_of(raw: RawColumn) -> float:
-    """Return the days from the first to the last date."""
+    """Return the number of days from the first to the last date."""
     days = raw.known.astype("datetime64[D]").astype(np.int64)
     return float(days.max() - days.min())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dates(AbstractPart):
-    """Dates and times, as the number of days since 1970 or, with times, of seconds.
+    """Dates as the number of days since 1970 or, if there are times, of seconds.
 
     Attributes:
         inner: the column of these numbers.
-        by_week: whether dates are Mondays, and numbers those of their weeks.
-        ends: the first and the last date that were seen.
+        by_week: whether the dates are Mondays, and the numbers count weeks.
+        ends: the first and the last date seen.
     """
 
     kind = ColumnKind.DATE
@@ -160,7 +160,7 @@ class Dates(AbstractPart):
 
     @classmethod
     def of(cls, raw: RawColumn, name: str, inner: AbstractPart, *, by_week: bool = False) -> Dates:
-        """Return the column of dates whose numbers, `since_1970`, are those of another column."""
+        """Return a column of dates whose numbers, from `since_1970`, are modelled by `inner`."""
         return cls(name=name, form=raw.form, inner=inner, by_week=by_week, ends=ends_of(raw))
 
     @property
@@ -193,7 +193,7 @@ class Dates(AbstractPart):
         return self._dates(self.inner.cells(codes, rng))
 
     def _numbers(self, raw: RawColumn) -> RawColumn:
-        """Return the numbers of dates, in days or seconds as this column has them."""
+        """Return the numbers of dates, in the unit of this column."""
         return since_1970(RawColumn(self.name, raw.values, self.form), by_week=self.by_week)
 
     def _dates(self, numbers: np.ndarray) -> np.ndarray:
@@ -206,20 +206,19 @@ class Dates(AbstractPart):
 
 @dataclass(frozen=True, kw_only=True)
 class Calendar(AbstractColumn):
-    """Dates, each divided into a year, a month, a day of the week and, with times, an hour.
+    """Dates, each divided into a year, a month, a day of the week and, if there are times, an hour.
 
-    Or into a week, which stands for its Monday, a day of the week and an hour. Each date has its
-    parts, but of the days that have the same parts all are equally probable, and so are all moments
-    of an hour.
+    Alternatively, into a week (represented by its Monday), a day of the week and an hour. Given the
+    parts, all days with the same parts are equally probable, and so are all moments of an hour.
 
     Attributes:
-        pieces: a column for each part; one that never changes is left out.
-        rows: the number of dates that were seen. All values of what was always the same, but for
-            this value, are together as probable as one further row.
-        day: the day of the month, if it was always the same, or the last where a month has fewer.
-            Then there is no day of the week.
-        moment: the second of the hour, if it was always the same.
-        ends: the first and the last date that were seen.
+        pieces: a column for each part, except for parts that never change.
+        rows: the number of dates seen. All other values of a part that never changes share the
+            probability of one more row.
+        day: the day of the month if it never changes, or the last day in shorter months. There is
+            then no day of the week.
+        moment: the second of the hour, if it never changes.
+        ends: the first and the last date seen.
     """
 
     kind = ColumnKind.CALENDAR
@@ -258,7 +257,7 @@ class Calendar(AbstractColumn):
             year = np.rint(given["year"].astype(float)).astype(np.int64)
             month = place_of(given["month"], MONTHS)
             fitting = days_of_months(12 * (year - 1970) + month, given.get("weekday"))
-            # Drawn in any case, so that the cells drawn afterwards do not depend on `day`.
+            # Always drawn, so that cells drawn later do not depend on `day`.
             days = fitting.first + fitting.step * rng.integers(fitting.count)
             if self.day is not None:
                 days = fitting.first + np.minimum(self.day, fitting.count) - 1
@@ -271,7 +270,7 @@ class Calendar(AbstractColumn):
             if "hour" in given:
                 within = HOUR
                 seconds += HOUR * place_of(given["hour"], HOURS)
-            # Drawn in any case, as above.
+            # Always drawn, as above.
             moment = step * rng.integers(within // step, size=rows)
             if self.moment is not None:
                 moment = self.moment
@@ -318,7 +317,7 @@ class Calendar(AbstractColumn):
         return piece.name[len(self.name) + 1 :]
 
     def _all_parts(self, cells: Sequence[np.ndarray], rows: int) -> dict[str, np.ndarray]:
-        """Return the cells of all pieces, also of those that never change."""
+        """Return the cells of all parts, including parts that never change."""
         given = iter(cells)
         by_name = {}
         for piece in self.pieces:
@@ -327,6 +326,6 @@ class Calendar(AbstractColumn):
         return by_name
 
     def _log_p_usual(self, is_usual: np.ndarray, count: np.ndarray | int) -> np.ndarray:
-        """Return log p of one of so many values, of which one is the usual one."""
-        # One observation more, which all values share: a date unlike those seen is not impossible.
+        """Return log p of one of `count` values, one of which is the usual one."""
+        # All values share one more observation, so that a date unlike the others is not impossible.
         return np.log((self.rows * is_usual + 1.0 / count) / (self.rows + 1.0))

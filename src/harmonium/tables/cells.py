@@ -1,8 +1,8 @@
-"""What the cells of a column of text are: numbers, times of day, dates, or words.
+"""Reading the cells of a text column: as numbers, times of day, dates, or words.
 
-A cell is read as a number or a date where all cells of its column are one, but for words that stand
-for a missing cell, and else as a word: also digits that are no number, such as postal codes with a
-leading zero.
+The cells of a column are read as numbers or dates if all of them are, apart from words for missing
+cells; otherwise as words. Digits that are not numbers, such as postal codes with a leading zero,
+are words too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .numbers import (
 )
 from .readings import MISSING, best_of, fetched, no_values, row_of
 
-BLANKS = "\t\r\n\u00a0\u202f\u2009\ufeff"  # around cells, in text of the web and of spreadsheets
+BLANKS = "\t\r\n\u00a0\u202f\u2009\ufeff"  # around cells in text from the web and spreadsheets
 
 
 def columns_in(
@@ -50,14 +50,14 @@ def columns_in(
     known: Frame | None = None,
     missing: tuple[str, ...] = (),
 ) -> list[RawColumn]:
-    """Return the columns of the table `cells` of texts, each as what all of its cells are.
+    """Return the columns of the table `cells` of texts, each read as the type of all its cells.
 
     Args:
         connection: to DuckDB.
-        names: of the columns c0, c1, …
-        delimiter: between the cells in their file, which is no decimal comma.
-        known: a table, of any number of rows, as whose columns those of the same name are read.
-        missing: words for missing cells, besides `MISSING`; upper and lower case alike.
+        names: the names of the columns c0, c1, …
+        delimiter: the separator of the cells in their file, which cannot be a decimal comma.
+        known: a table, with any number of rows, whose types are used for columns of the same name.
+        missing: words for missing cells in addition to `MISSING`, ignoring case.
     """
     earlier = {}
     if known is not None:
@@ -69,14 +69,14 @@ def columns_in(
     columns = []
     for i, name in enumerate(names):
         _see(connection, f"c{i}", missing)
-        # A dot before three digits marks thousands where other columns have decimal commas.
+        # A dot before three digits marks thousands if other columns have decimal commas.
         known_column = earlier.get(name)
         columns.append(_column(connection, name, candidates, known_column, has_dots=mark == ","))
     return in_one_order(columns, earlier)
 
 
 def _decimal_mark(connection: Any, count: int, missing: tuple[str, ...]) -> str:
-    """Return the decimal mark that a column shows, signs around its numbers aside; "" if none."""
+    """Return the decimal mark of a column's numbers, ignoring surrounding signs; "" if unclear."""
     any_sign = rf"([^\d,.]{{0,5}})??{CONTINENTAL}([^\d,.].{{0,4}})??"
     mark = ""
     for i in range(count):
@@ -95,16 +95,17 @@ def _decimal_mark(connection: Any, count: int, missing: tuple[str, ...]) -> str:
 
 
 def _see(connection: Any, column: str, missing: tuple[str, ...] = ()) -> None:
-    """Make the table `seen` of the column `cell`: one of `cells`, without blanks around its cells.
+    """Make the table `seen` with the column `cell`: a column of `cells` without outer blanks.
 
-    One at a time: DuckDB takes minutes, and gigabytes, for expressions of thousands of columns.
+    Columns are handled one at a time: DuckDB takes minutes, and gigabytes, for expressions of
+    thousands of columns.
     """
     words = ("", *MISSING, *(word.lower() for word in missing))
     blank = ", ".join(f"'{quoted(word)}'" for word in words)
     odd = " or ".join(f"contains({column}, '{sign}')" for sign in BLANKS)
     has_odd = connection.execute(f"select count_if({odd}) > 0 from cells").fetchone()[0]
     trimmed = f"trim({column})"
-    if has_odd:  # to trim other signs than blanks takes ten times as long
+    if has_odd:  # trimming characters other than blanks takes ten times as long
         trimmed = f"trim({column}, ' {BLANKS}')"
     connection.execute(
         f"create or replace table seen as select {trimmed} as bare_cell,"
@@ -113,7 +114,7 @@ def _see(connection: Any, column: str, missing: tuple[str, ...] = ()) -> None:
 
 
 def _plus_and_minus(connection: Any) -> np.ndarray | None:
-    """Return a column of "+" and "-", of which "-" is no missing cell; None if it is none."""
+    """Return a column of "+" and "-", in which "-" is not a missing cell; None for others."""
     seen, signs = row_of(connection, "count(cell), count_if(cell in ('+', '++', '+++', '--'))")
     if not seen or signs != seen:
         return None
@@ -128,7 +129,7 @@ def _column(
     *,
     has_dots: bool,
 ) -> RawColumn:
-    """Return the column of the table `seen`, as what its cells are, or as a known one was read."""
+    """Return the column of the table `seen`, read by its cells, or as a known column was read."""
     kind = None
     form = ""
     if known is not None:
@@ -162,7 +163,7 @@ def _column(
         readings, note = numbers_readings(
             connection, name, candidates, has_dots=has_dots, is_known=is_numeric
         )
-    # Words without a digit in most cells are none of these, and most columns of words are such.
+    # In most columns of words, most cells have no digit and can be none of these.
     is_settled = kind is not None and bool(readings) and readings[0].fits == seen
     if 2 * with_digits > seen and not is_settled:
         sample = sample_of(connection)

@@ -1,4 +1,4 @@
-"""Tables from files whose columns have names and types: Parquet, by DuckDB, and Arrow."""
+"""Tables from files with named and typed columns: Parquet, via DuckDB, and Arrow."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def read_parquet(path: Path, label: str) -> Frame:
     """Read a Parquet file.
 
     Raises:
-        InputError: a damaged file, or one of another format.
+        InputError: a file that is damaged or in another format.
     """
     with (
         closing(Database()) as database,
         database.reading(label, "a Parquet file", path.stat().st_size) as connection,
     ):
         connection.execute("set TimeZone = 'UTC'")  # the same rows on all computers
-        pattern = glob.escape(str(path))  # DuckDB takes names for patterns
+        pattern = glob.escape(str(path))  # DuckDB interprets names as patterns
         connection.execute("create table seen as select * from read_parquet(?)", [pattern])
         kinds = connection.execute("describe seen").fetchall()
         columns = [_typed(connection, name, kind) for name, kind, *_ in kinds]
@@ -47,7 +47,7 @@ def read_parquet(path: Path, label: str) -> Frame:
 
 
 def _typed(connection: Any, name: str, kind: str) -> RawColumn:
-    """Return a column of a Parquet file by its type: numbers, dates, or else words."""
+    """Return a column of a Parquet file according to its type: numbers, dates, or else words."""
     cell = '"' + name.replace('"', '""') + '"'
     if kind in ("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS", "TIMESTAMP_S"):
         form = "%Y-%m-%d" + " %H:%M:%S" * (kind != "DATE")
@@ -66,10 +66,10 @@ def _typed(connection: Any, name: str, kind: str) -> RawColumn:
 
 
 def read_arrow(path: Path, label: str) -> Frame:
-    """Read an Arrow file (also called IPC or Feather), by pyarrow or by polars.
+    """Read an Arrow file (also called IPC or Feather), with pyarrow or polars.
 
     Raises:
-        InputError: a damaged file, or one of another format.
+        InputError: a file that is damaged or in another format.
         MissingDependencyError: neither library is installed.
     """
     reader = _arrow_reader()
@@ -77,14 +77,14 @@ def read_arrow(path: Path, label: str) -> Frame:
         raise MissingDependencyError(
             f"{label}: reading Arrow files needs pyarrow or polars; pip install pyarrow."
         )
-    from .containers import frame_of  # its library is needed for data frames alone
+    from .containers import frame_of  # its library is needed only for data frames
 
     with parser_errors(label, "an Arrow file"):
         return frame_of(reader(path), label)
 
 
 def _arrow_reader() -> Any:
-    """Return a function from a path to a data frame; None if no library has one."""
+    """Return a function from a path to a data frame, or None if no library provides one."""
     try:
         from pyarrow import feather
     except ImportError:
@@ -93,7 +93,7 @@ def _arrow_reader() -> Any:
 
         def read(path: Path) -> Any:
             table = feather.read_table(path, memory_map=False)
-            table.validate(full=True)  # otherwise places beyond the file's end would be read
+            table.validate(full=True)  # otherwise memory beyond the file's end could be read
             return table
 
         return read

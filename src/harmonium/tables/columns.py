@@ -1,9 +1,9 @@
-"""The columns of a table, and the units that model them, exactly undone.
+"""The columns of a table and the units that model them, with an exact decoding.
 
-A column turns its cells into codes, which its unit takes, and codes into cells. One code may stand
-for several cells: then the column knows how probable each of them is, given the code. So every cell
-has a probability (or a density, in the column's own unit of measurement), and two ways to read a
-column can be compared.
+A column encodes its cells as codes, the states of its unit, and decodes codes into cells. If a code
+represents several cells, the column knows the probability of each of them given the code. So every
+cell has a probability (or a density, in the column's own unit of measurement), and two ways to read
+a column can be compared.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from .words import Words
 KINDS: dict[str, Any] = {
     column.kind: column for column in (Words, Discrete, Continuous, Dates, Calendar, Key, LeftOut)
 }
-# Continuous columns that share a precision matrix: beyond these it costs more than it gains.
+# The most continuous columns that share a precision matrix: more would cost more than they gain.
 MOST_CORRELATED = 128
 MOST_SETS = 50  # of draws, until enough lie in the ranges of conditions
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The columns of a table, and the units that model them.
+    """The columns of a table and the units that model them.
 
-    The units are in the order of their kinds: Bernoulli units for columns of two values, then one
-    `Categorical` layer for all columns of more, then Gaussian units.
+    The units are ordered by type: Bernoulli units for columns of two values, then one `Categorical`
+    layer for all columns of more values, then Gaussian units.
 
     Attributes:
-        columns: all columns, in the table's order.
+        columns: all columns, in the order of the table.
     """
 
     columns: tuple[AbstractColumn, ...]
@@ -72,7 +72,7 @@ class Columns:
 
     @property
     def layer(self) -> AbstractLayer:
-        """The layer of their units, without parameters."""
+        """A new layer of the columns' units."""
         states = [column.states for column in self.modelled]
         of_states = [column for column in self.modelled if (column.states or 0) > 2]
         several = [int(column.states or 0) for column in of_states]
@@ -82,8 +82,8 @@ class Columns:
         parts: list[AbstractLayer] = []
         if 2 in states:
             parts.append(Bernoulli(states.count(2)))
-        # One layer for all, whose number of states differs from unit to unit: fifteen columns
-        # compile as one part and not as fifteen, five times as fast, and run as quickly.
+        # A single layer whose units have different numbers of states: fifteen columns compile as
+        # one part rather than fifteen, five times as fast, and run as quickly.
         if several:
             parts.append(Categorical(len(several), several, orders=orders))
         if None in states:
@@ -94,21 +94,21 @@ class Columns:
 
     @property
     def empty(self) -> Frame:
-        """The table without rows: its columns' names, types of cells, and forms."""
+        """The table without rows: the names, cell types and formats of its columns."""
         return self.decode(np.zeros((0, len(self.modelled))))
 
     def encode(self, frame: Frame, label: str, *, may_lack: bool = False) -> np.ndarray:
-        """Return the rows as the layer takes them, NaN where a cell is missing.
+        """Encode the rows of a table for the layer, with NaN for missing cells.
 
-        Columns are matched by their names, in any order; others are ignored.
+        Columns are matched by name, in any order; additional columns are ignored.
 
         Args:
             frame: the table.
-            label: what error messages call it.
-            may_lack: whether the cells of a column that is not there count as missing.
+            label: the name of the table in error messages.
+            may_lack: whether the cells of an absent column count as missing.
 
         Raises:
-            InputError: a column is not there, or has a cell that it did not have before.
+            InputError: a column is absent, or has a cell that it cannot encode.
         """
         known = [column.name for column in self.columns if column.parts]
         absent = [name for name in known if name not in frame.names]
@@ -120,7 +120,7 @@ class Columns:
                 f"{label}: expected {count_of(len(known), 'column')} by name; got no column"
                 f" {absent[0]!r}{others}; add it; its cells may be empty."
             )
-        # The type of an array without any cell has no meaning.
+        # The dtype of an array without known cells has no meaning.
         raw = {
             column.name: column
             for column in self.split(frame, label).columns
@@ -134,20 +134,20 @@ class Columns:
         return np.stack(codes, axis=1).astype(np.float32)
 
     def taking_unseen_as_missing(self) -> Columns:
-        """Return the columns that take words which they do not know as missing cells."""
+        """Return the columns modified to treat unknown words as missing cells."""
         return Columns(tuple(column.taking_unseen_as_missing() for column in self.columns))
 
     def unseen_in(self, frame: Frame) -> dict[str, list[str]]:
-        """Return the words of a table that its columns do not know, by the name of the column."""
+        """Return the words of a table that are unknown to its columns, keyed by column name."""
         raw = {column.name: column for column in frame.columns}
         unseen = {c.name: c.unseen_in(raw[c.name]) for c in self.columns if c.name in raw}
         return {name: words for name, words in unseen.items() if words}
 
     def split(self, frame: Frame, label: str = "rows") -> Frame:
-        """Return the table with the parts of columns beside them, in place of others so named.
+        """Return the table with the parts of columns added, replacing columns with the same names.
 
         Raises:
-            InputError: a cell that cannot be divided.
+            InputError: a cell cannot be divided.
         """
         known = {column.name: column for column in self.columns}
         parts = {
@@ -160,30 +160,30 @@ class Columns:
         return Frame((*others, *parts.values()), frame.has_names)
 
     def conditions(self, text: str, label: str) -> Conditions:
-        """Return what a user knows of a row, written as "sex=female,age=30..40".
+        """Parse what a user knows about a row, written as "sex=female,age=30..40".
 
         Raises:
             InputError: a part that is not NAME=VALUE or NAME=LOW..HIGH, a name that no unit models,
-                or a value that is not of the column's kind.
+                or a value of the wrong kind for its column.
         """
         columns = [column for column in self.columns if column.parts]
         known = {column.name: column for column in (*columns, *self.parts)}
         return parsed_conditions(text, known, label)
 
     def log_density(self, frame: Frame) -> np.ndarray:
-        """Return each row's sum of log densities: log p(cells) − log p(codes)."""
+        """Return the sum of log p(cells) − log p(codes) over the columns, for each row."""
         raw = {column.name: column for column in frame.columns}
         log_densities = (c.log_density(raw[c.name]) for c in self.columns if c.parts)
         return sum(log_densities, np.zeros(len(frame)))
 
     def decode(self, rows: np.ndarray, *, seed: int = 0, known: Frame | None = None) -> Frame:
-        """Return the table of rows of the layer, in its own order of columns.
+        """Decode rows of the layer into a table with the original order of columns.
 
         Args:
             rows: the rows.
-            seed: seed of the cells that a code stands for.
-            known: cells of which the rows were drawn, which come back as they are: a table of which
-                each row stands for equally many of the rows, one after the other.
+            seed: the seed for drawing a cell if a code represents several.
+            known: the cells from which the rows were drawn, which are returned unchanged: a table
+                in which each row corresponds to equally many consecutive rows.
         """
         rng = np.random.default_rng(seed)
         place = {part.name: i for i, part in enumerate(self.modelled)}
@@ -203,17 +203,17 @@ class Columns:
     def draw(
         self, conditions: Conditions, drawn: Callable[[int], np.ndarray], n: int, *, seed: int = 0
     ) -> tuple[np.ndarray, Frame]:
-        """Return n drawn rows that meet conditions, as codes and as a table.
+        """Draw n rows that meet conditions, and return them as codes and as a table.
 
         Args:
-            conditions: what is known of the rows.
-            drawn: draws rows of codes, another set for each of 0, 1, …; those outside the ranges
-                are dropped.
+            conditions: what is known about the rows.
+            drawn: draws rows of codes, a different set for each of 0, 1, …; rows outside the ranges
+                are discarded.
             n: number of rows.
-            seed: the seed of the cells of the first set.
+            seed: the seed for the cells of the first set.
 
         Raises:
-            InputError: hardly any draw lies in the ranges.
+            InputError: too few draws are within the ranges.
         """
         codes: list[np.ndarray] = []
         frames: list[Frame] = []
@@ -248,7 +248,7 @@ class Columns:
         rows: int,
         rng: np.random.Generator,
     ) -> Frame:
-        """Return the table of the cells of all parts."""
+        """Combine the cells of all parts into a table."""
         raw = []
         for column in self.columns:
             names = [part.name for part in column.parts]
@@ -260,12 +260,12 @@ class Columns:
         return Frame(tuple(raw))
 
     def lacking(self, frame: Frame, gaps: np.ndarray, known: Frame | None = None) -> Frame:
-        """Return a table of which some cells are missing.
+        """Return a table with some of its cells missing.
 
         Args:
             frame: the table.
-            gaps: which codes are missing, a column for each of `modelled`.
-            known: cells that stay, a table of which each row stands for equally many rows.
+            gaps: which codes are missing, with one column for each of `modelled`.
+            known: cells to keep, in a table in which each row corresponds to equally many rows.
         """
         place = {part.name: i for i, part in enumerate(self.modelled)}
         parts = {
@@ -284,20 +284,20 @@ class Columns:
         return Frame(tuple(columns), frame.has_names)
 
     def pieces(self, states: np.ndarray) -> list[np.ndarray]:
-        """Split numbers for the columns of states among `modelled`; one for a unit of two values.
+        """Split an array of states by columns of `modelled`; two-valued units have one entry.
 
         Args:
-            states: shape (n, columns), in the order in which `layer.encode` writes states.
+            states: shape (n, columns), in the order used by `layer.encode`.
         """
         counts = [column.states or 1 for column in self.modelled]
         widths = [count - (count == 2) for count in counts]
         return np.split(states, np.cumsum(widths[:-1], dtype=int), axis=1)
 
     def probabilities(self, means: np.ndarray) -> list[np.ndarray]:
-        """Return each modelled column's probabilities of its codes, or its mean code.
+        """Return, for each modelled column, the probabilities of its codes or its mean code.
 
         Args:
-            means: the mean state of all units in each row, as `layer.encode` writes states.
+            means: the mean state of all units in each row, in the order used by `layer.encode`.
         """
         probabilities = []
         for column, piece in zip(self.modelled, self.pieces(means), strict=True):
@@ -313,12 +313,12 @@ class Columns:
         guess: Guess = Guess.MEAN,
         spread: np.ndarray | None = None,
     ) -> Frame:
-        """Return the table of the best single guess of each cell.
+        """Return the table of the best single guess for each cell.
 
         Args:
-            means: the mean state of all units in each row, as `layer.encode` writes states.
-            guess: which number is the best guess.
-            spread: the standard deviations of the states; None if they are not known.
+            means: the mean state of all units in each row, in the order used by `layer.encode`.
+            guess: the rule for numbers.
+            spread: the standard deviations of the states, or None if unknown.
         """
         guesses = {}
         spreads: Any = [None] * len(self.modelled)
@@ -338,16 +338,16 @@ class Columns:
         *,
         constants: bool = False,
     ) -> Frame:
-        """Return the table with its missing cells filled by the best single guesses.
+        """Return the table with its missing cells filled with the best single guesses.
 
-        Columns that are not modelled stay as they are.
+        Columns that are not modelled are unchanged.
 
         Args:
-            frame: the table, of which all modelled columns are there.
+            frame: the table, which has all modelled columns.
             means: as in `decode_means`.
             guess: as in `decode_means`.
             spread: as in `decode_means`.
-            constants: whether columns of a single number are filled with it.
+            constants: whether to fill a column with a single number with that number.
         """
         return self._with_cells(frame, self.decode_means(means, guess, spread), constants)
 
@@ -356,18 +356,18 @@ class Columns:
     ) -> Frame:
         """Return the table with its missing cells taken from completed rows of codes.
 
-        Columns that are not modelled stay as they are.
+        Columns that are not modelled are unchanged.
 
         Args:
             frame: the table.
             codes: one row of codes for each row of the table.
-            seed: seed of the cells that a code stands for.
-            constants: whether columns of a single number are filled with it.
+            seed: the seed for drawing a cell if a code represents several.
+            constants: whether to fill a column with a single number with that number.
         """
         return self._with_cells(frame, self.decode(codes, seed=seed), constants)
 
     def _with_cells(self, frame: Frame, other: Frame, constants: bool) -> Frame:
-        """Return a table with the missing cells of modelled columns taken from another one."""
+        """Fill the missing cells of modelled columns with cells from another table."""
         pairs = zip(self.columns, other.columns, strict=True)
         cells = {
             column.name: raw
@@ -378,7 +378,7 @@ class Columns:
         return Frame(tuple(filled), frame.has_names)
 
     def unfilled(self, frame: Frame) -> dict[str, str]:
-        """Return for each column with missing cells why nothing fills them, by its name."""
+        """Return, for each column whose missing cells are not filled, the reason, keyed by name."""
         why = {column.name: column.summary for column in self.columns if not column.parts}
         gaps = [raw.name for raw in frame.columns if raw.is_missing.any()]
         known = {column.name for column in self.columns}
@@ -386,7 +386,7 @@ class Columns:
         return {name: why[name] for name in gaps if name in why}
 
     def described(self, frame: Frame) -> list[str]:
-        """Return a table in text: each column, what it is, its values, the fraction missing."""
+        """Describe a table in text: each column, its type, its values, the fraction missing."""
         lines = []
         for column, raw in zip(self.columns, frame.columns, strict=True):
             fraction = float(raw.is_missing.mean())
@@ -406,14 +406,14 @@ class Columns:
 
     @classmethod
     def from_record(cls, record: Any, label: str) -> Columns:
-        """Return the columns that `record` described.
+        """Return the columns described by `record`.
 
         Raises:
             InputError: the record is damaged.
         """
         columns = cls(tuple(column_from(entry, label) for entry in entries_of(record, label)))
         advice = "restore the file, or train a new model"
-        # Fields of a damaged record that contradict each other raise here.
+        # Contradictory fields of a damaged record raise an error here.
         with parser_errors(label, "the columns of a run on a table", advice):
             codes = np.zeros((1, len(columns.modelled)), np.float32)
             columns.encode(columns.decode(codes), label)
@@ -421,12 +421,12 @@ class Columns:
         return columns
 
     def record(self) -> dict[str, Any]:
-        """Return the columns as JSON can hold them."""
+        """Return the columns in a form that JSON can represent."""
         return {"format": "harmonium columns", "columns": [c.record() for c in self.columns]}
 
 
 def load_columns(run: str | os.PathLike) -> Columns:
-    """Return what the columns of a run's table mean, for `ask`, `column_scores` and `encode`.
+    """Load the column types of a run on a table, for `ask`, `column_scores` and `encode`.
 
     Args:
         run: the folder of a run on a table.
@@ -453,12 +453,12 @@ table; got no such file; give the folder of such a run.
 
 
 def _continuous_layer(count: int) -> AbstractLayer:
-    """Return the layer of the continuous columns, with a full precision matrix if it is small.
+    """Return the layer of the continuous columns, with a full precision matrix if they are few.
 
-    With units of their own precision, Bernoulli hidden units describe a correlation of 0.99 only
-    slowly and roughly: on scikit-learn's breast-cancer set held-out rows had −26.7 nats, with the
-    matrix −2.4; a normal distribution has −4.0. Gaussian hidden units would say the same, but their
-    Gibbs chains move slowly exactly where columns are strongly correlated.
+    With an independent precision for each unit, Bernoulli hidden units learn a correlation of 0.99
+    only slowly and roughly: on scikit-learn's breast-cancer set, held-out rows had −26.7 nats,
+    compared with −2.4 with the matrix; a normal distribution has −4.0. Gaussian hidden units would
+    be equivalent, but their Gibbs chains move slowly exactly when columns are strongly correlated.
     """
     if 1 < count <= MOST_CORRELATED:
         return MultivariateGaussian(count)
@@ -468,7 +468,7 @@ def _continuous_layer(count: int) -> AbstractLayer:
 def _filled(raw: RawColumn, other: RawColumn) -> RawColumn:
     """Return a column with its missing cells taken from another one, if that has any cell.
 
-    Where one has words and the other numbers, all become words.
+    If one has words and the other numbers, all become words.
     """
     missing = raw.is_missing
     if not missing.any() or other.is_missing.all():
@@ -486,7 +486,7 @@ def _filled(raw: RawColumn, other: RawColumn) -> RawColumn:
     return replace(raw, values=np.where(missing, others, values), form=form, digits=digits)
 
 
-# --- Columns as JSON holds them ------------------------------------------------------------------
+# --- Columns in JSON ------------------------------------------------------------------------------
 
 
 def entries_of(record: Any, label: str) -> list[dict[str, Any]]:
@@ -511,7 +511,7 @@ def entries_of(record: Any, label: str) -> list[dict[str, Any]]:
 
 
 def column_from(entry: dict[str, Any], label: str) -> AbstractColumn:
-    """Return the column that `AbstractColumn.record` described.
+    """Return the column described by `AbstractColumn.record`.
 
     Raises:
         InputError: the entry is damaged.
@@ -527,13 +527,13 @@ def column_from(entry: dict[str, Any], label: str) -> AbstractColumn:
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{label}: expected a kind among {', '.join(KINDS)} with its fields; got {error};"
-            " restore the file, or train a new model; in a list of your own give the name and the"
-            " kind alone."
+            " restore the file, or train a new model; in your own list, give only the name and the"
+            " kind."
         ) from None
 
 
 def _value_of(value: Any, label: str) -> Any:
-    """Return a field of a column, which may itself be a column or several."""
+    """Return a field of a column, which may itself be a column or several columns."""
     if isinstance(value, list):
         return tuple(_value_of(element, label) for element in value)
     is_column = isinstance(value, dict) and isinstance(value.get("kind"), str)
@@ -543,7 +543,7 @@ def _value_of(value: Any, label: str) -> Any:
 
 
 def _fits(value: Any, annotation: Any) -> bool:
-    """Return whether a value from a file is of the type of a field, such as `tuple[str, ...]`."""
+    """Return whether a value from a file has the type of a field, such as `tuple[str, ...]`."""
     inner = get_args(annotation)
     if get_origin(annotation) is UnionType:
         return any(_fits(value, alternative) for alternative in inner)
@@ -558,7 +558,7 @@ def _fits(value: Any, annotation: Any) -> bool:
         return value is None or isinstance(value, str | int | float)
     if isinstance(value, bool):
         return annotation is bool
-    # A whole number may stand for a real one, as JSON writes 1.0 as 1.
+    # An integer is accepted as a real number, since 1.0 may be written as 1 in JSON.
     if annotation is float:
         return isinstance(value, int | float)
     return isinstance(value, get_origin(annotation) or annotation)

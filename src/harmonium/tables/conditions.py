@@ -1,4 +1,4 @@
-"""What a user knows of a row: cells, and ranges of numbers and dates.
+"""What a user knows about a row: cells, and ranges of numbers and dates.
 
 Written as "sex=female,age=30..40"; names and values may stand in quotes: "a, b"=yes.
 """
@@ -16,13 +16,13 @@ from ..errors import InputError
 from .base import AbstractColumn
 from .frames import Frame, RawColumn
 
-# In double or single quotes, which are doubled within, up to a sign that ends a name or a value.
+# In double or single quotes, doubled within the text, up to a sign that ends a name or a value.
 QUOTED = re.compile(r"""("(?:[^"]|"")*"|'(?:[^']|'')*')(?=\s*(?:[=,|]|\.\.|$))""")
 SIGNS = "=,|"
 
 
 class Range(NamedTuple):
-    """A range of a column's cells, ends included; None where it is open."""
+    """A range of a column's cells, including its ends; None for an open end."""
 
     name: str
     low: Any
@@ -30,18 +30,18 @@ class Range(NamedTuple):
 
 
 class Conditions(NamedTuple):
-    """What is known of a row.
+    """What is known about a row.
 
     Attributes:
-        cells: one row of the cells that are known; no columns if there are none.
-        ranges: ranges that other cells lie in.
+        cells: one row with the known cells; no columns if there are none.
+        ranges: the ranges of other cells.
     """
 
     cells: Frame
     ranges: tuple[Range, ...]
 
     def hold_for(self, frame: Frame) -> np.ndarray:
-        """Return which rows of a table lie in all ranges."""
+        """Return which rows of a table are within all ranges."""
         values = {column.name: column.values for column in frame.columns}
         is_inside = np.ones(len(frame), bool)
         for name, low, high in self.ranges:
@@ -53,16 +53,16 @@ class Conditions(NamedTuple):
 
 
 def parsed_conditions(text: str, known: dict[str, AbstractColumn], label: str) -> Conditions:
-    """Return what a text such as "sex=female,age=30..40" says.
+    """Parse a text such as "sex=female,age=30..40".
 
     Args:
-        text: NAME=VALUE or NAME=LOW..HIGH, separated by commas; one end of a range may be left out.
+        text: NAME=VALUE or NAME=LOW..HIGH, separated by commas; one end of a range may be omitted.
             Names and values may be in quotes.
         known: the columns by name.
-        label: what error messages call the text.
+        label: the name of the text in error messages.
 
     Raises:
-        InputError: a part of another form, an unknown name, or a value not of the column's kind.
+        InputError: an invalid part, an unknown name, or a value of the wrong kind for its column.
     """
     cells: list[RawColumn] = []
     ranges: list[Range] = []
@@ -81,7 +81,7 @@ def parsed_conditions(text: str, known: dict[str, AbstractColumn], label: str) -
             cells.append(column.parsed(unquoted(value)))
         except ValueError:
             ends = [unquoted(end) for end in split_outside(value, "..")]
-            # A value in quotes is a cell, whatever stands in it.
+            # A value in quotes is a cell, whatever it contains.
             if len(ends) != 2 or not any(ends) or is_quoted(value):
                 raise _misfit(value, column, label) from None
             low, high = (_end_of(end, column, value, label) for end in ends)
@@ -92,7 +92,7 @@ def parsed_conditions(text: str, known: dict[str, AbstractColumn], label: str) -
 
 
 def _parts_of(text: str) -> list[str]:
-    """Split at commas, but not within a cell: a piece without "=" belongs to the one before."""
+    """Split at commas that separate parts: a piece without "=" belongs to the previous one."""
     parts: list[str] = []
     for piece in filter(str.strip, split_outside(text, ",")):
         if len(split_outside(piece, "=")) > 1 or not parts:
@@ -103,7 +103,7 @@ def _parts_of(text: str) -> list[str]:
 
 
 def _end_of(text: str, column: AbstractColumn, value: str, label: str) -> Any:
-    """Return an end of a range; None if it is open."""
+    """Return an end of a range, or None if it is open."""
     if not text:
         return None
     try:
@@ -136,7 +136,7 @@ def _misfit(value: str, column: AbstractColumn, label: str) -> InputError:
 
 
 def meant(name: str, known: Iterable[str], otherwise: str) -> str:
-    """Return what a user may have meant by a name that is not known, or other advice."""
+    """Suggest what a user may have meant by an unknown name, or return other advice."""
     close = difflib.get_close_matches(name, list(known), n=1)
     if close:
         return f"perhaps you mean {close[0]}"
@@ -144,7 +144,7 @@ def meant(name: str, known: Iterable[str], otherwise: str) -> str:
 
 
 def meant_in_quotes(piece: str, names: Iterable[str], otherwise: str) -> str:
-    """Return how a name is written of which a piece was cut off, or other advice."""
+    """Return how to write the name from which a piece was cut off, or other advice."""
     for name in names:
         if re.search(r"[=,|]", name) and name.startswith(piece.strip("\"' ")):
             return f"""write it in quotes: '"{name[:80]}"'"""
@@ -152,9 +152,9 @@ def meant_in_quotes(piece: str, names: Iterable[str], otherwise: str) -> str:
 
 
 def split_outside(text: str, mark: str) -> list[str]:
-    """Split a text at a mark, but not within quotes.
+    """Split a text at a mark that is not within quotes.
 
-    Quotes open at the beginning of a name or a value alone, so that inches and apostrophes stay.
+    Quotes open only at the beginning of a name or a value, so inches and apostrophes are preserved.
     """
     pieces: list[str] = []
     begin = 0

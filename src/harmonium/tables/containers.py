@@ -21,63 +21,63 @@ import numpy as np
 from ..errors import InputError
 from .frames import CellKind, Frame, RawColumn, frame_of_array
 
-OFFSET = r"(?:UTC|GMT)?([+-])(\d\d):?(\d\d)"  # a zone that is no place
+OFFSET = r"(?:UTC|GMT)?([+-])(\d\d):?(\d\d)"  # a time zone given as an offset
 
 
 class AbstractContainer(ABC):
-    """What the rows of a table are in, without the rows."""
+    """The type of container of a table's rows, without the rows."""
 
     @abstractmethod
     def rows(self, frame: Frame) -> Any:
-        """Return new rows, of the same columns."""
+        """Return new rows with the same columns."""
 
     @abstractmethod
     def means(self, frame: Frame) -> Any:
-        """Return rows of mean numbers, which are no whole numbers in an array of integers."""
+        """Return rows of mean numbers, which are not rounded in an array of integers."""
 
     @abstractmethod
     def holds_fractions(self, data: Any) -> list[bool]:
-        """Return of each column of data whether its cells are real numbers by their type."""
+        """Return for each column of the data whether its type is a floating-point type."""
 
     @abstractmethod
     def filled(self, data: Any, before: Frame, after: Frame) -> Any:
-        """Return data of the same columns with the missing cells that were filled.
+        """Return the data with their missing cells filled.
 
-        All other cells stay as they are, and so do the types of the columns.
+        All other cells, and the types of the columns, are unchanged.
 
         Args:
-            data: rows in a container of this kind, perhaps with other types.
+            data: rows in a container of this kind, possibly with other types.
             before: their cells.
-            after: their cells, filled, perhaps followed by further columns.
+            after: their filled cells, possibly followed by additional columns.
         """
 
 
 def is_gap(cell: Any) -> bool:
-    """Return whether an object stands for a missing cell: None, NaN, NaT, NA of pandas."""
+    """Return whether an object denotes a missing cell: None, NaN, NaT or pandas' NA."""
     try:
         return cell is None or bool(cell != cell)
-    except TypeError:  # NA of pandas is neither equal to itself nor different
+    except TypeError:  # pandas' NA is neither equal to itself nor different
         return True
-    except ValueError:  # an array is no missing cell
+    except ValueError:  # an array is not a missing cell
         return False
 
 
 def word_of(cell: Any) -> str:
-    """Return the word for an object; whole numbers have no point, whatever their type."""
+    """Return the word for an object; integers have no decimal point, whatever their type."""
     if isinstance(cell, Real) and not isinstance(cell, Integral | bool) and cell == int_of(cell):
         return str(int_of(cell))
     return str(cell)
 
 
 def int_of(number: Any) -> int | None:
-    """Return the nearest whole number; None for infinity."""
+    """Return the nearest integer, or None for infinity."""
     if abs(number) < float("inf"):
         return round(number)
     return None
 
 
 def decimal_of(number: float) -> Decimal:
-    """Return the decimal number with the digits that a number shows."""
+    """Return the decimal number with the displayed digits of a float."""
     return Decimal(repr(float(number)))
 
 
@@ -86,7 +86,7 @@ def _as_duration(seconds: float) -> timedelta:
 
 
 def _as_time(seconds: float) -> time:
-    # A drawn number of seconds may lie beyond a day, and a time may not.
+    # A drawn number of seconds may exceed a day, which a time cannot represent.
     return (datetime.min + timedelta(seconds=float(seconds) % 86_400)).time()
 
 
@@ -104,8 +104,8 @@ class NumberType(NamedTuple):
 
     Attributes:
         type: the type.
-        number: returns the number of an object.
-        object: returns the object of a number.
+        number: converts an object to a number.
+        object: converts a number to an object.
     """
 
     type: type
@@ -124,12 +124,12 @@ NUMBER_TYPES = (  # more special types come first
 
 @dataclass(frozen=True)
 class Objects:
-    """The objects of a column, by what they are read as.
+    """The objects in a column, and how their cells are converted back.
 
     Attributes:
-        words: the object that each word stands for; others stand for themselves.
-        number: returns the object of a number.
-        moment: returns the object of a date and time.
+        words: the object that each word represents; other words represent themselves.
+        number: converts a number to an object.
+        moment: converts a date and time to an object.
     """
 
     words: Mapping[str, Any] = field(default_factory=dict)
@@ -138,7 +138,7 @@ class Objects:
 
     @classmethod
     def of(cls, cells: Sequence[Any]) -> Objects:
-        """Return what the objects of a column are."""
+        """Return the conversions for the objects of a column."""
         known = [cell for cell in cells if not is_gap(cell)]
         number_type = _number_type_of(known)
         if number_type is not None:
@@ -149,11 +149,11 @@ class Objects:
 
     @classmethod
     def of_words(cls, cells: Sequence[Any], moment: Any = _itself) -> Objects:
-        """Return what objects are that are read as words."""
+        """Return the conversions for objects that are read as words."""
         return cls({word_of(cell): cell for cell in cells}, moment=moment)
 
     def cells(self, raw: RawColumn) -> list[Any]:
-        """Return the objects of a column, None where a cell is missing."""
+        """Return the objects of a column, with None for missing cells."""
         values = raw.values
         to_object: Callable[[Any], Any] = self._of_word
         if raw.cell_kind is CellKind.NUMBERS:
@@ -168,12 +168,12 @@ class Objects:
 
 
 def column_of(name: str, cells: Sequence[Any], *, is_category: bool = False) -> RawColumn:
-    """Return a column of objects: numbers or dates if all are, else words.
+    """Read objects as a column: numbers or dates if all of them are, else words.
 
     Args:
-        name: its name.
+        name: the name of the column.
         cells: the objects.
-        is_category: whether they were declared as categories, which are words, be they numbers.
+        is_category: whether they were declared as categories, which are words even if numeric.
     """
     gaps = [is_gap(cell) for cell in cells]
     known = [cell for cell, gap in zip(cells, gaps, strict=True) if not gap]
@@ -196,7 +196,7 @@ def _converted(
 
 
 def form_of(dates: np.ndarray) -> str:
-    """Return the form of dates, the year first; without times if all are at midnight."""
+    """Return the form of dates, with the year first; without times if all are at midnight."""
     known = dates[~np.isnat(dates)]
     if (known == known.astype("datetime64[D]")).all():
         return "%Y-%m-%d"
@@ -204,7 +204,7 @@ def form_of(dates: np.ndarray) -> str:
 
 
 def _are(cells: Sequence[Any], kind: type) -> bool:
-    # Booleans are whole numbers to Python, but words in a table.
+    # Booleans are integers in Python, but words in a table.
     return bool(cells) and all(
         isinstance(cell, kind) and not isinstance(cell, bool) for cell in cells
     )
@@ -223,7 +223,7 @@ def _are_moments(cells: Sequence[Any]) -> bool:
 
 
 def frame_in_array(array: np.ndarray, names: tuple[str, ...]) -> Frame:
-    """Return the columns of an array of numbers, or of objects or words."""
+    """Return the columns of an array of numbers, objects or words."""
     if array.dtype.kind not in "OUS":
         return frame_of_array(array, names)
     pairs = zip(names, array.T, strict=True)
@@ -235,8 +235,8 @@ class ArrayLike(AbstractContainer):
     """An array.
 
     Attributes:
-        dtype: its type of cell.
-        objects: of an array of objects, what the cells of each column are.
+        dtype: the dtype of the array.
+        objects: for an array of objects, the conversions for each column.
     """
 
     dtype: np.dtype
@@ -250,7 +250,7 @@ class ArrayLike(AbstractContainer):
         return cls(array.dtype, tuple(Objects.of(column.tolist()) for column in array.T))
 
     def rows(self, frame: Frame) -> np.ndarray:
-        """Return an array of the same type; whole numbers for an array of integers."""
+        """Return an array with the same dtype; numbers are rounded in an array of integers."""
         return self._array(frame, self.dtype)
 
     def means(self, frame: Frame) -> np.ndarray:
@@ -289,7 +289,7 @@ class ArrayLike(AbstractContainer):
         cells = np.empty((len(frame), len(frame.columns)), object)
         for place, objects in enumerate([*self.objects, *added]):
             cells[:, place] = objects.cells(frame.columns[place])
-            # A missing cell is NaN in arrays, as scikit-learn takes it.
+            # A missing cell in arrays is NaN, as in scikit-learn.
             cells[frame.columns[place].is_missing, place] = np.nan
         if dtype.kind in "US":
             return cells.astype(dtype.kind)
@@ -297,7 +297,7 @@ class ArrayLike(AbstractContainer):
 
 
 def _numbers_of(column: RawColumn) -> np.ndarray | None:
-    """Return numbers, NaN for a column without a cell; None for words and dates."""
+    """Return numbers, NaN for a column without known cells; None for words and dates."""
     if column.cell_kind is CellKind.NUMBERS:
         return column.values
     if column.is_missing.all():
@@ -306,12 +306,12 @@ def _numbers_of(column: RawColumn) -> np.ndarray | None:
 
 
 def is_dataframe(data: Any) -> bool:
-    """Return whether data are a data frame of a library that narwhals knows, such as pandas."""
+    """Return whether data are a data frame of a library that narwhals supports, such as pandas."""
     return nw.dependencies.is_into_dataframe(data)
 
 
 def is_all_numbers(data: Any) -> bool:
-    """Return whether all columns of a data frame are numbers, without a missing cell."""
+    """Return whether all columns of a data frame are numbers without missing cells."""
     table = nw.from_native(data, eager_only=True)
     return all(
         column.dtype.is_numeric()
@@ -322,20 +322,20 @@ def is_all_numbers(data: Any) -> bool:
 
 
 def is_single(data: Any) -> bool:
-    """Return whether all columns of a data frame are numbers of single precision."""
+    """Return whether all columns of a data frame are single-precision numbers."""
     table = nw.from_native(data, eager_only=True)
     return all(kind == nw.Float32 for kind in table.schema.values())
 
 
 def frame_of(data: Any, label: str = "table") -> Frame:
-    """Return the columns of a data frame: numbers, dates, and words for all else.
+    """Return the columns of a data frame: numbers, dates, and words for everything else.
 
     Args:
         data: a data frame of pandas, polars, pyarrow or another library, or a `Frame`.
-        label: what error messages call it.
+        label: the name of the data in error messages.
 
     Raises:
-        InputError: not a data frame, without rows, or with names that occur twice.
+        InputError: not a data frame, no rows, or names that occur twice.
     """
     if isinstance(data, Frame):
         return data
@@ -349,7 +349,7 @@ def frame_of(data: Any, label: str = "table") -> Frame:
     if not table.shape[0] or not table.shape[1]:
         raise InputError(f"{label}: expected rows and columns; got shape {table.shape}.")
     columns = tuple(_raw(str(column.name), column) for column in table.iter_columns())
-    # 0 and "0" are different names in pandas, but not in a table.
+    # 0 and "0" are different names in pandas, but equal in a table.
     name, count = Counter(column.name for column in columns).most_common(1)[0]
     if count > 1:
         raise InputError(f"{label}: expected columns with different names; got {name} twice.")
@@ -357,12 +357,12 @@ def frame_of(data: Any, label: str = "table") -> Frame:
 
 
 def is_category(series: Any) -> bool:
-    """Return whether the type of a series says that its cells are categories."""
+    """Return whether the type of a series declares its cells as categories."""
     return series.dtype == nw.Categorical or series.dtype == nw.Enum
 
 
 def objects_of(series: Any) -> Objects:
-    """Return what the cells of a series are as Python objects."""
+    """Return the conversions for the cells of a series as Python objects."""
     kind = series.dtype
     if kind == nw.Decimal:
         return Objects(number=decimal_of)
@@ -393,26 +393,26 @@ def _raw(name: str, series: Any) -> RawColumn:
     if kind in (nw.Date, nw.Datetime):
         missing = series.is_null().to_numpy()
         if _zone_of(kind) is not None:
-            # The time on the clock there.
+            # The local time in that zone.
             series = series.dt.replace_time_zone(None)
         values = series.cast(nw.Datetime("us")).to_numpy().astype("datetime64[us]")
         values = np.where(missing, np.datetime64("NaT", "us"), values)
         return RawColumn(name, values, form_of(values))
     if not is_category(series):
         return column_of(name, series.to_list())
-    # pandas turns intervals of whole numbers into others where a cell is missing.
+    # pandas changes the type of integer intervals if a cell is missing.
     declared = {cell: cell for cell in series.drop_nulls().unique().to_list()}
     cells = [None if is_gap(cell) else declared.get(cell, cell) for cell in series.to_list()]
     return column_of(name, cells, is_category=True)
 
 
 def _zone_of(kind: Any) -> str | None:
-    """Return the time zone of a type; None without one."""
+    """Return the time zone of a type, or None if it has none."""
     return getattr(kind, "time_zone", None)
 
 
 def _instant(moment: datetime, zone: str) -> datetime:
-    """Return the instant of a time on the clock of a zone, also where clocks skip or repeat it."""
+    """Return the instant of a local time in a zone, even if clocks skip or repeat it."""
     offset = re.fullmatch(OFFSET, zone)
     if offset is None:
         clock: tzinfo = ZoneInfo(zone)
@@ -428,7 +428,7 @@ class FrameLike(AbstractContainer):
 
     Attributes:
         head: the frame without rows.
-        objects: what the cells of each column are.
+        objects: the conversions for the cells of each column.
     """
 
     head: Any
@@ -442,15 +442,15 @@ class FrameLike(AbstractContainer):
         return cls(table.head(0).to_native(), objects)
 
     def rows(self, frame: Frame) -> Any:
-        """Return a data frame of the same library and types.
+        """Return a data frame of the same library with the same types.
 
-        A column whose cells do not fit its type, such as a missing one among integers, gets the
-        type that its cells have.
+        A column whose cells do not fit its type, such as missing cells among integers, gets the
+        type of its cells.
         """
         return _data_frame(self.series(frame), frame, self.head)
 
     def series(self, frame: Frame) -> list[Any]:
-        """Return the columns of a table with the types of the frame's."""
+        """Return the columns of a table with the types of the frame's columns."""
         head = nw.from_native(self.head, eager_only=True)
         columns = zip(frame.columns, head.iter_columns(), self.objects, strict=True)
         return [_series_of(objects.cells(raw), [model]) for raw, model, objects in columns]
@@ -463,7 +463,7 @@ class FrameLike(AbstractContainer):
         return [series.dtype.is_float() for series in table.iter_columns()]
 
     def filled(self, data: Any, before: Frame, after: Frame) -> Any:
-        """Return a data frame like the data; categories of `fit` are added to theirs."""
+        """Return a data frame like the data; categories seen in `fit` are added to its own."""
         table = nw.from_native(data, eager_only=True)
         head = nw.from_native(self.head, eager_only=True)
         columns = []
@@ -483,7 +483,7 @@ class FrameLike(AbstractContainer):
 
 
 def _objects_for(series: Any, fitted: Objects, raw: RawColumn) -> Objects:
-    """Return what new cells of a series are: as its own, or as in `fit` if it has none."""
+    """Return the conversions for new cells: those of the series, or of `fit` if it has none."""
     own = objects_of(series)
     if series.dtype.is_numeric() or series.dtype in (nw.Date, nw.Datetime, nw.String):
         return own
@@ -492,16 +492,16 @@ def _objects_for(series: Any, fitted: Objects, raw: RawColumn) -> Objects:
 
 
 def _with_cells(series: Any, fitted: Any, cells: list[Any], gaps: np.ndarray) -> Any:
-    """Return a series with other cells where it has gaps, of its own type or else of another."""
+    """Fill the gaps of a series with other cells, keeping its type if possible."""
     in_gaps = [cell if gap else None for cell, gap in zip(cells, gaps, strict=True)]
     new = _series_of(in_gaps, [series])
     if _type_of(new) == _type_of(series):
         known = nw.new_series("", (~gaps).tolist(), backend=series.implementation)
         if series.implementation.is_pandas_like():
-            # Otherwise pandas would match rows by their labels.
+            # Otherwise pandas would align rows by their labels.
             for other in (known, new):
                 other.to_native().index = series.to_native().index
-        # Some types of pandas, such as sparse ones or dictionaries without a word, cannot do it.
+        # Some pandas types, such as sparse ones or categories without a word, do not support this.
         with suppress(Exception):
             merged = series.zip_with(known, new)
             if _type_of(merged) == _type_of(series):
@@ -511,7 +511,7 @@ def _with_cells(series: Any, fitted: Any, cells: list[Any], gaps: np.ndarray) ->
 
 
 def _with_categories(series: Any, fitted: Any, objects: Objects) -> Any:
-    """Return a series of categories with those of `fit` before its own, if it lacks any."""
+    """Return a categorical series with the categories of `fit` first, if it lacks any."""
     own = _categories_of(series)
     if own is None:
         return series
@@ -531,7 +531,7 @@ def _with_categories(series: Any, fitted: Any, objects: Objects) -> Any:
 
 
 def _categories_of(series: Any) -> list[Any] | None:
-    """Return the categories that the type of a series has; None if it has none of its own."""
+    """Return the categories in the type of a series, or None if the type declares none."""
     declared: Any = getattr(_type_of(series), "categories", None)
     if is_category(series) and hasattr(declared, "__iter__"):
         return list(declared)
@@ -539,23 +539,23 @@ def _categories_of(series: Any) -> list[Any] | None:
 
 
 def _type_of(series: Any) -> Any:
-    """Return the library's own type of a series."""
+    """Return a series' type in its own library."""
     native = series.to_native()
     return native.dtype if hasattr(native, "dtype") else native.type
 
 
 def _series_of(cells: list[Any], models: Sequence[Any]) -> Any:
-    """Return objects as a series of the type of the first model that can have them all.
+    """Return objects as a series with the type of the first model that can hold all of them.
 
-    If none can, it has the type that its library finds for them.
+    If none can, the library infers the type.
     """
     gaps = sum(cell is None for cell in cells)
     for model in models:
         try:
             series = _native_series(cells, model)
-        except Exception:  # libraries raise errors of their own kinds
+        except Exception:  # libraries raise various errors
             continue
-        # Some libraries make NaN of what is no category, and False of a missing boolean
+        # Some libraries convert unknown categories to NaN, and a missing boolean to False
         if series.null_count() == gaps:
             return series
     space = models[0].implementation
@@ -578,11 +578,11 @@ def _native_series(cells: list[Any], model: Any) -> Any:
 
 
 def _data_frame(columns: list[Any], frame: Frame, like: Any) -> Any:
-    """Return series as a data frame with the names and the row labels of another one."""
+    """Return series as a data frame with the names and the row labels of another frame."""
     model = nw.from_native(like, eager_only=True)
     added = frame.names[len(model.columns) :]
     is_pandas = model.implementation.is_pandas_like()
-    # Names of pandas may be of any type, and are set afterwards.
+    # Names in pandas may have any type, and are set afterwards.
     names = [*model.columns, *added]
     if is_pandas:
         names = map(str, range(len(columns)))

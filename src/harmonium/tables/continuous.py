@@ -1,4 +1,4 @@
-"""Columns of numbers that are all different, or nearly."""
+"""Columns of numbers that are all, or nearly all, different."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from .base import AbstractPart, ColumnKind, Guess, check_digits, check_numbers, decimals_of
 from .frames import RawColumn
 
-GAIN = 3.0  # nats by which a power transform must explain a column better
-CLUSTERS = (2, 3)  # numbers of clusters that a column is tried to have
-POINTS = 512  # quantiles that stand for a column while clusters are sought
+GAIN = 3.0  # nats by which a power transform must improve the fit to a column
+CLUSTERS = (2, 3)  # numbers of clusters to try for a column
+POINTS = 512  # quantiles that represent a column in the search for clusters
 MOST_STEPS = 100  # of expectation and maximisation
-POINTS_OF_A_MEAN = 15  # of a normal code
-LEAST_STEP = 1e-5  # nats of a number by which a step must gain
+POINTS_OF_A_MEAN = 15  # quadrature points for the mean of a normal code
+LEAST_STEP = 1e-5  # nats per number that a step must gain
 
 
 class _Transform(NamedTuple):
@@ -27,11 +27,11 @@ class _Transform(NamedTuple):
     power: float
 
     def loss_of_one(self, x: np.ndarray) -> float:
-        """Return −log p of a number by one normal density, in nats."""
+        """Return −log p of a number under a single normal density, in nats."""
         return _loss(self.power, x, self.centre, self.width)
 
     def loss(self, x: np.ndarray) -> float:
-        """Return the same by one normal density, or by a few of one width, if that is less."""
+        """Return the same for a single normal density, or a few of equal width if that is less."""
         u = (x - self.centre) / self.width
         scale = float(np.log(self.width)) - float(_log_slope(u, self.power).mean())
         z = _powered(u, self.power)
@@ -40,18 +40,18 @@ class _Transform(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Continuous(AbstractPart):
-    """Numbers that are all different, or nearly: one normal unit after a power transform.
+    """Numbers that are all, or nearly all, different: a normal unit after a power transform.
 
-    The code of x is (T((x − centre)/width) − mean)/scale, with T the Yeo–Johnson transform of power
-    λ; λ = 1 changes nothing.
+    The code of x is (T((x − centre)/width) − mean)/scale, where T is the Yeo–Johnson transform of
+    power λ; λ = 1 is the identity.
 
     Attributes:
-        centre, width: of the numbers, so that the transform fits best: their median and a spread,
-            or one of their ends and a small part of the way to the median.
+        centre, width: of the numbers, chosen so that the transform fits best: their median and a
+            spread, or one of their ends and a small fraction of its distance to the median.
         power: λ, from 0 (logarithmic) to 2.
         mean, scale: of the transformed numbers.
-        decimals: digits after the point, or None for as many as there are.
-        low, high: the ends of the numbers seen; cells stay between them.
+        decimals: digits after the point, or None for no rounding.
+        low, high: the range of the numbers seen; cells are clipped to it.
     """
 
     kind = ColumnKind.CONTINUOUS
@@ -71,7 +71,7 @@ class Continuous(AbstractPart):
 
     @classmethod
     def of(cls, raw: RawColumn, name: str) -> Continuous:
-        """Return the transform that makes a column's numbers most nearly normal.
+        """Return the transform that makes a column's numbers closest to normal.
 
         Source: Yeo & Johnson 2000.
         """
@@ -79,11 +79,11 @@ class Continuous(AbstractPart):
 
         x = raw.known
         low, lower, middle, upper, high = np.quantile(x, (0.0, 0.25, 0.5, 0.75, 1.0)).tolist()
-        # 1.349 standard deviations of a normal density lie between its quartiles.
+        # The quartiles of a normal density are 1.349 standard deviations apart.
         spread = (upper - lower) / 1.349 or float(x.std()) or 1.0
         plain = _Transform(middle, spread, 1.0)
         best = plain
-        least = plain.loss_of_one(x) - GAIN / len(x)  # GAIN is of all numbers, the loss of one
+        least = plain.loss_of_one(x) - GAIN / len(x)  # GAIN is for all numbers, the loss for one
         candidates = [(middle, spread)]
         candidates += [(low, (lower - low) / divisor) for divisor in (1.0, 10.0)]
         candidates += [(high, (high - upper) / divisor) for divisor in (1.0, 10.0)]
@@ -96,8 +96,8 @@ class Continuous(AbstractPart):
             if minimum.fun < least:
                 best = _Transform(centre, width, float(minimum.x))
                 least = float(minimum.fun)
-        # Of two clusters a power makes a wide and a narrow one, and takes a few numbers far away
-        # for a tail; units of one width, as those of a model are, then fit neither.
+        # A power turns two clusters into a wide and a narrow one, and treats a few distant numbers
+        # as a tail; units of equal width, as in a model, then fit neither.
         if best is not plain and plain.loss(x) < best.loss(x):
             best = plain
         z = _powered((x - best.centre) / best.width, best.power)
@@ -122,7 +122,7 @@ class Continuous(AbstractPart):
     @property
     def summary(self) -> str:
         ends = f"{self.shown(self.low)} … {self.shown(self.high)}"
-        if self.power < 0.005:  # which would be shown as 0.00
+        if self.power < 0.005:  # which would be displayed as 0.00
             return f"{ends}, logarithmic"
         if self.power == 1.0:
             return ends
@@ -142,9 +142,9 @@ class Continuous(AbstractPart):
     def best(
         self, means: np.ndarray, guess: Guess = Guess.MEAN, spread: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the mean of the numbers, if the codes are normal; else that of their mean code.
+        """Return the mean of the numbers if the codes are normal; else the number of the mean code.
 
-        The latter is the median, and stands for the most probable number too.
+        The latter is the median, and is also used for the most probable number.
         """
         codes = means[:, 0]
         rng = np.random.default_rng(0)
@@ -160,7 +160,7 @@ class Continuous(AbstractPart):
         return mean if self.decimals is None else np.round(mean, self.decimals)
 
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return the numbers, rounded as those seen are, and between the ends of these."""
+        """Return the numbers, rounded like the numbers seen and clipped to their range."""
         powered = np.asarray(codes, float) * self.scale + self.mean
         x = _unpowered(powered, self.power) * self.width + self.centre
         x = np.clip(x, self.low, self.high)
@@ -170,7 +170,7 @@ class Continuous(AbstractPart):
 
 
 def _loss(power: float, x: np.ndarray, centre: float, width: float) -> float:
-    """Return −log p of a number by the transform and a fitted normal density, up to a constant."""
+    """Return −log p of a number under the transform and a normal density, less a constant."""
     u = (x - centre) / width
     with np.errstate(divide="ignore"):
         spread = float(np.log(_powered(u, power).std()))
@@ -178,9 +178,9 @@ def _loss(power: float, x: np.ndarray, centre: float, width: float) -> float:
 
 
 def _loss_of_clusters(x: np.ndarray, k: int) -> float:
-    """Return −log p of a number by k normal clusters of one width, up to the constant of `_loss`.
+    """Return −log p of a number under k normal clusters of equal width, less `_loss`'s constant.
 
-    By Akaike's criterion: less a nat of all numbers for each further mean and share.
+    Akaike's criterion is included: one nat for all numbers per additional mean and share.
     """
     points = np.quantile(x, (np.arange(POINTS) + 0.5) / POINTS)
     means = np.quantile(points, (np.arange(k) + 0.5) / k)
@@ -191,7 +191,7 @@ def _loss_of_clusters(x: np.ndarray, k: int) -> float:
     least = np.finfo(float).eps * variance
     log_p = -np.inf
     for _ in range(MOST_STEPS):
-        # −½ and ½ log 2π are left out, as in `_loss`: there they belong to the one normal density.
+        # −½ and ½ log 2π are omitted, as in `_loss`, where they belong to the one density.
         joint = np.log(shares) - 0.5 * (points[:, None] - means) ** 2 / variance
         logs = np.logaddexp.reduce(joint, axis=1)
         before = log_p
@@ -212,13 +212,13 @@ def _powered(u: np.ndarray, power: float) -> np.ndarray:
     sign = np.where(u < 0, -1.0, 1.0)
     exponent = np.where(u < 0, 2.0 - power, power)
     logs = np.log1p(np.abs(u))
-    # An exponent of 0 is the limit, the logarithm; a divisor of 1 avoids 0/0 there.
+    # At an exponent of 0 the limit is the logarithm; a divisor of 1 avoids 0/0 there.
     safe = np.where(exponent == 0, 1.0, exponent)
     return sign * np.where(exponent == 0, logs, np.expm1(safe * logs) / safe)
 
 
 def _unpowered(z: np.ndarray, power: float) -> np.ndarray:
-    """Return the u whose transform is z."""
+    """Return the value u whose transform is z."""
     sign = np.where(z < 0, -1.0, 1.0)
     exponent = np.where(z < 0, 2.0 - power, power)
     safe = np.where(exponent == 0, 1.0, exponent)

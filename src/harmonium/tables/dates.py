@@ -1,9 +1,10 @@
-"""Dates and times in text: their forms, and columns of them.
+"""Dates and times in text: their forms, and columns of dates.
 
-A form is a format of `datetime.strftime`, with "%-d" for a day without a zero, "%e" with a space,
-"%^b" for capitals, "%P" for "pm", "%3f" for three digits of a second, an offset from UTC as it
-stands in the cells: "%H:%M:%S+02:00". A tag in braces behind a code names the language of a month,
-or marks days such as 3rd: "%-d. %B{de} %Y", "%B %-d{th}, %Y". DuckDB reads all forms (`time_in`).
+A form is a format of `datetime.strftime` with these additions: "%-d" for a day without a leading
+zero, "%e" with a leading space, "%^b" for capitals, "%P" for "pm", "%3f" for three digits of a
+second, and an offset from UTC written as in the cells: "%H:%M:%S+02:00". A tag in braces after a
+code names the language of a month, or marks days such as 3rd: "%-d. %B{de} %Y", "%B %-d{th}, %Y".
+DuckDB reads all forms (`time_in`).
 """
 
 from __future__ import annotations
@@ -82,18 +83,18 @@ ORDERS: dict[tuple[str, bool], dict[int, tuple[str, ...]]] = {
     ("", False): {3: ("dmy", "mdy", "ymd")},
     ("", True): {2: ("dy",), 1: ("y",)},
 }
-YEAR_LAST: dict[int, tuple[str, ...]] = {2: ("dm", "md")}  # the day comes first if both orders fit
-SHOWING = 20  # cells by which the zeros and capitals of a form are chosen
-MOST_FORMS = 40  # that are tried; cells of more shapes are no column of dates
-YEARS = 1500, 2200  # of dates in words, and of numbers that are taken for years
+YEAR_LAST: dict[int, tuple[str, ...]] = {2: ("dm", "md")}  # day first if both orders fit
+SHOWING = 20  # cells used to determine the zeros and capitals of a form
+MOST_FORMS = 40  # to try; cells with more shapes are not a column of dates
+YEARS = 1500, 2200  # of dates in text, and of numbers that are interpreted as years
 EXAMPLE = np.datetime64("2024-01-31")  # in messages
-DIGITS = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}  # of whole numbers that are dates
-# Whole numbers outside are no dates such as 20240131.
+DIGITS = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}  # of integers that are dates
+# Integers outside this range are not dates such as 20240131.
 FIRST_DAY = 18_000_101
 LAST_DAY = 21_991_231
-SAFE = np.datetime64("1970-01-01"), np.datetime64("2038-01-01")  # with years of two digits
-CELLS_LOOKED_AT = 1_000  # cells, of which those that are no gaps
-SAMPLED = 100  # decide at most so many which forms are tried with all
+SAFE = np.datetime64("1970-01-01"), np.datetime64("2038-01-01")  # with two-digit years
+CELLS_LOOKED_AT = 1_000  # cells, from which missing ones are removed
+SAMPLED = 100  # cells used to decide which forms are tried on all cells
 MIDNIGHT = {
     **{"%H": "00", "%M": "00", "%S": "00", "%f": "000000", "%I": "12", "%p": "AM", "%P": "am"},
     **{"%-H": "0", "%-I": "12"},
@@ -107,7 +108,7 @@ OF_DATES = ("dates", "date as the others")  # in messages
 
 
 class _MonthNames:
-    """The names of months of a language, long (code B) or short (b)."""
+    """The names of the months in a language, long (code B) or short (b)."""
 
     def __init__(self, code: str, language: str) -> None:
         self.code = code
@@ -137,7 +138,7 @@ class _MonthNames:
 
 
 class _Ordinals:
-    """Days such as 3rd, of the interface of `_MonthNames`."""
+    """Days such as 3rd, with the interface of `_MonthNames`."""
 
     def in_english(self, text: str) -> str:
         return re.sub(ORDINALS, r"\1", text)
@@ -151,7 +152,7 @@ class _Ordinals:
         return f"{time.day:02}" + {1: "st", 2: "nd", 3: "rd"}.get(time.day % 10, "th")
 
 
-# What stands in a cell for a code with a tag.
+# The texts in cells for a code with a tag.
 TAGGED: dict[tuple[str, str], _MonthNames | _Ordinals] = {
     (code, tag): _MonthNames(code, tag) for code, tags in CODES_WITH_TAG.items() for tag in tags
 }
@@ -159,7 +160,7 @@ TAGGED["d", ORDINAL] = _Ordinals()
 
 
 def _names_of(form: str, tag: str) -> _MonthNames | _Ordinals | None:
-    """Return the names of the code that has a tag in a form; None without one."""
+    """Return the names for the code that has a tag in a form, or None if there is no tag."""
     code = "b"
     if tag == ORDINAL:
         code = "d"
@@ -169,14 +170,14 @@ def _names_of(form: str, tag: str) -> _MonthNames | _Ordinals | None:
 
 
 class Parts(NamedTuple):
-    """What a form consists of.
+    """The parts of a form.
 
     Attributes:
-        base: the other parts, as a format that DuckDB and Python both read.
-        weekday: the signs after the day of the week, or "".
-        digits: the digits of a fraction of a second.
+        base: the rest of the form, as a format that both DuckDB and Python can read.
+        weekday: the characters after the day of the week, or "".
+        digits: the number of digits in a fraction of a second.
         zone: the offset from UTC in all cells, or "".
-        tag: a language of the names of months, or "th" for days such as 3rd, or "".
+        tag: the language of month names, "th" for days such as 3rd, or "".
     """
 
     base: str
@@ -212,7 +213,7 @@ def _group(match: re.Match | None, number: int) -> str:
 
 
 def hours_of(zone: str) -> float | None:
-    """Return the hours from UTC of a zone as it stands in a cell; None if it is not known."""
+    """Return the offset in hours from UTC of a time zone as written in a cell, or None."""
     offset = re.search(r"([+-])(\d\d):?(\d\d)?", zone)
     if offset:
         hours = int(offset[2]) + int(offset[3] or 0) / 60
@@ -223,12 +224,12 @@ def hours_of(zone: str) -> float | None:
 
 
 def time_in(cell: str, form: str) -> str:
-    """Return the SQL for the time in a cell of a form; null where there is none.
+    """Return the SQL for the time in a cell with a given form; null if it does not match.
 
-    Times of another offset than the form's are turned into times of that.
+    Times with another offset are converted to the offset of the form.
     """
     parts = parts_of_form(form)
-    if not KNOWN_CODES.fullmatch(parts.base):  # a form from a file; DuckDB refuses unknown codes
+    if not KNOWN_CODES.fullmatch(parts.base):  # a form from a file; DuckDB rejects unknown codes
         return "cast(null as timestamp)"
     text = f"regexp_replace({cell}, '\\s+', ' ', 'g')"
     if parts.tag:
@@ -257,7 +258,7 @@ def time_in(cell: str, form: str) -> str:
 
 
 def _shift(zone: str, hours: float | None) -> str:
-    """Return the SQL for the difference of an offset from that of a zone."""
+    """Return the SQL for the difference between an offset and the offset of a time zone."""
     sign = f"(case when contains({zone}, '-') then -1 else 1 end)"
     digits = f"regexp_extract({zone}, '[+-](\\d\\d):?(\\d\\d)?', ['h', 'm'])"
     offset = f"{sign} * (60 * cast({digits}.h as int) + coalesce(try_cast({digits}.m as int), 0))"
@@ -267,14 +268,14 @@ def _shift(zone: str, hours: float | None) -> str:
 
 
 def times_of(connection: Any, texts: Sequence[str], form: str) -> list[datetime | None]:
-    """Return the times that texts of a form stand for; None for those of another form."""
+    """Return the times represented by texts of a form; None for texts of other forms."""
     time = time_in("text", form)
     rows = connection.execute(f"select {time} from (select unnest(?) as text)", [list(texts)])
     return [row[0] for row in rows.fetchall()]
 
 
 def write_date(time: datetime, form: str) -> str:
-    """Return a time in a form."""
+    """Return a time formatted according to a form."""
 
     def code(match: re.Match) -> str:
         flag = match[1]
@@ -282,7 +283,7 @@ def write_date(time: datetime, form: str) -> str:
         if letter not in CODES:  # a form may come from a file
             return match[0]
         if letter == "f" and flag:
-            # A form may have nine digits, and a time has six.
+            # A form may have nine digits, but a time has only six.
             return f"{time.microsecond:06}000"[: int(flag)]
         if letter == "e":
             return f"{time.day:2}"
@@ -302,7 +303,7 @@ def write_date(time: datetime, form: str) -> str:
 
 
 def forms_of(cells: Iterable[str]) -> list[str]:
-    """Return the forms that the first cells of a column may have, by their numbers and names."""
+    """Return possible forms for the first cells of a column, from their numbers and names."""
     forms: dict[str, None] = {}  # in the order of their first cells
     for cell in cells:
         text = " ".join(cell.split())
@@ -310,7 +311,7 @@ def forms_of(cells: Iterable[str]) -> list[str]:
         for (code, tag), names in TAGGED.items():
             english = names.in_english(text)
             if english != text:
-                tagged = rf"\1{{{tag}}}"  # the tag stands behind the code
+                tagged = rf"\1{{{tag}}}"  # the tag follows the code
                 pattern = rf"(%{code})(?![a-z{{])"
                 translated = (re.sub(pattern, tagged, f, count=1) for f in _forms_of_cell(english))
                 forms |= dict.fromkeys(translated)
@@ -330,7 +331,7 @@ def _forms_of_cell(cell: str) -> list[str]:
         rest = cell[weekday.end() :]
     digits = re.fullmatch(r"\d{8}([T ])(\d{4}|\d{6})(Z?)", rest)
     if digits:
-        time = "%H%M%S"[: len(digits[2])]  # a code has as many signs as its number
+        time = "%H%M%S"[: len(digits[2])]  # a code has as many characters as its number
         return [f"%Y%m%d{digits[1]}{time}{digits[3]}"]
     if re.fullmatch(r"\d{4}M\d\d", rest):
         return ["%YM%m"]  # of Eurostat
@@ -359,7 +360,7 @@ def _clock_form(clock: re.Match) -> str:
 
 
 def _days(text: str) -> list[str]:
-    """Return the forms of a date, in which "|" may stand for a time of day."""
+    """Return the possible forms of a date, in which "|" may represent a time of day."""
     pieces = re.findall(rf"\d+|{MONTH_PATTERN}\.?|\||{SEPARATORS}|.", text)
     kinds = [_kind(piece) for piece in pieces]
     numbers = kinds.count("number")
@@ -392,7 +393,7 @@ def _is_month(piece: str) -> bool:
 
 
 def _codes_of_month(pieces: list[str], kinds: list[str]) -> tuple[str, ...]:
-    """Return the codes that the name of a month may have; "" without one."""
+    """Return the possible codes for the name of a month; "" if there is none."""
     if "name" not in kinds:
         return ("",)
     name = pieces[kinds.index("name")].lower().removesuffix(".")
@@ -404,7 +405,7 @@ def _codes_of_month(pieces: list[str], kinds: list[str]) -> tuple[str, ...]:
 
 
 def _spelled(pieces: list[str], kinds: list[str], order: str, month: str) -> str:
-    """Return a form from the pieces of a cell, whose numbers have an order such as "dm"."""
+    """Return a form from the pieces of a cell, given the order of its numbers, such as "dm"."""
     codes = iter(order)
     form = ""
     for piece, kind in zip(pieces, kinds, strict=True):
@@ -420,7 +421,7 @@ def _spelled(pieces: list[str], kinds: list[str], order: str, month: str) -> str
 
 
 def as_written(connection: Any, form: str, cells: list[str]) -> str:
-    """Return the form, of those that read the same, in which most cells come back as they stand."""
+    """Return, of the forms that read alike, the one that reproduces most cells exactly."""
     variants = [
         form,
         re.sub(r"%([HI])", r"%-\1", form),
@@ -431,7 +432,7 @@ def as_written(connection: Any, form: str, cells: list[str]) -> str:
     ]
     variants += [variant.replace("%p", "%P") for variant in variants]
     variants += [re.sub(r"%([aAbB])", r"%^\1", variant) for variant in variants]
-    # The shortest cells show whether days and hours have zeros before them.
+    # The shortest cells show whether days and hours have leading zeros.
     sample = sorted(cells, key=len)[:SHOWING]
     times = times_of(connection, sample, form)
     pairs = [(c, time) for c, time in zip(sample, times, strict=True) if time is not None]
@@ -443,7 +444,7 @@ def as_written(connection: Any, form: str, cells: list[str]) -> str:
 
 
 def other_order(form: str) -> str:
-    """Return a form with day and month in the other order; "" if only one order is usual."""
+    """Return a form with day and month exchanged, or "" if only one order is usual."""
     match = re.search(r"%-?[dm]([-/])%-?[dm]\1(?=%[Yy])", form)
     if match is None:
         return ""
@@ -452,20 +453,20 @@ def other_order(form: str) -> str:
 
 
 def has_times(form: str) -> bool:
-    """Return whether dates of a form have a time of day."""
+    """Return whether dates of a form include a time of day."""
     return re.search("%-?[HI]", form) is not None
 
 
 def is_date(form: str) -> bool:
-    """Return whether a form is one of dates; "# %" is one of numbers."""
+    """Return whether a form is for dates; "# %" is a form for numbers."""
     return "%" in form and "#" not in form
 
 
 def checked_dates(raw: RawColumn, label: str, form: str) -> RawColumn:
-    """Return a column, if all of its cells that are not missing are dates.
+    """Return a column after checking that all of its cells that are not missing are dates.
 
     Raises:
-        InputError: they are not; the first that is no date of this form is named.
+        InputError: they are not; the message names the first cell that does not fit.
     """
     if raw.cell_kind is CellKind.DATES or raw.is_missing.all():
         return raw
@@ -482,13 +483,13 @@ def checked_dates(raw: RawColumn, label: str, form: str) -> RawColumn:
 
 
 def parsed_date(name: str, form: str, text: str) -> RawColumn:
-    """Return a column of one date that a user wrote, in the table's form or the year first.
+    """Return a column with one date from the user, in the table's form or with the year first.
 
     Raises:
-        ValueError: it is no date.
+        ValueError: the text is not a date.
     """
     with closing(opened_database()) as connection:
-        own = (form, WEEKDAY_OF_FORM.sub("", form, count=1))  # the day of the week may be left out
+        own = (form, WEEKDAY_OF_FORM.sub("", form, count=1))  # the weekday may be omitted
         for form_of_text in (*own, "%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"):
             (date,) = times_of(connection, [text], form_of_text)
             if date is not None:
@@ -497,7 +498,7 @@ def parsed_date(name: str, form: str, text: str) -> RawColumn:
 
 
 def shown_date(form: str, cell: Any) -> str:
-    """Return a date in its form."""
+    """Return a date formatted according to its form."""
     return write_date(cell.astype("datetime64[us]").item(), form)
 
 
@@ -505,7 +506,7 @@ def shown_date(form: str, cell: Any) -> str:
 
 
 def sample_of(connection: Any) -> list[str]:
-    """Return some cells of the table `seen`, without words for a missing cell."""
+    """Return some cells of the table `seen`, without words for missing cells."""
     rows = connection.execute(
         f"select cell from seen where cell is not null limit {CELLS_LOOKED_AT}"
     ).fetchall()
@@ -513,7 +514,7 @@ def sample_of(connection: Any) -> list[str]:
 
 
 def dates_readings(connection: Any, name: str, sample: list[str]) -> list[Reading]:
-    """Return the column of the table `seen` as dates, by each form that half of its cells have."""
+    """Return readings of the table `seen` as dates, one per form that fits half of its cells."""
     forms = forms_of(sample)
     if not forms:
         return []
@@ -535,9 +536,10 @@ def dates_readings(connection: Any, name: str, sample: list[str]) -> list[Readin
 
 
 def _by_years(forms: list[str], spans: Sequence[float | None]) -> list[int]:
-    """Return the places of forms in the order in which they are tried.
+    """Return the indices of forms in the order in which to try them.
 
-    Of the orders of 24-08-22 that fit, the year is first if the years are then close to each other.
+    Of the possible orders of 24-08-22, year first is tried first if the years are then close
+    together.
     """
     places = list(range(len(forms)))
     year_first = [i for i in places if forms[i].startswith("%y")]
@@ -550,7 +552,7 @@ def _by_years(forms: list[str], spans: Sequence[float | None]) -> list[int]:
 
 
 def _within_years(time: str) -> str:
-    """Return the SQL for a time, null where its year is not one of those that people write of."""
+    """Return the SQL for a time, or null if its year is implausible in text."""
     first = f"timestamp '{YEARS[0]}-01-01'"
     last = f"timestamp '{YEARS[1]}-01-01'"
     return f"case when {time} >= {first} and {time} < {last} then {time} end"
@@ -559,7 +561,7 @@ def _within_years(time: str) -> str:
 def _column_of_dates(
     connection: Any, name: str, form: str, sample: list[str], values: np.ndarray
 ) -> RawColumn | None:
-    """Return dates in the form in which they stand; None if they are something else."""
+    """Return dates with their form, or None if the cells are something else."""
     values = values.astype("datetime64[us]")
     if not _is_plausible(connection, form, values):
         return None
@@ -590,14 +592,14 @@ def _zones(connection: Any) -> list[str]:
 
 
 def _utc(zone: str) -> str:
-    """Return UTC in the notation of an offset."""
+    """Return UTC in the notation used for an offset."""
     if re.fullmatch(r"[+-]\d\d(:?\d\d)?", zone):
         return "+" + re.sub(r"\d", "0", zone[1:])
     return "Z" if zone == "Z" else "UTC"
 
 
 def dates_of_form(connection: Any, name: str, form: str) -> Reading:
-    """Return the column of the table `seen` as dates of a form that is known."""
+    """Return the column of the table `seen` as dates in a known form."""
     value = time_in("cell", form)
     (fits,) = row_of(connection, f"count({value})")
 
@@ -608,7 +610,7 @@ def dates_of_form(connection: Any, name: str, form: str) -> Reading:
 
 
 def _is_plausible(connection: Any, form: str, values: np.ndarray) -> bool:
-    """Return whether cells of a form are dates, and not versions (1.2.10) or seasons (2003-04)."""
+    """Return whether the cells are dates rather than versions (1.2.10) or seasons (2003-04)."""
     known = values[~np.isnat(values)]
     if not len(known):
         return False
@@ -616,7 +618,7 @@ def _is_plausible(connection: Any, form: str, values: np.ndarray) -> bool:
         padded = matches("cell", r"\d\d\D.*|\D.*")
         (is_padded,) = row_of(connection, f"bool_and({padded})")
         months = known.astype("datetime64[M]").astype(np.int64) % 12 + 1
-        # Versions count from 0 or 1: hardly any goes beyond 20.10.
+        # Versions start at 0 or 1: hardly any goes beyond 20.10.
         is_no_version = _days_of_month(known).max() > 20 and months.max() >= 10
         is_safe = SAFE[0] <= known.min() and known.max() < SAFE[1]
         return bool(is_safe and ("." not in form or is_padded or is_no_version))
@@ -628,7 +630,7 @@ def _is_plausible(connection: Any, form: str, values: np.ndarray) -> bool:
 
 
 def dates_in_digits(connection: Any, raw: RawColumn) -> RawColumn:
-    """Return numbers such as 20240131 as dates, if they are all dates."""
+    """Return numbers such as 20240131 as dates if all of them are dates."""
     if raw.cell_kind is not CellKind.NUMBERS or raw.form:
         return raw
     known = raw.known
@@ -647,7 +649,7 @@ def dates_in_digits(connection: Any, raw: RawColumn) -> RawColumn:
 
 
 def without_times(values: np.ndarray, form: str) -> str:
-    """Return the form of dates; if all are at midnight, with this time written out."""
+    """Return the form of dates; if all are at midnight, this time is part of the text."""
     known = values[~np.isnat(values)]
     if not len(known) or (known != known.astype("datetime64[D]")).any():
         return form
@@ -656,7 +658,7 @@ def without_times(values: np.ndarray, form: str) -> str:
 
 
 def likely_clock(connection: Any, name: str, sample: list[str]) -> list[Reading]:
-    """Return the column of the table `seen` as times of day, if most of its cells are some."""
+    """Return the column of the table `seen` as times of day if most of its cells are times."""
     likely = [text for text in sample if re.match(CLOCK_PARTS[0], text)]
     if 2 * len(likely) > len(sample):
         return [clock_reading(connection, name)]
@@ -664,7 +666,7 @@ def likely_clock(connection: Any, name: str, sample: list[str]) -> list[Reading]
 
 
 def clock_reading(connection: Any, name: str, known: str = "") -> Reading:
-    """Return the column of the table `seen` as times of day, of a form if that is known."""
+    """Return the column of the table `seen` as times of day, in a known form if given."""
     parts = f"regexp_extract(cell, '{CLOCK_PARTS[0]}', {CLOCK_PARTS[1]})"
     with_seconds, with_half, digits, is_short, gap, small, times = row_of(
         connection,
@@ -684,7 +686,7 @@ def clock_reading(connection: Any, name: str, known: str = "") -> Reading:
         hour_of_day += f" % {NOON} + case when lower({parts}.half) = 'p' then {NOON} else 0 end"
     minutes = f"60 * ({hour_of_day}) + cast({parts}.minute as int)"
     second = f"cast({parts}.second || '.' || {parts}.fraction || '0' as double)"
-    number = f"1.0 * ({minutes})"  # a double, as columns of numbers are
+    number = f"1.0 * ({minutes})"  # a double, like columns of numbers
     if has_seconds:
         number = f"60.0 * ({minutes}) + {second}"
     has_parts = f"{parts}.hour <> '' and ({parts}.second <> '') = {str(has_seconds).lower()}"
@@ -709,11 +711,11 @@ def clock_reading(connection: Any, name: str, known: str = "") -> Reading:
 
 
 def in_one_order(columns: list[RawColumn], known: Collection[str]) -> list[RawColumn]:
-    """Return the columns with day and month of all dates in one order, by those that show it.
+    """Return the columns with day and month of all dates in the same order, as far as it is known.
 
     Args:
-        columns: as they were read, each without regard to the others.
-        known: names of columns whose form is not to be changed.
+        columns: the columns, each read independently of the others.
+        known: the names of columns whose form must not change.
     """
     doubtful = {c.name for c in columns if _fits_both_orders(c) and c.name not in known}
     names_by_order = {
@@ -741,7 +743,7 @@ def _is_day_first(form: str) -> bool:
 
 
 def _fits_both_orders(column: RawColumn) -> bool:
-    """Return whether all dates of a column are dates as well if day and month change places."""
+    """Return whether all dates of a column remain dates if day and month are exchanged."""
     if column.cell_kind is not CellKind.DATES or not other_order(column.form):
         return False
     return bool((_days_of_month(column.known) <= 12).all())
@@ -753,7 +755,7 @@ def _days_of_month(dates: np.ndarray) -> np.ndarray:
 
 
 def _turned(column: RawColumn) -> RawColumn:
-    """Return a column of dates in which day and month have changed places."""
+    """Return a column of dates with day and month exchanged."""
     values = column.values
     years = values.astype("datetime64[Y]").astype("datetime64[M]")
     months = values.astype("datetime64[M]")
@@ -766,7 +768,7 @@ def _turned(column: RawColumn) -> RawColumn:
 
 
 def _note_on_order(column: RawColumn) -> str:
-    """Return how a date was read that may mean two days; "" if all mean one."""
+    """Describe how ambiguous dates were read; "" if no date is ambiguous."""
     dates = column.known
     day = _days_of_month(dates)
     month = dates.astype("datetime64[M]").astype(np.int64) % 12 + 1

@@ -1,4 +1,4 @@
-"""How strongly two columns depend, by counts of their classes."""
+"""The strength of the dependence of two columns, estimated from counts of their classes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class Information(NamedTuple):
     """The mutual information of two columns.
 
     Attributes:
-        nats: its estimate by counts.
-        freedom: degrees of freedom. 2 · rows · nats is χ² with so many for independent columns.
-        rows: rows in which both are known.
+        nats: its estimate from counts.
+        freedom: degrees of freedom; 2 · rows · nats is χ²-distributed for independent columns.
+        rows: the number of rows in which both are known.
     """
 
     nats: float
@@ -26,12 +26,12 @@ class Information(NamedTuple):
         """Return whether a χ² test rejects independence of the columns at this level."""
         from scipy.special import chdtrc  # imported here: it takes a fifth of a second
 
-        # By Wilks, 2 n I of independent columns has a χ² distribution.
+        # By Wilks's theorem, 2 n I of independent columns has a χ² distribution.
         return bool(self.freedom and chdtrc(self.freedom, 2.0 * self.rows * self.nats) < level)
 
     @property
     def corrected(self) -> float:
-        """The estimate less its mean for independent columns, at least 0."""
+        """The estimate minus its mean for independent columns, at least 0."""
         return max(0.0, self.nats - self.freedom / (2.0 * max(1, self.rows)))
 
 
@@ -42,8 +42,8 @@ def classes_of(
 
     Args:
         codes: the codes.
-        states: how many there are, or None for real numbers.
-        known: the codes whose quantiles are the limits of classes; the same codes if None.
+        states: the number of codes, or None for real numbers.
+        known: the codes whose quantiles are the class limits; `codes` if None.
     """
     missing = np.isnan(codes)
     if states is None or states > 2 * QUANTILES:
@@ -55,7 +55,7 @@ def classes_of(
 
 
 def information(first: np.ndarray, second: np.ndarray) -> Information:
-    """Return the mutual information of two columns of classes, of which −1 is missing."""
+    """Return the mutual information of two columns of classes, in which −1 means missing."""
     known = (first >= 0) & (second >= 0)
     rows = int(known.sum())
     if rows < 2:

@@ -11,26 +11,27 @@ from .base import AbstractPart, ColumnKind, Guess, check_numbers, step_of
 from .frames import RawColumn
 from .numbers import FEW_NUMBERS
 
-OWN_FRACTION = 0.02  # of more numbers, one that this fraction of the rows has is a state
-# The others are joined until a cell has as many of their rows.
+OWN_FRACTION = 0.02  # if numbers are many, each with this fraction of the rows is a state
+# The others are joined into cells until each has this many of their rows.
 CELL_ROWS = 20
 CELL_FRACTION = 0.03
 
 
 @dataclass(frozen=True, kw_only=True)
 class Discrete(AbstractPart):
-    """Numbers of which some are repeated: each of these is a state; ranges of others are states.
+    """Numbers of which some are repeated: frequent numbers are states, and so are ranges of others.
 
-    Numbers are whole multiples of a step. A cell is a range of them, and the numbers of a cell are
-    as probable as often they were seen, as if each that was not seen shared one more observation.
+    Numbers are integer multiples of a step. A cell is a range of numbers, whose probabilities are
+    proportional to their counts, with one more observation shared by all numbers that were not
+    seen.
 
     Attributes:
-        step: the unit in which the numbers are whole.
+        step: the unit in which the numbers are integers.
         starts: the first multiple of each cell but the first, which has no lower end.
-        points: multiples that are states of their own; they come after the cells.
-        seen, counts: multiples that were seen, sorted, and how often.
-        ordered: whether the unit's weights are expected to rise or fall with the numbers; not those
-            of codes.
+        points: multiples that are separate states, ordered after the cells.
+        seen, counts: the multiples seen, sorted, and how often.
+        ordered: whether the unit's weights are expected to be monotonic in the numbers, unlike
+            those of codes.
     """
 
     kind = ColumnKind.DISCRETE
@@ -48,7 +49,7 @@ class Discrete(AbstractPart):
         multiples = np.rint(raw.known / step).astype(np.int64)
         seen, counts = np.unique(multiples, return_counts=True)
         if len(seen) <= FEW_NUMBERS:
-            # Each number has a cell, which ends halfway to the next one, rounded up.
+            # Each number has a cell, which ends halfway to the next number, rounded up.
             starts = [int(-(-(low + high) // 2)) for low, high in itertools.pairwise(seen)]
             points: np.ndarray = np.array([], int)
         else:
@@ -72,7 +73,7 @@ class Discrete(AbstractPart):
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The states by the mean of their numbers; a second one that never occurs comes last."""
+        """The states ordered by mean number; a second state that never occurs comes last."""
         if not self.ordered:
             return ()
         return tuple(np.argsort(self._means, kind="stable").tolist())
@@ -115,13 +116,13 @@ class Discrete(AbstractPart):
 
     @property
     def _means(self) -> np.ndarray:
-        """The mean multiple in each state, as it was seen; ∞ for one that never occurs."""
+        """The mean of the multiples seen in each state; ∞ for a state that never occurs."""
         sums = np.bincount(self._cells_of_seen, np.multiply(self.seen, self.counts), self.states)
         return np.where(self._rows > 0, sums / np.maximum(self._rows, 1), np.inf)
 
     @property
     def _widths(self) -> np.ndarray:
-        """The number of multiples in each cell between the ends, those of points excepted."""
+        """The number of multiples in each cell within the range seen, excluding points."""
         limits = np.array([self.seen[0], *self.starts, self.seen[-1] + 1])
         widths = np.zeros(self.states)
         widths[: len(limits) - 1] = np.diff(limits)
@@ -129,10 +130,10 @@ class Discrete(AbstractPart):
         return widths
 
     def log_density(self, raw: RawColumn) -> np.ndarray:
-        """Return the log probability of each number given its cell, for each unit of the column.
+        """Return the log probability of each number given its cell, per unit of the column.
 
-        One observation more is shared by all numbers of a cell. One further observation of the
-        first and the last cell is shared by the numbers beyond all that were seen, geometrically.
+        One more observation is shared by all numbers of a cell. One further observation of the
+        first and the last cell is shared, geometrically, by the numbers outside the range seen.
         """
         multiples = self._multiples(raw)
         cell = self._cell_of(multiples)
@@ -146,7 +147,7 @@ class Discrete(AbstractPart):
         scale = max(1.0, (high - low) / 10.0)
         beyond = np.maximum(low - multiples, multiples - high)
         tail = np.log(-np.expm1(-1 / scale)) - (beyond - 1) / scale
-        observations_beyond = (cell == 0).astype(float) + (cell == last)  # 2 if there is one cell
+        observations_beyond = (cell == 0).astype(float) + (cell == last)  # 2 for a single cell
         log_total = np.log(self._rows[cell] + 1.0 + observations_beyond)
         log_p = np.where(beyond > 0, tail, inside) - log_total
         # A point is the only number of its state.
@@ -154,7 +155,7 @@ class Discrete(AbstractPart):
         return np.where(raw.is_missing, 0.0, log_p - np.log(self.step))
 
     def state_names(self) -> list[str]:
-        """Return each state's number, or the lowest and the highest that were seen."""
+        """Return each state's number, or the lowest and highest numbers seen in it."""
         numbers = np.array(self.seen) * self.step
         cell = self._cells_of_seen
         names = []
@@ -167,13 +168,13 @@ class Discrete(AbstractPart):
     def best(
         self, means: np.ndarray, guess: Guess = Guess.MEAN, spread: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the mean, rounded to a multiple, or to a number that was seen if they are few.
+        """Return the mean, rounded to a multiple, or to a number seen if there are few.
 
-        The exact mean is not rounded. The median and the most probable number are among those that
-        were seen.
+        The exact mean is not rounded. The median and the most probable number are always numbers
+        seen.
         """
         if guess in (Guess.MEDIAN, Guess.MODE):
-            # Numbers of one state are as frequent in it as they were seen to be.
+            # Within a state, numbers have the frequencies with which they were seen.
             frequency = np.array(self.counts) / np.maximum(self._rows, 1)[self._cells_of_seen]
             p = means[:, self._cells_of_seen] * frequency
             if guess is Guess.MODE:
@@ -183,7 +184,7 @@ class Discrete(AbstractPart):
                 below = np.cumsum(p[:, ordered], axis=1)
                 places = ordered[(below < 0.5 * below[:, -1:]).sum(1)]
             return self._numbers(np.array(self.seen)[places].astype(float))
-        # A state that never occurs has the mean ∞, of which 0 times is no number.
+        # A state that never occurs has the mean ∞, and 0 · ∞ is not a number.
         mean = means @ np.where(self._rows > 0, self._means, 0.0)
         if guess is Guess.EXACT:
             return mean * self.step
@@ -193,13 +194,13 @@ class Discrete(AbstractPart):
         return self._numbers(seen[np.searchsorted((seen[1:] + seen[:-1]) / 2, mean)])
 
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return a number for each code, as often as it was seen."""
+        """Return a number for each code, drawn with the frequencies seen."""
         cell = self._cells_of_seen
         multiples = np.empty(len(codes))
         for code in np.unique(codes):
             seen = np.array(self.seen)[cell == code]
             counts = np.array(self.counts)[cell == code]
-            # The second state of a single number never occurs, and stands for the same number.
+            # The second state of a single number never occurs, and represents the same number.
             if not len(seen):
                 seen = np.array(self.seen[-1:])
                 counts = np.ones(1)
@@ -209,12 +210,12 @@ class Discrete(AbstractPart):
 
 
 def _starts_of_cells(seen: np.ndarray, counts: np.ndarray) -> list[int]:
-    """Return the first numbers of cells that are full, but for the first one."""
+    """Return the first numbers of filled cells, except for the first cell."""
     full = max(CELL_ROWS, CELL_FRACTION * counts.sum())
     starts = []
     inside = 0
     for number, count in zip(seen, counts, strict=True):
-        # What is left must fill a cell too, so that the last one is not the smallest.
+        # The rest must fill a cell too, so that the last one is not the smallest.
         if inside >= full and counts[seen >= number].sum() >= full:
             starts.append(int(number))
             inside = 0

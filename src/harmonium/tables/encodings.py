@@ -1,4 +1,4 @@
-"""The text of a file, in the encoding in which its bytes are most plausible as text."""
+"""The text of a file, decoded with the most plausible encoding."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MARKS = (  # the four bytes of UTF-32 begin with the two of UTF-16
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-EIGHT_BITS = ("cp1252", "mac_roman")  # the more frequent one first: it is taken where both fit
+EIGHT_BITS = ("cp1252", "mac_roman")  # the more frequent one first: it is used if both fit
 TITLES = {
     "cp1252": "Windows-1252",
     "mac_roman": "Mac Roman",
@@ -25,13 +25,13 @@ TITLES = {
     "utf-16-be": "UTF-16",
     "utf-32": "UTF-32",
 }
-LOOKED_AT = 2**20  # characters that decide the encoding
-# Fractions of zeros by which UTF-16 without a mark is recognised: of every second byte, as text of
-# other scripts has them in its digits and line ends, and of the bytes between.
+LOOKED_AT = 2**20  # characters used to determine the encoding
+# Fractions of zeros that identify UTF-16 without a mark: in every second byte, as in the digits and
+# line ends of other scripts, and in the bytes between.
 WIDE = 0.1
 STRAY = 0.02
-FEWEST = 5  # letters beyond ASCII from which the encoding may be refused as none of these
-MOST_ODD = 0.34  # of the letters beyond ASCII: usual text has nearly none
+FEWEST = 5  # letters beyond ASCII at or above which an unknown encoding may be rejected
+MOST_ODD = 0.34  # fraction of the letters beyond ASCII: usual text has almost none
 CONTROLS = r"[\x00-\x08\x0e-\x1f]"
 STRAY_CONTROLS = 0.02  # of the lines may have one: more of them separate cells, or are binary
 LINE_END = r"\r\n?|\n"
@@ -39,12 +39,12 @@ ENDS = "\x1a\x00"  # of a file of DOS, and of a block that was not filled
 
 
 class Decoded(NamedTuple):
-    """The text of a file.
+    """The decoded text of a file.
 
     Attributes:
         text: the text.
-        encoding: in words; "" for UTF-8.
-        stray: which control characters were left out of it, in words; "" if there were none.
+        encoding: the name of the encoding; "" for UTF-8.
+        stray: a description of the control characters removed; "" if there were none.
     """
 
     text: str
@@ -53,13 +53,13 @@ class Decoded(NamedTuple):
 
 
 def decoded(content: bytes, label: str) -> Decoded:
-    """Return the text of a file.
+    """Decode the text of a file.
 
     Raises:
-        InputError: no text, or one of an encoding that is not known.
+        InputError: the file is not text, or its encoding is unknown.
     """
     encodings = [name for mark, name in MARKS if content.startswith(mark)][:1]
-    # UTF-16 of ASCII letters is valid UTF-8 too, with a zero beside each letter.
+    # UTF-16 of ASCII letters is also valid UTF-8, with a zero next to each letter.
     encodings = encodings or [name for name in (_wide(content), "utf-8") if name]
     for encoding in encodings:
         text, stray = _without_strays(content, encoding)
@@ -82,9 +82,9 @@ def decoded(content: bytes, label: str) -> Decoded:
 
 
 def _without_strays(content: bytes, encoding: str) -> tuple[str | None, str]:
-    """Return the text of an encoding without a few control characters, and which those were.
+    """Decode text without a few stray control characters, and describe these.
 
-    The text is None if the bytes are none, or have more of them.
+    The text is None if the bytes are invalid, or contain too many of them.
     """
     try:
         text = content.decode(encoding)
@@ -106,7 +106,7 @@ def _without_strays(content: bytes, encoding: str) -> tuple[str | None, str]:
 
 
 def _text(content: bytes, encoding: str) -> str | None:
-    """Return the text of an encoding; None if the bytes are none, or steer a terminal."""
+    """Decode text, or return None if the bytes are invalid or contain terminal controls."""
     try:
         text = _without_end(content.decode(encoding))
     except UnicodeDecodeError:
@@ -117,7 +117,7 @@ def _text(content: bytes, encoding: str) -> str | None:
 
 
 def _without_end(text: str) -> str:
-    """Return a text without what ends a file of DOS, and without zeros that fill its last block."""
+    """Return a text without a DOS end-of-file mark, or zeros that fill its last block."""
     bare = text.rstrip(ENDS)
     if len(re.findall(LINE_END, bare)) > 1:
         return bare
@@ -125,7 +125,7 @@ def _without_end(text: str) -> str:
 
 
 def _wide(content: bytes) -> str | None:
-    """Return the order of bytes of UTF-16 without a mark; None for other text."""
+    """Return the byte order of UTF-16 without a mark, or None for other text."""
     sample = content[:LOOKED_AT]
     half = max(1, len(sample) // 2)
     first = sample[0::2].count(0) / half
@@ -140,7 +140,7 @@ def _wide(content: bytes) -> str | None:
 
 
 def _oddity(text: str) -> float:
-    """Return the fraction of letters beyond ASCII that stand where usual text has none."""
+    """Return the fraction of letters beyond ASCII at positions where usual text has none."""
     beginning = text[:LOOKED_AT]
     places = [match.start() for match in re.finditer(r"[^\x00-\x7f]", beginning)]
     odd = sum(
@@ -151,7 +151,7 @@ def _oddity(text: str) -> float:
 
 
 def _is_odd(before: str, sign: str, after: str) -> bool:
-    """Return whether a sign stands where text of a wrong encoding has it: JosŽ, na•ve, Bjšrn."""
+    """Return whether a character suggests a wrong encoding, as in: JosŽ, na•ve, Bjšrn."""
     if not before.isascii() and not after.isascii():
         return True  # Cyrillic or Greek, read as Western letters
     is_inside = before.isalpha() and after.isalpha()

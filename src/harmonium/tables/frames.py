@@ -1,4 +1,4 @@
-"""Tables of words, numbers and dates: columns with names, whose meaning is not decided here."""
+"""Tables of words, numbers and dates: named columns whose types are not decided here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class CellKind(StrEnum):
-    """What the cells of a column were read as: its type of array, in a word."""
+    """What the cells of a column were read as: a word for the dtype of its array."""
 
     NUMBERS = "numbers"
     DATES = "dates"
@@ -26,17 +26,17 @@ MISSING_CELLS = {
 
 @dataclass(frozen=True, eq=False)
 class RawColumn:
-    """A column as it was read.
+    """A column as read from its source.
 
     Attributes:
-        name: its name.
-        values: float64 with NaN where a cell is missing, datetime64 with NaT, or an object array of
-            text with None; shape (rows,).
-        form: how text stands for the numbers or dates: a format of `datetime.strftime`; for numbers
-            "$#" or "# %" for signs around all of them, "#," or "," for a decimal comma; else "".
-        note: what a person should know about how it was read, or "".
-        digits: after the point of each number as it is written; None if that differs from number to
-            number.
+        name: the name of the column.
+        values: float64 with NaN for missing cells, datetime64 with NaT, or an object array of text
+            with None; shape (rows,).
+        form: the format of the numbers or dates in text: a format of `datetime.strftime`; for
+            numbers, "$#" or "# %" for signs around all of them, "#," or "," for a decimal comma;
+            else "".
+        note: what the user should know about how it was read, or "".
+        digits: digits after the point of each number in text; None if they differ between numbers.
         is_category: whether the source declared its cells as categories.
     """
 
@@ -49,7 +49,7 @@ class RawColumn:
 
     @property
     def cell_kind(self) -> CellKind:
-        """What its cells are: numbers, dates or words."""
+        """The type of its cells: numbers, dates or words."""
         return CELL_KINDS[self.values.dtype.kind]
 
     @property
@@ -67,17 +67,17 @@ class RawColumn:
         return self.values[~self.is_missing]
 
     def taken(self, rows: np.ndarray) -> RawColumn:
-        """Return the column of some rows."""
+        """Return the column restricted to some rows."""
         return replace(self, values=self.values[rows])
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Columns of equal length, with different names.
+    """Columns of equal length, with distinct names.
 
     Attributes:
         columns: the columns, in order.
-        has_names: whether the names are those of the source; else they are "column 1" and so on.
+        has_names: whether the source has names; otherwise they are "column 1" and so on.
     """
 
     columns: tuple[RawColumn, ...]
@@ -94,25 +94,25 @@ class Frame:
 
     @property
     def own_names(self) -> tuple[str, ...]:
-        """The names of the source; none if it has none."""
+        """The names in the source; empty if it has none."""
         return self.names if self.has_names else ()
 
     def named(self, names: tuple[str, ...]) -> Frame:
-        """Return the same columns with other names."""
+        """Return the same columns with new names."""
         pairs = zip(self.columns, names, strict=True)
         return Frame(tuple(replace(column, name=name) for column, name in pairs), self.has_names)
 
     def taken(self, rows: np.ndarray) -> Frame:
-        """Return some rows."""
+        """Return a frame of some rows."""
         return Frame(tuple(column.taken(rows) for column in self.columns), self.has_names)
 
     def without(self, name: str) -> Frame:
-        """Return the columns but for one."""
+        """Return the frame without one column."""
         others = (column for column in self.columns if column.name != name)
         return Frame(tuple(others), self.has_names)
 
     def numbers(self) -> np.ndarray | None:
-        """Return the columns side by side, integers if all are whole; None unless all are complete.
+        """Return the columns as a matrix, of integers if all are; None if any cell is not a number.
 
         Infinite numbers count as numbers.
         """
@@ -122,42 +122,42 @@ class Frame:
         return as_whole_numbers(matrix)
 
     def with_gaps(self) -> np.ndarray | None:
-        """Return the columns side by side, NaN where missing; None unless they are numbers."""
+        """Return the columns as a matrix, NaN for missing cells; None unless they are numbers."""
         if any(column.cell_kind is not CellKind.NUMBERS for column in self.columns):
             return None
         return np.stack([column.values for column in self.columns], axis=1)
 
 
 def as_whole_numbers(matrix: np.ndarray) -> np.ndarray:
-    """Return a matrix of real numbers as integers if all are whole, else as it is."""
+    """Return a matrix of real numbers as integers if all are integers, else unchanged."""
     is_whole = np.isfinite(matrix).all() and (matrix == np.rint(matrix)).all()
-    # A float64 holds every whole number below 2⁵³.
+    # float64 can represent every integer below 2⁵³.
     if is_whole and np.abs(matrix).max() < 2**53:
         return matrix.astype(np.int64)
     return matrix
 
 
 def numbered_names(count: int) -> tuple[str, ...]:
-    """Return the names of columns that have none: "column 1" and so on."""
+    """Return names for columns without names: "column 1" and so on."""
     return tuple(f"column {i + 1}" for i in range(count))
 
 
 def frame_of_array(array: np.ndarray, names: tuple[str, ...]) -> Frame:
-    """Return the columns of numbers as a frame; columns without names are numbered."""
+    """Return the columns of a matrix of numbers as a frame; missing names are numbered."""
     pairs = zip(names or numbered_names(array.shape[1]), array.T, strict=True)
     columns = (RawColumn(name, values.astype(float)) for name, values in pairs)
     return Frame(tuple(columns), bool(names))
 
 
 def with_gaps(values: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Return a copy of cells, of words, dates or numbers, with some of them missing."""
+    """Return a copy of cells (words, dates or numbers) with some of them missing."""
     cells = values.copy()
     cells[missing] = MISSING_CELLS[CELL_KINDS[values.dtype.kind]]
     return cells
 
 
 def words_of(raw: RawColumn) -> np.ndarray:
-    """Return the cells as words, whole numbers without a point; None where one is missing."""
+    """Return the cells as words, integers without a decimal point; None for missing cells."""
     cells = raw.values.tolist()
     if raw.cell_kind is CellKind.NUMBERS:
         cells = [_shortest(number) for number in np.nan_to_num(raw.values).tolist()]

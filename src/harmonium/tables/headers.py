@@ -1,8 +1,9 @@
-"""Where the table of a text file begins, and which of its lines name the columns.
+"""Where the table in a text file begins, and which of its lines name the columns.
 
-A record is weighed twice (`log_odds`): how probable are its cells as names, and how probable are
-they as cells of the columns below. So a word above numbers, numbers 0, 1, 2, … above others, an
-empty first cell or a word that its column never has count for names, each by its log odds.
+A record is evaluated in two ways (`log_odds`): how probable its cells are as names, and how
+probable they are as cells of the columns below. A word above numbers, numbers 0, 1, 2, … above
+others, an empty first cell or a word that its column never has thus count as evidence for names,
+each with its log odds.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from .numbers import is_number
 from .readings import MISSING
 from .separators import Record, Splitter, counts_from, is_numbers, line_in_words
 
-MOST_CELLS = 40_000  # that are looked at, but of 20 rows at least
+MOST_CELLS = 40_000  # to examine, but at least 20 rows
 USUAL_NAMES = frozenset(
     (
         *("age", "class", "category", "city", "code", "color", "colour", "count", "country"),
@@ -33,36 +34,36 @@ USUAL_NAMES = frozenset(
 )
 NAME_OF_RANGE = r"[<>≤≥]?=? ?\d+ ?\+?|\d.*[%‰<>]|\d+ ?[-–:] ?\d+"  # 2021, <18, 18-65, 65+, 5%
 DAY = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?|\d{4}[-/]\d{1,2}"
-# Probabilities of what stands in a line of names, where no other reason is given.
-NEW_WORD = 0.95  # a word that its column has not
-USUAL_NAME = 9.5  # such a word that often is a name: ten times as probable
-SEEN_WORD = 0.05  # a word that its column has
+# Probabilities of the contents of a line of names, unless another reason is given.
+NEW_WORD = 0.95  # a word that does not occur in its column
+USUAL_NAME = 9.5  # such a word that is often a name: ten times as probable
+SEEN_WORD = 0.05  # a word that occurs in its column
 ONLY_WORD = 0.6  # the only word of its column
-TWICE = 0.05  # a name that another column has too
+TWICE = 0.05  # a name that another column also has
 EMPTY_FIRST = 0.3  # an empty first cell, as above an index
 EMPTY = 0.05  # an empty cell elsewhere
 GAP = 0.002  # a word such as NA
 COUNTED = 0.006  # 0, 1 or 1, 2, with which many rows begin
 COUNTED_ON = 0.2  # 0, 1, 2 or more
-SPACED = 0.005  # numbers at equal distances
+SPACED = 0.005  # equally spaced numbers
 YEAR = 0.01  # years
 DIFFERENT = 0.003  # other numbers, all different
 DATES = 0.05  # dates, all of them together
 DECIMAL = 1e-4  # each number that is none of these
-UNLIKE_NAMES = 1e-6  # equal numbers, or some from which the rows below count on
-WORDS_ARE_NAMES = 3.0  # odds before the cells are seen: most files of words have names
-RARE_SECOND_LINE = 0.01  # of a further line of names, or of units
+UNLIKE_NAMES = 1e-6  # equal numbers, or numbers that the rows below continue
+WORDS_ARE_NAMES = 3.0  # prior odds: most files of words have names
+RARE_SECOND_LINE = 0.01  # of an additional line of names, or of units
 MOST_LINES_BEFORE = 50
 MOST_FURTHER_LINES = 3
-LOOKED_THROUGH = 10  # records among which names of a known table are looked for
-# Log odds below which a note says that a line of names may be a row, and a row may be names.
+LOOKED_THROUGH = 10  # records in which to look for the names of a known table
+# Log odds below which a note says that a line of names may be a row, or that a row may be names.
 DOUBT = 2.0
 DOUBT_OF_ROWS = 1.9
 UNNAMED = r"column \d+"
 
 
 class TextKind(StrEnum):
-    """What a cell of a text file looks like; amounts and percentages have further kinds."""
+    """The type of a cell in a text file; amounts and percentages have additional types."""
 
     MISSING = "missing"
     WHOLE = "whole"
@@ -72,7 +73,7 @@ class TextKind(StrEnum):
 
 
 class _Column(NamedTuple):
-    """The cells below a name: how many of each kind, and of each text."""
+    """The cells below a name: the counts of each type, and of each text."""
 
     count: int
     kinds: Counter[str]
@@ -87,12 +88,12 @@ class _Column(NamedTuple):
 def log_odds(
     record: Sequence[str], rows: Sequence[Sequence[str]], missing: Sequence[str] = ()
 ) -> float:
-    """Return the logarithm (base 10) of the odds that a record names the columns of some rows.
+    """Return the log odds (base 10) that a record names the columns of some rows.
 
     Args:
         record: its cells.
-        rows: the records that are rows whatever it is.
-        missing: words for missing cells, besides the usual ones.
+        rows: the records that are rows in any case.
+        missing: words for missing cells, in addition to the usual ones.
     """
     blanks = {"", *MISSING, *(word.lower() for word in missing)}
     cells = [cell.strip() for cell in record]
@@ -106,7 +107,7 @@ def log_odds(
     rows = rows[: max(20, MOST_CELLS // len(cells))]
     is_counted = _is_counted(numbers)
     if is_counted and _has_counted_rows(cells, rows):
-        numbers_as_names = UNLIKE_NAMES  # the rows below count too: so does this row of theirs
+        numbers_as_names = UNLIKE_NAMES  # the rows below are counted too, so this is one of them
         is_counted = False
     as_names = math.log10(numbers_as_names)
     if TextKind.WORD in kinds:
@@ -127,9 +128,9 @@ def log_odds(
 
 
 def _cell_as_name(cell: str, kind: str, column: _Column, earlier: set[str]) -> float:
-    """Return how probable a word or an empty cell is in a line of names, after the earlier cells.
+    """Return the probability of a word or an empty cell in a line of names, after earlier cells.
 
-    It is 1 for numbers and dates, which are judged together.
+    It is 1 for numbers and dates, which are evaluated together.
     """
     if kind == TextKind.WORD:
         probability = _word_as_name(cell, column)
@@ -146,10 +147,10 @@ def _cell_as_name(cell: str, kind: str, column: _Column, earlier: set[str]) -> f
 def is_further_line(
     record: Sequence[str], rows: Sequence[Sequence[str]], missing: Sequence[str] = ()
 ) -> bool:
-    """Return whether a record below the names is a second line of them, or of units.
+    """Return whether a record below the names is a second line of names or units.
 
-    It has words and no number, and some of them would be strange in their columns. A row with gaps
-    alone, as a series of differences begins, is a row.
+    It has words but no numbers, and some words would be unusual in their columns. A record with
+    only gaps, as at the beginning of a series of differences, is a row.
     """
     blanks = {"", *MISSING, *(word.lower() for word in missing)}
     kinds = [_kind_of(cell.strip(), blanks) for cell in record]
@@ -160,13 +161,13 @@ def is_further_line(
         return False
     parts = [[row[place] for place in words if place < len(row)] for row in rows]
     of_words = log_odds([record[place] for place in words], parts, missing)
-    # That most files of words have names says nothing of a second line of them.
+    # That most files of words have names is no evidence for a second line of names.
     is_strange = of_words - math.log10(WORDS_ARE_NAMES) >= 1.0
     return is_strange and log_odds(record, rows, missing) + math.log10(RARE_SECOND_LINE) > 0
 
 
 def _kind_of(cell: str, blanks: set[str]) -> str:
-    """Return a `TextKind`, or NUMBER with the signs of an amount behind it: "number%"."""
+    """Return a `TextKind`, or NUMBER followed by the signs of an amount: "number%"."""
     if cell.lower() in blanks:
         return TextKind.MISSING
     if re.fullmatch(r"[+-]?\d+", cell):
@@ -179,7 +180,7 @@ def _kind_of(cell: str, blanks: set[str]) -> str:
         return TextKind.NUMBER
     # Digits without letters are amounts and percentages.
     if re.fullmatch(r"[^A-Za-z]*\d[^A-Za-z]*", cell):
-        # A hyphen between digits is that of a range or of a telephone.
+        # A hyphen between digits suggests a range or a telephone number.
         return TextKind.NUMBER + re.sub(r"[\d.,\s]|^[+-]", "", cell)
     return TextKind.WORD
 
@@ -207,7 +208,7 @@ def _column_of(cells: list[str], blanks: set[str]) -> _Column:
 
 
 def _decimals(cell: str) -> int:
-    """Return how many digits stand after the point of a number."""
+    """Return the number of digits after the decimal point."""
     return len(cell.partition(".")[2])
 
 
@@ -219,7 +220,7 @@ def _number(cell: str) -> float:
 
 
 def _shape_of(word: str) -> str:
-    """Return what a word looks like: its first letter, and whether it has digits."""
+    """Return a summary of a word's form: its first letter, and whether it has digits."""
     first = "-"
     if word[0].isupper():
         first = "A"
@@ -232,7 +233,7 @@ def _shape_of(word: str) -> str:
 
 def _word_as_name(word: str, column: _Column) -> float:
     if column.words[word]:
-        # Answers to be ticked: cells are empty or repeat the name.
+        # Options to tick: cells are empty or repeat the name.
         return ONLY_WORD if len(column.words) == 1 else SEEN_WORD
     if word.lower() in USUAL_NAMES:
         return USUAL_NAME
@@ -240,11 +241,11 @@ def _word_as_name(word: str, column: _Column) -> float:
 
 
 def _as_row(cell: str, kind: str, column: _Column) -> float:
-    """Return how probable a cell is in a column."""
-    # This kind or another: neither has probability 0, whose logarithm is taken.
+    """Return the probability of a cell in a column."""
+    # The column's type or another: neither has probability 0, since the logarithm is taken.
     p_kind = (column.kinds[kind] + 0.2) / (column.count + 0.4)
     if _is_numeric(kind):
-        # Numbers as 2022 or 4711 above small ones, or above millions.
+        # Numbers such as 2022 or 4711 above small ones, or above millions.
         size = abs(_number(cell))
         is_far = size > 3.0 * column.largest or 0.0 < 3.0 * size < column.smallest
         if is_far:
@@ -256,7 +257,7 @@ def _as_row(cell: str, kind: str, column: _Column) -> float:
     if kind != TextKind.WORD or not words:
         return p_kind
     singles = sum(count == 1 for count in column.words.values())
-    unseen = (singles + 0.5) / (words + 1.0)  # as Good and Turing estimate it
+    unseen = (singles + 0.5) / (words + 1.0)  # the Good–Turing estimate
     if column.words[cell]:
         return p_kind * max(1.0 - unseen, 0.5 / (words + 1.0))
     shape = (column.shapes[_shape_of(cell)] + 0.5) / (words + 1.0)
@@ -264,17 +265,17 @@ def _as_row(cell: str, kind: str, column: _Column) -> float:
 
 
 def _value(cell: str, column: _Column) -> float:
-    """Return how probable a cell of exactly this text is in a column."""
+    """Return the probability of a cell with exactly this text in a column."""
     return (column.cells[cell] + 0.5) / (column.count + 1.0)
 
 
 def _is_counted(numbers: list[str]) -> bool:
-    """Return whether numbers count from 0 or from 1."""
+    """Return whether numbers count up from 0 or from 1."""
     return numbers[:1] in (["0"], ["1"]) and counts_from(numbers, int(numbers[0]))
 
 
 def _numbers_as_names(numbers: list[str]) -> float:
-    """Return how probable it is that just these numbers name columns; 1 for no numbers."""
+    """Return the probability that exactly these numbers name columns; 1 for no numbers."""
     if not numbers:
         return 1.0
     if _is_counted(numbers):
@@ -282,9 +283,9 @@ def _numbers_as_names(numbers: list[str]) -> float:
     if len(set(numbers)) < len(numbers):
         return UNLIKE_NAMES
     values = [_number(cell) for cell in numbers]
-    # Rounded, since 0.3 − 0.2 and 0.2 − 0.1 are different numbers of float64.
+    # Rounded, since 0.3 − 0.2 and 0.2 − 0.1 differ in float64.
     steps = {round(b - a, 6) for a, b in pairwise(values)}
-    # Doses and penalties are spaced by their ratios: 0.001, 0.01, 0.1.
+    # Doses and penalties are spaced by ratios: 0.001, 0.01, 0.1.
     ratios = {round(b / a, 6) for a, b in pairwise(values) if a}
     is_spaced = len(steps) == 1 or (all(values) and len(ratios) == 1)
     # Two numbers always have a single step.
@@ -294,13 +295,13 @@ def _numbers_as_names(numbers: list[str]) -> float:
         return YEAR
     if all(re.fullmatch(NAME_OF_RANGE, cell) for cell in numbers):
         return DIFFERENT
-    return max(DECIMAL ** len(numbers), 1e-300)  # 81 factors are 0, which has no logarithm
+    return max(DECIMAL ** len(numbers), 1e-300)  # 81 factors underflow to 0, whose log is −∞
 
 
 def _has_counted_rows(cells: list[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether rows count on from other numbers, or have the same numbers in some order.
+    """Return whether rows continue counting from other numbers, or are permutations of them.
 
-    So do windows of a series, ranks, and matrices that were typed.
+    Windows of a series, ranks, and hand-typed matrices are examples.
     """
     places = [place for place, cell in enumerate(cells) if re.fullmatch(r"\d+", cell)]
     if len(places) < 3:
@@ -319,12 +320,12 @@ class Names(NamedTuple):
     """The names of columns, and the records around them.
 
     Attributes:
-        names: the names; None if no line has them.
+        names: the names, or None if no line has them.
         width: the number of columns.
-        counted: the record by which the columns are counted.
-        rows: the records of rows among those looked at.
-        notes: what a person should know about it.
-        by_comment: whether a comment has the names.
+        counted: the record used to count the columns.
+        rows: the records examined that are rows.
+        notes: what the user should know about it.
+        by_comment: whether the names are in a comment.
     """
 
     names: tuple[str, ...] | None
@@ -349,12 +350,12 @@ def names_in(
 
     Args:
         records: the first records of the file, without blank ones.
-        width: how many cells most of them have.
-        splitter: how they were divided.
-        missing: words for missing cells, besides the usual ones.
-        known: a table, of any number of rows, whose names are looked for.
+        width: the number of cells in most of them.
+        splitter: how they were split.
+        missing: words for missing cells, in addition to the usual ones.
+        known: a table, with any number of rows, whose names are searched for.
         is_headless: whether no line names the columns.
-        is_quoted: whether the first cell of a record stands in quotes.
+        is_quoted: whether the first cell of a record is in quotes.
     """
     finder = _Finder(records, width, splitter, missing, is_quoted)
     start = finder.start()
@@ -363,7 +364,7 @@ def names_in(
     notes: tuple[str, ...] = ()
     if before:
         text = " ".join(filter(None, before[0].bare))
-        notes = (f"what stands before line {record.line:,} is set aside: {text[:40]!r}",)
+        notes = (f"text before line {record.line:,} is set aside: {text[:40]!r}",)
     nameless = Names(None, len(finder.completed(record)), record, [record, *rows], notes)
     if is_headless:
         return nameless
@@ -376,7 +377,7 @@ def names_in(
             return finder.named(header, rows, (), math.inf, is_short=is_short)
     odds = finder.odds(record, rows[finder.further(rows) :])
     is_short = finder.is_short(record, rows)
-    # Names that were given by the order of columns say that there were none.
+    # If names were generated from the order of columns, the file had none.
     if is_short or odds > DOUBT * is_unnamed:
         return finder.named(record, rows, notes, odds, is_short=is_short)
     comment = finder.comment_before(record)
@@ -393,7 +394,7 @@ def names_in(
 
 
 class _Finder:
-    """The first records of a file, among which the table's beginning and names are looked for."""
+    """The first records of a file, used to find the table's beginning and names."""
 
     def __init__(
         self,
@@ -412,12 +413,12 @@ class _Finder:
         self.plain = plain or [*records]
 
     def odds(self, record: Record, rows: Sequence[Record]) -> float:
-        """Return the log odds that a record names the columns of others."""
+        """Return the log odds that a record names the columns of other records."""
         cells = [row.cells for row in rows if len(row.cells) >= self.width]
         return log_odds(record.cells[: self.width], cells, self.missing)
 
     def start(self) -> int:
-        """Return the place of the first record of the table; 0 if it is not clear."""
+        """Return the index of the first record of the table, or 0 if it is not clear."""
         for place, record in enumerate(self.plain[:MOST_LINES_BEFORE]):
             if self._begins(record, self.plain[place + 1 :]):
                 if all(self._may_stand_before(other, place) for other in range(place)):
@@ -426,12 +427,12 @@ class _Finder:
         return 0
 
     def _begins(self, record: Record, rows: list[Record]) -> bool:
-        """Return whether the table begins with a record, before these rows."""
+        """Return whether the table begins with a record that is followed by these rows."""
         if len(record.cells) == self.width - 1:
             return self.is_short(record, rows)
         if len(record.cells) < self.width:
             return False
-        # Spreadsheets write a title with as many separators as the table has.
+        # Spreadsheets pad a title with as many separators as the table has.
         is_padded = len(record.filled) == 1 and bool(record.bare[0]) and self.width > 1
         is_title = is_padded or self._is_sentence(record, rows)
         is_apart = bool(rows) and rows[0].line - record.line > 1 + record.cells[-1].count("\n")
@@ -444,9 +445,9 @@ class _Finder:
         return len(record.cells) == self.width or not record.bare[self.width]
 
     def _is_sentence(self, record: Record, rows: Sequence[Record]) -> bool:
-        """Return whether blanks follow the commas of a record, and those of no row.
+        """Return whether blanks follow the commas in a record, but not in any row.
 
-        A part of it has two words, so that it is no list of names above their units.
+        One of its cells has two words, so that it is not a list of names above their units.
         """
 
         def has_blanks(row: Record) -> bool:
@@ -457,7 +458,7 @@ class _Finder:
         return is_list and has_words and not any(map(has_blanks, rows))
 
     def _may_stand_before(self, place: int, start: int) -> bool:
-        """Return whether a record may be a text before the table, and no row that is too short."""
+        """Return whether a record may be text before the table, rather than a short row."""
         record, *rows = self.plain[place:]
         first, *others = self.plain[start:]
         if is_numbers(record.filled):
@@ -471,23 +472,23 @@ class _Finder:
         return is_title or self.odds(first, others) > 0 or self.is_short(first, others)
 
     def is_short(self, record: Record, rows: Sequence[Record]) -> bool:
-        """Return whether a record names all columns but the first, as R writes it."""
+        """Return whether a record names all columns except the first, as written by R."""
         is_shorter = len(record.cells) == self.width - 1 and bool(rows)
         if not is_shorter or is_numbers(record.cells) or len(rows[0].cells) != self.width:
             return False
         if self.odds(rows[0], rows[1:]) > 0 and len(rows) > 1:
-            return False  # the names follow, and this is a text
+            return False  # the names follow, and this is text
         first = [row.bare[0] for row in rows if row.cells]
         if self.width == 2:
             return self.is_quoted(rows[0]) or (counts_from(first, 1) and len(first) > 1)
         return len(set(first)) == len(first)
 
     def further(self, rows: Sequence[Record]) -> int:
-        """Return how many records below the names are names or units too."""
+        """Return how many records below the names are also names or units."""
         count = 0
         while count < MOST_FURTHER_LINES and count < len(rows):
             below = [row.cells for row in rows[count + 1 :] if len(row.cells) == self.width]
-            # Several lines of names stand above each other, so that rows alone decide on the last.
+            # There may be several lines of names, so only rows are used to judge the last one.
             if len(below) > 3 and is_further_line(below[0], below[1:]):
                 below = below[1:]
             cells = rows[count].cells
@@ -505,20 +506,20 @@ class _Finder:
         *,
         is_short: bool,
     ) -> Names:
-        """Return the names of a record, and of one below it where both are needed.
+        """Return the names in a record, and in the record below it if both are needed.
 
         Args:
             record: the record.
-            rows: those below it.
-            notes: on what stands before it.
+            rows: the records below it.
+            notes: on the text before it.
             odds: the log odds that it names the columns.
-            is_short: whether it names all columns but the first, as R writes it, whose row names
-                have no name; then it is no row.
+            is_short: whether it names all columns except the first, as R writes it for rows with
+                names; then it cannot be a row.
         """
         bare = without_hash(record.cells)
         is_sign = record.has_sign and len(bare) == len(record.cells)
         header = record
-        if is_sign and not any(row.has_sign for row in rows):  # a # before its names alone
+        if is_sign and not any(row.has_sign for row in rows):  # a # only before the names
             header = record._replace(cells=bare)
         cells = self.completed(header)
         if is_short:
@@ -546,7 +547,7 @@ class _Finder:
         return Names(names, len(names), record, rows[further:], notes)
 
     def completed(self, record: Record) -> list[str]:
-        """Return the cells of a record without an empty last one."""
+        """Return the cells of a record without an empty last cell."""
         if record.is_longer_than(self.width):
             return record.cells[:-1]
         return record.cells
@@ -565,7 +566,7 @@ class _Finder:
 
 
 def _known_names(records: Sequence[Record], names: set[str]) -> Record | None:
-    """Return the record that has these names, or most of them."""
+    """Return the record that contains all or most of these names."""
     for record in records[:LOOKED_THROUGH]:
         if 2 * len(names.intersection(record.bare)) > len(names):
             return record
@@ -573,9 +574,9 @@ def _known_names(records: Sequence[Record], names: set[str]) -> Record | None:
 
 
 def _joined(cells: Sequence[str], below: Sequence[Record]) -> list[str] | None:
-    """Return names of two lines together, where those of the first are not all different.
+    """Return the combined names from two lines, if the names in the first are not all different.
 
-    Its names may stand for several columns each: repeated, or above the first of them alone.
+    Its names may apply to several columns each: repeated, or written only above the first of them.
     """
     if not below or len(below[0].cells) != len(cells):
         return None
@@ -602,7 +603,7 @@ def without_hash(cells: Sequence[str]) -> list[str]:
 
 
 def different(cells: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return names for columns, all different, and notes on those that were numbered."""
+    """Return distinct names for columns, and notes on names that were numbered."""
     bare = [re.sub(r"\s*[\r\n]+\s*", " ", cell.strip()) for cell in cells]
     given = [cell or f"column {place + 1}" for place, cell in enumerate(bare)]
     used = set(given)

@@ -1,4 +1,4 @@
-"""What the columns of a table are: decided by their cells, or chosen by a user."""
+"""Column types: inferred from the cells, or chosen by a user."""
 
 from __future__ import annotations
 
@@ -33,36 +33,36 @@ from .numbers import FEW_NUMBERS
 from .unmodelled import Key, LeftOut
 from .words import MOST_WORDS, Words
 
-TIED = 0.1  # a number that this fraction of the rows has needs a probability of its own,
-STANDS_OUT = 10.0  # if it occurs so many times as often as the median one: not by a coarse scale
+TIED = 0.1  # a number with this fraction of the rows needs a separate probability,
+STANDS_OUT = 10.0  # if it is this many times as frequent as the median number
 LARGEST = 2.0**53  # tied numbers above this, in units of their last digit, are not counted
-MOST_DIFFERENT = 10_000  # words of which there are more are no categories
-IS_TEXT = 0.5  # fraction of cells that are all different, above which words are no categories
+MOST_DIFFERENT = 10_000  # if there are more different words, they are not categories
+IS_TEXT = 0.5  # fraction of cells with unique words, above which words are not categories
 IDENTIFIER = r"(?i:(^|[ _.-])(id|ids|identifier|uid|uuid|guid|idx|rownames)$)|[a-z]I[Dd]$"
 COUNTER = (  # names of columns that count the rows, wherever they begin and stand
     r"(?i:(.*[ _.-])?(id|ids|idx|index|identifier)|unnamed.*|level_0|column 1|#|n[or]\.?|num|number"
     r"|(row|line|record|case|obs|observation|serial|seq|sequence|sample)s?[ _.-]*(id|n[or]\.?|num"
     r"|number|index|names?)?|s\.? ?no\.?|rownames?)|.*[a-z]I[Dd]"
 )
-FEWEST_ROWS = 10  # a column of no more cells may be whole or different by chance
-LOOKED_AT = 1_000  # cells of a text that a note on how they are written regards
+FEWEST_ROWS = 10  # in a column with fewer cells, all may be whole or different by chance
+LOOKED_AT = 1_000  # cells of a text column considered in a note on its format
 MOST_SHOWN = 30  # characters of a cell
 
-# Days: dates of at least so many are divided into years, or into weeks.
+# Days: dates that span at least this time are divided into years, or into weeks.
 LONG = 731  # two years, one of them a leap year
 SHORT = 14  # two weeks
 QUARTER = 89  # 1 February to 1 May, from which monthly dates are divided into years and months
-SIGNIFICANCE = 1e-3  # probability that a column without a calendar is divided
+SIGNIFICANCE = 1e-3  # probability that a column without calendar effects is divided
 
-ROUNDED = 10  # whole numbers that are all multiples of this or more are measured, not counted
-FEWEST = 5  # numbers of a scale: fewer are states, of which a normal density would make one hill
-BEYOND_CHANCE = 3.0  # nats of all rows: a column of noise gives a scale as many in 0.5 %
-# The part of what states explain that a scale must explain. Where it was 0.86, cells of 173 rows
-# were filled with less error as numbers, and where it was 0.68 as states.
+ROUNDED = 10  # integers that are all multiples of this or more are measurements, not counts
+FEWEST = 5  # numbers on a scale: fewer are states, which a normal density would merge
+BEYOND_CHANCE = 3.0  # nats for all rows: columns of noise exceed this gain of a scale in 0.5 %
+# The fraction of the information explained by states that a scale must explain. At 0.86, cells of
+# 173 rows were filled with smaller error as numbers, and at 0.68 as states.
 ENOUGH = 0.8
-MOST_OTHERS = 256  # columns and states of others that decide on a scale
-# Rows, chosen at random, that decide on scales and orders: a power is fitted for each column, which
-# takes 3 s of a million rows, and every column is compared with all others.
+MOST_OTHERS = 256  # other columns and their states used to decide on a scale
+# Rows, chosen at random, used to decide on scales and orders: fitting a power for each column takes
+# 3 s for a million rows, and every column is compared with all others.
 ENOUGH_ROWS = 5_000
 
 
@@ -73,17 +73,17 @@ def columns_of(
     *,
     keep_counters: bool = False,
 ) -> Columns:
-    """Decide what each column of a table is.
+    """Infer the type of each column of a table.
 
     Args:
         frame: the table.
-        kinds: kinds by name of column, which are not decided: names of `KINDS`.
-        label: what error messages call the table.
-        keep_counters: whether numbers that count the rows are modelled like others.
+        kinds: given kinds by column name, which are not inferred: names in `KINDS`.
+        label: the name of the table in error messages.
+        keep_counters: whether numbers that count the rows are modelled like other numbers.
 
     Raises:
-        InputError: `kinds` names a column or a kind that does not exist, a column cannot be of the
-            kind that it should be, or no column can be modelled.
+        InputError: `kinds` contains an unknown column or kind, a column cannot have the kind given,
+            or no column can be modelled.
     """
     kinds = kinds or {}
     for name, kind in kinds.items():
@@ -121,7 +121,7 @@ def columns_of(
 
 
 def columns_from(record: Any, frame: Frame, label: str) -> Columns:
-    """Return the columns that `Columns.record` described; a kind without details is fitted.
+    """Return the columns described by `Columns.record`; a kind without details is fitted.
 
     Raises:
         InputError: the record is damaged, or does not fit the table.
@@ -171,7 +171,7 @@ def _column_of(
 
 
 def _likeness(cells: np.ndarray) -> str:
-    """Return which cell shows how most of them are written, if they have digits."""
+    """Return the cell that shows the format of most cells, if they have digits."""
     cells = cells[:LOOKED_AT]
     shapes = Counter(_shape_of(cell) for cell in cells)
     usual, count = shapes.most_common(1)[0]
@@ -197,7 +197,7 @@ def _numbers_of(raw: RawColumn, name: str) -> AbstractPart:
 
 
 def _is_tied(values: np.ndarray) -> bool:
-    """Return whether a number needs a probability of its own."""
+    """Return whether any number needs a separate probability."""
     _, counts = np.unique(values, return_counts=True)
     return bool(counts.max() >= max(TIED * len(values), STANDS_OUT * np.median(counts)))
 
@@ -205,10 +205,11 @@ def _is_tied(values: np.ndarray) -> bool:
 def _with_scales(
     frame: Frame, columns: tuple[AbstractColumn, ...], kinds: dict[str, str]
 ) -> tuple[AbstractColumn, ...]:
-    """Return the columns, few numbers of a scale as numbers where that predicts others better.
+    """Return the columns, treating a few numbers on a scale as numbers if that predicts better.
 
-    Salaries in thousands are numbers, however few; marks from 1 to 10 are states in order. Codes
-    such as those of regions are states without one, as other columns do not rise or fall with them.
+    Salaries in thousands are numbers, however few; marks from 1 to 10 are ordered states. Codes,
+    such as those of regions, are unordered states, since other columns do not increase or decrease
+    with them.
     """
     decided = list(columns)
     sample = frame.taken(np.sort(np.random.default_rng(0).permutation(len(frame))[:ENOUGH_ROWS]))
@@ -218,7 +219,7 @@ def _with_scales(
         if not isinstance(column, Discrete) or column.states == 2:
             continue
         sampled = sample.columns[place]
-        if len(np.unique(sampled.known)) < 2:  # of a column that is known in few of many rows
+        if len(np.unique(sampled.known)) < 2:  # the column is known in few of many rows
             continue
         values = Continuous.of(sampled, raw.name).codes(sampled, "table")
         is_open = column.name not in kinds and not _is_tied(raw.known) and is_sparse(raw.known)
@@ -227,7 +228,7 @@ def _with_scales(
             if gains(values, _others(targets, place)).is_scale:
                 decided[place] = Continuous.of(raw, raw.name)
                 continue
-        # Whether a mark is 3 rises and falls with another mark; the mark itself rises.
+        # Whether a mark is 3 is not monotonic in another mark; the mark itself is.
         numbers = numbers or _of_each_part(sample, columns, numbers_of)
         if gains(values, _others(numbers, place)).is_order:
             decided[place] = replace(column, ordered=True)
@@ -237,7 +238,7 @@ def _with_scales(
 def _with_calendars(
     frame: Frame, columns: tuple[AbstractColumn, ...], kinds: dict[str, str]
 ) -> tuple[AbstractColumn, ...]:
-    """Return the columns, dates divided where that predicts them or other columns better."""
+    """Return the columns with dates divided if that predicts them or other columns better."""
     decided = list(columns)
     classes: list[list[np.ndarray]] = []
     for place, (raw, column) in enumerate(zip(frame.columns, columns, strict=True)):
@@ -260,7 +261,7 @@ def _of_each_part(
     columns: Sequence[AbstractColumn],
     arrays_of: Callable[[AbstractPart, np.ndarray], list[np.ndarray]],
 ) -> list[list[np.ndarray]]:
-    """Return for each column what a function makes of its parts and their codes."""
+    """Apply a function to each column's parts and their codes."""
     arrays = []
     for raw, column in zip(frame.columns, columns, strict=True):
         parts = zip(column.parts, column.split(raw, "table"), strict=True)
@@ -270,12 +271,12 @@ def _of_each_part(
 
 
 def _others(arrays: Sequence[Sequence[np.ndarray]], place: int) -> list[np.ndarray]:
-    """Return the arrays of all columns but that at one place."""
+    """Return the arrays of all columns except the one at `place`."""
     return [array for i, own in enumerate(arrays) if i != place for array in own]
 
 
 def _calendar_of(raw: RawColumn, parts: Sequence[str] = ()) -> Calendar:
-    """Return dates in parts: those of `calendar_parts`, or all that there are."""
+    """Return dates in parts: those chosen by `calendar_parts`, or all available parts."""
     known = raw.taken(np.flatnonzero(~raw.is_missing))
     dates = date_parts(known)
     if not parts:
@@ -287,7 +288,7 @@ def _calendar_of(raw: RawColumn, parts: Sequence[str] = ()) -> Calendar:
     day = None
     if "year" in parts:
         day = single_value(dates.day)
-    # Where the day of the month is always the same, the day of the week follows from it.
+    # If the day of the month never changes, it determines the day of the week.
     names = [part for part in parts if part != "weekday" or day is None]
     return Calendar(
         name=raw.name,
@@ -301,7 +302,7 @@ def _calendar_of(raw: RawColumn, parts: Sequence[str] = ()) -> Calendar:
 
 
 def _piece_of(name: str, part: str, cells: np.ndarray) -> AbstractColumn:
-    """Return the column of a part of dates."""
+    """Return the column for one part of dates."""
     if part == "week":
         weeks = RawColumn(name, cells, "%Y-%m-%d")
         numbers = _numbers_of(since_1970(weeks, by_week=True), name)
@@ -313,7 +314,7 @@ def _piece_of(name: str, part: str, cells: np.ndarray) -> AbstractColumn:
     return _numbers_of(RawColumn(name, cells), name)
 
 
-# The cells that a column must have to be of a kind that a user chose; a category may have any.
+# The cells that a column needs for a kind chosen by the user; a category may have any.
 NEEDED_CELLS = {
     ColumnKind.DISCRETE: CellKind.NUMBERS,
     ColumnKind.CONTINUOUS: CellKind.NUMBERS,
@@ -323,10 +324,10 @@ NEEDED_CELLS = {
 
 
 def _column_of_kind(raw: RawColumn, kind: ColumnKind, label: str) -> AbstractColumn:
-    """Return a column of the kind that a user chose.
+    """Return a column of the kind chosen by the user.
 
     Raises:
-        InputError: its cells are not of that kind.
+        InputError: its cells do not fit that kind.
     """
     if kind is ColumnKind.LEFT_OUT:
         return LeftOut(name=raw.name, form=raw.form)
@@ -351,9 +352,9 @@ def _column_of_kind(raw: RawColumn, kind: ColumnKind, label: str) -> AbstractCol
 
 
 def counts_rows(name: str, values: np.ndarray, *, is_first: bool) -> bool:
-    """Return whether numbers rise by one from row to row, and are no years, which are a trend.
+    """Return whether numbers increase by one per row, and are not years, which are a trend.
 
-    They begin at 0 or 1 in the first column, or are named so.
+    They start at 0 or 1 in the first column, or the column is named like a counter.
 
     Example:
         >>> counts_rows("index", np.arange(20), is_first=False)
@@ -362,20 +363,20 @@ def counts_rows(name: str, values: np.ndarray, *, is_first: bool) -> bool:
     if len(values) <= FEWEST_ROWS:
         return False
     are_years = "year" in name.lower() or YEARS[0] <= values.min() <= values.max() <= YEARS[1]
-    # Ages or days in order rise by one as well; a counter is known by its place or its name.
+    # Ordered ages or days also increase by one; a counter is known by its position or name.
     is_counter = (is_first and values[0] in (0, 1)) or re.fullmatch(COUNTER, name) is not None
     return bool((np.diff(values) == 1).all()) and is_counter and not are_years
 
 
 def _key(raw: RawColumn, label: str) -> Key:
-    """Return a column that names the rows, as a user chose.
+    """Return a column that identifies the rows, as chosen by the user.
 
     Raises:
-        InputError: its cells are neither different whole numbers nor texts of one form.
+        InputError: its cells are neither different integers nor texts of one form.
     """
     values = raw.known
     if raw.cell_kind is CellKind.NUMBERS and (values == np.rint(values)).all():
-        return Key.of_numbers(raw, "an identifier as told")
+        return Key.of_numbers(raw, "an identifier as requested")
     key = None
     if raw.cell_kind is CellKind.WORDS:
         key = Key.of_text(raw)
@@ -388,9 +389,9 @@ def _key(raw: RawColumn, label: str) -> Key:
 
 
 def _identifier(name: str, values: np.ndarray, *, is_first: bool) -> str:
-    """Return why numbers identify rows, or "" if they do not seem to.
+    """Return the reason why numbers seem to identify rows, or "" if they do not.
 
-    They count the rows, or they are whole, all different, and named so.
+    They count the rows, or they are different integers with a suitable name.
     """
     if len(values) <= FEWEST_ROWS:
         return ""
@@ -404,11 +405,11 @@ def _identifier(name: str, values: np.ndarray, *, is_first: bool) -> str:
 
 
 class Gains(NamedTuple):
-    """What a column explains of the others, in nats on new rows as Akaike's criterion expects them.
+    """What a column explains of the others: the gain in nats on new rows by Akaike's criterion.
 
     Attributes:
-        scale: as numbers, with one slope for each other column.
-        states: as states, with a mean for each.
+        scale: treated as numbers, with one slope for each other column.
+        states: treated as states, with a mean for each.
     """
 
     scale: float
@@ -416,26 +417,26 @@ class Gains(NamedTuple):
 
     @property
     def is_scale(self) -> bool:
-        """Whether the numbers are those of a scale, as others rise or fall with them."""
+        """Whether the numbers are on a scale, with which other columns increase or decrease."""
         return self.scale > max(BEYOND_CHANCE, ENOUGH * self.states)
 
     @property
     def is_order(self) -> bool:
-        """Whether states are in order: slopes explain as much, or neither explains anything."""
-        # Below 0, where states overfit, a part of it would be more than all of it.
+        """Whether states are ordered: slopes explain as much, or neither explains anything."""
+        # Below 0, if states overfit, a fraction of it would exceed the whole.
         return self.scale >= min(self.states, ENOUGH * self.states)
 
 
 def is_sparse(values: np.ndarray) -> bool:
-    """Return whether numbers lie so far apart that others between them are to be expected.
+    """Return whether numbers are so far apart that other numbers between them are expected.
 
     Ratings, numbers of legs and ages in years are neighbours on a lattice of at most `FEW_NUMBERS`
-    points; salaries in thousands are not, or have a step that nobody counts in.
+    points; salaries in thousands are not, or have a step that nobody uses for counting.
     """
     seen = np.unique(values)
     if len(seen) < FEWEST:
         return False
-    # From 2⁵³ on float64 has only some whole numbers, whose common divisor means nothing.
+    # Above 2⁵³, float64 has only some integers, whose common divisor is meaningless.
     if (seen != np.rint(seen)).any() or np.abs(seen).max() >= 2.0**53:
         step = float(np.diff(seen).min())
         points = (seen[-1] - seen[0]) / step
@@ -445,11 +446,11 @@ def is_sparse(values: np.ndarray) -> bool:
 
 
 def gains(values: np.ndarray, others: Sequence[np.ndarray]) -> Gains:
-    """Return what a column explains of other columns, as a scale and as states.
+    """Return how well a column explains other columns, as a scale and as states.
 
     Args:
-        values: the column, NaN where a cell is missing.
-        others: codes of other columns, or whether they have a state, NaN where that is missing.
+        values: the column, with NaN for missing cells.
+        others: codes of other columns, or indicators of their states, with NaN if missing.
     """
     known = ~np.isnan(values)
     score = _standardized(values[known])
@@ -461,14 +462,14 @@ def gains(values: np.ndarray, others: Sequence[np.ndarray]) -> Gains:
     for other in others[:MOST_OTHERS]:
         target = _standardized(other[known])
         means = np.bincount(place, target) / counts
-        # Akaike: a nat for each parameter, a slope here, and all means but one of the states.
+        # Akaike: one nat per parameter, here a slope, or all but one of the means of states.
         by_scale += _nats(float(score @ target / rows) ** 2, rows) - 1.0
         by_state += _nats(float(counts @ means**2) / rows, rows) - (len(states) - 1.0)
     return Gains(by_scale, by_state)
 
 
 def _standardized(values: np.ndarray) -> np.ndarray:
-    """Return numbers of mean 0 and variance 1; a missing one is 0."""
+    """Return numbers scaled to mean 0 and variance 1; missing numbers become 0."""
     if not np.isfinite(values).any():
         return np.zeros(len(values))
     centred = values - np.nanmean(values)
@@ -477,21 +478,21 @@ def _standardized(values: np.ndarray) -> np.ndarray:
 
 
 def _nats(explained: float, rows: int) -> float:
-    """Return the gain in log likelihood of normal rows of which this part of the variance goes."""
+    """Return the log-likelihood gain of normal rows if a fraction of the variance is explained."""
     # A column that determines another explains all of it, and log 0 is infinite.
     return -0.5 * rows * float(np.log1p(-min(explained, 1.0 - 1e-9)))
 
 
 def targets_of(part: AbstractPart, codes: np.ndarray) -> list[np.ndarray]:
-    """Return the codes of a column, or whether each of its states is there."""
-    if part.states is None or part.states == 2:  # of two states, each says what the other does
+    """Return the codes of a column, or an indicator for each of its states."""
+    if part.states is None or part.states == 2:  # one of two states determines the other
         return [codes]
     missing = np.isnan(codes)
     return [np.where(missing, np.nan, codes == state) for state in range(part.states)]
 
 
 def numbers_of(part: AbstractPart, codes: np.ndarray) -> list[np.ndarray]:
-    """Return the numbers of a column of numbers, which may be in order too; else its targets."""
+    """Return the numbers of a numeric column, including ordered ones; else its targets."""
     if not isinstance(part, Discrete):
         return targets_of(part, codes)
     numbers = part.best(np.eye(part.states))
@@ -500,15 +501,15 @@ def numbers_of(part: AbstractPart, codes: np.ndarray) -> list[np.ndarray]:
 
 
 def calendar_parts(raw: RawColumn, others: Sequence[np.ndarray]) -> tuple[str, ...]:
-    """Return the parts into which a column of dates is best divided; none for its trend alone.
+    """Return the parts into which to divide a column of dates; none if its trend is enough.
 
-    A month, a day of the week or an hour is a part if dates are more frequent in some of them than
-    by chance, or if another column depends on it; a month only if it predicts dates and
-    other columns better than the trend does, which the years then show coarsely.
+    A month, a day of the week or an hour is a part if some of its values are more frequent than by
+    chance, or if another column depends on it; a month only if it predicts dates and other columns
+    better than the trend does, which is then reduced to years.
 
     Args:
         raw: the dates.
-        others: the classes of each other column, −1 where a cell is missing.
+        others: the classes of each other column, −1 for missing cells.
     """
     span = span_of(raw)
     if span < SHORT:
@@ -518,14 +519,14 @@ def calendar_parts(raw: RawColumn, others: Sequence[np.ndarray]) -> tuple[str, .
     if single_value(dates.day[~missing]) is not None and span >= QUARTER:
         return ("year", "month")
     days = dates.days[~missing]
-    counts = np.bincount(days - days.min())  # of each day, also of those without a row
+    counts = np.bincount(days - days.min())  # for each day, including days without a row
     calendar = date_parts(
         RawColumn("", np.arange(days.min(), days.max() + 1).astype("datetime64[D]"))
     )
-    level = SIGNIFICANCE / (3 * (len(others) + 1))  # Bonferroni: three parts, each with all others
+    level = SIGNIFICANCE / (3 * (len(others) + 1))  # Bonferroni: three parts, with all others each
 
     def gain(part: str) -> float:
-        """Return the nats per row that a part explains; 0 if that may be chance."""
+        """Return the nats per row explained by a part, or 0 if that may be chance."""
         classes = np.where(missing, -1, dates.place(part))
         if part == "hour":
             expected = np.ones(len(HOURS))
@@ -563,9 +564,9 @@ def calendar_parts(raw: RawColumn, others: Sequence[np.ndarray]) -> tuple[str, .
 
 
 def _dispersion(counts: np.ndarray, classes: np.ndarray) -> float:
-    """Return how many times as much the counts of days vary within classes as by chance, or 1.
+    """Return how much more the daily counts vary within classes than by chance, at least 1.
 
-    So many rows count as a single one: those of a monthly report all have the same date.
+    That many rows count as one: all rows of a monthly report have the same date.
     """
     sizes = np.maximum(np.bincount(classes), 1)
     mean = (np.bincount(classes, counts) / sizes)[classes]
@@ -576,7 +577,7 @@ def _dispersion(counts: np.ndarray, classes: np.ndarray) -> float:
 
 
 def _divergence(classes: np.ndarray, expected: np.ndarray) -> Information:
-    """Return the Kullback–Leibler divergence of classes from expected ones, in nats per row."""
+    """Return the Kullback–Leibler divergence of observed from expected classes, in nats per row."""
     counts = np.bincount(classes[classes >= 0], minlength=len(expected))
     seen = counts > 0
     p = counts[seen] / counts.sum()

@@ -1,11 +1,12 @@
-"""Numbers and times of day in text: their forms, and columns of them.
+"""Numbers and times of day in text: their forms, and columns of numbers.
 
-A form is "#" for the number, with what stands around it: "$#", "# kg". After "#" come ",##0" or
-".##0" for the sign between thousands and "," for a decimal comma; after ";" how negative numbers
-are marked, if not by a hyphen: "$#;(#)". The form of a time of day is that of dates: "%H:%M".
+A form is "#" for the number, with the text around it: "$#", "# kg". "#" is followed by ",##0" or
+".##0" for the thousands separator and "," for a decimal comma, and, after ";", by the notation for
+negative numbers if it is not a hyphen: "$#;(#)". The form of a time of day is like that of a date:
+"%H:%M".
 
-A `Notation` is the same subject before the form is known: a pattern that all cells of a column may
-fit, as SQL that counts and reads them.
+A `Notation` describes numbers before the form is known: a pattern that all cells of a column may
+match, as SQL that counts and reads them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ HYPHEN = "-#"
 FORM = re.compile(r"(?P<before>[^#]*)#(?:(?P<group>.)##0)?(?P<comma>,?)(?P<after>.*)", re.DOTALL)
 # Hours and minutes, seconds with a fraction, and a or p for the halves of a day.
 CLOCK = re.compile(r"(\d{1,3})(?::([0-5]?\d))?(?::([0-5]?\d(?:[.,]\d+)?))?\s?([ap])?\.?m?\.?")
-MINUTES = 60  # of an hour, and seconds of a minute
+MINUTES = 60  # per hour, and seconds per minute
 HALF_DAY = 12  # hours
 NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?((?i:inf(inity)?)|∞)"
 ADDRESS = r"(1?\d?\d|2[0-4]\d|25[0-5])(\.(1?\d?\d|2[0-4]\d|25[0-5])){3}"  # 192.168.100.101
@@ -34,9 +35,9 @@ COMMA = r"[+-]?\d*,\d+([eE][+-]?\d+)?"
 CONTINENTAL = r"[+-]?([1-9]\d{0,2}(\.\d{3})+|\d+)(,\d+)?"  # 1.234,5
 THREE = r"[+-]?[1-9]\d{0,2}\.\d{3}"  # 1.234, which may be 1234
 ENGLISH = r"[+-]?\d{1,3}(,\d{2,3})*,\d{3}(\.\d+)?"  # 1,234.5, or 1,23,456 in India
-SPACES = " \u00a0\u202f\u2009'’_"  # between thousands: 1 234,5 or 1'234.5
+SPACES = " \u00a0\u202f\u2009'’_"  # thousands separators: 1 234,5 or 1'234.5
 SPACED = rf"[+-]?\d{{1,3}}([{SPACES}]\d{{3}})+"
-# A comma that marks no thousands: three digits may follow one that does.
+# A comma that is not a thousands separator; three digits may follow one that is.
 WITH_COMMA = r"([^\d,.]{0,5})??(\d{1,3}(\.\d{3})+,\d+|\d+,(\d\d?|\d{4,})|0,\d+)(\D.{0,4})??"
 WITH_POINT = r"[+-]?(\d{1,3}(,\d{3})+\.\d+|\d+\.(\d\d?|\d{4,})|0\.\d+)"  # no thousands either
 LABEL = r"[+-]?0\d+|[+-]?\d{16,}|\+\d{7,}"  # digits that are names: 00501, card and phone numbers
@@ -65,7 +66,7 @@ SIGNED = (
     rf"^([(]?)((?:[<>≤≥~≈]=?{BLANK}?|(?i:ca|circa|approx|about)\.?{BLANK})?)([+-]?){BLANK}?((?:(?:{CURRENCY}){BLANK}?|')?)([+(-]?)"
     rf"({DIGITS})((?:{UNIT})?)((?:{MARK})?)([)]?)([+-]?)$"
 )
-MOST_SIGNS = 40  # pairs of signs before and after numbers that are looked at
+MOST_SIGNS = 40  # pairs of signs before and after numbers to examine
 FLAGS_AS_MARKS = "update seen set p = struct_update(p, mark := trim(p.unit), unit := '')"
 BOUND = "p.bound <> '' or p.tail <> ''"  # <5, 90+, and 5- with its minus behind
 WITH_EXPONENT = r"\d[eE][+-]?\d"
@@ -74,13 +75,13 @@ MOST_DIGITS = 15  # that a float64 number below 1 has after the point
 
 
 class NumberForm(NamedTuple):
-    """How the numbers of a column stand in text.
+    """The form of the numbers of a column in text.
 
     Attributes:
-        before, after: signs around all of them.
-        group: the sign between thousands, or "".
-        has_comma: whether the decimal sign is a comma.
-        negative: what marks a negative number, "#" being all else: "-#", "(#)", "−#", "#-".
+        before, after: the signs around all numbers.
+        group: the thousands separator, or "".
+        has_comma: whether the decimal mark is a comma.
+        negative: the notation of negative numbers, with "#" for the rest: "-#", "(#)", "−#", "#-".
     """
 
     before: str = ""
@@ -112,7 +113,7 @@ class NumberForm(NamedTuple):
         return positive + negative
 
     def dressed(self, number: str) -> str:
-        """Return a number such as "-1234.5" as it stands in the column."""
+        """Return a number such as "-1234.5" as it is written in the column."""
         digits = number.removeprefix("-")
         whole, point, decimals = digits.partition(".")
         if self.group and whole.isdecimal():
@@ -125,10 +126,10 @@ class NumberForm(NamedTuple):
         return positive
 
     def number(self, text: str) -> float:
-        """Return the number that a text of this form, or a plain number, stands for.
+        """Return the number represented by a text of this form, or by a plain number.
 
         Raises:
-            ValueError: it is none.
+            ValueError: the text is not a number.
         """
         opening, _, closing = self.negative.partition("#")
         is_marked = text.startswith(opening) and text.endswith(closing)
@@ -149,7 +150,7 @@ class NumberForm(NamedTuple):
 
 
 def is_clock(form: str) -> bool:
-    """Return whether the form of a column of numbers is that of a time of day."""
+    """Return whether the form of a column of numbers is for times of day."""
     return "#" not in form and ("%H" in form or "%I" in form or "%-" in form)
 
 
@@ -161,15 +162,15 @@ def dressed(number: str, form: str) -> str:
 
 
 def is_number(text: str) -> bool:
-    """Return whether a text is a number as Python and most files write it: 12, -1.5, 1e-3, inf."""
+    """Return whether a text is a number in the usual notation: 12, -1.5, 1e-3, inf."""
     return re.fullmatch(NUMBER, text) is not None
 
 
 def number_in(text: str, form: str) -> float:
-    """Return the number that a text stands for in a column of a form.
+    """Return the number represented by a text in a column with a given form.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not a number.
     """
     if is_clock(form):
         return _clock_number(text, form)
@@ -177,7 +178,7 @@ def number_in(text: str, form: str) -> float:
 
 
 def _clock_text(number: float, form: str) -> str:
-    """Return minutes, or seconds where the form has them, as a time; hours may exceed a day."""
+    """Return minutes, or seconds if the form has them, as a time; hours may exceed a day."""
     digits = re.search(r"%(\d)f", form)
     places = 0
     if digits:
@@ -214,13 +215,14 @@ def _clock_number(text: str, form: str) -> float:
 
 
 class Notation(NamedTuple):
-    """How numbers may be written.
+    """A notation for numbers.
 
     Attributes:
-        pattern: of all cells of a column.
-        removed: signs between thousands.
-        is_comma: whether the decimal sign is a comma.
-        decisive: of at least one cell, so that it is this notation and no other; "" for none.
+        pattern: matches all cells of a column.
+        removed: thousands separators.
+        is_comma: whether the decimal mark is a comma.
+        decisive: matches at least one cell, so that it is this notation and no other; "" if not
+            needed.
     """
 
     pattern: str
@@ -229,11 +231,11 @@ class Notation(NamedTuple):
     decisive: str = ""
 
     def fits(self, cell: str) -> str:
-        """Return the SQL that counts the cells which fit, and those that decide."""
+        """Return the SQL that counts the cells that match, and those that are decisive."""
         return f"{count_matches(cell, self.pattern)}, {count_matches(cell, self.decisive)}"
 
     def number(self, cell: str) -> str:
-        """Return the SQL for the number in a cell; null where the cell does not fit."""
+        """Return the SQL for the number in a cell; null if the cell does not match."""
         bare = f"replace({cell}, '∞', 'inf')"
         if self.removed:
             bare = f"regexp_replace({bare}, '[{quoted(self.removed)}]', '', 'g')"
@@ -242,7 +244,7 @@ class Notation(NamedTuple):
         return f"case when {matches(cell, self.pattern)} then {number} end"
 
     def group(self, cell: str) -> str:
-        """Return the SQL for the sign between thousands in a cell, "" where it has none."""
+        """Return the SQL for the thousands separator in a cell, "" if it has none."""
         return f"regexp_extract({cell}, '\\d([{quoted(self.removed)}])\\d', 1)"
 
 
@@ -258,25 +260,25 @@ FORTRAN = Notation(
     rf"{NUMBER}|[+-]?(\d+\.?\d*|\.\d+)({EXPONENT})", decisive=r".*\d\.?[dD][+-]\d{2,3}"
 )
 BOTH = r".*\d,\d{3}\.\d.*|.*\d,\d\d\d?,\d{3}.*"  # no decimal comma
-# Whole numbers below 1,000 beside others with three digits after a comma: these are thousands.
+# Integers below 1,000 next to others with three digits after a comma, which marks thousands.
 GROUPED = Notation(r"[+-]?([1-9]\d{0,2}(,\d{3})+|\d{1,3})", ",", decisive=r"[+-]?\d{1,3}")
 
 
 def notations(delimiter: str, mark: str) -> tuple[Notation, ...]:
-    """Return the notations of numbers in a file, in the order in which they are tried.
+    """Return the notations of numbers in a file, in the order in which to try them.
 
     Args:
-        delimiter: between cells, which is no decimal comma.
-        mark: the decimal mark that numbers of the file show, or "" if none does.
+        delimiter: the separator between cells, which cannot be a decimal comma.
+        mark: the decimal mark in the numbers of the file, or "" if none is seen.
     """
     if delimiter == ",":
         both = DOTTED._replace(decisive=r".*\d\.\d{3},\d.*|.*\d\.\d{3}\.\d{3}.*")
-        # "1,3" between quotes may be two answers; "0,3" is none.
+        # "1,3" in quotes may be two answers; "0,3" cannot be.
         quoted_comma = Notation(
             f"{NUMBER}|{COMMA}", is_comma=True, decisive=r"[+-]?0,\d+|.*,\d{4,}|.*,\d+[eE].*"
         )
         return (PLAIN, WITH_COMMAS, both, quoted_comma, *APART, FORTRAN)
-    # Commas mark thousands where numbers show a decimal point, and perhaps where they show nothing.
+    # Commas mark thousands if numbers have a decimal point, and perhaps if they have no decimals.
     with_commas = ()
     if not mark:
         with_commas = (GROUPED,)
@@ -294,7 +296,7 @@ def notations(delimiter: str, mark: str) -> tuple[Notation, ...]:
 
 
 def fitting_form(candidates: tuple[Notation, ...], form: NumberForm) -> tuple[Notation, ...]:
-    """Return those notations in which a comma means what it meant in the cells of a form."""
+    """Return the notations in which a comma has the same meaning as in the cells of a form."""
     if form.has_comma:
         return (DOTTED, PLAIN, *(notation for notation in candidates if notation.is_comma), MIXED)
     if form.group:
@@ -304,22 +306,22 @@ def fitting_form(candidates: tuple[Notation, ...], form: NumberForm) -> tuple[No
 
 
 def matches(cell: str, pattern: str) -> str:
-    """Return the SQL for whether a whole cell has a pattern."""
+    """Return the SQL for whether a whole cell matches a pattern."""
     return f"regexp_full_match({cell}, '{quoted(pattern)}')"
 
 
 def count_matches(cell: str, pattern: str) -> str:
-    """Return the SQL for the number of cells that have a pattern; 0 without rows."""
+    """Return the SQL for the number of cells that match a pattern; 0 if there are no rows."""
     return f"coalesce(count_if({matches(cell, pattern)}), 0)"
 
 
 def quoted(text: str) -> str:
-    """Return a text as it stands between the quotes of SQL."""
+    """Return a text escaped for a quoted string in SQL."""
     return text.replace("'", "''")
 
 
 def parts_of_number(cell: str) -> str:
-    """Return the SQL for the `PARTS` of a number with signs around it; empty if it is none."""
+    """Return the SQL for the `PARTS` of a number with signs around it; empty for other cells."""
     names = ", ".join(f"'{name}'" for name in PARTS)
     plain = f"translate({cell}, '{OTHER_SIGNS}', '{PLAIN_SIGNS}')"
     return f"regexp_extract({plain}, '{quoted(SIGNED)}', [{names}])"
@@ -332,7 +334,7 @@ def number_of_parts(parts: str) -> str:
     # 47.- is a price in francs, and not negative.
     is_price = f"{parts}.tail = '-' and ends_with({parts}.digits, '.')"
     is_whole = f"{parts}.digits <> '' and ({parts}.closing = ')') = ({opened}) and not ({is_price})"
-    # A plus stays: +491512839167 is a number to call.
+    # A plus is kept: +491512839167 is a telephone number.
     sign = f"case when {is_negative} then '-' else replace({parts}.minus, '-', '') end"
     signed = f"{sign} || {parts}.digits"
     return f"case when {is_whole} then {signed} end"
@@ -345,12 +347,12 @@ class Signs(NamedTuple):
     """The signs around the numbers of a column.
 
     Attributes:
-        before, after: how often each stands before and after a number.
-        numbers: how many cells are numbers.
+        before, after: how often each sign occurs before and after a number.
+        numbers: the number of cells that are numbers.
         bare: how many of these have no sign before or after them.
-        in_parentheses, with_tail, with_bound, with_mark: how many of these are written (5), 5-,
+        in_parentheses, with_tail, with_bound, with_mark: how many of these are written as (5), 5-,
             <5 or 90+, and 5*.
-        minus: a minus sign that is no hyphen, or "".
+        minus: a minus sign that is not a hyphen, or "".
     """
 
     before: Counter[str]
@@ -387,7 +389,7 @@ class Signs(NamedTuple):
 
     @property
     def several(self) -> list[str]:
-        """The units, if there are several: numbers of different units cannot be compared."""
+        """The units, if there are several: numbers in different units cannot be compared."""
         for signs in (self.before, self.after):
             different = {_unit(sign): sign.strip() for sign in signs if sign.strip()}
             if len(different) > 1:
@@ -396,9 +398,10 @@ class Signs(NamedTuple):
 
     @property
     def are_flags(self) -> bool:
-        """Whether what stands after some numbers are Eurostat's flags, as p for provisional.
+        """Whether the text after some numbers is Eurostat's flags, such as p for provisional.
 
-        Two or more, all single letters after a blank; seconds and days have no p, b or e.
+        There are at least two, all single letters after a blank; seconds and days do not have p, b
+        or e.
         """
         units = {sign for sign in self.after if sign.strip()}
         letters = {unit.strip() for unit in units}
@@ -407,12 +410,12 @@ class Signs(NamedTuple):
 
     @property
     def usual(self) -> tuple[str, str]:
-        """The signs before and after most numbers."""
+        """The usual signs before and after a number."""
         return _usual(self.before), _usual(self.after)
 
 
 def _unit(sign: str) -> str:
-    """Return a unit in a form in which "day" and "days" are the same."""
+    """Return a unit in a normal form, in which "day" and "days" are equal."""
     bare = sign.strip().removesuffix(".")
     if len(bare) > 2:
         return bare.removesuffix("s")
@@ -433,14 +436,14 @@ def numbers_readings(
     has_dots: bool,
     is_known: bool,
 ) -> tuple[list[Reading], str]:
-    """Return the column of the table `seen` as numbers, if it is one, or why it is none.
+    """Return readings of the table `seen` as numbers, or the reason why it is not numeric.
 
     Args:
         connection: to DuckDB.
-        name: of the column.
-        notations: those that are tried.
+        name: the name of the column.
+        notations: the notations to try.
         has_dots: whether a dot before three digits marks thousands.
-        is_known: whether the column is known to be one of numbers.
+        is_known: whether the column is known to be numeric.
     """
     _divide(connection)
     signs = Signs.of(connection)
@@ -451,7 +454,7 @@ def numbers_readings(
         signs = Signs.of(connection)
     if signs.several and 2 * signs.bare <= signs.numbers:
         units = " and ".join(map(repr, signs.several[:2]))
-        return [], f"read as words: numbers beside different signs, such as {units}"
+        return [], f"read as words: numbers with different units, such as {units}"
     doubts = _doubts(connection, signs, is_known)
     if doubts:
         where = " or ".join(f"({doubt})" for doubt in doubts)
@@ -488,23 +491,23 @@ def _divide(connection: Any) -> None:
 
 
 def _doubts(connection: Any, signs: Signs, is_known: bool) -> list[str]:
-    """Return the conditions under which cells are no numbers, though they look like some."""
+    """Return the conditions under which cells are not numbers, though they look like numbers."""
     doubts = []
-    if signs.several:  # numbers without a sign, but for some
+    if signs.several:  # numbers without a sign, with a few exceptions
         doubts.append("trim(p.before) <> '' or trim(p.unit) <> ''")
     if signs.in_parentheses == signs.numbers:
-        doubts.append("p.closing = ')'")  # (1), (2): a list, and no negative numbers
+        doubts.append("p.closing = ')'")  # (1), (2): a list, not negative numbers
     if signs.with_tail == signs.numbers:
         doubts.append("p.tail = '-'")
     if 2 * signs.with_mark > signs.numbers:
         doubts.append("regexp_matches(p.mark, '[¹²³⁴-⁹]')")  # 10³ is a power
     different = row_of(connection, "count(distinct bare)")[0]
-    # Few numbers and "3+" are categories, and nothing is lost if they stay so.
+    # A few numbers and "3+" are categories, and nothing is lost by keeping them so.
     if different <= FEW_NUMBERS and not is_known:
         doubts.append(BOUND)
     with_letters = sum(n for unit, n in signs.after.items() if unit.strip()[:1].isalpha())
     is_apart = all(unit[:1].isspace() for unit in signs.after if unit.strip()[:1].isalpha())
-    # 12 and 12b are numbers of houses, where most have no letter.
+    # 12 and 12b are house numbers if most have no letter.
     if with_letters and not is_apart and 2 * with_letters < signs.numbers:
         doubts.append("regexp_matches(p.unit, '^\\pL')")
     return doubts
@@ -513,7 +516,7 @@ def _doubts(connection: Any, signs: Signs, is_known: bool) -> list[str]:
 def _best_notation(
     connection: Any, notations: tuple[Notation, ...], numbers: int
 ) -> tuple[Notation | None, int]:
-    """Return the first notation that all numbers fit, or that which most fit, and their count."""
+    """Return the first notation that all numbers match, or the best one, and the count."""
     counts = row_of(connection, ", ".join(notation.fits("bare") for notation in notations))
     best = None
     most = 0
@@ -527,7 +530,7 @@ def _best_notation(
 
 
 def _form(connection: Any, signs: Signs, notation: Notation) -> NumberForm:
-    """Return how most numbers stand."""
+    """Return the form of most numbers."""
     before, after = signs.usual
     group = ""
     if notation.removed:
@@ -546,7 +549,7 @@ def _form(connection: Any, signs: Signs, notation: Notation) -> NumberForm:
     elif signs.minus:
         negative = f"{signs.minus}#"
     has_comma = notation.is_comma
-    if has_comma and not notation.removed:  # a notation with points too
+    if has_comma and not notation.removed:  # a notation that also allows points
         commas, points = row_of(
             connection, "count_if(contains(bare, ',')), count_if(contains(bare, '.'))"
         )
@@ -573,12 +576,12 @@ def _notes(connection: Any, signs: Signs) -> list[str]:
         signed = sum(n for sign, n in around.items() if sign.strip())
         if signed and signed < signs.numbers:
             sign = next(sign.strip() for sign in around if sign.strip())
-            notes.append(f"{sign!r} in {signed:,} of {signs.numbers:,} cells makes no difference")
+            notes.append(f"{sign!r} in {signed:,} of {signs.numbers:,} cells is ignored")
     return notes
 
 
 def plain_numbers(connection: Any, name: str, seen: int) -> RawColumn:
-    """Return a column of numbers without any other sign."""
+    """Return a column of numbers without any other signs."""
     values = fetched(connection, PLAIN.number("cell"))
     known = values[np.isfinite(values)]
     note = ""
@@ -588,9 +591,9 @@ def plain_numbers(connection: Any, name: str, seen: int) -> RawColumn:
 
 
 def note_on_marks(connection: Any, cell: str, seen: int, notation: Notation) -> str:
-    """Return a warning if a point or comma before three digits may as well mean something else.
+    """Return a warning if a point or comma before three digits is ambiguous.
 
-    So it is if three digits follow each, and some numbers have none, or all have a comma.
+    It is if three digits always follow it, and some numbers have none, or all have a comma.
     """
     mark = "," if notation.is_comma or notation is GROUPED else "."
     three = THREE.replace(r"\.", rf"\{mark}")
@@ -613,7 +616,7 @@ def note_on_marks(connection: Any, cell: str, seen: int, notation: Notation) -> 
 
 
 def with_digits(connection: Any, columns: Sequence[RawColumn]) -> list[RawColumn]:
-    """Return the columns of the table `cells` of texts with the digits that their numbers have.
+    """Return the columns of the table `cells` of texts with the number of digits after the point.
 
     Args:
         connection: to DuckDB.
@@ -624,7 +627,7 @@ def with_digits(connection: Any, columns: Sequence[RawColumn]) -> list[RawColumn
 
 
 def _digits_in(connection: Any, cell: str, raw: RawColumn) -> int | None:
-    """Return the digits after the point that all numbers of a column have; None if they differ."""
+    """Return the digits after the point in all numbers of a column, or None if they differ."""
     if raw.cell_kind is not CellKind.NUMBERS or is_clock(raw.form) or raw.is_missing.all():
         return None
     mark = "," if "," in raw.form else "."
@@ -637,7 +640,7 @@ def _digits_in(connection: Any, cell: str, raw: RawColumn) -> int | None:
     if fewest is None or fewest != most or exponents or most > MOST_DIGITS:
         return None
     known = raw.known
-    # A number with a note after it would otherwise count the digits of the note.
+    # Otherwise the digits of a note after a number would be counted.
     is_rounded = np.allclose(known, np.round(known, most), rtol=1e-12, atol=10.0 ** -(most + 3))
     if is_rounded:
         return int(most)

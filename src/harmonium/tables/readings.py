@@ -1,4 +1,4 @@
-"""Readings of a column of text, and the cells that a reading does not fit: gaps, or errors."""
+"""Readings of a text column, and the cells that a reading does not fit: gaps or errors."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import numpy as np
 from ..errors import count_of
 from .frames import CellKind, RawColumn, with_gaps
 
-MISSING = (  # what stands for a missing cell, besides an empty one; upper and lower case alike
+MISSING = (  # words for a missing cell, in addition to an empty one, ignoring case
     *("?", "-", ".", "na", "n/a", "#n/a", "nan", "null", "none", "<na>", r"\n"),
 )
-AMONG_VALUES = (  # these too among numbers and dates; in columns of words they are categories
+AMONG_VALUES = (  # also missing among numbers and dates; categories in columns of words
     *("unknown", "unk", "missing", "not available", "not applicable", "not known", "not reported"),
     *("not recorded", "not measured", "not stated", "not given", "not specified", "no data"),
     *("unspecified", "undefined", "undetermined", "unavailable", "blank", "empty", "nil"),
@@ -31,22 +31,22 @@ IN_BRACKETS = r"[\[(<{]{1,2}[^\W\d][^\d\[\](){}<>]*[\])>}]{1,2}"  # [REDACTED], 
 NO_DAY = r"(?:0000|9999|0001)[-/.]\d\d?[-/.]\d\d?.*|\d\d?[-/.]\d\d?[-/.](?:0000|9999|0001).*"
 NAMED = "|".join(map(re.escape, (*MISSING, *AMONG_VALUES)))
 GAP = re.compile(f"{NO_SIGN}|{SPREADSHEET}|{NO_DAY}|{OF_PROGRAM}|{IN_BRACKETS}|{NAMED}")
-IN_ERROR = 0.01  # fraction of cells that may be errors of writing; more of them mean something
+IN_ERROR = 0.01  # fraction of cells that may be writing errors; more of them have a meaning
 WORDS_SHOWN = 3
 NINES = re.compile(r"-?9{2,}(\.9+)?|-9")  # -999 and its like
 MOST_SENTINELS = 3  # different ones: unknown, refused, does not apply
 SHOWN = 40  # characters of a cell in a message
-NEARLY = 0.9  # fraction of cells that have one of two forms, if a note says so
-MOST_WORDS = 50  # different cells of another kind that are looked at
+NEARLY = 0.9  # fraction of cells with one of two forms that triggers a note
+MOST_WORDS = 50  # different cells of another type to examine
 
 
 class Misfits(NamedTuple):
-    """The cells of a column that are not of the kind of the others.
+    """The cells of a column whose type differs from the others.
 
     Attributes:
         words: the most frequent ones, and how often each occurs.
         total: the number of such cells.
-        seen: the number of all cells that are not empty.
+        seen: the number of cells that are not empty.
     """
 
     words: dict[str, int]
@@ -55,7 +55,7 @@ class Misfits(NamedTuple):
 
     @property
     def note(self) -> str:
-        """The note on them, if they are read as missing."""
+        """The note to show if they are read as missing."""
         if not self.total:
             return ""
         shown = list(self.words.items())[:WORDS_SHOWN]
@@ -66,18 +66,18 @@ class Misfits(NamedTuple):
         return f"read as missing: {named}"
 
     def are_gaps(self, *, is_known: bool) -> bool:
-        """Return whether they stand for missing cells: by their words, or because they are few.
+        """Return whether they represent missing cells: by their words, or because they are few.
 
-        Words for a missing cell may be up to half of the cells, or all if the kind of the column
-        is known; of others, one in a hundred is taken for an error of writing. A column of a
-        hundred cells loses at most one in this way.
+        Words for a missing cell may be up to half of the cells, or all if the type of the column is
+        known; of other words, one in a hundred is considered a writing error. A column of a hundred
+        cells loses at most one cell this way.
         """
         unknown = self.total - sum(n for word, n in self.words.items() if is_gap(word))
         is_minority = 2 * self.total < max(1, self.seen)
         return (is_known or is_minority) and unknown <= IN_ERROR * self.seen
 
     def reason(self, plural: str, singular: str) -> str:
-        """Return why a column of cells that are nearly all of a kind is read as words."""
+        """Return why a column in which nearly all cells have one type is read as words."""
         if not self.words:
             return ""
         first = next(iter(self.words))
@@ -89,14 +89,14 @@ class Misfits(NamedTuple):
 
 
 def is_gap(word: str) -> bool:
-    """Return whether a word among numbers or dates stands for a missing cell."""
+    """Return whether a word among numbers or dates represents a missing cell."""
     return word == "x" or GAP.fullmatch(word.lower()) is not None  # X is a chromosome
 
 
 def note_on_sentinels(values: np.ndarray) -> str:
-    """Return a warning if up to three numbers, one all nines, are repeated far from all others."""
+    """Return a warning if up to three numbers, one all nines, recur far from all others."""
     seen, counts = np.unique(values[np.isfinite(values)], return_counts=True)
-    # Two numbers are left at least, whose distance is the measure of "far".
+    # At least two numbers must remain, whose distance is the measure of "far".
     for size in range(min(MOST_SENTINELS, len(seen) - 2), 0, -1):
         for sentinels, others in (
             (slice(size), slice(size, None)),
@@ -107,7 +107,7 @@ def note_on_sentinels(values: np.ndarray) -> str:
             distance = max(rest[0] - apart[-1], apart[0] - rest[-1])
             texts = [f"{number:.15g}" for number in apart]
             has_nines = any(map(NINES.fullmatch, texts))
-            # Numbers farther from the others than these are from each other are no part of them.
+            # Numbers farther from the others than they are from each other are separate from them.
             if has_nines and counts[sentinels].min() > 1 and distance > rest[-1] - rest[0]:
                 cells = count_of(int(counts[sentinels].sum()), "cell")
                 return (
@@ -118,13 +118,13 @@ def note_on_sentinels(values: np.ndarray) -> str:
 
 
 class Reading(NamedTuple):
-    """A column read as numbers, times of day or dates, before its cells are fetched.
+    """A reading of a column as numbers, times of day or dates, before its cells are fetched.
 
     Attributes:
-        value: the SQL for a cell's value, null where the cell is none.
-        fits: how many cells have a value.
-        plural, singular: what the values are, in messages.
-        column: makes the column of the values; None if they are not plausible together.
+        value: the SQL for a cell's value, null if it has none.
+        fits: the number of cells that have a value.
+        plural, singular: the words for the values in messages.
+        column: makes the column of the values; returns None if they are implausible together.
     """
 
     value: str
@@ -146,14 +146,14 @@ def fetched(connection: Any, expression: str) -> np.ndarray:
 
 
 def no_values(name: str, form: str, kind: CellKind) -> Reading:
-    """Return the column as numbers or dates of which none is there."""
+    """Return a reading as numbers or dates of a column without any."""
     sql_type = "timestamp" if kind is CellKind.DATES else "double"
     column = partial(RawColumn, name, form=form)
     return Reading(f"cast(null as {sql_type})", 0, "values", "value", column)
 
 
 def _misfits(connection: Any, reading: Reading, seen: int) -> Misfits:
-    """Return the cells of a column that a reading does not fit."""
+    """Return the cells of a column that do not fit a reading."""
     total = seen - reading.fits
     if not total:
         return Misfits({}, 0, seen)
@@ -165,7 +165,7 @@ def _misfits(connection: Any, reading: Reading, seen: int) -> Misfits:
 
 
 def with_notes(column: RawColumn, *notes: str) -> RawColumn:
-    """Return a column with notes after its own."""
+    """Return a column with additional notes after its own."""
     joined = "; ".join(note for note in (column.note, *notes) if note)
     return replace(column, note=joined)
 
@@ -179,17 +179,17 @@ def best_of(
     note: str = "",
     is_known: bool = False,
 ) -> RawColumn:
-    """Return the column by the reading that fits most cells, or as words.
+    """Return the column in the reading that fits most cells, or as words.
 
-    The others are missing cells, if they are words for that or hardly any.
+    Cells that do not fit become missing if they are words for missing cells, or very few.
 
     Args:
         connection: to DuckDB, with the table `seen`, whose only column is `cell`.
-        name: of the column.
-        seen: how many cells are not empty.
-        readings: those that are tried.
-        note: the note on the column, if it is read as words.
-        is_known: whether the column was none of words before.
+        name: the name of the column.
+        seen: the number of cells that are not empty.
+        readings: the readings to try.
+        note: the note on the column if it is read as words.
+        is_known: whether the column is known not to consist of words.
     """
     ordered = sorted(readings, key=lambda reading: -reading.fits)
     for reading in ordered:
@@ -198,7 +198,7 @@ def best_of(
             column = reading.column(fetched(connection, reading.value))
             if column is not None:
                 return with_notes(column, misfits.note)
-            note = note or f"read as words, as it is not sure that they are {reading.plural}"
+            note = note or f"read as words, as it is unclear whether they are {reading.plural}"
         elif 2 * reading.fits > seen and not note:
             note = misfits.reason(reading.plural, reading.singular)
     if not note and len(ordered) > 1:

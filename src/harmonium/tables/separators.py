@@ -1,4 +1,4 @@
-"""What stands between the cells of a text file, and its lines divided into records of cells."""
+"""The separators between the cells of a text file, and its lines split into records of cells."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from ..errors import InputError
 from .numbers import is_number
 from .readings import MISSING
 
-RARE_MARKS = "~^"  # these separate cells where no other sign does
-MARKS = "\t;|,"  # of those that fit equally well the first: commas are in numbers and texts too
+RARE_MARKS = "~^"  # these separate cells only if no other character does
+MARKS = "\t;|,"  # the first of equally good ones is used: commas also occur in numbers and texts
 BLANKS = " "  # any number of blanks
-WIDE_BLANKS = "  "  # two or more, where cells have single ones
+WIDE_BLANKS = "  "  # two or more, if cells contain single blanks
 QUOTED = r'"(?:[^"\\]|\\.|"")*"|\S+'  # a cell between blanks
 THOUSANDS = r"\d{1,3}( \d{3})+([.,]\d+)?"
 MOMENT = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}[ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[AaPp][Mm])?"
 DECIMAL_COMMA = r"[+-]?\d+,\d+([eE][+-]?\d+)?"
-COMMENTS = ("#", "%")  # begin a line that is no row
-RULE = r"[-+:=|\s]{3,}"  # between rows, in tables that were drawn
-RULE_OF_BLANKS = r"(={2,}|-{3,})(\s+(={2,}|-{3,}))*"  # and no row of spins
-MOSTLY = 0.5  # of the lines have equally many cells, if they are a table
-ALIGNED = 0.9  # of the lines: a line or two may be a title, or say what the table is
+COMMENTS = ("#", "%")  # begin a line that is not a row
+RULE = r"[-+:=|\s]{3,}"  # between rows, in tables drawn with characters
+RULE_OF_BLANKS = r"(={2,}|-{3,})(\s+(={2,}|-{3,}))*"  # and not a row of spins
+MOSTLY = 0.5  # fraction of the lines with equally many cells in a table
+ALIGNED = 0.9  # fraction of the lines: one or two may be a title or a description
 FEW_WORDS = 6  # in a table of signs such as X and Z
-REPEATED = 3  # times that each word of a table without numbers stands in its column, on average
+REPEATED = 3  # average number of times that a word of a table without numbers is in its column
 
 
 class Record(NamedTuple):
-    """The cells of a line, or of several if a quoted cell has line ends, and its number."""
+    """The cells of a line, or of several if a quoted cell has line breaks, and its line number."""
 
     line: int
     cells: list[str]
 
     @property
     def is_blank(self) -> bool:
-        """Whether no cell has a sign."""
+        """Whether all cells are blank."""
         return not any(map(str.strip, self.cells))
 
     @property
     def bare(self) -> tuple[str, ...]:
-        """The cells without blanks around them."""
+        """The cells without surrounding blanks."""
         return tuple(map(str.strip, self.cells))
 
     @property
@@ -57,19 +57,19 @@ class Record(NamedTuple):
         return bool(self.cells) and self.cells[0].lstrip().startswith(COMMENTS)
 
     def is_longer_than(self, width: int) -> bool:
-        """Return whether it has an empty cell behind as many as there are columns."""
+        """Return whether it has one more cell than there are columns, and that cell is empty."""
         return len(self.cells) == width + 1 and not self.cells[-1].strip()
 
 
 class Splitter(NamedTuple):
-    """How lines are divided into cells.
+    """How lines are split into cells.
 
     Attributes:
-        mark: what separates them: a character, `BLANKS` or `WIDE_BLANKS`.
-        skips_blanks: whether a quote may stand behind a blank.
-        has_escapes: whether quotes in cells are written after a backslash.
-        quote: the sign around cells in quotes.
-        is_framed: whether a mark begins and ends each line, as in Markdown.
+        mark: the separator: a character, `BLANKS` or `WIDE_BLANKS`.
+        skips_blanks: whether a quote may follow a blank.
+        has_escapes: whether quotes in cells are escaped with a backslash.
+        quote: the character around quoted cells.
+        is_framed: whether a separator begins and ends each line, as in Markdown.
     """
 
     mark: str
@@ -81,16 +81,17 @@ class Splitter(NamedTuple):
     def records(
         self, lines: Sequence[str], first: int, label: str, *, is_whole: bool = True
     ) -> Iterator[Record]:
-        """Divide lines into records; blank lines are records too.
+        """Split lines into records; blank lines are records too.
 
         Args:
-            lines: the lines, with their ends.
-            first: the number of the first of them.
-            label: what error messages call the file.
-            is_whole: whether the lines end where the table ends; else the last record may be cut.
+            lines: the lines, including their line endings.
+            first: the line number of the first of them.
+            label: the name of the file in error messages.
+            is_whole: whether the lines end where the table ends; otherwise the last record may be
+                incomplete.
 
         Raises:
-            InputError: a quote that is not closed, or a very long cell.
+            InputError: an unclosed quote, or a very long cell.
         """
         if self.is_blank:
             for number, line in enumerate(lines, first):
@@ -130,16 +131,16 @@ class Splitter(NamedTuple):
                         f"{label}: expected cells of at most 131,072 characters; got a longer one"
                         f" in line {number:,}; drop the column of long text."
                     ) from None
-                # Something stands between a quote and the separator, such as a blank.
+                # There is something between a quote and the separator, such as a blank.
                 yield Record(number, next(csv.reader([lines[number - first]], **settings)))
 
     @property
     def is_blank(self) -> bool:
-        """Whether blanks separate the cells, however many."""
+        """Whether the cells are separated by any number of blanks."""
         return self.mark in (BLANKS, WIDE_BLANKS)
 
     def is_no_row(self, record: Record, width: int) -> bool:
-        """Return whether a record is no row: a comment, or a rule of a table that was drawn.
+        """Return whether a record is not a row: a comment, or a rule in a drawn table.
 
         Args:
             record: the record.
@@ -149,12 +150,12 @@ class Splitter(NamedTuple):
             return True
         if not record.has_sign:
             return False
-        # A row may begin with a sign of its own, as #12, but then it has all cells.
+        # A row may begin with the sign of a comment, as in #12, but then it has all cells.
         is_sign_alone = self.is_blank and record.cells[0] in COMMENTS
         return len(record.cells) != width or is_sign_alone
 
     def is_rule(self, cells: list[str]) -> bool:
-        """Return whether a record is a line that was drawn between rows."""
+        """Return whether a record is a rule drawn between rows."""
         if self.is_blank:
             return re.fullmatch(RULE_OF_BLANKS, " ".join(cells)) is not None
         return self.mark == "|" and re.fullmatch(RULE, "|".join(cells)) is not None
@@ -170,7 +171,7 @@ class Splitter(NamedTuple):
 
 
 def unclosed(label: str, line: int) -> InputError:
-    """Return the error for a quote that is not closed."""
+    """Return the error for an unclosed quote."""
     return InputError(
         f"{label}: expected quotes in pairs; got one that opens in line {line:,} and is not closed"
         " there; close it, or double it within a cell."
@@ -184,19 +185,19 @@ def _bare(cell: str) -> str:
 
 
 def splitter_of(lines: Sequence[str], separator: str | None, label: str) -> Splitter:
-    """Decide what separates cells: that by which most lines have equally many.
+    """Choose the separator that gives most lines the same number of cells.
 
     Args:
         lines: the first lines of a table, the last of them complete.
-        separator: what separates them, if it is known.
-        label: what error messages call the file.
+        separator: the separator, if it is known.
+        label: the name of the file in error messages.
     """
     if separator is not None:
         return _with_quotes(separator, lines)
     splitters = [_with_quotes(mark, lines) for mark in MARKS]
     fits = [_fit(splitter, lines, label) for splitter in splitters]
     evenness, _ = max(fits)
-    best = splitters[fits.index(max(fits))]  # of those that fit equally well the first one
+    best = splitters[fits.index(max(fits))]  # the first of those that fit equally well
     if evenness < MOSTLY:
         rare = next((mark for mark in RARE_MARKS if _divides_all(mark, lines)), None)
         if rare is not None:
@@ -212,14 +213,14 @@ def splitter_of(lines: Sequence[str], separator: str | None, label: str) -> Spli
 
 
 def _fit(splitter: Splitter, lines: Sequence[str], label: str) -> tuple[float, float]:
-    """Return how well a separator divides lines.
+    """Return how well a separator splits lines.
 
-    The first number is the fraction of lines with the most frequent number of cells, 0 for one
-    cell; the second is the fraction of cells that no other separator begins or ends.
+    The first number is the fraction of lines with the most frequent number of cells, or 0 for a
+    single cell; the second is the fraction of cells that no other separator begins or ends.
     """
     records = _records_before_error(splitter, lines, label)
     fraction, width = _common(records)
-    # Rounded, so that cleanness decides between separators that divide nearly alike.
+    # Rounded, so that cleanness decides between separators that split almost equally well.
     return round(fraction, 2) * (width > 1), _cleanness(records, splitter.mark)
 
 
@@ -229,21 +230,21 @@ def _plain_lines(lines: Sequence[str]) -> list[str]:
 
 
 def _divides_all(mark: str, lines: Sequence[str]) -> bool:
-    """Return whether a rare sign divides all lines into equally many cells, each of them filled."""
+    """Return whether a rare separator splits all lines into equally many cells, none empty."""
     cells = [line.split(mark) for line in _plain_lines(lines)]
     width = 0
     if cells:
         width = len(cells[0])
     columns = zip(*cells, strict=False)
     is_even = all(len(row) == width for row in cells)
-    # Each column has a cell: "~5" alone is a number, and no second cell.
+    # Each column needs a cell: "~5" is a number, not a second cell.
     return width > 1 and is_even and all(any(cell.strip() for cell in c) for c in columns)
 
 
 def _are_numbers_between_blanks(lines: Sequence[str], splitter: Splitter) -> bool:
-    """Return whether another sign than blanks seems to separate cells, and is within numbers.
+    """Return whether a separator other than blanks seems to be used, also within numbers.
 
-    So it is with tabs among blanks, and with decimal commas in lines below names without any.
+    It may be a tab among blanks, or a decimal comma in lines below names without commas.
     """
     text = _plain_lines(lines)
     if splitter.mark not in ("\t", ",") or len(text) < 2 or splitter.mark in text[0]:
@@ -262,7 +263,7 @@ def _records_before_error(splitter: Splitter, lines: Sequence[str], label: str) 
     """Return the records before the first error, which is reported when all rows are read."""
     records: list[list[str]] = []
     try:
-        # `extend` keeps what the generator yielded before an error.
+        # `extend` keeps the items that the generator yielded before an error.
         records.extend(
             record.cells
             for record in splitter.records(lines, 1, label, is_whole=False)
@@ -286,27 +287,27 @@ def _with_quotes(mark: str, lines: Sequence[str]) -> Splitter:
         line.strip() for line in lines if line.strip() and not re.fullmatch(RULE, line.strip())
     ]
     framed = [line for line in plain if len(line) > 1 and line[0] == line[-1] == mark]
-    # All but a line or two that say what the table is.
+    # All but one or two lines that describe the table.
     is_framed = mark == "|" and len(plain) > 0 and len(framed) >= ALIGNED * len(plain)
     return Splitter(mark, skips_blanks, has_escapes, quote, is_framed)
 
 
 def _has_single_quotes(mark: str, lines: Sequence[str]) -> bool:
-    """Return whether nearly all lines have cells in single quotes, and no quote stays open."""
+    """Return whether nearly all lines have cells in single quotes, all of them closed."""
     ends = re.escape(mark)
     cell = rf"(?:^|{ends})\s*'(?:[^']|'')*'\s*(?=$|{ends})"
     bare = [line.strip() for line in lines if line.strip()]
     rests = [re.sub(cell, "", line) for line in bare]
     with_pairs = sum(len(rest) < len(line) for line, rest in zip(bare, rests, strict=True))
-    # An apostrophe that opens a cell and does not close it is a letter: 'tis
+    # An apostrophe that begins a cell and is not closed is a letter: 'tis
     opened = any(re.search(rf"(?:^|{ends})\s*'", rest) for rest in rests)
     return with_pairs >= ALIGNED * len(bare) and not opened
 
 
 def _common(records: list[list[str]]) -> tuple[float, int]:
-    """Return which fraction of the records has the most frequent number of cells, and that."""
+    """Return the fraction of records with the most frequent number of cells, and that number."""
     widths = Counter(map(len, records))
-    width = max(widths, key=lambda width: widths[width], default=0)  # the first one of several
+    width = max(widths, key=lambda width: widths[width], default=0)  # the first of equals
     return widths[width] / max(1, len(records)), width
 
 
@@ -323,7 +324,7 @@ def _blanks_between(lines: Sequence[str], others: float) -> str | None:
 
     Args:
         lines: the lines.
-        others: the fraction of lines that have equally many cells by another separator.
+        others: the fraction of lines with equally many cells for the best other separator.
     """
     text = _without_repeated_names(_plain_lines(lines))
     records = [Splitter(BLANKS)._between_blanks(line) for line in text]
@@ -348,7 +349,7 @@ def _blanks_between(lines: Sequence[str], others: float) -> str | None:
 
 
 def _without_repeated_names(text: list[str]) -> list[str]:
-    """Return lines without those that are the first one again, if it has no digit and most have."""
+    """Remove repetitions of the first line, if it has no digit and most lines have."""
     if not text or re.search(r"\d", text[0]):
         return text
     others = [line for line in text[1:] if line.split() != text[0].split()]
@@ -359,7 +360,7 @@ def _without_repeated_names(text: list[str]) -> list[str]:
 
 
 def _is_table(text: list[str], records: list[list[str]], fraction: float, width: int) -> bool:
-    """Return whether words between blanks are cells, and lines no texts of equally many words."""
+    """Return whether words between blanks are cells, rather than equally long sentences."""
     first, *others = records
     rows = [record for record in others if len(record) == width]
     if others and all(map(_is_number_or_gap, chain.from_iterable(others))):
@@ -372,18 +373,18 @@ def _is_table(text: list[str], records: list[list[str]], fraction: float, width:
     # Two cells at least, with two quotes each.
     is_quoted = all(line.startswith('"') and line.count('"') >= 4 for line in text[1:])
     columns = list(zip(*rows, strict=True))
-    below = columns if len(rows) < 5 else [column[2:] for column in columns]  # names come first
+    below = columns if len(rows) < 5 else [column[2:] for column in columns]  # skip the names
     numeric = [is_numbers(column) and any(map(is_number, column)) for column in below]
     has_titles = len(others[0]) == width and not any(map(_is_number_or_gap, others[0]))
     if len(first) == 1 and not is_quoted and not (has_titles and any(numeric)):
-        # One name above two cells: rows that are counted, as R writes them, or texts of two words.
+        # One name above two cells: rows that are counted, as by R, or texts of two words.
         return width == 2 and all(numeric) and counts_from(columns[0], 1)
     if any(numeric) or is_quoted:
         return True
     words = set(chain.from_iterable(rows))
     different = max(len(set(column)) for column in columns)
     if len(set(map(tuple, rows))) <= different:
-        return False  # each word determines the one beside it: New York
+        return False  # each word determines the next one: New York
     is_of_signs = len(words) <= FEW_WORDS and len(rows) > 2
     return is_of_signs or different * REPEATED <= len(rows)
 
@@ -400,10 +401,10 @@ def line_in_words(number: int, *, is_first: bool) -> str:
 
 
 def counts_from(cells: Sequence[str], first: int) -> bool:
-    """Return whether cells are the whole numbers from one on."""
+    """Return whether cells are consecutive integers starting at `first`."""
     return list(cells) == [str(first + place) for place in range(len(cells))]
 
 
 def is_numbers(cells: Iterable[str]) -> bool:
-    """Return whether cells are numbers, or say that one is missing."""
+    """Return whether cells are numbers, or words for missing cells."""
     return all(_is_number_or_gap(cell.strip()) for cell in cells if cell.strip())

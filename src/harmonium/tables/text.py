@@ -1,9 +1,9 @@
-"""Text files as tables: where the parts of a file are, and what the cells of its rows are.
+"""Text files as tables: where the parts of a file are, and what type its cells have.
 
-The separator and the header are decided here, since DuckDB's own detection reads a ragged file as
-one column. Python's csv divides a text into records once, so that comments, short headers and open
-quotes are known by their line, and DuckDB takes their cells from memory. A matrix of numbers is
-parsed by NumPy: as text, its cells would take twenty times the memory of its numbers.
+The separator and the header are determined here, since DuckDB's own detection reads a ragged file
+as one column. Python's csv module splits a text into records once, so that comments, short headers
+and open quotes are known by their lines, and DuckDB takes the cells from memory. A matrix of
+numbers is parsed by NumPy: as text, its cells would take twenty times the memory of the numbers.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ TAG = r"<[!?/a-zA-Z][^<>]*>"
 
 
 class OtherFormat(NamedTuple):
-    """A format of text that is no table: its name, how it begins, and what to do."""
+    """A text format that is not a table: its name, how it begins, and advice."""
 
     name: str
     beginning: str
@@ -76,28 +76,28 @@ OTHER_FORMATS = (
         "save it as an array, in .npy: numpy.asarray(scipy.io.mmread(FILE).todense())",
     ),
 )
-MOST_EVEN = 0.9  # fraction of strings that have one length, if another is an error
-MANY_LEVELS = 64  # columns, of which the levels of pictures have at least so many
+MOST_EVEN = 0.9  # fraction of strings with the same length, if another length is an error
+MANY_LEVELS = 64  # columns: the levels of pictures have at least this many
 LARGEST_LEVEL = 255  # of a byte
-FEWEST_BITS = 4  # in a string that begins with no 0 in any row: 10 and 11 are numbers
-CELLS_AT_ONCE = 2**20  # of text that are in memory for DuckDB besides the lines
-# Signs of comments in other languages, with what has to follow, as rows may begin with them too.
+FEWEST_BITS = 4  # in a string if none begins with 0: 10 and 11 are numbers
+CELLS_AT_ONCE = 2**20  # of text in memory for DuckDB, in addition to the lines
+# Comment signs of other languages, with the text that must follow, since rows may have them too.
 OTHER_COMMENTS = (r"//", r";\s(?!.*;)", r"--\s", r"!\s", r"\*\s", r"'\s", r"(?i:rem)\s")
-COMMENTS_LOOKED_AT = 200  # lines among which none may begin with such a sign
+COMMENTS_LOOKED_AT = 200  # lines, none of which may begin with such a sign
 MOST_LINES_BEHIND = 5
 TOTAL = (
     r"(?i)(grand |sub)?-?totals?|sums?|averages?|avg\.?|means?|medians?|summe|gesamt|insgesamt"
     r"|mittelwert|durchschnitt|somme|total général|moyenne|totale|suma|promedio|media|totaal"
 )
-# Characters and records that decide.
+# Characters and records used for decisions.
 LOOKED_AT = 2**20
 RECORDS = 200
 MOST_LINES_AFTER = 20
-MOST_COLUMNS = 2**15  # each takes time and memory, however few its cells
+MOST_COLUMNS = 2**15  # each takes time and memory, even with few cells
 
 
 class Cells(NamedTuple):
-    """The cells of a text file as they stand there, without its names, and what separates them."""
+    """The original cells of a text file, without its names, and their separator."""
 
     delimiter: str
     rows: list[list[str]]
@@ -105,21 +105,21 @@ class Cells(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TextTable:
-    """A text file, decoded once, and where the parts of its table are.
+    """A decoded text file, and the locations of the parts of its table.
 
     Attributes:
-        label: what error messages call it.
-        lines: its lines, with their ends.
-        first: the number of the line from which on there are rows, counted from 1.
+        label: the name of the file in error messages.
+        lines: the lines, including their line endings.
+        first: the number of the first line that may be a row, counted from 1.
         last: the number of the last line that may be a row.
-        splitter: how lines are divided into cells.
+        splitter: how lines are split into cells.
         width: the number of columns.
-        names: their names; None if no line has them.
-        counted: the line by which the columns are counted, in words.
-        ends_with_mark: whether rows may end with a separator, behind which there is nothing.
-        repeated: the names where they stand among the rows again, which are no row there.
-        missing: words for missing cells, besides the usual ones.
-        notes: what a person should know about how it is read, sentences without a full stop.
+        names: the names of the columns, or None if no line has them.
+        counted: the line used to count the columns, in words.
+        ends_with_mark: whether rows may end with a separator that is followed by nothing.
+        repeated: the names, if they are repeated among the rows, where they are not a row.
+        missing: words for missing cells, in addition to the usual ones.
+        notes: what the user should know about how it is read, sentences without a full stop.
     """
 
     label: str
@@ -137,7 +137,7 @@ class TextTable:
 
     @property
     def delimiter(self) -> str:
-        """What separates cells; a blank for any number of them."""
+        """The separator of cells; a blank for any number of blanks."""
         mark = self.splitter.mark
         return "\t" if mark == WIDE_BLANKS else mark
 
@@ -147,18 +147,18 @@ class TextTable:
         return self.lines[self.first - 1 : self.last]
 
     def records(self, first: int, last: int) -> Iterator[Record]:
-        """Divide the lines of these numbers, the last one included, into records.
+        """Split the lines from `first` to `last`, inclusive, into records.
 
         Raises:
-            InputError: a quote that is not closed.
+            InputError: an unclosed quote.
         """
         return self.splitter.records(self.lines[first - 1 : last], first, self.label)
 
     def rows(self) -> Iterator[list[str]]:
-        """Return the cells of each row.
+        """Yield the cells of each row.
 
         Raises:
-            InputError: a row of another number of cells, or a quote that is not closed.
+            InputError: a row with a different number of cells, or an unclosed quote.
         """
         blank = 0
         for record in self.records(self.first, self.last):
@@ -171,7 +171,7 @@ class TextTable:
                 blank += 1
                 continue
             if self.width == 1:
-                # Within a column an empty line is a missing cell; at its end it is none.
+                # Within a single column an empty line is a missing cell, but not at its end.
                 yield from ([""] for _ in range(blank))
             blank = 0
             if self.ends_with_mark and record.is_longer_than(self.width):
@@ -181,11 +181,11 @@ class TextTable:
             yield cells
 
     def cells(self) -> Cells:
-        """Return the cells of the rows as they stand there."""
+        """Return the original cells of the rows."""
         return Cells(self.delimiter, list(self.rows()))
 
     def is_comment(self, line: str) -> bool:
-        """Return whether a line begins with the sign of a comment and is one."""
+        """Return whether a line begins with the sign of a comment and is a comment."""
         if not line.startswith(COMMENTS):
             return False
         records = self.splitter.records([line], 1, self.label, is_whole=False)
@@ -193,17 +193,17 @@ class TextTable:
         return record is None or self.splitter.is_no_row(record, self.width)
 
     def numbers(self, known: Frame | None = None) -> np.ndarray | None:
-        """Return rows of complete numbers as a matrix, whole ones as integers.
+        """Return rows of complete numbers as a matrix, of integers if all are integers.
 
         Return None for any other table, and for one with names unless it has many columns of grey
-        levels: such a file needs no look at each column, which takes a hundredth of a second. Its
-        first or last column may be of other numbers, as labels are.
+        levels: such a file needs no inspection of each column, which takes a hundredth of a second.
+        Its first or last column may contain other numbers, such as labels.
 
         Args:
-            known: a table, of any number of rows, whose names were looked for.
+            known: a table, with any number of rows, whose names were searched for.
         """
         has_names = self.names is not None
-        # NumPy would read a number that means a missing cell.
+        # NumPy would read a number that denotes a missing cell.
         is_ruled_out = has_names and (known is not None or self.width < MANY_LEVELS)
         if is_ruled_out or any(map(is_number, self.missing)):
             return None
@@ -231,9 +231,9 @@ class TextTable:
 
     @cached_property
     def signs(self) -> np.ndarray | None:
-        """Rows of bits (0, 1) or spins (-, +) as numbers; None for any other table.
+        """Return rows of bits (0, 1) or spins (-, +) as numbers; None for any other table.
 
-        A single column may hold strings of them, all of one length.
+        A single column may contain strings of bits or spins, all of the same length.
         """
         if self.missing or (self.names is not None and self.width > 1):
             return None
@@ -252,14 +252,14 @@ class TextTable:
         numbers = next((n for n in NUMBERS_OF_SIGNS if set("".join(rows)) <= set(n)), None)
         if numbers is None or (self.width > 1 and width != self.width):
             return None
-        # Strings of 0 and 1 are bits if some begin with 0, or if they are long; else numbers.
+        # Strings of 0 and 1 are bits if some begin with 0, or if they are long; otherwise numbers.
         are_bits = width >= FEWEST_BITS or any(row[0] == "0" for row in rows)
         if "0" in numbers and not are_bits:
             return None
         return np.array([[numbers[sign] for sign in row] for row in rows])
 
     def _refuse_uneven(self, rows: list[str]) -> None:
-        """Raise InputError if nearly all strings of signs have one length, and some another."""
+        """Raise InputError if nearly all strings of signs have the same length, but some do not."""
         (length, count), *_ = Counter(map(len, rows)).most_common(1)
         if length < FEWEST_BITS or count < MOST_EVEN * len(rows):
             return
@@ -274,10 +274,11 @@ class TextTable:
         """Return the columns of the table.
 
         Args:
-            known: a table, of any number of rows, as whose columns those of the same name are read.
+            known: a table, with any number of rows, whose types are used for columns of the same
+                name.
 
         Raises:
-            InputError: lines of different numbers of cells, or no rows.
+            InputError: lines with different numbers of cells, or no rows.
         """
         names = self.names or numbered_names(self.width)
         size = sum(map(len, self.lines))
@@ -299,7 +300,7 @@ class TextTable:
         return frame
 
     def _fill(self, connection: Any) -> None:
-        """Make the table `cells` of a database, of texts in columns c0, c1 and so on."""
+        """Create the database table `cells`, with texts in columns c0, c1 and so on."""
         names = [f"c{i}" for i in range(self.width)]
         columns = ", ".join(f"{name} varchar" for name in names)
         connection.execute(f"create table cells ({columns})")
@@ -311,19 +312,19 @@ class TextTable:
             connection.unregister("part")
 
     def with_note(self, note: str, **changes: Any) -> TextTable:
-        """Return the table with a note more, if it says anything, and other changes."""
+        """Return the table with another note, unless it is empty, and other changes."""
         notes = self.notes
         if note:
             notes = (*self.notes, note)
         return replace(self, notes=notes, **changes)
 
     def cut_behind(self, last: int, text: str) -> TextTable:
-        """Return the table without the lines behind one, whose text a note shows."""
-        note = f"what stands behind line {last:,} is set aside: {text.strip()[:40]!r}"
+        """Return the table without the lines after `last`; a note shows their text."""
+        note = f"text after line {last:,} is set aside: {text.strip()[:40]!r}"
         return self.with_note(note, last=last)
 
     def first_line_of(self, rows: Sequence[Record]) -> int:
-        """Return the number of the first line of rows, which is behind the last one without any."""
+        """Return the number of the first line of rows, after the last line without cells."""
         if rows:
             return rows[0].line
         return self.last + 1
@@ -346,17 +347,17 @@ class TextTable:
 def open_text(
     path: Path, label: str, text_format: TextFormat | None = None, known: Frame | None = None
 ) -> TextTable:
-    """Open a text file, whatever its separator, quotes, names, encoding, and with gzip or without.
+    """Open a text file, detecting its separator, quotes, names, encoding and compression.
 
     Args:
         path: the file.
-        label: what error messages call it.
-        text_format: the options of a user.
-        known: a table, of any number of rows, whose names are looked for.
+        label: the name of the file in error messages.
+        text_format: the user's options.
+        known: a table, with any number of rows, whose names are searched for.
 
     Raises:
-        InputError: an encoding that is not known, no rows, lines of different numbers of cells, or
-            options that do not fit.
+        InputError: an unknown encoding, no rows, lines with different numbers of cells, or options
+            that do not fit the file.
     """
     text_format = text_format or TextFormat()
     text, encoding, stray = decoded(unzipped(bytes_of(path, label), label), label)
@@ -365,7 +366,7 @@ def open_text(
             raise InputError(
                 f"{label}: expected text with one row a line; got {other.name}; {other.advice}."
             )
-    # Lines end as in files; str.splitlines would also divide them at signs within cells.
+    # Only real line endings count; str.splitlines would also split at characters within cells.
     lines = list(io.StringIO(text, newline=""))
     skip, separator, notes = _skipped(lines, label, text_format)
     if stray:
@@ -380,7 +381,7 @@ def open_text(
     all_records = splitter.records(beginning, skip + 1, label, is_whole=is_whole)
     records = list(islice((record for record in all_records if not record.is_blank), RECORDS))
     if not records:
-        # A quote that opens in the first line may hide all others; reading them raises the error.
+        # A quote that opens in the first line may hide all others; reading the rows reports it.
         list(splitter.records(lines[skip:], skip + 1, label))
         raise _no_rows(label)
     table = TextTable(
@@ -392,7 +393,7 @@ def open_text(
         missing=text_format.missing,
         notes=tuple(notes),
     )
-    # Texts at the end are those behind the last blank line, so the end itself must not be blank.
+    # Texts at the end follow the last blank line, so the end itself must not be blank.
     table = _without_texts_at_end(_without_blank_end(_with_width(table, records)))
     table = _without_notes_behind(table, records)
     if table.width > MOST_COLUMNS and not all(is_numbers(record.cells) for record in records[:2]):
@@ -410,7 +411,7 @@ def _no_rows(label: str) -> InputError:
 
 
 def _is_prose(frame: Frame) -> bool:
-    """Return whether a table is a single column of different texts, of four words each or more."""
+    """Return whether a table is a single column of different texts of at least four words."""
     column = frame.columns[0]
     if len(frame.columns) > 1 or column.cell_kind is not CellKind.WORDS:
         return False
@@ -425,7 +426,7 @@ def _is_prose(frame: Frame) -> bool:
 def _skipped(
     lines: Sequence[str], label: str, text_format: TextFormat
 ) -> tuple[int, str | None, list[str]]:
-    """Return how many lines come before the table, the separator if it is known, and notes."""
+    """Return the number of lines before the table, the separator if known, and notes."""
     if not lines:
         raise _no_rows(label)
     skip = text_format.skip
@@ -440,7 +441,7 @@ def _skipped(
             f" {count_of(len(lines), 'line')}; drop fewer."
         )
     notes = []
-    # Excel reads such a first line, and writes it on request.
+    # Excel reads such a first line, and can write it.
     declared = re.fullmatch(r'"?sep=([^\w"\'.+-])"?\s*', lines[skip], re.IGNORECASE)
     if declared:
         notes.append(f"line {skip + 1} says that {declared[1]!r} separates the cells")
@@ -455,9 +456,9 @@ def _skipped(
 
 
 def _comments_before(lines: Sequence[str]) -> int:
-    """Return how many of the first lines are comments by a sign that no other line begins with.
+    """Return how many of the first lines are comments, with a sign that no other line begins with.
 
-    With "// of the kitchen" before "a,b" and "1,2" that is 1.
+    With "// of the kitchen" before "a,b" and "1,2", the result is 1.
     """
     for sign in OTHER_COMMENTS:
         is_comment = re.compile(rf"\s*{sign}").match
@@ -469,7 +470,7 @@ def _comments_before(lines: Sequence[str]) -> int:
 
 
 def _beginning(lines: Sequence[str], skip: int) -> list[str]:
-    """Return the lines by which it is decided."""
+    """Return the lines used for these decisions."""
     characters = 0
     beginning: list[str] = []
     for line in islice(lines, skip, None):
@@ -483,7 +484,7 @@ def _beginning(lines: Sequence[str], skip: int) -> list[str]:
 def _with_width(table: TextTable, records: list[Record]) -> TextTable:
     """Return the table with the number of cells that most records have.
 
-    A last cell that is always empty is none: there the lines end with a separator.
+    A last cell that is always empty is not counted: the lines then end with a separator.
     """
     plain = [
         record
@@ -505,7 +506,7 @@ def _is_blank(line: str) -> bool:
 
 
 def _without_blank_end(table: TextTable) -> TextTable:
-    """Return the table without rows of separators alone, with which spreadsheets end one."""
+    """Return the table without final rows of only separators, as written by spreadsheets."""
     end = table.last
     while end > table.first and _is_blank(table.lines[end - 1]):
         end -= 1
@@ -517,7 +518,7 @@ def _without_blank_end(table: TextTable) -> TextTable:
 
 
 def _without_texts_at_end(table: TextTable) -> TextTable:
-    """Return the table without a few texts behind a blank line."""
+    """Return the table without a few texts after a blank line."""
     end = table.last
     start = end
     while start > table.first and not _is_blank(table.lines[start - 1]):
@@ -528,7 +529,7 @@ def _without_texts_at_end(table: TextTable) -> TextTable:
         return table
     try:
         texts = [list(filter(str.strip, r.cells)) for r in table.records(start + 1, end)]
-    except InputError:  # a quote; reading the rows reports where it opens
+    except InputError:  # a quote; reading the rows will report where it opens
         return table
     if any(len(cells) != 1 or is_numbers(cells) for cells in texts):
         return table
@@ -536,17 +537,17 @@ def _without_texts_at_end(table: TextTable) -> TextTable:
 
 
 def _without_notes_behind(table: TextTable, rows: list[Record]) -> TextTable:
-    """Return the table without texts that follow the last row at once, such as a source.
+    """Return the table without texts that directly follow the last row, such as a source.
 
-    From the last line upwards: a text stands alone in the first cell, has several words, and is in
-    no row above. What looks like a comment stays, to be left out where rows are read.
+    From the last line upwards: a text is alone in the first cell, has several words, and does not
+    occur in the rows above. Possible comments are kept, and removed when rows are read.
     """
     others = [row.cells for row in rows[1:] if row.line <= table.last - MOST_LINES_BEHIND]
-    # In a single column a text is a cell, and an empty line a missing one.
+    # In a single column a text is a cell, and an empty line is a missing one.
     if not others or table.width == 1:
         return table
     texts = {cells[0] for cells in others}
-    # Such a text may be padded with empty cells, unless rows look the same: then it is a row.
+    # Such a text may be padded with empty cells; if rows look the same, it is a row.
     may_be_padded = table.width > 2 and not any(
         _is_first_alone(cells) and len(cells) == table.width for cells in others
     )
@@ -564,7 +565,7 @@ def _without_notes_behind(table: TextTable, rows: list[Record]) -> TextTable:
         is_whole = table.lines[end - 1].count(table.splitter.quote) % 2 == 0
         if not (is_note and is_whole and _is_first_alone(cells)) or cells[0] in texts:
             break
-        # A single word may be the beginning of a row that was cut off.
+        # A single word may be the beginning of a truncated row.
         is_text = len(cells[0].split()) > 1 and not is_numbers(cells)
         is_comment = table.splitter.is_no_row(record, table.width)
         if not is_text or is_comment:
@@ -584,7 +585,7 @@ def _is_first_alone(cells: Sequence[str]) -> bool:
 
 
 def _named_by_line(table: TextTable, records: list[Record], line: int) -> TextTable:
-    """Return the table whose line of names is given."""
+    """Return the table with its names taken from a given line."""
     record, *others = records
     if record.line != line:
         raise InputError(
@@ -613,7 +614,7 @@ def _named_by_line(table: TextTable, records: list[Record], line: int) -> TextTa
 def _with_names(
     table: TextTable, records: list[Record], text_format: TextFormat, known: Frame | None
 ) -> TextTable:
-    """Return the table with the names that one of its first lines has, or with none."""
+    """Return the table with the names found in one of its first lines, or without names."""
     names = names_in(
         records,
         table.width,
@@ -649,19 +650,19 @@ def _with_names(
 def _repeated_names(
     table: TextTable, names: Record, rows: Sequence[Record]
 ) -> tuple[tuple[str, ...], str]:
-    """Return the cells of the names if they stand among the rows again, and a note on that."""
+    """Return the names if they are repeated among the rows, and a note on that."""
     wanted = names.bare
-    # Numbers may be names and a row as well.
+    # Numbers may be both names and a row.
     if len(wanted) < 2 or is_numbers(wanted):
         return (), ""
-    # These are few, so that only few lines are divided.
+    # There are few of these, so only a few lines are split.
     body = table.lines[names.line : table.last]
     likely = [line for line in body if all(name in line for name in wanted)]
     try:
         count = sum(record.bare == wanted for record in table.splitter.records(likely, 1, ""))
     except InputError:  # part of a cell in quotes
         return (), ""
-    # A row of answers that were all ticked repeats the names: other rows have these words too.
+    # A row in which all options are ticked repeats the names: other rows contain these words too.
     others = [row.bare for row in rows if row.bare != wanted]
     is_row = all(
         any(place < len(cells) and cells[place] == name for cells in others)
@@ -669,12 +670,12 @@ def _repeated_names(
     )
     if not count or is_row:
         return (), ""
-    times = "once more" if count == 1 else f"{count:,} times more"
-    return wanted, f"the names stand among the rows {times}: set aside"
+    times = "once" if count == 1 else f"{count:,} times"
+    return wanted, f"the names are repeated {times} among the rows: set aside"
 
 
 def _note_on_totals(table: TextTable, rows: Sequence[Record]) -> str:
-    """Return a note if the last row seems to sum up the others."""
+    """Return a note if the last row seems to contain totals of the others."""
     last = table.last
     while last > 1 and not table.lines[last - 1].strip():
         last -= 1
@@ -690,7 +691,7 @@ def _note_on_totals(table: TextTable, rows: Sequence[Record]) -> str:
 
 
 def _note_on_transposing(rows: Sequence[Record], width: int) -> str:
-    """Return a note if each of a few rows without names begins with what seems to be its name."""
+    """Return a note if each of a few rows without names seems to begin with its name."""
     cells = [row.cells for row in rows]
     if not 2 <= len(cells) < width or any(len(row) != width for row in cells):
         return ""

@@ -1,4 +1,4 @@
-"""The options by which a user determines how a text file is read."""
+"""User options for reading a text file."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ SEPARATORS = {"tab": "\t", "space": " ", "comma": ",", "semicolon": ";", r"\t": 
 
 @dataclass(frozen=True, kw_only=True)
 class TextFormat:
-    """How a text file is to be read; what is left out is decided by the file.
+    """How to read a text file; options that are not given are inferred from the file.
 
     Attributes:
-        header: the number of the line that names the columns, as an editor counts the lines of the
-            file; "none" if no line does; None to decide it.
-        separator: what stands between cells: one character, or the word tab, space (any number of
-            blanks), comma or semicolon; None to decide it.
-        missing: further words that stand for a missing cell, in upper or lower case.
-        skip: the number of lines before the table that are dropped.
+        header: the number of the line that names the columns, counting all lines of the file;
+            "none" if there is no such line; None to infer it.
+        separator: the separator between cells: one character, or the word tab, space (any number of
+            blanks), comma or semicolon; None to infer it.
+        missing: additional words for missing cells, ignoring case.
+        skip: the number of lines to skip before the table.
 
     Raises:
-        InputError: a value that makes no sense.
+        InputError: an invalid value.
     """
 
     header: int | Literal["none"] | None = None
@@ -32,7 +32,7 @@ class TextFormat:
     skip: int = 0
 
     def __post_init__(self):
-        """Check the values, and write them in one form."""
+        """Check the values and normalise them."""
         if self.separator is not None:
             object.__setattr__(self, "separator", _separator(self.separator))
         object.__setattr__(self, "missing", _words(self.missing))
@@ -62,13 +62,13 @@ def _separator(value: Any) -> str:
     if not is_mark or mark in "\"'\n\r.+-\0":
         raise InputError(
             "--separator: expected one character such as ; or |, or tab, space, comma or semicolon;"
-            f" got {_shown(value)}; name what stands between two cells."
+            f" got {_shown(value)}; give the separator between two cells."
         )
     return mark
 
 
 def _words(values: Any) -> tuple[str, ...]:
-    # A string is a word, and not the sequence of its letters.
+    # A string is one word, not a sequence of letters.
     words = values
     if isinstance(values, str):
         words = (values,)

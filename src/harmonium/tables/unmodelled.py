@@ -1,4 +1,4 @@
-"""Columns that no unit models: constants, free text, and keys, which name their rows."""
+"""Columns that no unit models: constants, free text, and keys, which identify their rows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .base import AbstractUnmodelled, ColumnKind
 from .dates import is_date
 from .frames import CellKind, RawColumn
 
-SHORTEST = 6  # signs of a key without a number; shorter texts of one length are often words
-MOST_ALIKE = 0.01  # chance that two drawn keys are equal, above which there are too few of them
-ALPHABETS = (  # the first that has all signs of a place is that of new keys there
+SHORTEST = 6  # characters of a key without a number; shorter texts of one length are often words
+MOST_ALIKE = 0.01  # probability that two drawn keys are equal, above which there are too few
+ALPHABETS = (  # the first that contains all characters seen at a position is used for new keys
     string.digits,
     string.digits + "abcdef",
     string.digits + "ABCDEF",
@@ -27,17 +27,17 @@ ALPHABETS = (  # the first that has all signs of a place is that of new keys the
     string.ascii_letters,
     string.digits + string.ascii_letters,
 )
-BY_CHANCE = 1e-3  # probability below which a sign is absent for a reason
-MOST_DIGITS = 15  # float64 holds each whole number of so many digits
-LARGEST = 2**53 - 1  # whole numbers above it are not exact, and are no numbers of rows
+BY_CHANCE = 1e-3  # probability below which the absence of a character is not chance
+MOST_DIGITS = 15  # float64 can represent every integer with this many digits
+LARGEST = 2**53 - 1  # larger integers are not exact, and cannot identify rows
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut(AbstractUnmodelled):
-    """A column without a unit: a constant, an identifier, free text, or one without cells.
+    """A column without a unit: a constant, an identifier, free text, or one without known cells.
 
     Attributes:
-        value: the value of all cells of a constant column, a date with the year first; else None.
+        value: the value of a constant column, a date with the year first; else None.
     """
 
     kind = ColumnKind.LEFT_OUT
@@ -45,13 +45,13 @@ class LeftOut(AbstractUnmodelled):
 
     @classmethod
     def constant(cls, raw: RawColumn) -> LeftOut:
-        """Return a column of which all cells that are there have one value."""
+        """Return a column whose known cells all have the same value."""
         value = raw.known.tolist()[0]
         if raw.cell_kind is CellKind.DATES:
             value = str(raw.known[0])
         why = f"always {str(value)[:40]}"
         if raw.cell_kind is CellKind.WORDS and raw.is_missing.any():
-            # An empty cell beside "yes" alone mostly means "no", so the value of all is not known.
+            # An empty cell in a column of "yes" usually means "no", so no value is assumed.
             return cls(name=raw.name, form=raw.form, why=f"{why}, or empty")
         return cls(name=raw.name, form=raw.form, digits=raw.digits, why=why, value=value)
 
@@ -72,15 +72,15 @@ class LeftOut(AbstractUnmodelled):
 
 @dataclass(frozen=True, kw_only=True)
 class Key(AbstractUnmodelled):
-    """A column in which each row has a name of its own: a counter, a number in text, or signs.
+    """A column that identifies each row: a counter, a number within text, or characters.
 
     Attributes:
         before: the text before the number of each row.
-        after: the text behind it.
-        width: the number of its digits, if zeros fill it up; 0 for as many as there are; −1 for a
+        after: the text after it.
+        width: the number of digits, if numbers are padded with zeros; 0 if they are not; −1 for a
             column of numbers, which has no text.
         last: the largest number.
-        signs: for names without a number, the signs of each place; else empty.
+        signs: for names without a number, the characters at each position; else empty.
     """
 
     kind = ColumnKind.KEY
@@ -91,7 +91,7 @@ class Key(AbstractUnmodelled):
     signs: tuple[str, ...] = ()
 
     def __post_init__(self):
-        """Check numbers and lengths, which may come from a file."""
+        """Check numbers and lengths, which may come from an untrusted file."""
         super().__post_init__()
         if not -1 <= self.width <= MOST_DIGITS or abs(self.last) > LARGEST:
             raise ValueError(f"{self.width} digits and {self.last} as the numbers of a key")
@@ -100,13 +100,13 @@ class Key(AbstractUnmodelled):
 
     @classmethod
     def of_numbers(cls, raw: RawColumn, why: str) -> Key:
-        """Return the column of whole numbers that identify the rows."""
+        """Return a column of integers that identify the rows."""
         last = int(min(max(np.nanmax(raw.values), -LARGEST), LARGEST))
         return cls(name=raw.name, form=raw.form, digits=raw.digits, why=why, last=last)
 
     @classmethod
     def of_text(cls, raw: RawColumn) -> Key | None:
-        """Return the column if all its cells are different and have one form; else None."""
+        """Return the column if all its cells are different and have the same form; else None."""
         cells = raw.known.tolist()
         if not cells or len(set(cells)) < len(cells):
             return None
@@ -133,12 +133,12 @@ class Key(AbstractUnmodelled):
 
     @classmethod
     def _of_signs(cls, name: str, cells: list[str], why: str) -> Key | None:
-        """Return the column of names of one length, with digits and letters at certain places."""
+        """Return the column of equally long names with digits and letters at fixed positions."""
         if len(set(map(len, cells))) > 1 or len(cells[0]) < SHORTEST:
             return None
         signs = tuple(_alphabet(set(place), len(cells)) for place in zip(*cells, strict=True))
-        # The birthday problem: among twice as many rows as there are, n names of equal probability
-        # have an equal pair with a probability of about (2n)² / (2 · names).
+        # The birthday problem: among twice as many rows as there are, equally probable names
+        # include an equal pair with a probability of about (2n)² / (2 · names).
         log_names = float(sum(np.log(len(alphabet)) for alphabet in signs if alphabet))
         is_large = log_names > np.log(2.0 * len(cells) ** 2 / MOST_ALIKE)
         has_digits = any(set(alphabet) & set(string.digits) for alphabet in signs)
@@ -149,7 +149,7 @@ class Key(AbstractUnmodelled):
     def merged(
         self, cells: Sequence[np.ndarray], rows: int, rng: np.random.Generator
     ) -> np.ndarray:
-        """Return names that no row has: the numbers after the last one, or drawn signs."""
+        """Return new names: the numbers after the last one, or drawn characters."""
         numbers = np.arange(self.last + 1, self.last + 1 + rows)
         if self.width < 0 and not self.signs:
             return numbers.astype(float)
@@ -164,10 +164,10 @@ class Key(AbstractUnmodelled):
 
 
 def _alphabet(signs: set[str], rows: int) -> str:
-    """Return the signs of new names at a place, those of a kind, or "" if they are of none.
+    """Return the characters for new names at a position: one of `ALPHABETS`, or "" if none fits.
 
-    Where some of a kind would hardly be absent from so many rows by chance, the place has only
-    those that were seen, such as 8, 9, a and b for the variant of a UUID.
+    If some of these would hardly be absent from so many rows by chance, only the characters seen
+    are used, such as 8, 9, a and b for the variant of a UUID.
     """
     alphabet = next((alphabet for alphabet in ALPHABETS if signs <= set(alphabet)), "")
     log_chance = rows * np.log(len(signs) / max(1, len(alphabet)))

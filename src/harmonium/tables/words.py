@@ -12,7 +12,7 @@ from .base import AbstractPart, ColumnKind, check_numbers
 from .frames import CellKind, RawColumn, words_of
 
 UNSEEN = ("error", "missing", "other")
-MOST_WORDS = 50  # a column of more different words keeps the most frequent ones
+MOST_WORDS = 50  # of more different words in a column, only the most frequent are kept
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,10 +21,10 @@ class Words(AbstractPart):
 
     Attributes:
         words: the categories, sorted.
-        others: rare words that are one further category together, and how often each occurred.
-        are_numbers: whether the words are numbers, and come back as such.
-        unseen: what a word that is none of these counts as: "error" refuses it, "missing" takes the
-            cell as missing, and "other" as one of the rare words, if there are any.
+        others: rare words grouped into one more category, and how often each occurred.
+        are_numbers: whether the words are numbers, and are decoded as numbers.
+        unseen: how to treat an unknown word: "error" rejects it, "missing" treats the cell as
+            missing, and "other" treats it as a rare word, if there are any.
     """
 
     kind = ColumnKind.CATEGORY
@@ -34,7 +34,7 @@ class Words(AbstractPart):
     unseen: str = "error"
 
     def __post_init__(self):
-        """Check what unseen words count as."""
+        """Check the value of `unseen`."""
         super().__post_init__()
         if self.unseen not in UNSEEN:
             raise ValueError(f"unseen is one of {', '.join(UNSEEN)}; got {self.unseen!r}")
@@ -46,7 +46,7 @@ class Words(AbstractPart):
         others = None
         if len(counts) > MOST_WORDS:
             ranked = counts.most_common()
-            # The last of the states is that of all rare words.
+            # The last state is for all rare words.
             others = dict(ranked[MOST_WORDS - 1 :])
             counts = dict(ranked[: MOST_WORDS - 1])
         return cls(
@@ -72,7 +72,7 @@ class Words(AbstractPart):
         return shown
 
     def codes(self, raw: RawColumn, label: str) -> np.ndarray:
-        """Return the place of each word; rare words have the last code together."""
+        """Return the index of each word; all rare words share the last code."""
         if raw.cell_kind is CellKind.NUMBERS:
             check_numbers(raw, label)
         rare = float(len(self.words))
@@ -104,14 +104,14 @@ class Words(AbstractPart):
         return replace(self, unseen="missing")
 
     def state_names(self) -> list[str]:
-        """Return the words; rare ones together are "other"."""
+        """Return the words, with "other" for the rare ones."""
         return [*self.words, *["other"] * (self.states - len(self.words))]
 
     def parsed(self, text: str) -> RawColumn:
-        """Return a column of one word; upper and lower case are alike where that is unambiguous.
+        """Return a column of one word, ignoring case if that is unambiguous.
 
         Raises:
-            ValueError: no word of the column, where others are not allowed, or a range.
+            ValueError: an unknown word, if these are not allowed, or a range.
         """
         known = [*self.words, *(self.others or ())]
         alike = [word for word in known if word.lower() == text.lower()]
@@ -137,8 +137,8 @@ class Words(AbstractPart):
         return np.where(raw.is_missing, 0.0, log_densities)
 
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return the words; a rare one is drawn by how often it occurred."""
-        # The second state of a single word never occurs, and stands for the same word.
+        """Return the words; a rare word is drawn with its observed frequency."""
+        # The second state of a single word never occurs, and represents the same word.
         words = np.array([*self.words, *self.words[-1:] * (self.states - len(self.words))], object)
         cells = words[codes.astype(int)]
         if self.others:

@@ -1,4 +1,4 @@
-"""Writing a table as text: each cell as it was read, in the style of the file that it came from."""
+"""Writing a table as text, with each cell as it was read, in the style of its source file."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ from .frames import CellKind, Frame, RawColumn
 from .numbers import dressed, is_clock, is_number
 from .text import Cells
 
-BEGINNING = 2**18  # bytes that decide the style
-# What makes a spreadsheet take a cell for a formula, also in the wide letters of East Asian text.
+BEGINNING = 2**18  # bytes used to determine the style
+# The characters that begin a formula in a spreadsheet, including their full-width forms.
 FORMULAS = tuple("=+-@\t\r\n＝＋－＠")
-# Marks at the beginning of files.
+# Byte order marks.
 UTF8 = b"\xef\xbb\xbf"
 UTF16 = b"\xff\xfe", b"\xfe\xff"
 SUFFIXES = (".csv", ".tsv")
 
 
 class TextStyle(NamedTuple):
-    """How a text file writes its cells.
+    """The style in which a text file writes its cells.
 
     Attributes:
-        mark: what it begins with.
-        line_end: what ends its lines.
-        names_are_quoted: whether its names are in quotes.
-        quoted: the places of columns whose cells are in quotes.
-        is_guarded: whether cells that a spreadsheet would run as formulas are written as `guarded`.
+        mark: the byte order mark.
+        line_end: the line ending.
+        names_are_quoted: whether the names are in quotes.
+        quoted: the indices of columns whose cells are in quotes.
+        is_guarded: whether cells that a spreadsheet would run as formulas are escaped, as by
+            `guarded`.
     """
 
     mark: str = ""
@@ -44,15 +45,15 @@ class TextStyle(NamedTuple):
 
     @classmethod
     def of(cls, content: bytes, delimiter: str, width: int) -> TextStyle:
-        """Return the style of a file.
+        """Determine the style of a file.
 
         Args:
-            content: the file, unpacked.
-            delimiter: what separates its cells.
+            content: the uncompressed contents of the file.
+            delimiter: the separator of its cells.
             width: the number of its columns.
         """
         beginning = content[:BEGINNING]
-        # Latin-1 reads all bytes, and the signs of a style are ASCII.
+        # Latin-1 can decode all bytes, and the characters of a style are ASCII.
         encoding = "utf-16" if beginning[:2] in UTF16 else "latin-1"
         text = beginning.decode(encoding, "ignore")
         ends = re.search(r"\r?\n|\r", text)
@@ -70,13 +71,13 @@ class TextStyle(NamedTuple):
         )
 
     def line(self, cells: Sequence[str], delimiter: str, *, are_names: bool, added: int) -> str:
-        """Return a line of cells.
+        """Write a line of cells.
 
         Args:
             cells: the cells.
-            delimiter: what separates them.
+            delimiter: the separator between them.
             are_names: whether they are names.
-            added: how many of them the file did not have, before its own.
+            added: the number of new cells before those of the file.
         """
         special = re.compile(rf'["\r\n{re.escape(delimiter)}]')
         parts = []
@@ -87,17 +88,17 @@ class TextStyle(NamedTuple):
             is_quoted = place in self.quoted
             if are_names:
                 is_quoted = self.names_are_quoted
-            # A missing cell stays without quotes, in which it would be an empty word to some.
+            # A missing cell has no quotes, with which some programs would read an empty word.
             if special.search(cell) or (is_quoted and cell):
                 cell = f'"{cell.replace(chr(34), chr(34) * 2)}"'
             parts.append(cell)
         line = delimiter.join(parts)
-        # Blank lines at the end of a file are no rows, but a single empty cell there is one.
+        # Blank lines at the end of a file are not rows, but a single empty cell there is one.
         return f"{line or chr(34) * 2}{self.line_end}"
 
 
 def guarded(cell: str) -> str:
-    """Return a cell with ' before it if a spreadsheet would take it for a formula; numbers stay.
+    """Return a cell, prefixed with ' if a spreadsheet would run it as a formula; numbers stay.
 
     Example:
         >>> from harmonium.tables.writing import guarded
@@ -110,7 +111,7 @@ def guarded(cell: str) -> str:
 
 
 def _is_amount(cell: str) -> bool:
-    """Return whether a cell is a number, perhaps of money or percent, such as -$1,250.50."""
+    """Return whether a cell is a number, possibly an amount of money or a percentage."""
     bare = "".join(letter for letter in cell if unicodedata.category(letter) != "Sc")
     if not is_number(bare.removesuffix("%").replace(",", "").strip()):
         return False
@@ -118,7 +119,7 @@ def _is_amount(cell: str) -> bool:
 
 
 def _are_quoted(cells: Iterable[str]) -> bool:
-    """Return whether all cells are in quotes, but for words that R writes for missing ones."""
+    """Return whether all cells are in quotes, except for R's words for missing cells."""
     known = [cell for cell in cells if cell not in ("", "NA")]
     return bool(known) and all(cell.startswith('"') for cell in known)
 
@@ -127,13 +128,13 @@ PLAIN = TextStyle()
 
 
 def text_of(frame: Frame, path: str | Path, guard: bool = False) -> str:
-    """Return a frame as text: separated by tabs for .tsv, else by commas.
+    """Return a frame as text, separated by tabs for .tsv, else by commas.
 
-    Numbers are written with as many digits after the point as all numbers of their column had; if
-    these differed, whole numbers without a point, others with the fewest digits that read back as
-    the same number. Dates have the form in which they were read, and missing cells are empty. A
-    table without names is written without names. With `guard`, cells that a
-    spreadsheet would run as formulas are guarded.
+    Numbers have the same number of digits after the point as all numbers of their column did when
+    read; if these differed, integers have no point, and other numbers have the fewest digits that
+    read back as the same number. Dates have the format in which they were read, and missing cells
+    are empty. A table without names is written without names. With `guard`, cells that a
+    spreadsheet would run as formulas are escaped.
     """
     rows = zip(*map(_cells, frame.columns), strict=True)
     return _text(frame.own_names, rows, path, ",", PLAIN._replace(is_guarded=guard))
@@ -142,15 +143,15 @@ def text_of(frame: Frame, path: str | Path, guard: bool = False) -> str:
 def text_with(
     frame: Frame, original: Frame, source: Cells, path: str | Path, style: TextStyle | None = None
 ) -> str:
-    """Return a filled frame as text in which all cells of the source stand as they stood there.
+    """Return a filled frame as text, with all cells of the source exactly as in the source.
 
     Args:
-        frame: the table to write: one or several copies of the source's rows, below each other,
-            with columns of its own before those of the source.
-        original: the table as it was read; where a cell is missing, that of `frame` is written.
+        frame: the table to write: one or several concatenated copies of the source's rows, with
+            additional columns before those of the source.
+        original: the table as read; its missing cells are taken from `frame`.
         source: the cells of the file.
         path: the file to write.
-        style: how the file wrote them.
+        style: the style of the source file.
     """
     gaps = np.stack([column.is_missing for column in original.columns], axis=1)
     added = len(frame.columns) - len(original.columns)
@@ -164,7 +165,7 @@ def text_with(
 
 
 def _filled(cells: Sequence[str], others: Sequence[str], is_gap: np.ndarray) -> list[str]:
-    """Return cells with those of other ones in gaps, where these are not empty."""
+    """Return cells with gaps filled from other cells that are not empty."""
     return [
         other if gap and other else cell
         for cell, other, gap in zip(cells, others, is_gap, strict=True)
@@ -187,7 +188,7 @@ def _text(
 
 
 def plain(column: RawColumn) -> list[Any]:
-    """Return the cells as numbers and words, dates in their form, None where one is missing."""
+    """Return the cells as numbers and words, dates in their format, None for missing cells."""
     cells = column.values.tolist()
     if column.cell_kind is CellKind.DATES or is_clock(column.form):
         cells = _cells(column)
@@ -208,7 +209,7 @@ def _are_whole(numbers: np.ndarray) -> bool:
 
 
 def _cell(value: Any, form: str, is_whole: bool, digits: int | None) -> str:
-    """Return a cell; a number with as many digits as its column has, or with the fewest."""
+    """Return a cell as text; numbers with the digits of their column, or with the fewest."""
     if isinstance(value, np.datetime64):
         return shown_date(form or "%Y-%m-%d", value)
     if not isinstance(value, float | np.floating):

@@ -1,4 +1,4 @@
-"""What a run begins with: its checked arguments with every default filled in, and its state."""
+"""The start of a run: checked arguments with all defaults filled in, and the first state."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Plan(NamedTuple):
     optimizer: Any
     per_epoch: int
     total: int
-    auto_strength: float  # of a penalty of strength "auto", by the number of rows; 0 without one
+    auto_strength: float  # first strength of an "auto" penalty, by the number of rows; else 0
     layer: AbstractLayer  # the visible layer
     may_slow: bool = False  # whether a run that diverges restarts at a lower rate
     may_stop: bool = False  # whether cross-validation may end the run before its last update
@@ -125,11 +125,11 @@ def plan_run(
 
 
 def _check_lengths(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> None:
-    """Raise InputError if the model takes lengths as given that are unknown or not kept."""
+    """Raise InputError if the model conditions on row lengths that are unknown or not kept."""
     check_lengths_known(rbm, dataset.missing)
     if takes_lengths(rbm.visible) and not gradient.about.keeps_lengths:
         raise InputError(
-            f"gradient: {rbm.visible} takes the length of each row as given, which"
+            f"gradient: {rbm.visible} conditions on the length of each row, which"
             f" {gradient.about.title} does not keep; choose CD or PCD with Gibbs sampling, such as"
             ' "pcd" or hm.Contrastive(hm.Gibbs(1)).'
         )
@@ -138,8 +138,8 @@ def _check_lengths(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> None:
 def _summing_out(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> AbstractGradient:
     """Return the method for rows with missing values.
 
-    Beside sampling, a sum is taken only where it costs no more than one sweep of the rows does.
-    Completions are kept if they fit into memory.
+    Missing values are summed out rather than sampled only if that costs no more than one sweep over
+    the rows. Completions are kept if they fit into memory.
     """
     most = QUICK_SUMS if gradient.about.sweeps is None else CHEAP_SUMS
     rows = padded_size(len(dataset))
@@ -151,8 +151,8 @@ def _summing_out(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> Abstrac
 def usual_epochs(rbm: RBM, per_epoch: int) -> int:
     """Return the default number of epochs: at least 20, and at least 10,000 updates.
 
-    A small model of many rows gains by more, and its updates cost little: up to 1,000 epochs, but
-    at most 10,000 · 2¹⁶ / weights updates, and 40,000.
+    A small model of many rows gains from more updates, which cost little: it gets up to 1,000
+    epochs, but at most 10,000 · 2¹⁶ / weights and 40,000 updates.
     """
     affordable = min(MOST_UPDATES, FEWEST_UPDATES * FEW_WEIGHTS // math.prod(rbm.weights.shape))
     updates = max(FEWEST_UPDATES, min(affordable, MANY_EPOCHS * per_epoch))
@@ -177,7 +177,7 @@ def checked_optimizer(optimizer: Any, total: int | float) -> Any:
 def _rounds(
     precision: str | None, rbm: RBM, gradient: AbstractGradient, dataset: Rows, batch: int
 ) -> bool:
-    """Return whether to multiply in bfloat16; possible if only the weights are then rounded.
+    """Return whether to multiply in bfloat16, which requires that only the weights are rounded.
 
     Raises:
         InputError: bfloat16 was chosen, but cannot be used.
@@ -186,10 +186,10 @@ def _rounds(
     obstacle = _obstacle_to_rounding(rbm, gradient, dataset)
     if precision == SHORT and obstacle:
         raise InputError(
-            "precision: expected products of the weights with small whole numbers only for"
+            "precision: expected products of the weights with small whole numbers only, for"
             f" {SHORT}; got others, since {obstacle}; choose float32."
         )
-    if precision is None:  # measured only where the answer matters
+    if precision is None:  # measured only if the answer matters
         return not obstacle and is_worth_rounding(rbm, batch)
     return precision == SHORT
 
@@ -200,9 +200,9 @@ def may_round(rbm: RBM, gradient: AbstractGradient, batch: int) -> bool:
 
 
 def _obstacle_to_rounding(rbm: RBM, gradient: AbstractGradient, dataset: Rows | None = None) -> str:
-    """Return why products in bfloat16 would not be those of rounded weights; empty if they are.
+    """Return why bfloat16 would round more than the weights; empty if it would not.
 
-    Without a dataset, of rows for which they are.
+    Without a dataset, the rows are assumed to be suitable.
     """
     layers = [layer for layer in (rbm.visible, rbm.hidden) if not layer.is_exact_in_bfloat16]
     about = gradient.about
@@ -221,7 +221,7 @@ def _obstacle_to_rounding(rbm: RBM, gradient: AbstractGradient, dataset: Rows | 
 
 @functools.lru_cache(maxsize=64)
 def _with_extra_args(init: Callable, update: Callable) -> optax.GradientTransformationExtraArgs:
-    """Let a transformation accept extra arguments; cached, as a new function would compile anew."""
+    """Let a transformation accept extra arguments; cached, since a new one would be recompiled."""
     takes_all = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(update).parameters.values())
     if takes_all:
         return optax.GradientTransformationExtraArgs(init, update)
@@ -241,13 +241,13 @@ def checked_callbacks(callbacks: Any) -> Sequence[Callable]:
 def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainState:
     """Return the state before the first update of `fit` with the same arguments.
 
-    It has the structure that is needed to load a stored state.
+    Its structure is needed to load a stored state.
 
     Args:
-        rbm: the model to begin from.
+        rbm: the model to start from.
         data: the rows, as for `fit`.
         key: a JAX random key.
-        options: other arguments of `fit`.
+        options: the other arguments of `fit`.
 
     Example:
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
@@ -260,13 +260,13 @@ def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainSta
 
 
 def first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
-    """Return the initial state, with those of the method and the optimiser."""
-    rbm = with_weights_spread(rbm, rbm.weights.shape)  # so that moments of W are born spread
+    """Return the initial state, including the states of the method and the optimiser."""
+    rbm = with_weights_spread(rbm, rbm.weights.shape)  # so that moments of W start out spread
     return spread(_whole_state(rbm, *_parts(plan), key=checked_key(key)), plan)
 
 
 def _parts(plan: Plan) -> tuple:
-    """Return what the first state of a run depends on: some rows, not all of them."""
+    """Return the data that the first state of a run depends on: some of the rows, not all."""
     return plan.method, plan.optimizer, plan.auto_strength, plan.rows.head
 
 
@@ -287,9 +287,9 @@ def _carried(method: Method, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -
 
 
 def continued(state: TrainState | None, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
-    """Return the state to continue from, with a schedule of this run's length; the first if None.
+    """Return the state to continue from, with this run's schedule; the first state if None.
 
-    The state must be one of such a run: one from a user is `resumable`.
+    The state must fit this run; `resumable` checks one from a user.
     """
     if state is None:
         return first_state(rbm, plan, key=key)
@@ -315,11 +315,11 @@ def spread(state: TrainState, plan: Plan) -> TrainState:
 def resumable(
     state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray, name: str = "state"
 ) -> TrainState:
-    """Return the state, or raise InputError unless it is one of such a run."""
+    """Return the state; raise InputError unless it fits this run."""
     if not isinstance(state, TrainState):
         raise InputError(f"{name}: expected the `state` of a Fit; got {described(state)}.")
     like = shapes_of(_whole_state, rbm, *_parts(plan), key=checked_key(key))
-    # What is known of held-out rows restarts where it does not fit.
+    # Records of held-out rows restart if they do not fit.
     if not same_shapes(state._replace(held_out=None, folds=None), like):
         raise InputError(
             f"{name}: expected the state of a run with the same model, gradient method and"

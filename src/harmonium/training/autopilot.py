@@ -19,8 +19,8 @@ from ..samplers import Cloud, Gibbs
 from ..samplers.gibbs import after_sweeps
 
 DIRECTIONS = 2  # leading directions of the weights, along which chains are monitored
-FORGOTTEN = math.exp(-2.0)  # the part of a correlation that is left after one relaxation time
-MOST_ACTS = 32  # changes that are noted: shapes cannot grow in a compiled loop
+FORGOTTEN = math.exp(-2.0)  # the part of a correlation that remains after one relaxation time
+MOST_ACTS = 32  # changes that are recorded: arrays cannot grow in a compiled loop
 NO_CHANGE, SWEEPS, EXCHANGE, GIVEN_UP = range(4)  # kinds of changes
 LONGER = 16  # factor on most_sweeps with a ladder
 STUCK = 1e4  # relaxation time above which chains count as stuck, sweeps
@@ -35,7 +35,7 @@ class AutopilotState(NamedTuple):
         engaged: whether chains are exchanged along the ladder.
         directions: leading directions of the weights, shape (visible, few).
         moments: running means of each observable's covariance with itself one update before, and of
-            its variance, shape (2, observables); first those of chains, then those of columns.
+            its variance, shape (2, observables); chains come first, then columns.
         updates: number of updates made.
         since: updates since the last change.
         acts: update, kind, new value and relaxation time of each change, shape (32, 4).
@@ -56,9 +56,9 @@ class AutopilotState(NamedTuple):
 class Autopilot(AbstractTempering):
     r"""PCD that keeps its chains at equilibrium: `hm.fit(..., gradient="auto")`.
 
-    It starts as PCD-1 with `models · chains` chains. At every update it compares observables of all
-    chains before and after their k sweeps: the free energy, and v along leading directions of the
-    weights. If ρ is the largest autocorrelation of these observables, the relaxation time is
+    It starts as PCD-1 with `models · chains` chains. At every update it compares observables (the
+    free energy, and v along leading directions of the weights) of all chains before and after their
+    k sweeps. If ρ is the largest autocorrelation of these observables, the relaxation time is
 
         relaxation = −2k / log ρ   sweeps,
 
@@ -66,11 +66,11 @@ class Autopilot(AbstractTempering):
     close to k, k is doubled, up to `most_sweeps`. If that is not enough, the chains are put on a
     ladder of temperatures, as in `Tempering`, and k may grow to sixteen times `most_sweeps`. On the
     ladder, the means over columns, each with one chain of every temperature, have to decorrelate
-    too: otherwise chains that only take turns at the model would make mixing look faster than it
+    too: otherwise chains that merely take turns at the model would make mixing look faster than it
     is. If each chain stays in its own mode, the correlation is 1. A mode that no chain has found
     cannot be detected.
 
-    The `notes` of the `Fit` report what was changed and why; the command reports it too.
+    The `notes` of the `Fit` report each change and its reason, as does the command.
 
     Attributes:
         models: as in `Tempering`.
@@ -158,7 +158,7 @@ class Autopilot(AbstractTempering):
         return grads, self._adapted(rbm, state), info
 
     def _swept(self, rbm: RBM, state: AutopilotState, *, key: PRNGKeyArray) -> Any:
-        """Make k sweeps of all chains, none of which is on the ladder."""
+        """Make k sweeps of all chains, while none is on the ladder."""
         v = state.ladder.replicas.v
         # Usually one sweep: a block of them would be computed for nothing.
         flat = v.reshape(-1, v.shape[-1])
@@ -249,7 +249,7 @@ def _in_words(update: float, kind: float, value: float, relaxation: float) -> st
         why = "the chains did not mix"
     what = "the chains lag behind (allow more sweeps, or lower the learning rate)"
     if kind == SWEEPS:
-        what = f"{value:.0f} sweeps in an update"
+        what = f"{value:.0f} sweeps per update"
     elif kind == EXCHANGE:
         what = f"a ladder of up to {value:.0f} temperatures"
     return f"from update {update:,.0f} on: {what}, because {why}"

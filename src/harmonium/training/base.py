@@ -1,4 +1,4 @@
-"""What code that handles states of optimisers and runs shares: trees of arrays and their nodes."""
+"""Helpers for states of optimisers and runs: trees of arrays and their nodes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def same_shapes(first: Any, second: Any) -> bool:
 
 
 def nodes_in(state: Any, kind: type) -> list[Any]:
-    """Return the states of this kind in an optimiser's state, wherever it is nested."""
+    """Return all states of this type in an optimiser's state, at any depth."""
     nodes = jax.tree.leaves(state, is_leaf=lambda node: isinstance(node, kind))
     return [node for node in nodes if isinstance(node, kind)]
 
 
 def with_nodes(state: Any, kind: type, change: Callable[[Any], Any]) -> Any:
-    """Return an optimiser's state with a change made to its states of this kind."""
+    """Return an optimiser's state with a change applied to its states of this type."""
 
     def changed(node: Any) -> Any:
         return change(node) if isinstance(node, kind) else node
@@ -37,7 +37,7 @@ def with_nodes(state: Any, kind: type, change: Callable[[Any], Any]) -> Any:
 
 
 def with_values(state: S, **values: Any) -> S:
-    """Return a state whose arrays of these names are filled with new values, of their types."""
+    """Return a state with the named arrays filled with new values, keeping their dtypes."""
     for name, value in values.items():
         array = getattr(state, name)
         state = state._replace(**{name: from_numpy(np.full(array.shape, value, array.dtype))})

@@ -24,7 +24,7 @@ from .arguments import Plan
 from .state import TrainState
 from .update import Method, batch_of, make_update, run_keys
 
-SECONDS_PER_CHUNK = 1.0  # between two looks at the parameters, and two calls of callbacks
+SECONDS_PER_CHUNK = 1.0  # between checks of the parameters, and between calls of callbacks
 GROWTH_LIMIT = 1e6  # parameters that grew a million times as large have diverged
 
 
@@ -52,11 +52,11 @@ def advanced(
     *,
     key: PRNGKeyArray,
 ) -> TrainState:
-    """Make updates on the first n rows until `until` of them are made: a pure function.
+    """Make updates on the first n rows until `until` updates are made: a pure function.
 
     It is compiled once for any number of updates, and for all n that share a `padded` dataset.
     Epoch e visits the rows in an order drawn from fold_in(key, e), and its updates draw from keys
-    split off fold_in(key′, e), so the result does not depend on how a run is divided into chunks.
+    split from fold_in(key′, e), so the result does not depend on how a run is divided into chunks.
     """
     _, key_order, key_updates = run_keys(key)
     room = len(dataset)
@@ -64,10 +64,11 @@ def advanced(
     most = math.ceil(room / size)
     per_epoch = -(-n // size)  # rounded up, as the other traced numbers are
 
-    # Both loops have traced bounds: one compilation serves every chunk, however a run is cut.
+    # Both loops have traced bounds: one compilation serves every chunk, however a run is divided.
     def epoch(e: Array, state: TrainState) -> TrainState:
         rows_of = batches_in_order(room, n, size, key=jax.random.fold_in(key_order, e))
-        # All keys of an epoch at once: for a small model, one key takes a tenth of an update.
+        # All keys of an epoch are split at once: for a small model, one split takes a tenth of an
+        # update.
         keys = jax.random.split(jax.random.fold_in(key_updates, e), most)
 
         def update(t: Array, state: TrainState) -> TrainState:
@@ -82,7 +83,7 @@ def advanced(
         end = jnp.minimum(until, (e + 1) * per_epoch)
         return loop(state.updates, end, update, state, most=most)
 
-    # Of epochs with few updates, several are in a block.
+    # A block holds several epochs if they have few updates.
     epochs = max(1, TURNS // most)
     return loop(state.updates // per_epoch, -(-until // per_epoch), epoch, state, turns=epochs)
 
@@ -92,9 +93,9 @@ advance = compiled(advanced)
 
 @compiled
 def _advance_one(*parts: Any, key: PRNGKeyArray) -> tuple[TrainState, Array]:
-    """Make the updates of a model as `advanced` does; return its largest parameter too.
+    """Make the updates of a model as `advanced` does; also return its largest parameter.
 
-    A program of its own would take longer to call than to compute it.
+    A separate program for that would take longer to call than to run.
     """
     state = advanced(*parts, key=key)
     return state, largest(state.rbm)
@@ -110,13 +111,13 @@ def _advance_all(
     keys: Array,
     weights: Array | None,
 ) -> tuple[TrainState, Array]:
-    """Make the updates of all models, whose arrays have a leading axis; otherwise the same."""
+    """Make the updates of all models, whose arrays have a leading axis, as `advanced` does."""
 
     def advanced_one(
         rbm: RBM, gradient: Any, optimizer: Any, key: Array, weights: Array | None
     ) -> tuple[RBM, Any, Any]:
-        # All models share one count of updates: with different counts, every loop would be computed
-        # to the longest, and the results selected.
+        # All models share one count of updates: with different counts, every loop would run as long
+        # as the longest, and results be selected.
         model = TrainState(rbm, gradient, optimizer, state.updates)
         rows = dataset
         if weights is not None:
@@ -130,10 +131,10 @@ def _advance_all(
 
 
 class Models:
-    """The models of a run: how their states are one tree, and how all of them are advanced.
+    """The models of a run, with their states joined into one tree and advanced together.
 
-    One model has a program of its own. The arrays of several have a leading axis, and one program
-    serves all of them: the calls of a small model take longer than its products.
+    A single model has a program of its own. The arrays of several models have a leading axis, and
+    one program serves them all, since calls of a small model take longer than its products.
 
     Args:
         plan: the fixed parts of the run.
@@ -162,7 +163,7 @@ class Models:
         return stacked(states)
 
     def split(self, state: TrainState, updates: np.ndarray) -> list[TrainState]:
-        """Return the states of the models, of which each has made its own number of updates."""
+        """Return the states of the models, each with its own number of updates."""
         if self.count == 1:
             return [state]
         return unstacked(state, updates)
@@ -175,15 +176,15 @@ class Models:
         Args:
             state: the state of all models, from `join`.
             target: the number of updates, counted from the start of the run.
-            is_moving: whether each model is updated. One that is not has diverged, and stays as it
-                is. All are if None.
+            is_moving: whether each model is updated; all are if None. A model that is not has
+                diverged, and stays unchanged.
         """
         old = state
         sizes = None
         updates = int(state.updates)
         while updates < target:
             window = self.windows.at(updates)
-            # Windows count as epochs of their rows, so that each has an order and keys of its own.
+            # Each window counts as an epoch, so that it has an order and keys of its own.
             per_pass = math.ceil(int(window.count) / self.method.batch_size)
             ahead = window.passes * per_pass - window.begin
             end = min(target, window.end)
@@ -215,7 +216,7 @@ class Models:
         return np.atleast_1d(np.asarray(self._each(_update_ratio)(before.rbm, after.rbm))).tolist()
 
     def _each(self, function: Callable) -> Callable:
-        """Return a function of one model as one of all of them."""
+        """Turn a function of one model into one of all models."""
         return function if self.count == 1 else eqx.filter_vmap(function)
 
 
@@ -236,7 +237,7 @@ def unstacked(state: TrainState, updates: np.ndarray) -> list[TrainState]:
     host: Any = jax.device_get(state._replace(updates=updates.astype(np.int32)))
 
     def model(i: int) -> Any:
-        # Views: slices of arrays on a device would be a program for each array of each model.
+        # Views, since slicing on a device would need a program for each array of each model.
         views = jax.tree.map(lambda leaf: leaf[i : i + 1], host)
         return jax.tree.map(lambda leaf: from_numpy(leaf.reshape(leaf.shape[1:])), views)
 
@@ -261,7 +262,7 @@ def largest(rbm: RBM) -> Array:
 
 
 def largest_on_host(rbm: RBM, count: int = 1) -> np.ndarray:
-    """Return `largest` of each of `count` models, for which no program is compiled."""
+    """Return `largest` of each of `count` models without compiling a program."""
     arrays = [np.abs(fetched(leaf)) for leaf in jax.tree.leaves(rbm)]
     return np.max([array.reshape(count, -1).max(1) for array in arrays], axis=0)
 

@@ -1,16 +1,16 @@
-"""Cross-validation: for few rows, how long to learn, and how strong the penalty should be.
+"""Cross-validation of small data sets: how long to train, and how strong a penalty to use.
 
-Of a few hundred rows, a tenth is too few to decide by and too many to lose. So four models are
-trained side by side in one compiled loop, each without a quarter of the rows. They follow the run's
-own schedule over its first half. At records, the rows that a model has not seen are scored. Once
-the mean over the four is worse than it was, the models overfit: the penalty is raised from there
-on. The best score says where to stop. The run itself then learns from all rows, with the same
-penalties.
+A tenth of a few hundred rows is too few to base a decision on and too many to lose. So four models
+are trained side by side in one compiled loop, each without a quarter of the rows. They follow the
+run's own schedule over its first half. At records, each model is scored on the rows that it has not
+seen. Once the mean over the four gets worse, the models overfit, and the penalty is raised from
+then on. The best score determines where to stop. The run itself then learns from all rows, with the
+same penalties.
 
-The score is the log-likelihood, with log Z tracked for each of the models as for held-out rows of a
-run. Of complete rows of discrete units that are independent without the hidden ones, it is the
-pseudo-log-likelihood, which needs no log Z: of few rows of very many columns, log Z can be wrong
-without a sign of it.
+The score is the log-likelihood, with log Z tracked for each model as in a run with held-out rows.
+For complete rows of discrete units that are independent without hidden units, it is the
+pseudo-log-likelihood, which needs no log Z: for few rows with very many columns, log Z can be wrong
+without any sign of it.
 """
 
 from __future__ import annotations
@@ -44,27 +44,28 @@ from .state import TrainState
 from .tracking import TOLERANCE, Tracker
 
 FOLDS = 4
-RISE = 1.25  # of the penalty, from a record to the next, while the score is worse than it was
+RISE = 1.25  # factor on the penalty at each record while the score is worse than before
 CHAINS = 200  # of each fold, fewer than a run has: four models share the time
 PART = 0.5  # of the run's updates; until then the default rate is constant
-FIRST_RECORD = 10  # the update of the first record; from there in equal ratios
+FIRST_RECORD = 10  # the update of the first record; the later ones are in equal ratios
 RECORDS = 24  # the same for runs of any length, so that states have one shape
 CROSS_VALIDATION = 4  # folded into a run's key, whose parts 0 to 3 are used otherwise
 
 
 class CrossValidated(NamedTuple):
-    """What was learned from models that were each trained without a part of the rows.
+    """Results of models that were each trained without part of the rows.
 
     Attributes:
-        updates: of the records.
-        strengths: of the penalty from each record on.
-        scores: of rows that the models had not seen: mean log-likelihoods, or
-            pseudo-log-likelihoods of complete rows of discrete units, nats per row.
+        updates: update counts of the records.
+        strengths: strengths of the penalty from each record onwards.
+        scores: scores of unseen rows: mean log-likelihoods, or pseudo-log-likelihoods for complete
+            rows of discrete units, nats per row.
         stderr: standard error of the best score over rows.
-        of_rows: the scores of the rows at the best record, by the models that had not seen them;
-            0 where they are not known. There is room for the most rows that are cross-validated.
-        independent: that of the visible units by themselves.
-        best: the update of the best record; −1 if no later one is known, and the run may go on.
+        of_rows: the scores of the rows at the best record, by the models that had not seen them; 0
+            if unknown. Its length is the largest number of rows that are cross-validated.
+        independent: the score of the visible units alone.
+        best: the update of the best record; −1 if no later score is known, so that the run
+            continues.
     """
 
     updates: Int[Array, " records"]
@@ -76,7 +77,7 @@ class CrossValidated(NamedTuple):
     best: Int[Array, ""]
 
     def strength_after(self, updates: int) -> float:
-        """Return the strength that was found at the last record until then."""
+        """Return the strength found at the last record up to this update."""
         place = int(np.searchsorted(np.asarray(self.updates), updates, side="right"))
         return float(self.strengths[max(0, place - 1)])
 
@@ -87,34 +88,34 @@ class CrossValidated(NamedTuple):
 
     @property
     def prefers_units_alone(self) -> bool:
-        """Whether the visible units by themselves score better than any model."""
+        """Whether the visible units alone score better than any model."""
         is_known = bool(np.isfinite(self.score))
         return is_known and self.score < float(self.independent) - TOLERANCE
 
     def note(self, plan: Plan) -> str:
-        """Return what rows that were left out score in this run, in a sentence."""
+        """Return a sentence with the score of the rows that were left out."""
         name = "pseudo-log-likelihood" if has_pseudo_likelihood(plan) else "log-likelihood"
         if not np.isfinite(self.score):
             return (
                 f"{FOLDS}-fold cross-validation decided nothing: the {name} of rows that a model"
-                " has not seen could not be followed"
+                " has not seen could not be tracked"
             )
         return (
-            f"by {FOLDS}-fold cross-validation, rows that a model has not seen have a {name} of"
-            f" {self.score:.2f} ± {float(self.stderr):.2f} nats (the visible units by themselves"
+            f"in {FOLDS}-fold cross-validation, rows that a model has not seen have a {name} of"
+            f" {self.score:.2f} ± {float(self.stderr):.2f} nats (the visible units alone:"
             f" {float(self.independent):.2f})"
         )
 
 
 def will_cross_validate(plan: Plan, held_out: Any, state: TrainState) -> bool:
-    """Return whether a run begins with a cross-validation."""
+    """Return whether a run starts with a cross-validation."""
     return held_out is None and is_for(plan) and state.folds is None and int(state.updates) == 0
 
 
 def can_cross_validate(layer: AbstractLayer) -> bool:
     """Return whether rows of a visible layer have a score.
 
-    Where log Z differs from row to row, they have none.
+    They have none if log Z differs from row to row.
     """
     return not takes_lengths(layer)
 
@@ -130,8 +131,8 @@ def is_for(plan: Plan) -> bool:
 def has_pseudo_likelihood(plan: Plan) -> bool:
     """Return whether rows are scored by their pseudo-log-likelihood.
 
-    Units that hang together say what each of them is, whatever the model: of exclusive columns, all
-    others are 0 where one is 1.
+    Dependent units predict one another whatever the model: if one of several exclusive columns is
+    1, all others are 0.
     """
     is_discrete = plan.layer.n_states is not None
     return is_discrete and has_independent_units(plan.layer) and not plan.rows.missing
@@ -152,7 +153,7 @@ def unknown() -> CrossValidated:
 
 
 def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated:
-    """Train four models, each without a quarter of the rows, and measure them by these.
+    """Train four models, each without a quarter of the rows, and score them on these.
 
     Args:
         rbm: the model that the run starts from.
@@ -170,7 +171,7 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
     records = records_of(plan)
     strength = plan.auto_strength
     strengths = np.full(len(records), strength)
-    scores = np.full(len(records), -np.inf)  # of records without one, and after a divergence
+    scores = np.full(len(records), -np.inf)  # for records without one, and after a divergence
     errors = np.zeros(len(records))
     of_rows = np.zeros(FEW_ROWS)
     has_diverged = False
@@ -179,7 +180,7 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
         state, sizes = models.advance(state, until)
         has_diverged = not (sizes < limit).all()
         if has_diverged:
-            break  # what was learned before it is used
+            break  # results from before the divergence are used
         pairs = zip(folds, models.split(state, np.full(FOLDS, until)), strict=True)
         measured = [fold.measured(own_state) for fold, own_state in pairs]
         score = fmean(of_fold.score for of_fold in measured)
@@ -195,8 +196,9 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
             state = state._replace(optimizer=with_strength(state.optimizer, strength))
     place = int(scores.argmax())
     best = records[place]
-    # Where all later scores are unknown, the models got better for as long as they were followed:
-    # 124 rows of 512 columns were last known after 195 updates, 80 nats below the end of the run.
+    # If all later scores are unknown, the models improved for as long as they were tracked: for 124
+    # rows of 512 columns, the last known score was after 195 updates, 80 nats below the end of the
+    # run.
     is_last_known = not has_diverged and not np.isfinite(scores[place + 1 :]).any()
     if is_last_known or not np.isfinite(scores[place]):
         best = -1
@@ -213,7 +215,7 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
 
 
 def rows_left_out(n: int, *, key: PRNGKeyArray) -> list[np.ndarray]:
-    """Return which of n rows each model does not see, in the cross-validation of a run's key."""
+    """Return which of n rows each model does not see, drawn from a run's key."""
     order = np.asarray(jax.random.permutation(_keys(key)[0], n))
     return [np.sort(order[i::FOLDS]) for i in range(FOLDS)]
 
@@ -224,12 +226,12 @@ def _keys(key: PRNGKeyArray) -> PRNGKeyArray:
 
 
 class _Measured(NamedTuple):
-    """What the rows that a model has not seen say of it.
+    """Scores of a model on rows that it has not seen.
 
     Attributes:
-        score: their mean score, nats; NaN if it is not known.
-        variance: of that mean.
-        of_rows: the score of each row; 0 if it is not known, as of rows with missing values.
+        score: the mean score, nats; NaN if unknown.
+        variance: the variance of that mean.
+        of_rows: the score of each row; 0 if unknown, as for rows with missing values.
     """
 
     score: float
@@ -238,13 +240,13 @@ class _Measured(NamedTuple):
 
 
 class _Fold:
-    """A model that is trained without a part of the rows, by which it is judged."""
+    """A model that is trained without part of the rows, and judged by that part."""
 
     def __init__(self, rbm: RBM, plan: Plan, left_out: np.ndarray, *, key: PRNGKeyArray):
         rows = plan.dataset
         is_seen = ~np.isin(np.arange(len(rows)), left_out)
         # The start of the run has the moments of all rows. Judged from there, a model of 100 rows
-        # of dna was at its best before it had forgotten what it knew of those left out.
+        # of dna scored best before it had forgotten what it knew of those left out.
         rbm = initialized_again(rbm, rows, seen=is_seen, key=fold_in(key, 0))
         self.method = plan.method
         self.units = rbm.uncoupled
@@ -257,7 +259,7 @@ class _Fold:
             self.judge.begin(Tracker.of_run(rbm, plan.method, self.start, key=key))
 
     def measured(self, state: TrainState) -> _Measured:
-        """Return what the rows say of the averaged model of a state."""
+        """Score the averaged model of a state on the rows."""
         rbm = averaged_model(state.optimizer, state.rbm)
         if self.judge is None:
             scores = pseudo_log_likelihoods(rbm, self.rows)
@@ -274,7 +276,7 @@ class _Fold:
         return _Measured(score, variance, of_rows)
 
     def score_of_units(self) -> float:
-        """Return the mean score under the visible units by themselves; NaN if it is not known."""
+        """Return the mean score under the visible units alone; NaN if unknown."""
         if self.judge is None:
             return float(pseudo_log_likelihoods(self.units, self.rows).mean())
         _, log_likelihood = self.judge.base()

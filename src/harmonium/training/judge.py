@@ -1,4 +1,4 @@
-"""The judge of a run: what averaged models are worth, by rows that they have not seen.
+"""The judge of a run: it scores averaged models on rows that they have not seen.
 
 Held-out rows decide two things: how strong a penalty of strength "auto" is, and which record's
 model is kept.
@@ -20,34 +20,34 @@ from .penalties import next_strength, size_of_weights
 from .selection import Choice, chosen, in_updates
 from .tracking import TOLERANCE, HeldOut, Tracker, scored
 
-# Part of the log-likelihood gained over the units by themselves. On nine sets, training rows lost
-# 1.2 % of it at most on the way (two more gained hardly anything, and lost 0.01 nats); where PCD
-# lost the data (births, ten columns), 9 % at first and later all of it.
+# Part of the log-likelihood gained over independent units. On nine data sets, training rows lost at
+# most 1.2 % of it during a run (two more gained hardly anything, and lost 0.01 nats); when PCD lost
+# the data (births, ten columns), they lost 9 % at first and later all of it.
 FALLEN = 0.05
-ROWS_OF_BASE = 10_000  # training rows that units which hang together are fitted to
+ROWS_OF_BASE = 10_000  # training rows to which dependent units are fitted
 
 
 class Judge:
-    """Measures averaged models, and decides by held-out rows: for the records of any loop.
+    """Measures averaged models and decides by held-out rows, at the records of any loop.
 
     Attributes:
-        monitors: what measures models.
-        tracker: what tracks log Z; None where it is not tracked.
-        held_out: what is known of log Z and of the best models; None likewise.
+        monitors: the monitors, which measure models.
+        tracker: the tracker of log Z; None if it is not tracked.
+        held_out: the tracked log Z and the best models so far; None if log Z is not tracked.
     """
 
     def __init__(self, start: RBM, rows: Dataset | Stream, held_out: Dataset | None, prior: float):
-        """Take some of the rows.
+        """Choose the rows to measure.
 
         Args:
             start: the model before the first update.
             rows: the rows to train on.
             held_out: the rows held out, if there are any.
-            prior: strength of an automatic penalty, by the number of rows alone.
+            prior: strength of an automatic penalty, from the number of rows alone.
         """
         self.start = start
         self.monitors = Monitors(start, rows, held_out)
-        # Taken before the first update: later a stream is read by another thread.
+        # Taken before the first update, since another thread reads a stream later.
         self.rows: Dataset | None = None
         if not has_independent_units(start.visible):
             self.rows = rows.some(ROWS_OF_BASE)
@@ -57,7 +57,7 @@ class Judge:
         self.held_out: HeldOut | None = None
 
     def begin(self, tracker: Tracker, known: HeldOut | None = None) -> None:
-        """Track log Z from what is known, or from the start where that is of other rows."""
+        """Track log Z from its stored state, or from the start if that is of other rows."""
         self.tracker = tracker
         if known is None or not tracker.continues(known):
             known = tracker.begin()
@@ -83,13 +83,13 @@ class Judge:
         return statistics, likelihood
 
     def has_fallen(self, statistics: list[RowStatistics], likelihood: dict[str, float]) -> bool:
-        """Return whether training rows have lost much of the likelihood that they once had.
+        """Return whether training rows have lost much of their earlier log-likelihood.
 
-        A penalty, and the rounding of log Z, take little of it; chains that lag behind take all. Of
-        held-out rows, which alone have a best model, overfitting takes much too.
+        A penalty and the rounding of log Z cost little of it; chains that lag behind cost all of
+        it. Held-out rows, which alone have a best model, lose much by overfitting too.
 
         Args:
-            statistics: of the averaged model.
+            statistics: the statistics of the averaged model.
             likelihood: its log-likelihood, as `measure` returned both.
         """
         if self.held_out is None or not likelihood:
@@ -115,17 +115,17 @@ class Judge:
         return next_strength(strength, self.prior, gap, stderr, float(size_of_weights(rbm)))
 
     def choose(self, last: RBM, updates: int, named: Callable[[int], str] = in_updates) -> Choice:
-        """Return the last model, or one that has a higher log-likelihood of held-out rows."""
+        """Return the last model, or one with a higher log-likelihood of held-out rows."""
         if self.tracker is None or self.held_out is None:
             return Choice(last, updates)
         measured = self.monitors.measured_to_choose_by
         return chosen(self.tracker, self.held_out, last, updates, measured, self.base(), named)
 
     def base(self) -> tuple[RBM, float]:
-        """Return the visible units by themselves, and the log-likelihood of held-out rows, nats.
+        """Return the visible units alone, and the log-likelihood of held-out rows under them, nats.
 
-        Units that hang together have the covariance of the training rows: the start of a run has
-        half of it. The value is NaN where it is too rough to choose by.
+        Dependent units have the covariance of the training rows, of which the start of a run has
+        half. The value is NaN if it is too rough to base a choice on.
         """
         base = self.monitors.reference
         if self.rows is not None:
@@ -136,5 +136,5 @@ class Judge:
 
 
 def _gap(statistics: list[RowStatistics]) -> float:
-    """Return by how much the log-likelihood of training rows is above that of held-out rows."""
+    """Return the log-likelihood of training rows minus that of held-out rows."""
     return statistics[-1].energy_to_choose_by - statistics[0].energy_to_choose_by

@@ -40,8 +40,8 @@ from .state import Fit, Report, TrainState
 Callback = Callable[[Report], Any]
 SLOWER = 4.0  # a run that diverges restarts at a quarter of its rate,
 SLOWEST = 1024.0  # down to this fraction of the usual one: five times
-# The usual rate is safe on all sets that were tried, and a quarter of what most of them learn best
-# at. So a run whose held-out rows are followed tries this multiple of it first.
+# The usual rate is safe on all data sets that were tried, and a quarter of the best rate for most
+# of them. So a run that tracks held-out rows tries this multiple of it first.
 FASTER = SLOWER
 NO_TIME = -1.0  # seconds of the run so far, of which pseudo-likelihoods may take a small part
 
@@ -66,38 +66,37 @@ def fit(
     """Train a model.
 
     The default is centred PCD-1 with 500 chains and at least 10,000 updates, up to 40,000 for a
-    small model of more than 2,000 rows. The learning rate is 0.1, up to 0.4 for more than 64
-    visible 0/1 units, less if the units of both layers vary widely, and falls to zero over the
+    small model of more than 2,000 rows. The learning rate is 0.1 (up to 0.4 for more than 64
+    visible 0/1 units, less if the units of both layers vary widely), and falls to zero over the
     second half of the run. If the run diverges at this rate, it is restarted at a quarter of it, up
-    to five times. Where validation rows choose the model, four times this rate is tried first: the
-    run is restarted at the usual one if their log-likelihood cannot be followed at a record, and at
-    a lower one if training rows lose a twentieth of the log-likelihood that they had gained. The
+    to five times. If validation rows choose the model, four times this rate is tried first: the run
+    is restarted at the usual rate if their log-likelihood cannot be tracked at a record, and at a
+    lower one if the training rows lose a twentieth of the log-likelihood that they had gained. The
     result is an average of the parameters over the last part of the run.
 
-    Where neither `epochs` nor `optimizer` is given, overfitting is limited in two ways. The recipe
-    has a penalty on large weights (`hm.Huber`), whose strength comes from the number of rows and,
-    if there are validation rows, follows the free-energy gap. And with validation rows, the model
-    is that of the record at which their log-likelihood was highest.
+    If neither `epochs` nor `optimizer` is given, overfitting is limited in two ways. The recipe has
+    a penalty on large weights (`hm.Huber`), whose strength comes from the number of rows and, if
+    there are validation rows, follows the free-energy gap. And if there are validation rows, the
+    model returned is the one from the record with their highest log-likelihood.
 
     The run is a function of its arguments: the same random numbers are drawn, however often it is
     interrupted.
 
-    Rows may have missing values, NaN where a unit is missing. The method is then wrapped in
-    `Marginal`, so that the model learns from the seen units of each row, with the missing units
-    summed out.
+    Rows may have missing values, given as NaN. The method is then wrapped in `Marginal`, so that
+    the model learns from the observed units of each row, with the missing units summed out.
 
     Args:
         rbm: the model to start from, as `initialize` returns it.
-        data: rows in the user's coding, shape (n, visible units), NaN where a unit is missing; a
-            `Dataset`; or a `Stream`, for more rows than memory holds.
+        data: rows in the user's coding, shape (n, visible units), with NaN for missing units; a
+            `Dataset`; or a `Stream`, for more rows than fit in memory.
         key: a JAX random key. To resume a run, pass its key again.
         weights: sample weights, shape (n,).
         gradient: how to estimate the gradient: a method, or one of `METHOD_NAMES`, such as "auto"
-            for an `Autopilot`, which adapts the sampling if the chains would fall behind. None is
-            "pcd", which is `Persistent(Gibbs(1), chains=500)`.
-        optimizer: an optax transformation, or a function from the number of updates to one, such as
-            a `Recipe`. None is a `Recipe` with the default learning rate of the method and, if
-            `epochs` is None too, with the penalty `hm.Huber()`.
+            for an `Autopilot`, which adapts the sampling if the chains would fall behind. None
+            means "pcd", that is, `Persistent(Gibbs(1), chains=500)`.
+        optimizer: an optax transformation, or a function that returns one for a number of updates,
+            such as a `Recipe`. None means a `Recipe` with the default learning rate of the method
+            and, if `epochs` is None too, with the penalty `hm.Huber()`.
         epochs: passes over the data after which the run ends, counted from its first update, also
             if it is resumed.
         batch_size: rows in an update, 200 if None; all rows if there are fewer.
@@ -107,8 +106,8 @@ def fit(
             layers, the rows and the method allow it, the model is not small, and bfloat16 is
             measured to be faster on this device (`precision_timing`). A key gives the same model
             only at the same precision.
-        validation: held-out rows, to be compared with the training rows in the history, to set the
-            strength of an automatic penalty, and to choose the model.
+        validation: held-out rows. They are compared with the training rows in the history, set the
+            strength of an automatic penalty, and choose the model.
         keep: "best" for the model of the record at which the log-likelihood of the validation rows
             was highest, "last" for the model at the end. If None, "best" if there are validation
             rows and neither `epochs` nor `optimizer` is given.
@@ -116,17 +115,17 @@ def fit(
             stops if one returns True; if it has a `reason`, as `EarlyStopping` has, the message of
             the `Fit` includes it.
         state: a state to continue from. It keeps the learning rate that it was started with,
-            whatever the rate of `optimizer`; the schedule is adjusted to the length of this run.
-            In another process, pass the `precision` of its notes too, to continue as before.
+            whatever the rate of `optimizer`; the schedule is adjusted to the length of this run. In
+            another process, also pass the `precision` given in its notes, to continue as before.
         mesh: devices to spread the run over: sizes such as {"data": 4, "hidden": 2}, or a
             `jax.sharding.Mesh` with these axes. "data" shares rows and chains, "hidden" the columns
             of W. The same random numbers are drawn as on one device.
 
     Returns:
         A `Fit`: the averaged model, the history of measurements, the state to continue from, and a
-        message. If the run diverges at a rate that was given, or again and again, the last finite
-        model, with a `DivergenceWarning`. If the model is worth less than its units by themselves,
-        or its means are far from those of the rows, the notes say so, with a `PoorModelWarning`.
+        message. If the run diverges at a rate that was given, or repeatedly, the model is the last
+        finite one, with a `DivergenceWarning`. If the model is worse than independent units, or its
+        means are far from the means of the rows, the notes say so, with a `PoorModelWarning`.
 
     Raises:
         InputError: an invalid argument, or data outside the visible layer's domain.
@@ -162,10 +161,10 @@ def run_plan(
     track: bool | None = None,
     history: bool = True,
 ) -> Fit:
-    """Train as `fit` does, with arguments that `plan_run` has checked, from a state of such a run.
+    """Train as `fit` does, with arguments that `plan_run` has checked, from a state that fits.
 
-    With `track` the log-likelihood is in the history without validation rows too: that of training
-    rows. Without `history` there are no records but those by which the run decides something.
+    With `track`, the history includes the log-likelihood (of training rows) even without validation
+    rows. Without `history`, there are only the records on which the run bases a decision.
     """
     held_out = None
     if validation is not None:
@@ -214,11 +213,13 @@ def fit_ensemble(
     """Train many models of the same shape on the same rows, all at once.
 
     Model i is trained as by `fit(rbms[i], data, key=keys[i], ...)`: the same random numbers are
-    drawn, and results differ only by the order of sums. An update of a small model is a few dozen
-    small programs whose calls take longer than their computations; here each call serves all
-    models. So seeds, starts and learning rates can be compared in a fraction of the time.
+    drawn, and results differ only by rounding (the order of sums). An update of a small model
+    consists of a few dozen small programs whose calls take longer than their computations; here
+    each call serves all models. So seeds, starting points and learning rates can be compared in a
+    fraction of the time.
 
-    `harmonium train --ensemble N` trains seeds in this way, and measures each model on the way.
+    `harmonium train --ensemble N` trains several seeds in this way, and also measures each model
+    during training.
 
     Args:
         rbms: the models to start from, with the same layers and sizes.
@@ -233,9 +234,10 @@ def fit_ensemble(
         precision: as in `fit`.
         callbacks: as in `fit`; `rbm` and `state` of the `Report` are lists with one entry for each
             model, and its metrics are empty. A `ProgressBar` shows how far the run is.
-        states: the states to continue from, one for each model: those of a `Report`, or of the fits
-            of an earlier call. The result is that of one call, to the last bit. A state of fewer
-            updates than the others is that of a model that diverged, and stays as it is.
+        states: the states to continue from, one for each model, from a `Report` or from the fits of
+            an earlier call. The result is the same as from a single call, to the last bit. A state
+            with fewer updates than the others belongs to a model that diverged, and stays
+            unchanged.
 
     Returns:
         A `Fit` for each model, in order. Its history has one record, made at the end, without a
@@ -294,7 +296,7 @@ def fit_ensemble(
 
 
 def _check_alike(models: list[RBM]) -> None:
-    """Raise InputError unless all models have the layers and sizes of the first, checked one."""
+    """Raise InputError unless all models have the layers and sizes of the first one."""
     for i, rbm in enumerate(models):
         if jax.tree.structure(rbm) != jax.tree.structure(models[0]):
             raise InputError(f"rbms: expected models like {models[0]}; got {rbm} as number {i}.")
@@ -306,7 +308,7 @@ def _optimizers(plan: Plan, recipes: list[Any], rbm: RBM) -> list[Any]:
     for recipe in recipes:
         if id(recipe) not in known:
             own = recipe
-            if own is None:  # the rate is that of a program, which others need not call
+            if own is None:  # computing the rate calls a program, so only if needed
                 own = Recipe(rate=plan.method.gradient.about.rate(rbm))
             known[id(recipe)] = checked_optimizer(own, plan.total)
     optimizers = [known[id(recipe)] for recipe in recipes]
@@ -327,24 +329,24 @@ def run_ensemble(
     callbacks: Sequence[Callback] = (),
     recorders: Sequence[Recorder] = (),
 ) -> list[Fit]:
-    """Train models side by side, as `fit_ensemble` does, with arguments that are checked.
+    """Train models side by side, as `fit_ensemble` does, with checked arguments.
 
     Args:
         plan: the fixed parts of the run.
-        states: the states to begin from.
+        states: the states to start from.
         keys: a random key for each model.
         callbacks: as in `fit_ensemble`.
-        recorders: what measures each model on the way, as in `fit`, and decides by it. The run then
-            ends where a model diverges, with the states before that.
+        recorders: the recorders, which measure each model during the run and make decisions, as in
+            `fit`. The run then ends when a model diverges, with the states before that.
     """
     recorders = recorders or [Recorder(plan)] * len(states)
     return Run(plan, Models(plan, list(keys)), recorders, callbacks).fits(states)
 
 
 def _with_record(fit: Fit, plan: Plan, monitors: Monitors) -> Fit:
-    """Return a `Fit` with a record of its end; that of a model that diverged has no measurements.
+    """Return a `Fit` with one record, made at the end; without measurements if the model diverged.
 
-    There are no pseudo-likelihoods: for a hundred models they take as long as all the rest.
+    There are no pseudo-likelihoods, which for a hundred models take as long as everything else.
     """
     updates = int(fit.state.updates)
     record = {"update": updates, "epoch": updates / plan.per_epoch}
@@ -359,24 +361,24 @@ class Run:
 
     Attributes:
         plan: the fixed parts of the run, the same for all models.
-        models: how the models are advanced.
-        recorders: what measures each model, at the same updates.
+        models: the models, and how they are advanced.
+        recorders: the recorders, which measure all models at the same updates.
         callbacks: as in `fit`.
-        view: makes what callbacks receive of a report whose models and states are lists; None for
-            the report itself.
+        view: makes the report that callbacks receive from one whose models and states are lists;
+            None to pass it on unchanged.
         timetable: when there are records, and the end; the same for all models.
         state: the states of all models, as `models` joins them.
         updates: the number of updates made so far.
         updates_of: the number that each model has made; smaller for one that has diverged.
         is_moving: whether each model is still trained: False for one that has diverged.
-        is_over: whether the run has come to its end, or was stopped.
+        is_over: whether the run has reached its end, or was stopped.
         stopper: the callback that has stopped the run.
         histories: the records of each model.
         began: the time at which the run began, in seconds.
-        first: returns the states before the first update, to begin again from; None if the learning
+        first: returns the states before the first update, to restart from; None if the learning
             rate was given.
         rate: the learning rate of all models, if it was not given.
-        usual_rate: the rate that is taken by default.
+        usual_rate: the default rate.
     """
 
     plan: Plan
@@ -398,11 +400,11 @@ class Run:
     usual_rate: float = 0.0
 
     def fits(self, states: list[TrainState]) -> list[Fit]:
-        """Make all updates that are left, and return the `Fit` of each model.
+        """Make all remaining updates, and return the `Fit` of each model.
 
         Args:
-            states: a state of each model. One that has made fewer updates than the others is that
-                of a model that has diverged, and stays as it is.
+            states: a state of each model. One with fewer updates than the others belongs to a model
+                that has diverged, and stays unchanged.
         """
         self.first = _first_states(self.plan, self.recorders)
         pairs = zip(self.recorders, states, strict=True)
@@ -444,12 +446,12 @@ class Run:
         return self._all_fits(was_complete)
 
     def _advanced(self, target: int) -> tuple[TrainState, TrainState, np.ndarray]:
-        """Return the states before the last update up to `target`, if that is measured, and after.
+        """Return the states before (if measured) and after the last update up to `target`.
 
-        The third is the largest absolute parameter of each model.
+        The third value is the largest absolute parameter of each model.
 
-        The last update before a record is a call of its own, so that the compiled loop need not
-        carry the parameters of the update before.
+        The last update before a record is a separate call, so that the compiled loop need not carry
+        the previous parameters.
         """
         before = self.state
         if self.timetable.is_due(target) and target - 1 > self.updates:
@@ -457,19 +459,19 @@ class Run:
         return before, *self.models.advance(before, target, self.is_moving)
 
     def _recover(self, is_finite: np.ndarray) -> None:
-        """Choose how to go on after a chunk in which parameters grew without bound.
+        """Choose how to continue after a chunk in which parameters grew without bound.
 
-        A run whose rate was not given begins again at a lower one. Of others, these models are left
-        as they were before the chunk; without measurements the rest go on, else the run ends.
+        A run whose rate was not given restarts at a lower one. Otherwise these models stay as they
+        were before the chunk; the rest continue if there are no measurements, else the run ends.
         """
         if self._begins_again():
             return
         self.is_moving &= is_finite
-        # Means over some of the models would be no records of the run.
+        # Means over some of the models would not be records of the run.
         self.is_over = bool(self.timetable.records) or not self.is_moving.any()
 
     def _begins_again(self) -> bool:
-        """Begin again at a lower rate, if the rate was not given and is not the lowest; say so."""
+        """Restart at a lower rate, if none was given and there is a lower one; return whether."""
         slower = self.rate / SLOWER
         if self.first is None or not slower >= self.usual_rate / SLOWEST > 0.0:
             return False
@@ -486,7 +488,7 @@ class Run:
 
     @property
     def _is_fast(self) -> bool:
-        """Whether a run whose held-out rows are followed still has the rate that it tries first."""
+        """Whether a run that tracks held-out rows still has the rate that it tried first."""
         fast = FASTER * self.usual_rate
         return self.recorders[0].follows and math.isclose(self.rate, fast, rel_tol=1e-3)
 
@@ -598,18 +600,18 @@ class Run:
         return Fit(choice.rbm, self.histories[i], full, message, False, notes)
 
     def _notes(self) -> tuple[str, ...]:
-        """Return a note on a rate that was chosen on the way."""
+        """Return a note on a rate that was chosen during the run."""
         if not self.usual_rate:
             return ()
         if self._is_fast:
             why = (
                 f"{FASTER:g} times the usual one, at which the log-likelihood of held-out rows"
-                " could be followed"
+                " could be tracked"
             )
         elif self.recorders[0].follows:
             why = (
                 f"at higher ones, from {FASTER * self.usual_rate:.2g}, the run diverged, or the"
-                " log-likelihood of held-out rows could not be followed, or it fell"
+                " log-likelihood of held-out rows could not be tracked, or it fell"
             )
         elif self.rate < 0.99 * self.usual_rate:
             why = f"the run diverged at higher ones, from {self.usual_rate:.2g}"
@@ -626,7 +628,7 @@ def _first_states(
     if not plan.may_slow or not starts:
         return None
     head = plan.rows
-    if not head.is_whole:  # of a stream rows are taken now: later another thread reads it
+    if not head.is_whole:  # take rows of a stream now: another thread reads it later
         head = head.head
     plan = plan._replace(rows=head)
     return lambda: [first_state(rbm, plan, key=key) for rbm, key in starts]

@@ -27,7 +27,7 @@ PLACES = 10  # places on a ladder, among which the chains are divided
 
 Maker = Callable[[int, int], AbstractGradient]
 
-# Methods as options name them, each from k and a number of chains.
+# Methods by the names of options, each made from k and a number of chains.
 _MAKERS: dict[str, Maker] = {
     "pcd": lambda k, chains: Persistent(Gibbs(k), chains),
     "cd": lambda k, chains: Contrastive(Gibbs(k)),
@@ -54,7 +54,7 @@ def method_named(
 
     Args:
         name: one of `METHOD_NAMES`.
-        k: Gibbs sweeps in an update, if the method makes sweeps.
+        k: Gibbs sweeps per update, if the method makes sweeps.
         chains: total number of chains, or of mean-field solutions, if the method has any.
         argument: the name of the caller's argument, for the error message.
 

@@ -35,14 +35,14 @@ from ..path import Line
 from ..rbm import RBM
 from .update import batch_of
 
-MONITORED_ROWS = 2_000  # at most; ⟨F⟩ of them errs by 2 % of its deviation over rows
+MONITORED_ROWS = 2_000  # at most; the error of ⟨F⟩ is then 2 % of the deviation of F over rows
 MANY_ROWS = 100  # for which Student's t and the normal distribution differ by 1 %
 FEWEST_ROWS = 100  # monitored, however large the model
 WORK = 2**32  # rows × visible columns × hidden columns: about 0.1 s on two cores
-DRAWING = 512  # a draw of a column takes the time of so many multiplications
+DRAWING = 512  # drawing a column takes as long as this many multiplications
 PSEUDO_WORK = 2**23  # below 0.1 s
-FILLING_SWEEPS = 10  # of missing values, with the seen units held
-# Of annealing for each row with missing values: rough, as records are many; see `ROUGH`.
+FILLING_SWEEPS = 10  # of missing values, with the observed units clamped
+# Of annealing for each row with missing values: rough, since there are many records; see `ROUGH`.
 CHAINS = 8
 STEPS = 8
 MOST_ENTRIES = 2**23  # of an array of a sum over missing values, for all rows
@@ -60,10 +60,10 @@ class RowStatistics(NamedTuple):
         covariance: the covariance of both over rows.
         effective_size: the effective number of rows.
         reconstruction: the mean of `reconstruction_errors`.
-        half_width: how far ⟨F⟩ may lie off, where missing units were sampled and not summed out; ∞
-            where that is too rough to choose by.
-        least: a number that log Z exceeds, since no state has a probability above 1: the largest
-            −F(v) of discrete units, or −F(h) of h given a row; −∞ where neither is discrete.
+        half_width: the possible error of ⟨F⟩ if missing units were sampled and not summed out; ∞ if
+            it is too rough to base a choice on.
+        least: a lower bound on log Z, since no state has a probability above 1: the largest −F(v)
+            of discrete units, or −F(h) of h given a row; −∞ if neither is discrete.
     """
 
     energy: float
@@ -78,7 +78,7 @@ class RowStatistics(NamedTuple):
 
     @property
     def energy_to_choose_by(self) -> float:
-        """⟨F⟩, or NaN where it is too rough to choose a model or a penalty by."""
+        """⟨F⟩, or NaN if it is too rough to choose a model or a penalty."""
         if math.isfinite(self.half_width):
             return self.energy
         return math.nan
@@ -99,7 +99,7 @@ class Monitors:
         self.watching = sum(map(len, samples))
         self.watched = [(rows.padded(), whole_number(len(rows))) for rows in samples]
         self.reference = rbm.uncoupled
-        # Taken before the first update: later a stream is read by another thread.
+        # Taken before the first update, since another thread reads a stream later.
         affordable = max(1, PSEUDO_WORK // (rbm.visible.size * rbm.hidden.size))
         self.few = sets[-1].some(min(MONITORED_ROWS, affordable))
         self.spent = 0.0
@@ -121,9 +121,9 @@ class Monitors:
     def bounds(self, statistics: list[RowStatistics]) -> tuple[float, float]:
         """Return two bounds on log Z of a model, for `Tracker.track`.
 
-        log Z exceeds the first for certain. Above the second, the rows would have a lower
-        likelihood than under independent units, which training hardly does; it is NaN where ⟨F⟩ is
-        too rough.
+        The first is certainly below log Z. If log Z were above the second, the rows would have a
+        lower likelihood than under independent units, which hardly happens in training; it is NaN
+        if ⟨F⟩ is too rough.
         """
         last = statistics[-1]
         independent = -last.reference - self.log_z_of_reference
@@ -131,7 +131,7 @@ class Monitors:
         return least, -last.energy_to_choose_by - independent
 
     def measured_to_choose_by(self, rbm: RBM) -> tuple[float, float]:
-        """Return ⟨F⟩ of held-out rows, NaN where it is too rough, and a lower bound on log Z."""
+        """Return ⟨F⟩ of held-out rows, NaN if it is too rough, and a lower bound on log Z."""
         statistics = self.measured(rbm)
         return statistics[-1].energy_to_choose_by, self.bounds(statistics)[0]
 
@@ -142,12 +142,12 @@ class Monitors:
 
         Args:
             rbm: the model.
-            statistics: what was `measured` of it.
+            statistics: its statistics, from `measured`.
             seconds: time since the run began.
             last: whether this is the last measurement, in which no metric is left out.
         """
         train = statistics[0]
-        held_out = statistics[-1]  # the training rows where none are held out
+        held_out = statistics[-1]  # the training rows if none are held out
         metrics = {"free_energy": train.energy}
         if len(statistics) > 1:
             metrics["free_energy_gap"] = held_out.energy_to_choose_by - train.energy_to_choose_by
@@ -175,18 +175,19 @@ class Monitors:
 
 @compiled
 def _filled(rbm: RBM, v: Array, key: PRNGKeyArray) -> Array:
-    """Fill missing values by a few sweeps; long chains would take longer than the training."""
+    """Fill in missing values by a few sweeps; long chains would take longer than the training."""
     return completed(rbm, v, FILLING_SWEEPS, key=key)
 
 
 def adjusted_gap(train: RowStatistics, held_out: RowStatistics) -> tuple[float, float]:
-    """Return the free-energy gap and its standard error, with chance among the rows reduced.
+    """Return the free-energy gap and its standard error, with the noise of the rows reduced.
 
-    A row that is rare is rare for all models. So F is compared after its regression on the free
-    energy of independent units, whose gap is chance alone: a control variate.
+    A rare row is rare under all models. So F is compared after regression on the free energy of
+    independent units, whose gap is due to chance alone: a control variate.
 
-    A few rows may agree by chance, or be copies of one. So the variance of either set counts as
-    that of all rows at least, and the error as that of Student's t for its number of rows.
+    A few rows may agree by chance, or be copies of one row. So the variance of either set is taken
+    to be at least that of all rows, and the error is widened as in Student's t for its number of
+    rows.
     """
     both = (train, held_out)
     spread = sum(rows.effective_size * rows.reference_variance for rows in both)
@@ -208,7 +209,7 @@ def adjusted_gap(train: RowStatistics, held_out: RowStatistics) -> tuple[float, 
 
 
 def _few_rows(size: float) -> float:
-    """Return by how much errors over so many rows are larger than the normal distribution's."""
+    """Return the factor by which Student's t widens errors over this many rows."""
     freedom = math.floor(size) - 1
     if 1 <= freedom < MANY_ROWS:
         return student_95(freedom) / Z_95
@@ -218,7 +219,7 @@ def _few_rows(size: float) -> float:
 def _stderr(parts: list[tuple[float, float]]) -> float:
     """Return the standard error of a sum of means, from their variances and numbers of rows.
 
-    It is NaN where a mean is over one row.
+    It is NaN if a mean is over one row.
     """
     if any(size <= 1.0 for _, size in parts):
         return math.nan
@@ -239,7 +240,8 @@ def _measured(rbm: RBM, reference: RBM, dataset: Dataset, n: Array, key: PRNGKey
         seen = _energies_of_seen(rbm, cloud.states, dataset.missing, key=key)
         energies = seen.value
         half_width = 2.0 * jnp.sqrt(weights**2 @ seen.variance) + 0.5 * weights @ seen.variance
-        # Chains that miss a mode have a small variance, but they lose work before they miss any.
+        # Chains that miss a mode have a small variance, but they dissipate work before they miss
+        # any.
         half_width = jnp.where(weights @ seen.lost > ROUGH, jnp.inf, half_width)
         references = independent_energies(reference.visible, reference.hidden, cloud.states)
         cloud = cloud._replace(states=seen.completed)
@@ -266,7 +268,7 @@ def _measured(rbm: RBM, reference: RBM, dataset: Dataset, n: Array, key: PRNGKey
 
 
 def _largest(rbm: RBM, v: Array, counts: Array, *, key: PRNGKeyArray) -> Array:
-    """Return the largest −F of a state, of v itself and of h given v, where units are discrete."""
+    """Return the largest −F of any state, of v itself and of h given v, if units are discrete."""
     h = rbm.sample_h_from_v(v, key=key)
     bounds = [jnp.asarray(-jnp.inf)]
     for model, states in ((rbm, v), (rbm.T, h)):
@@ -276,7 +278,7 @@ def _largest(rbm: RBM, v: Array, counts: Array, *, key: PRNGKeyArray) -> Array:
 
 
 def _energies_of_seen(rbm: RBM, v: Array, missing: int, *, key: PRNGKeyArray) -> SeenEnergies:
-    """Return F(v_seen) by a sum where that is no more work than annealing."""
+    """Return F(v_seen) by an exact sum if that is no more work than annealing."""
     terms = cheapest_sum(rbm, missing, QUICK_SUMS)
     if terms is None or terms.entries(rbm, len(v)) > MOST_ENTRIES:
         return seen_energies(rbm, v, CHAINS, STEPS, key=key)

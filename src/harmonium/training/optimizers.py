@@ -43,14 +43,14 @@ def averaged(
 
     After t earlier updates, θ̄ ← θ̄ + (θ − θ̄)/(forgetting·t + 1). With forgetting 1 this is the
     plain mean of all parameters so far (Polyak & Juditsky 1992), with 0 the latest parameters; in
-    between, the start of the run loses its weight (Shamir & Zhang 2013).
+    between, the start of the run gradually loses its weight (Shamir & Zhang 2013).
 
     Args:
         inner: the optimiser whose updates are made.
         forgetting: see above, from 0 to 1.
 
     Returns:
-        An optimiser whose state holds the average as `average`.
+        An optimiser whose state has the average in its field `average`.
 
     Example:
         >>> import optax
@@ -85,7 +85,7 @@ def averaged(
 
 
 def averaged_model(state: Any, otherwise: RBM) -> RBM:
-    """Return the averaged model from an optimiser's state; if there is none, `otherwise`.
+    """Return the averaged model in an optimiser's state, or `otherwise` if there is none.
 
     Weights that a penalty holds at exactly 0 in the raw model are set to 0 in the average, since
     the mean of a path that ends at 0 is not exactly 0.
@@ -123,7 +123,7 @@ def proximal(
         rate: the learning rate of the preceding step; `total`, `hold` and `schedule` as in
             `scheduled`.
         total: number of updates of the run.
-        hold: part of the run before the fall to zero.
+        hold: fraction of the run before the fall to zero.
         schedule: an optax schedule in place of `hold`.
 
     Raises:
@@ -188,19 +188,19 @@ def weights_only(rbm: RBM) -> RBM:
 class Recipe:
     """A recipe for stochastic gradient ascent; call it with the number of updates of a run.
 
-    A gradient goes through `sparsity`. Then, as a gradient of the centred model, it goes through
-    momentum, decay, the learning rate and the proximal steps of the penalties. The average is of
-    the resulting parameters.
+    A gradient passes through `sparsity`, and then, as a gradient of the centred model, through
+    momentum, decay, the learning rate and the proximal steps of the penalties. The resulting
+    parameters are averaged.
 
     Attributes:
         rate: learning rate, in units of the mean gradient of a row.
         momentum: weight of the previous step (0 for none); for a pair (start, end), it grows from
             start to end over the first tenth of the run.
-        decay: L2 penalty on the weights only: the gradient of decay/2 · |W|². It is not subject to
-            the momentum.
+        decay: strength of the L2 penalty decay/2 · |W|² on the weights only, whose gradient is not
+            subject to the momentum.
         centring: rate at which the centring offsets follow the data; None for no centring.
         averaging: `forgetting` of the averaged model; None for no averaging.
-        hold: part of the run at full rate, before the fall to zero; 1 for a constant rate.
+        hold: fraction of the run at full rate, before the fall to zero; 1 for a constant rate.
         penalties: proximal steps on the weights, in this order, such as `(L1(1e-4), MaxNorm(5))`.
         sparsity: (target, strength) of `sparse_activity`; None for none.
         model_share: share of the model's means in the centring offsets; ½ is the enhanced gradient.

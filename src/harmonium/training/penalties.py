@@ -61,7 +61,7 @@ class AbstractPenalty(ABC):
 
     @property
     def is_set_by_run(self) -> bool:
-        """Whether the strength is "auto": R is then that of strength 1, times the run's value."""
+        """Whether the strength is "auto"; R then has strength 1 and is scaled by the run."""
         return False
 
 
@@ -69,7 +69,7 @@ class AbstractPenalty(ABC):
 class L1(AbstractPenalty):
     """R = strength · Σ |W_ij|: small weights become exactly 0, large ones shrink by a constant.
 
-    Weights that begin near 0 must grow against it, so a strong one can keep a model from learning.
+    Weights near 0 must grow against it, so a strong penalty can keep a model from learning.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.25, 2.0]], [0.0, 0.0], [0.0, 0.0])
@@ -99,11 +99,11 @@ class Huber(AbstractPenalty):
     r"""R = strength · Σ r(W_ij): as L1 for large weights, but quadratic for small ones.
 
     r(w) = w²/(2d) for |w| ≤ d, the width, and |w| − d/2 beyond. A weight near 0 shrinks in
-    proportion to its size, so weights can grow from 0, where L1 would hold them.
+    proportion to its size, so weights can grow from 0, whereas L1 would hold them there.
 
-    With strength "auto" the run sets the strength. For n rows it begins at 1/n, which is a prior
-    e^(−r(w)/b) of scale b = 1 for 0/1 units. If rows are held out, it follows the free-energy gap
-    from there (`evidence_strength`). This is the penalty of the default recipe.
+    With strength "auto" the run sets the strength. For n rows of 0/1 units it starts at 1/n, which
+    corresponds to a prior e^(−r(w)/b) of scale b = 1. If rows are held out, it then follows the
+    free-energy gap (`evidence_strength`). This is the penalty of the default recipe.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[0.5, 2.0]], [0.0], [0.0, 0.0])
@@ -149,11 +149,12 @@ class Huber(AbstractPenalty):
 class AbstractGroups(AbstractPenalty):
     """A penalty on groups of weights, each the block between some visible and some hidden units.
 
-    `visible` and `hidden` define how the units of a layer are grouped: "each" unit by itself, "all"
-    together, or a label for each unit, where units with equal labels form a group. A unit with
-    several columns, such as a Potts site, is never divided. So ("all", "each") is a group for each
-    hidden unit, ("each", "all") one for each visible unit, ("each", "each") one for each pair, and
-    `tiles((28, 28), (7, 7))` with "each" is 16 patches of every hidden unit's filter.
+    `visible` and `hidden` define how the units of a layer are grouped: "each" for one group per
+    unit, "all" for a single group, or a label for each unit, where units with equal labels form a
+    group. A unit with several columns, such as a Potts site, is never divided. So ("all", "each")
+    gives a group for each hidden unit, ("each", "all") one for each visible unit, ("each", "each")
+    one for each pair, and `tiles((28, 28), (7, 7))` with "each" is 16 patches of every hidden
+    unit's filter.
     """
 
     @property
@@ -170,7 +171,7 @@ class AbstractGroups(AbstractPenalty):
                 )
 
     def totals(self, entries: Array, rbm: RBM) -> Array:
-        """Return for each weight the sum over its group; axes of length 1 are to be broadcast."""
+        """Return for each weight the sum over its group; axes of length 1 broadcast."""
         visible, hidden = self.grouping
         return _total(_total(entries.T, rbm.visible, visible).T, rbm.hidden, hidden)
 
@@ -225,8 +226,8 @@ class GroupLasso(AbstractGroups):
 class SquaredL1(AbstractGroups):
     """R = strength/2 · Σ_j (Σ_i |W_ij|)² over hidden units j: units of similar sparsity.
 
-    The force on a weight is that of L1 times the sum Σ|W| of its own unit. So units with large
-    weights become sparse and weak units can grow, where L1 would set them to zero.
+    The force on a weight is that of L1 times the sum Σ|W| over its hidden unit. So units with large
+    weights become sparse and weak units can grow, whereas L1 would set them to zero.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, 0.5], [1.0, 0.5]], [0.0, 0.0], [0.0, 0.0])
@@ -317,10 +318,10 @@ class MaxNorm(AbstractGroups):
 
 @compiled
 def size_of_weights(rbm: RBM) -> Float[Array, ""]:
-    """Return R(W) of a `Huber` penalty of strength 1 and the usual width d, but at least d/2 each.
+    """Return R(W) of a `Huber` penalty of strength 1 and the usual width d, at least d/2 a weight.
 
-    Weights below d count as d. As W goes to 0, the free-energy gap falls by chance in proportion
-    to W and R(W) to its square; their ratio would call for a penalty that keeps W at 0.
+    Weights below d count as d. As W goes to 0, the chance part of the free-energy gap falls in
+    proportion to W, but R(W) to its square; their ratio would call for a penalty that keeps W at 0.
     """
     weights = rbm.dense_weights
     penalty = Huber(1.0)
@@ -329,7 +330,7 @@ def size_of_weights(rbm: RBM) -> Float[Array, ""]:
 
 
 def tiles(picture: tuple[int, int], tile: tuple[int, int]) -> tuple[int, ...]:
-    """Return the number of the tile of each pixel of a picture: labels for groups of visible units.
+    """Return the tile index of each pixel of a picture: labels for groups of visible units.
 
     Args:
         picture: height and width; pixels come row by row.
@@ -395,11 +396,11 @@ def _check_grouping(name: str, grouping: tuple[Members, Members]) -> None:
 
 # ------------------------------------------------ strengths that the run sets
 
-LARGEST_FACTOR = 100.0  # of a strength set by the free-energy gap over that of the prior
+LARGEST_FACTOR = 100.0  # of a strength set by the free-energy gap, relative to that of the prior
 
 
 class PenaltyState(NamedTuple):
-    """The state of `proximal`: that of the rate, and the strength of penalties set by the run.
+    """The state of `proximal`: the state of the rate, and the strength of penalties set by the run.
 
     `strength` is empty if no penalty is set by the run.
     """
@@ -429,8 +430,9 @@ def evidence_strength(gap: float, stderr: float, size: float) -> float:
     """Return the strength that a free-energy gap calls for: (gap − stderr) / R(W).
 
     For a model with γ well-determined parameters the gap between training and held-out rows is
-    about γ/n nats, and the scale b of a prior e^(−R(W)/b) that maximises the evidence is R(W)/γ.
-    So 1/(b n) = gap / R(W). A standard error is subtracted, so that chance does not call for it.
+    about γ/n nats, and the scale b of a prior e^(−R(W)/b) that maximises the evidence is R(W)/γ. So
+    1/(b n) = gap / R(W). A standard error is subtracted, so that chance alone does not call for a
+    penalty.
 
     Args:
         gap: mean free energy of held-out rows less that of training rows, nats.

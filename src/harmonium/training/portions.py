@@ -1,4 +1,4 @@
-"""Learning from a stream of rows: `partial_fit`, and what portions that are alike share."""
+"""Learning from a stream of rows: `partial_fit`, and the plan that similar portions share."""
 
 from __future__ import annotations
 
@@ -86,10 +86,10 @@ def partial_fit(
 
 
 class Learned(NamedTuple):
-    """What was learned from a portion.
+    """The result of learning from a portion.
 
     Attributes:
-        state: the state after the portion; that before it if the model diverged.
+        state: the state after the portion, or before it if the model diverged.
         rbm: the model to use, averaged if the optimiser averages.
         diverged: whether the parameters diverged.
     """
@@ -100,13 +100,13 @@ class Learned(NamedTuple):
 
 
 class Portions:
-    """Portions of a stream that are alike: what is checked and planned with the first of them.
+    """Similar portions of a stream, which are checked and planned with the first of them.
 
-    Of a small portion, checks and plans take ten times as long as the updates.
+    For a small portion, checks and plans take ten times as long as the updates.
 
     Args:
-        rbm: the model before the first of them.
-        plan: the plan of the first one, an endless one.
+        rbm: the model before the first portion.
+        plan: the plan of the first portion, without an end.
 
     Raises:
         InputError: a penalty whose strength is set by the number of rows.
@@ -116,7 +116,7 @@ class Portions:
         if plan.auto_strength:
             raise InputError(
                 "penalties: expected a number as the strength, since a stream has no number of rows"
-                ' to set it by; got "auto".'
+                ' from which to set it; got "auto".'
             )
         self.rbm = rbm
         self.plan = plan
@@ -126,20 +126,20 @@ class Portions:
         self.limit = growth_limit(largest_on_host(rbm)[0])
 
     def begin(self, state: TrainState | None, *, key: PRNGKeyArray) -> TrainState:
-        """Return the state before the first portion: the given one, if it is one of such a run.
+        """Return the state before the first portion: the given one, if it fits the run.
 
         Raises:
-            InputError: it is not.
+            InputError: it does not fit.
         """
         if state is None:
             return first_state(self.rbm, self.plan, key=key)
         return resumable(state, self.rbm, self.plan, key=key)
 
-    # The next two are asked for where another portion follows: the first one does not need them.
+    # The next two are needed only if another portion follows the first one.
 
     @functools.cached_property
     def is_plain(self) -> bool:
-        """Whether rows are all that a portion consists of, whatever their values are."""
+        """Whether a portion consists of rows alone, whatever their values are."""
         meaning = self.first.meaning
         is_read_as_it_is = meaning.scale == 1.0 and not meaning.stochastic and not meaning.missing
         if self.first.weights is not None or not is_read_as_it_is:
@@ -148,7 +148,7 @@ class Portions:
 
     @functools.cached_property
     def structure(self) -> Any:
-        """The tree of a dataset of rows as they are, with nothing else."""
+        """The tree of a dataset of unchanged rows, with nothing else."""
         numbers = Numbers(self.shape[1], from_numpy(np.zeros(0)))
         return jax.tree.structure(self.first._with(stored=numbers))
 
@@ -170,7 +170,7 @@ class Portions:
 
         Args:
             state: the state before it.
-            key: a random key, or the data of one.
+            key: a random key, or its key data.
             rows: rows that it `takes`; the first portion if None.
             number: the number of the portion, if the key is that of the stream.
         """
@@ -201,7 +201,7 @@ def _learn(
 ) -> tuple[TrainState, RBM, Float[Array, ""]]:
     """Learn from a portion; return the state, the model to use, and the `largest` parameter.
 
-    A portion is an epoch of its own, whose updates are counted from 0.
+    A portion is an epoch of its own, with updates counted from 0.
     """
     key = quick(key)
     if number is not None:

@@ -15,12 +15,12 @@ SECONDS_BETWEEN = 0.2  # drawing more often takes time, and nobody reads faster
 class ProgressBar:
     """A callback of `fit` that shows epochs made, time left, and the latest log-likelihood.
 
-    In a notebook it is one bar that grows; on a terminal a line on standard error; where there is
-    neither, as in a log file, nothing is written. `part` serves functions with a `progress`
-    argument, such as `log_likelihood`.
+    In a notebook it is a bar; on a terminal, a line on standard error; elsewhere, as in a log file,
+    nothing is written. `part` serves functions with a `progress` argument, such as
+    `log_likelihood`.
 
     Args:
-        title: what stands before the bar.
+        title: the text before the bar.
 
     Example:
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
@@ -88,7 +88,7 @@ def _in_notebook() -> bool:
 
 
 def clock(seconds: float) -> str:
-    """Return a duration as a clock shows it: 0:07, 12:30, 3:05:00."""
+    """Format a duration as a clock does: 0:07, 12:30, 3:05:00."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -1,4 +1,4 @@
-"""The records of a run: when there are some, what is measured at them, and what is decided."""
+"""The records of a run: when they are made, what they measure, and what they decide."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .selection import FEWEST_UPDATES, Choice, known_exactly, known_of_chains, r
 from .state import TrainState
 from .tracking import EXACT_WORK, Tracker
 
-# Of a run, as `Fit` says; records that would take too much of the time are left out in between.
+# Of a run, as `Fit` describes; intermediate records that would take too much time are left out.
 MOST_RECORDS = 100
 FEWEST_RECORDS = 10
-FIRST_RECORD = 10  # updates; from there records are at first a quarter of the time apart
+FIRST_RECORD = 10  # updates; later records are at first a quarter of the elapsed time apart
 WORK_OF_A_RECORD = 16  # rows trained on for each row measured: records take 5 % of the time
 
 
@@ -44,7 +44,7 @@ class Timetable:
 
     @classmethod
     def of(cls, end: int, per_epoch: int, rows: int, measured: int) -> Timetable:
-        """Return the times of the records of a run, of which measuring takes a small part.
+        """Return the times of the records of a run, so that measuring takes a small part of it.
 
         Args:
             end: the number of updates at the end of the run.
@@ -73,8 +73,8 @@ class Recorder:
     """Measures a model at records, and decides by rows that it has not seen.
 
     Attributes:
-        judge: what measures models and decides by held-out rows; None if there are no records.
-        folds: what cross-validation says; None if there was none.
+        judge: measures models and decides by held-out rows; None if there are no records.
+        folds: the results of cross-validation; None without it.
         timetable: when there are records, and the end of the run.
     """
 
@@ -101,19 +101,19 @@ class Recorder:
             measured = judge.monitors.watching
             self.timetable = Timetable.of(plan.total, plan.per_epoch, len(plan.rows), measured)
         has_several = len(self.timetable.records) > 1
-        # Where log Z differs from row to row there is no single one to track.
+        # If log Z differs from row to row, there is no single value to track.
         self.tracks = track and has_several and not takes_lengths(plan.layer)
         self.folds: CrossValidated | None = None
         # Whether the log-likelihood of held-out rows decides which model is kept.
         self.follows = self.tracks and keep == "best"
-        # Whether training rows have lost at the last record what they had gained.
+        # Whether, at the last record, training rows had lost what they had gained.
         self.has_fallen = False
         self.choices: dict[int, Choice] = {}  # by the number of updates at the end
 
     def begin(self, state: TrainState) -> TrainState:
-        """Return the state without what updates do not need, which the recorder takes over.
+        """Return the state without what updates do not need; the recorder keeps that.
 
-        What is not known is found before the run.
+        Missing parts are computed before the run.
         """
         if self.judge is not None and self.tracks:
             tracker = Tracker.of_run(self.judge.start, self.method, state, key=self.key)
@@ -128,7 +128,7 @@ class Recorder:
         return state._replace(held_out=None, folds=None)
 
     def _folds(self, state: TrainState) -> CrossValidated | None:
-        """Return what cross-validation says, which is done before the first update."""
+        """Return the results of cross-validation, which is done before the first update."""
         if self.folds is not None:  # the run restarts
             return self.folds
         if same_shapes(state.folds, jax.eval_shape(unknown)):
@@ -138,7 +138,7 @@ class Recorder:
         return cross_validate(self.judge.start, self.plan, key=self.key)
 
     def with_records(self, state: TrainState) -> TrainState:
-        """Return the state together with what the records know, to resume from."""
+        """Return the state together with the results of the records, to resume from."""
         if self.judge is not None:
             state = state._replace(held_out=self.judge.held_out)
         return state._replace(folds=self.folds)
@@ -173,26 +173,26 @@ class Recorder:
     def choose(self, state: TrainState) -> Choice:
         """Return the model that a run ends with, if it ends with this state.
 
-        It is the last one, or that with the highest log-likelihood of held-out rows.
+        It is the last model, or the one with the highest log-likelihood of held-out rows.
         """
         last = averaged_model(state.optimizer, state.rbm)
         updates = int(state.updates)
-        folds = self.folds if self.plan.may_stop else None  # else the user says what to run
+        folds = self.folds if self.plan.may_stop else None  # else the user decides
         takes_units_alone = folds is not None and folds.prefers_units_alone
         if self.judge is None or not (takes_units_alone or self.keep == "best"):
             return Choice(last, updates)
-        # It is asked twice at the end of a run, for the last report and for the result.
+        # This is called twice at the end of a run, for the last report and for the result.
         if updates not in self.choices:
             if takes_units_alone:
                 base, _ = self.judge.base()
-                why = "the model is that without weights, by cross-validation"
+                why = "the model is the one without weights, by cross-validation"
                 self.choices[updates] = Choice(base, 0, why)
             else:
                 self.choices[updates] = self.judge.choose(last, updates)
         return self.choices[updates]
 
     def reason_against(self, state: TrainState, rbm: RBM) -> str:
-        """Return why the model that a run ends with is a poor one; empty if that is not known.
+        """Return why the model that a run ends with is poor; empty if there is no sign of it.
 
         Args:
             state: the state at the end.
@@ -201,7 +201,7 @@ class Recorder:
         updates = int(state.updates)
         if self.judge is None or updates < FEWEST_UPDATES:
             return ""
-        # Where log Z differs from row to row, or does not exist, no model has one likelihood.
+        # If log Z differs from row to row, or does not exist, no model has a single likelihood.
         if takes_lengths(self.plan.layer) or not finite_z(rbm):
             return ""
         if is_exact_cheap(rbm, EXACT_WORK):
@@ -232,7 +232,7 @@ class Recorder:
         if self.keep == "best" and (held_out is None or not held_out.has_candidates):
             notes.append(
                 "the last model is kept, because the log-likelihood of the held-out rows could not"
-                " be followed"
+                " be tracked"
             )
         strength = strength_of(state.optimizer)
         if strength is None:
@@ -259,7 +259,7 @@ def epochs_a_record(epochs: int, rows: int, watching: int) -> int:
 
 
 def recorded_epochs(epochs: int, interval: int, first: int) -> list[int]:
-    """Return the epochs at whose ends there is a record: at first a quarter of the time apart.
+    """Return the epochs that end with a record: at first a quarter of the elapsed time apart.
 
     Args:
         epochs: all epochs.

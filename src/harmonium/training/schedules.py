@@ -36,12 +36,12 @@ def scheduled(
     """Scale a gradient to a descent step that falls to zero: −rate · `hold_then_fall`.
 
     Rate and length are arrays in the state, not constants of the compiled loop. So each model of an
-    ensemble can have its own, and a run of another length uses the same compiled program.
+    ensemble can have its own, and runs of different lengths share one compiled program.
 
     Args:
         rate: learning rate.
         total: number of updates of the run.
-        hold: part of the run before the fall to zero; 1 for a constant rate.
+        hold: fraction of the run before the fall to zero; 1 for a constant rate.
         schedule: an optax schedule in place of `hold`; its value is a factor on the rate.
 
     Example:

@@ -1,14 +1,15 @@
-"""The model that a run ends with: which record's it is, and whether it is any good.
+"""The final model of a run: which record it is from, and whether it is any good.
 
-The tracks of log Z know small differences between records. But where the chains of a run miss what
-a model has elsewhere, they can be wrong by hundreds of nats without a sign of it. So each model
-that may be the result is annealed afresh at the end. The tracks decide if that agrees with them,
-and the annealing itself if not; and where neither is certain, the last model is the result.
+The tracks of log Z resolve small differences between records. But if the chains of a run miss mass
+that a model has elsewhere, the tracks can be wrong by hundreds of nats without any sign of it. So
+each model that may be the result is annealed afresh at the end. If that agrees with the tracks,
+they decide; if not, the annealing decides; and if neither is certain, the last model is the result.
 
-Chains that stay where they are can go on agreeing with the data while the model does not: of two
-clusters, each keeps its chains, and nothing sets the model's fractions of them. Then the means of
-the model are off, and its log-likelihood may be below that of independent units. Both are known
-exactly for a model with few states; else by the log Z that a run tracked, and by its chains.
+Chains that do not move between modes can keep agreeing with the data while the model does not: each
+of two clusters keeps its chains, and nothing determines the model's fractions of them. Then the
+means of the model are wrong, and its log-likelihood may be below that of independent units. Both
+are known exactly for a model with few states; otherwise they are estimated from the tracked log Z
+and the chains.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class Choice(NamedTuple):
 
     Attributes:
         rbm: the model.
-        update: its update.
-        why: what decided, in words that go on a message; empty if there was nothing to decide.
+        update: the update that it is from.
+        why: the reason for the choice, worded to continue a message; empty if there was no choice.
     """
 
     rbm: RBM
@@ -57,11 +58,11 @@ class _Candidate(NamedTuple):
 
     Attributes:
         rbm: the model.
-        update: its update.
-        value: by the tracked log Z; None if that is not known.
-        variance: of the tracked log Z.
-        low: lower end by the fresh estimate of log Z.
-        high: its upper end.
+        update: the update that it is from.
+        value: the log-likelihood by the tracked log Z; None if that is unknown.
+        variance: the variance of the tracked log Z.
+        low: the lower end of its interval by the fresh estimate of log Z.
+        high: the upper end.
     """
 
     rbm: RBM
@@ -73,14 +74,14 @@ class _Candidate(NamedTuple):
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the tracked value lies in the interval of the fresh one, within both errors."""
+        """Whether the tracked value is in the interval of the fresh one, within both errors."""
         margin = 2.0 * self.variance**0.5 + TOLERANCE
         return self.value is not None and self.low - margin <= self.value <= self.high + margin
 
     def advantage(self, last: _Candidate) -> float:
         """Return by how much this model is better than the last one, less all errors, nats.
 
-        Errors that both have in common, since log Z was tracked from one to the other, cancel.
+        Errors that both share, since log Z was tracked from one to the other, cancel.
         """
         if not self.is_tracked(last) or self.value is None or last.value is None:
             advantage = self.low - last.high
@@ -89,7 +90,7 @@ class _Candidate(NamedTuple):
         return float(np.nan_to_num(advantage, nan=-np.inf, posinf=np.inf, neginf=-np.inf))
 
     def is_tracked(self, last: _Candidate) -> bool:
-        """Whether the tracked values of both models decide, which know differences better."""
+        """Whether the tracked values of both models decide, which resolve differences better."""
         return self.is_confirmed and last.is_confirmed
 
     def __str__(self) -> str:
@@ -97,7 +98,7 @@ class _Candidate(NamedTuple):
 
 
 def in_updates(update: int) -> str:
-    """Return which record's model is meant, in words."""
+    """Return the words for the model of a record."""
     return f"after update {update:,}"
 
 
@@ -112,18 +113,18 @@ def chosen(
 ) -> Choice:
     """Return the model of a run that has ended: the last one, or an earlier one if surely better.
 
-    It is never one that is surely worse than the visible units by themselves: these then are.
+    If that is surely worse than the visible units alone, it is these instead.
 
     Args:
-        tracker: what tracked log Z.
-        state: what is known at the end.
+        tracker: the tracker of log Z.
+        state: the tracker's state at the end.
         last: the averaged model of the end.
         updates: updates made.
-        measured: the mean free energy of the held-out rows under a model, nats, NaN if it is too
-            rough to choose by; and a number that its log Z exceeds for certain.
-        base: the visible units by themselves, and the log-likelihood that the held-out rows have
-            under them, nats per row, NaN if it is too rough.
-        named: which model is that of an update, in words.
+        measured: returns the mean free energy of the held-out rows under a model (nats, NaN if it
+            is too rough to base a choice on) and a certain lower bound on its log Z.
+        base: the visible units alone, and the log-likelihood of the held-out rows under them, nats
+            per row, NaN if it is too rough.
+        named: returns the words for the model of an update.
     """
     best_so_far = [(state.best, int(state.update)), (state.earlier, int(state.earlier_update))]
     others = [(rbm, update) for rbm, update in best_so_far if 0 <= update < updates]
@@ -149,7 +150,7 @@ def chosen(
         candidates.append(_Candidate(rbm, update, value, variance, low, high))
     end = candidates[0]
     earlier = candidates[1:]
-    # Of a run that never knew its log Z there are no earlier ones; the last is still compared.
+    # A run that never knew its log Z has no earlier models; the last is still compared.
     best = max(earlier, key=lambda candidate: candidate.advantage(end), default=end)
     is_better = best is not end and best.advantage(end) > 0.0
     result = best if is_better else end
@@ -165,10 +166,10 @@ def chosen(
         )
         return Choice(last, updates, why)
     if best.is_tracked(end):
-        why = f"{HIGHEST}, as it was followed, which annealing anew does not contradict"
+        why = f"{HIGHEST} by the tracked log Z, which fresh annealing does not contradict"
     else:
-        why = f"held-out rows have {best} by annealing anew, and {end} with the last model"
-    return Choice(best.rbm, best.update, f"the model is that {named(best.update)}, where {why}")
+        why = f"held-out rows have {best} by fresh annealing, and {end} with the last model"
+    return Choice(best.rbm, best.update, f"the model is the one {named(best.update)}, where {why}")
 
 
 def _best_known(
@@ -180,7 +181,7 @@ def _best_known(
     base: tuple[RBM, float],
     named: Callable[[int], str],
 ) -> Choice:
-    """Return the best record's model where log Z is exact, or the last one where it is the best."""
+    """Return the best record's model if log Z is exact, or the last one if it is the best."""
     rbm = last
     update = updates
     value = math.nan
@@ -189,9 +190,9 @@ def _best_known(
     if others:
         rbm, update = others[0]
         value = float(state.value)
-        why = f"the model is that {named(update)}, where {HIGHEST}"
+        why = f"the model is the one {named(update)}, where {HIGHEST}"
     elif not now.doubt:
-        # The upper end of its interval: only a model that is surely worse makes way for the base.
+        # The upper end of its interval: only a model that is surely worse is replaced by the base.
         value = now.half_width - measured(last)[0] - now.value
     if value < base[1] - TOLERANCE:
         return _base_instead(base, f"held-out rows have {value:.2f} nats {named(update)}")
@@ -199,31 +200,32 @@ def _best_known(
 
 
 def _base_instead(base: tuple[RBM, float], why: str) -> Choice:
-    """Return the visible units by themselves."""
+    """Return the visible units alone."""
     rbm, value = base
-    return Choice(rbm, 0, f"the model is that without weights: {why}, and {value:.2f} without them")
+    return Choice(rbm, 0, f"the model is the one without weights: {why}, and {value:.2f} without")
 
 
 # ------------------------------------------------------------------ is it any good?
 
-# Shorter runs have hardly left their start: from biases of 0, as scikit-learn's begin, a hundred
-# updates are often worth less than the rows' means.
+# Shorter runs have hardly left their start: from biases of 0, as in scikit-learn, a hundred updates
+# often give less than the rows' means.
 FEWEST_UPDATES = 1_000
 LEAST_LOSS = 0.05  # nats below independent units, which short runs differ from by chance
 ERRORS = 3.0  # of the mean over rows, likewise
-# Of two equal clusters, the model has a seventh or less in one of them. Good models of digits with
-# ten chains, BernoulliRBM's default, were off by up to 0.19 in twenty seeds and by 0.35 in another.
+# For two equal clusters, the model then has a seventh or less of its mass in one of them. Good
+# models of digits with ten chains, BernoulliRBM's default, were off by up to 0.19 in twenty seeds
+# and by 0.35 in another.
 FAR_OFF = 0.5
 # Means over n independent chains are off by 1/n on average, by ten times that once in a thousand.
 CHANCE = 10.0
 ADVICE = (
     "lower the learning rate, keep chains mixing (gradient or method 'auto'), or leave out the"
-    " number of epochs and hold rows out, so that the best model on the way is kept"
+    " number of epochs and hold rows out, so that the best model of the run is kept"
 )
 
 
 class PoorModelWarning(RuntimeWarning):
-    """A run ended with a model that is worth less than units by themselves, or far from its rows.
+    """A run ended with a model that is worse than independent units, or far from its rows.
 
     Example:
         >>> import warnings
@@ -238,12 +240,12 @@ class PoorModelWarning(RuntimeWarning):
 
 
 class Known(NamedTuple):
-    """What a run knows of its model's partition function.
+    """What a run knows about its model's partition function.
 
     Attributes:
-        log_z: log Z, nats; None if it is not known.
-        error: by how much it may be too small.
-        states: of the model, all of them or chains, whose mean is ⟨v⟩; None if there are none.
+        log_z: log Z, nats; None if unknown.
+        error: the amount by which it may be too small.
+        states: all states of the model, or chains, whose mean is ⟨v⟩; None if there are none.
         chance: how far means may be off by chance, as a fraction of the variance.
     """
 
@@ -260,7 +262,7 @@ def known_exactly(rbm: RBM) -> Known:
 
 
 def known_of_chains(chains: Cloud | None, log_z: float | None, error: float) -> Known:
-    """Return what a run's own chains say, with the tracked log Z if there is one."""
+    """Return the evidence of a run's own chains, with the tracked log Z if there is one."""
     if chains is None:
         return Known(log_z, error, None, 0.0)
     size = float(effective_size(fetched(chains.weights)))
@@ -268,12 +270,12 @@ def known_of_chains(chains: Cloud | None, log_z: float | None, error: float) -> 
 
 
 def reason_against(rbm: RBM, monitors: Monitors, known: Known) -> str:
-    """Return in a sentence why the model is worth little, and what to do; empty if it is not."""
+    """Return a sentence on why the model is poor and what to do; empty if it is not."""
     return _worth_less(rbm, monitors, known) or _far_off(rbm, monitors, known)
 
 
 def _worth_less(rbm: RBM, monitors: Monitors, known: Known) -> str:
-    """Compare the log-likelihood with that of the start's units without weights.
+    """Compare the log-likelihood with that of the starting model's units without weights.
 
     A start that `initialize` made has the means of the data.
     """
@@ -286,8 +288,8 @@ def _worth_less(rbm: RBM, monitors: Monitors, known: Known) -> str:
         margin = max(LEAST_LOSS, known.error + rows.half_width + ERRORS * _stderr(rows))
         if value < without - margin:
             return (
-                f"the model is worth less than its units by themselves: the log-likelihood of"
-                f" {name} is {value:.2f} nats, and {without:.2f} without weights; {ADVICE}"
+                f"the model is worse than its units alone: the log-likelihood of {name} is"
+                f" {value:.2f} nats, and {without:.2f} without weights; {ADVICE}"
             )
     return ""
 
@@ -301,8 +303,8 @@ def _far_off(rbm: RBM, monitors: Monitors, known: Known) -> str:
     if not bounded > FAR_OFF + known.chance:
         return ""
     return (
-        f"the model has lost the rows: its means are {distance:.2f} standard deviations of a column"
-        f" away from theirs, in the root mean square; {ADVICE}"
+        f"the model has lost the rows: its means differ from theirs by {distance:.2f} standard"
+        f" deviations of a column (root mean square); {ADVICE}"
     )
 
 
@@ -328,9 +330,9 @@ def _enumerated(rbm: RBM) -> tuple[Float[Array, ""], Cloud]:
 
 @compiled
 def _distance(rbm: RBM, dataset: Dataset, n: Array, of_model: Cloud) -> Float[Array, " 2"]:
-    """Return the mean over columns of (Δ/σ)², each at most 1, and the root of the whole mean.
+    """Return the mean over columns of (Δ/σ)², each at most 1, and the root of the uncapped mean.
 
-    The bound keeps a few rare columns, of which σ is tiny, from deciding for all.
+    The bound keeps a few rare columns, whose σ is tiny, from dominating.
     """
     indices = jnp.arange(len(dataset))
     cloud, _ = batch_of(rbm.visible, dataset, indices, n, key=key_of(0))

@@ -25,12 +25,12 @@ class TrainState(NamedTuple):
     """All that a run needs to continue, except the key and the data.
 
     Attributes:
-        rbm: the model that the chains belong to.
+        rbm: the raw model, which the chains belong to.
         gradient: the gradient method's state, such as persistent chains.
         optimizer: the optimiser's state, with the averaged model in it.
         updates: number of updates made.
-        held_out: what is known of held-out rows, a `HeldOut`; None if there are none.
-        folds: what cross-validation found, a `CrossValidated`; None if there was none.
+        held_out: the results for held-out rows, a `HeldOut`; None if there are none.
+        folds: the results of cross-validation, a `CrossValidated`; None without it.
 
     Example:
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
@@ -88,17 +88,17 @@ class Report(NamedTuple, Generic[Model, State]):
 
     @property
     def seconds_left(self) -> float:
-        """The time that the rest of the run takes at the present speed, in seconds."""
+        """The time left at the present speed, in seconds."""
         return (self.total - self.updates) / self.updates_per_second
 
 
 class Fit(NamedTuple):
     """A trained model, with the history of its run and the state to continue from.
 
-    The history has one record for each measurement. Measurements are made at ends of epochs: about
-    100 at equal distances, and more often at the beginning. If they would take more than a
-    twentieth of the time there are fewer, but at least ten, or one for each epoch of a run of fewer
-    than ten epochs. A record has:
+    The history has one record for each measurement. Measurements are made at the ends of epochs:
+    about 100 at equal intervals, and more at the beginning. If they would take more than a
+    twentieth of the time, there are fewer, but at least ten (or one per epoch in a run of fewer
+    than ten epochs). A record has:
 
     - `update`, `epoch`, `seconds`, `samples_per_second`: as in `Report`.
     - `free_energy`: the mean free energy of training rows.
@@ -106,32 +106,33 @@ class Fit(NamedTuple):
       standard error `free_energy_gap_stderr`.
     - `log_likelihood`: the mean log-likelihood of held-out rows, nats per row. Its log Z is exact
       for models with few states. Otherwise it is tracked from record to record by annealing, in
-      both directions where the method has chains; `log_likelihood_low` and `log_likelihood_high`
-      are two standard errors of log Z apart from it. They are no bounds, and differences between
-      records are known better: for a score, use `log_likelihood`, the function.
-      It is left out while log Z is not known: where two records are too far apart for the work that
-      is spent, where a row would have a probability above 1, or where annealing anew contradicts
-      it. The notes say so, and no decision uses it until annealing has found it again.
-    - `penalty`: the strength of the penalty on the weights, where the run sets it.
+      both directions if the method has chains; `log_likelihood_low` and `log_likelihood_high` are
+      two standard errors of log Z below and above it. They are not bounds, and differences between
+      records are known more precisely; for a score, use the function `log_likelihood`. It is left
+      out while log Z is unknown: if two records are too far apart for the work allowed, if a row
+      would have a probability above 1, or if fresh annealing contradicts it. The notes report this,
+      and no decision uses it until annealing has found it again.
+    - `penalty`: the strength of the penalty on the weights, if the run sets it.
     - `reconstruction`: the mean of `reconstruction_errors` over rows.
     - `pseudo_log_likelihood`: the mean of `pseudo_log_likelihoods` over rows, for discrete visible
-      units. It is left out of records where it would take more than 2 % of the time.
+      units. It is left out if it would take more than 2 % of the time.
     - `update_ratio`: |ΔW|/|W| of the last update, before any averaging; about 0.001 is a sensible
       rate of change (Hinton 2010, section 7).
     - the gradient method's own `metrics`.
 
     `reconstruction` and `pseudo_log_likelihood` are of held-out rows if there are any, else of
-    training rows. All means are over some of the rows, evenly spaced: at most 2,000, fewer for a
-    model of more than two million weights, and fewer still for the pseudo-log-likelihood of a wide
-    model. If rows have missing values, free energies are those of the seen units: by a sum where it
-    has few terms, else by short annealing, whose error the interval counts. For all else, missing
-    values are filled by a few Gibbs sweeps with the seen units held, anew at each measurement.
-    Interpret gaps with care if other units are seen in the held-out rows than in the training rows.
+    training rows. All means are over evenly spaced rows: at most 2,000, fewer for a model of more
+    than two million weights, and fewer still for the pseudo-log-likelihood of a wide model. If rows
+    have missing values, free energies are those of the observed units: exact sums if these have few
+    terms, else estimates by short annealing, whose error is included in the interval. For all other
+    metrics, missing values are filled in by a few Gibbs sweeps with the observed units clamped,
+    afresh at each measurement. Interpret gaps with care if different units are observed in the
+    held-out rows and in the training rows.
 
     Attributes:
-        rbm: the model to use: the averaged one at the end, or that of the record with the highest
-            log-likelihood of held-out rows, as `keep` says, if it is higher by more than may be
-            wrong with it.
+        rbm: the model to use: the averaged one at the end or, depending on `keep`, the one from the
+            record with the highest log-likelihood of held-out rows, if that is higher by more than
+            its error.
         history: one record of metrics for each measurement, as described above.
         state: the state from which `fit(..., state=)` continues; `state.rbm` is the raw model.
         message: how the run ended, in words.
@@ -160,7 +161,7 @@ class Fit(NamedTuple):
         return f"Fit({self.rbm}, {self.message!r}, {records})"
 
     def _repr_html_(self) -> str:
-        """Return a table, and the learning curve that says most, as notebooks show it."""
+        """Return a table and the most informative learning curve, for notebooks."""
         measured = [name for name in CURVES if name in self._last]
         rows = {"model": self.rbm, "ended": self.message, "updates": f"{int(self.state.updates):,}"}
         rows |= {CURVES[name]: f"{self._last[name]:.4g}" for name in measured}

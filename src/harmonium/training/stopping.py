@@ -21,19 +21,20 @@ class EarlyStopping:
     """A callback of `fit` that stops a run and keeps the best model.
 
     A measurement counts as worse than the best one if it is worse by more than its standard error,
-    if the record has one. After `patience` worse measurements in a row the run stops; `rbm` is the
-    model of the last measurement that was not worse.
+    if the record has one. After `patience` consecutive worse measurements the run stops; `rbm` is
+    the model of the last measurement that was not worse.
 
     The free-energy gap, ⟨F⟩ of held-out rows less ⟨F⟩ of training rows, needs no Z, and its growth
-    is overfitting (Hinton 2010, section 6). It is the sum of what the model gains on training rows
-    and what it loses, or does not gain, on held-out rows: when it has grown beyond its error, the
-    held-out likelihood may still be rising. So the gap is the cautious choice. With the held-out
-    `pseudo_log_likelihood` or `log_likelihood` the run stops at the maximum of that quantity.
+    indicates overfitting (Hinton 2010, section 6). It is the sum of what the model gains on
+    training rows and what it loses, or does not gain, on held-out rows: when it has grown beyond
+    its error, the held-out likelihood may still be rising. So the gap is the cautious choice. With
+    the held-out `pseudo_log_likelihood` or `log_likelihood` the run stops at the maximum of that
+    quantity.
 
     Attributes:
         rbm: the best model; None before the first measurement.
         best: the record of that measurement.
-        reason: why the run stopped; empty while it goes on.
+        reason: why the run stopped; empty while it continues.
 
     Example:
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
@@ -48,7 +49,7 @@ class EarlyStopping:
         """Choose the metric to monitor.
 
         Args:
-            patience: number of worse measurements in a row that stop the run; a run makes 10 to
+            patience: number of consecutive worse measurements that stops the run; a run makes 10 to
                 100.
             metric: the entry of the record to monitor: "free_energy_gap", "reconstruction",
                 "pseudo_log_likelihood" or "log_likelihood".
@@ -70,7 +71,7 @@ class EarlyStopping:
         self._worse = 0
 
     def __call__(self, report: Report) -> bool:
-        """Return whether to stop, after a look at the measurement.
+        """Return whether to stop, given the latest measurement.
 
         Raises:
             InputError: the metric is the free-energy gap, and there are no held-out rows.

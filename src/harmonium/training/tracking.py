@@ -2,14 +2,14 @@
 
 1. A `Track` extends log Z from the averaged model of a record to that of the next. They are close
    to each other, so states of one are annealed to the next in a few steps, and states of the next
-   one back; Bennett's acceptance ratio of both gives the ratio of the partition functions. That
-   costs far less than log Z from nothing at each record, and differences between records are known
-   much better than log Z itself.
-2. `FreshLogZ` is log Z by annealing from independent units and back, which knows nothing of the
-   tracks. A forward run is an unbiased estimate of Z whatever it misses, so it gives a lower bound
-   with a known probability; the reverse runs say how much it may have missed.
-3. `HeldOut` is what a run knows: its tracks, and the best models so far. A `Tracker` brings it from
-   record to record, and checks the tracks against what they do not know.
+   one back; Bennett's acceptance ratio from both gives the ratio of the partition functions. That
+   costs far less than log Z from scratch at each record, and differences between records are known
+   much more precisely than log Z itself.
+2. `FreshLogZ` is log Z by annealing from independent units and back, independently of the tracks. A
+   forward run gives an unbiased estimate of Z whatever it misses, hence a lower bound with a known
+   probability; the reverse runs show how much it may have missed.
+3. `HeldOut` is the knowledge of a run: its tracks, and the best models so far. A `Tracker` updates
+   it from record to record, and checks the tracks against independent evidence.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ GOOD = 0.8  # effective fraction of the particles after a step, above which no m
 TRUSTED = 0.02  # effective fraction below which log Z is lost
 SETTLING = 4  # sweeps of the run's chains under the averaged model
 TOLERANCE = 0.1  # nats, below which a mode that few particles reach does not matter
-FAR = 0.3  # effective fraction below which more steps are needed by far
+FAR = 0.3  # effective fraction below which far more steps are needed
 
-# Why log Z is not relied on: the places of these words are stored in a run's state.
+# Why log Z is not relied on. A run's state stores indices into this tuple.
 NO_DOUBT, APART, BELOW, CONTRADICTED, INFINITE, TOO_ROUGH = range(6)
 DOUBTS = (
     "",
     "two records were too far apart",
     "rows would have had a probability above 1",
-    "annealing anew did not confirm it",
+    "fresh annealing did not confirm it",
     "Z may be infinite",
     "too few chains anneal the missing values of its rows",
 )
@@ -77,10 +77,11 @@ class Track(NamedTuple):
     """Log Z by annealing from record to record. Run folders store it by the names of its fields.
 
     Attributes:
-        v: visible states of the record's model, shape (particles, visible); none if log Z is exact.
-        log_z: log Z of that model, nats.
+        v: visible states of the record's model, shape (particles, visible); empty if log Z is
+            exact.
+        log_z: log Z of the record's model, nats.
         variance: estimated variance of `log_z` from sampling.
-        doubt: why `log_z` is not relied on, a place in `DOUBTS`; 0 if it is.
+        doubt: why `log_z` is not relied on, an index into `DOUBTS`; 0 if it is.
         steps: annealing steps that were needed last.
         sweeps: sweeps of the states made so far.
     """
@@ -118,7 +119,7 @@ def extended(
     Args:
         track: at the last record.
         ends: the models of the last record and of the next.
-        end_states: states of the next model, from the run's chains; None for forward runs alone.
+        end_states: states of the next model, from the run's chains; None for forward runs only.
         allowed: sweeps, counted from the first record.
         key: a JAX random key.
     """
@@ -144,12 +145,12 @@ def extended(
 
 
 class _Bridge(NamedTuple):
-    """What annealing between two models gave.
+    """The result of annealing between two models.
 
     Attributes:
         v: visible states of the second model, equally weighted.
-        log_ratio: its log Z less that of the first.
-        variance: the estimated variance of that.
+        log_ratio: log Z of the second model less that of the first.
+        variance: the estimated variance of `log_ratio`.
         fraction: the effective fraction of the particles: that at which forward runs alone would
             have this variance.
     """
@@ -187,14 +188,14 @@ def _bridged(
 def bennett_ratio(runs: AnnealingRuns, groups: int) -> tuple[float, float, float]:
     """Return Bennett's log ratio, its variance, and the effective fraction of the runs.
 
-    The variance is the larger of two estimates that agree where both directions see the same
-    states. One comes from the spread of the acceptance probabilities f, the other from their mean A
+    The variance is the larger of two estimates that agree if both directions see the same states.
+    One comes from the spread of the acceptance probabilities f, the other from their mean A
     alone: (1/A − 2)/n for n runs in each direction. If forward and reverse runs are each narrow but
-    far apart, as where they know different modes, f hardly varies, but A is e^(−gap/2).
+        far apart, as when they know different modes, f hardly varies, but A is e^(−gap/2).
 
     Args:
-        runs: as many in each direction.
-        groups: independent groups among them.
+        runs: number of runs in each direction.
+        groups: number of independent groups among them.
     """
     forward = runs.forward
     back = runs.reverse
@@ -204,7 +205,7 @@ def bennett_ratio(runs: AnnealingRuns, groups: int) -> tuple[float, float, float
     accepted = sigmoid(forward - log_ratio).mean()
     accepted_back = np.average(sigmoid(back + log_ratio), weights=relative_weights(log_shares))
     overlap = max(float(accepted + accepted_back) / 2.0, 1e-300)
-    # On votes in exclusive groups, chains and particles agreed on a log Z that was 232 nats too
+    # For votes in exclusive groups, chains and particles agreed on a log Z that was 232 nats too
     # small, with a standard error of 0.05: only the overlap shows that the runs are far apart.
     variance = max(bennett_stderr(forward, back, log_shares) ** 2, (1.0 / overlap - 2.0) / count)
     fraction = 1.0 / (1.0 + count * variance)
@@ -222,7 +223,7 @@ def settled(rbm: RBM, chains: Cloud, *, key: PRNGKeyArray) -> Array:
 
 
 def doubted(track: Track, doubt: int) -> Track:
-    """Return a track whose log Z is not relied on, for the first reason that was given."""
+    """Return a track whose log Z is not relied on, keeping the first reason given."""
     return with_values(track, doubt=doubt) if track.is_known else track
 
 
@@ -237,7 +238,7 @@ def _effective_fraction(log_weights: np.ndarray) -> float:
 def annealed(
     path: AbstractPath, v: Array, steps: Array, *, key: PRNGKeyArray
 ) -> tuple[Array, Array]:
-    """Return states annealed along a path in so many steps, and their log weights."""
+    """Return states annealed along a path in this many steps, and their log weights."""
     start = Annealing(v, jnp.zeros(len(v), v.dtype))
     end = anneal(path, 0.0, 1.0, steps, start, key=key)
     return end.v, end.log_weights
@@ -245,8 +246,8 @@ def annealed(
 
 # ------------------------------------------------------------------ log Z from independent units
 
-WIDE = 1.0  # nats, half an interval that a fresh one may replace by a narrower one
-WIDEST = 5.0  # nats, half an interval that is of use
+WIDE = 1.0  # nats, half-width above which a narrower fresh interval may replace one
+WIDEST = 5.0  # nats, largest useful half-width
 SWEEPS_A_STEP = 3.5  # forward and in reverse from two starts, with a quarter before each of these
 
 
@@ -259,8 +260,8 @@ class FreshLogZ(NamedTuple):
         variance: its estimated variance.
         fraction: the effective fraction of the runs.
         low: a lower bound on log Z, wrong with a probability of 2.5 % at most.
-        high: an upper end, as far as reverse runs can tell.
-        is_checked: whether reverse runs from the run's chains are in `high`.
+        high: an upper end, as far as reverse runs show.
+        is_checked: whether `high` includes reverse runs from the run's chains.
     """
 
     v: Float[Array, "particles visible"]
@@ -285,7 +286,7 @@ class FreshLogZ(NamedTuple):
 def independent_start(
     rbm: RBM, v: Array, *, keys: PRNGKeyArray
 ) -> tuple[RBM, Float[Array, "particles visible"], float]:
-    """Return a model without weights that has the moments of v, draws of it, and its log Z."""
+    """Return a model without weights that has the moments of v, draws from it, and its log Z."""
     path = base_from_data(rbm, v, key=keys[0])
     base = RBM(path.visible, path.hidden, rbm.uncoupled.weights)
     start = start_annealing(path, PARTICLES, key=keys[1])
@@ -302,16 +303,16 @@ def fresh_log_z(
 ) -> FreshLogZ:
     """Anneal from independent units, and back again.
 
-    These have the moments of states that the model itself makes of draws of `independent` in a few
-    sweeps: lower bounds were then 1 to 3 nats below log Z, and 11 to 16 with the moments of the
-    run's chains. Where the chains miss what the model has elsewhere, so do units with their
-    moments. The programs are those of `extended`, so nothing is compiled.
+    The units have the moments of states that the model itself reaches from draws of `independent`
+    in a few sweeps: lower bounds were then 1 to 3 nats below log Z, and 11 to 16 with the moments
+    of the run's chains. If the chains miss mass of the model, so do units with their moments. The
+    programs are shared with `extended`, so nothing is compiled.
 
     Args:
         rbm: the model.
-        independent: a model without weights, near that from which the run began.
+        independent: a model without weights, near the one from which the run began.
         allowed: sweeps of the particles that it may take.
-        chains: states where the run's chains are, under this model or one close to it.
+        chains: states of the run's chains, under this model or one close to it.
         key: a JAX random key.
     """
     keys = split(key, 9)
@@ -344,7 +345,7 @@ def fresh_log_z(
     together = runs.sandwich(groups)
     _, high = runs.wide_interval(together, TOLERANCE)
     log_z, variance, fraction = bennett_ratio(runs, groups)
-    if runs.unreached(together.value, TOLERANCE):  # they may be of much mass, or of hardly any
+    if runs.unreached(together.value, TOLERANCE):  # they may have much mass, or hardly any
         variance = max(variance, ((high - log_z) / 2.0) ** 2)
     low = lower_mean_bound(forward, TAIL)
     # Groups of particles stand for different parts of the model; afterwards all count alike.
@@ -354,12 +355,12 @@ def fresh_log_z(
 
 
 def checked(track: Track, fresh: FreshLogZ, most: float) -> Track:
-    """Return a track, with a doubt if a fresh log Z contradicts it, or knows it far better.
+    """Return a track, with a doubt if a fresh log Z contradicts it or is far more precise.
 
-    Chains that do not go from mode to mode have wrong fractions of them: Bennett's ratio from such
-    chains drifted 6 nats above log Z. So where the reverse runs started from the run's chains too,
-    which puts what annealing may have missed into its error, it contradicts a larger log Z. Else it
-    does so only if the model would have a lower likelihood than independent units.
+    Chains that do not move between modes have wrong fractions of them: Bennett's ratio from such
+    chains drifted 6 nats above log Z. So if reverse runs also started from the run's chains, which
+    includes in its error what annealing may have missed, the fresh log Z contradicts a larger one.
+    Otherwise it does so only if the model would have a lower likelihood than independent units.
     """
     value = float(track.log_z)
     if fresh.low > value + track.half_width + TOLERANCE:
@@ -377,7 +378,7 @@ def checked(track: Track, fresh: FreshLogZ, most: float) -> Track:
 
 
 def renewed(track: Track, fresh: FreshLogZ) -> Track:
-    """Return a track that was lost with the fresh log Z, if that can be relied on."""
+    """Return a lost track with the fresh log Z in its place, if that can be relied on."""
     if track.is_known or not fresh.is_known:
         return track
     track = track._replace(v=fresh.v)
@@ -396,21 +397,21 @@ SWEEPS_A_RECORD = 16  # allowed in addition, so that a small model is tracked we
 FRACTIONS = (2 / 3, 1 / 3)  # of that work: tracking by the run's chains, and by particles
 FRACTION_AFRESH = 1 / 2  # of that work in addition, for fresh estimates
 FEWEST_SWEEPS = 16  # of a fresh estimate
-# Each fresh estimate takes this fraction more sweeps than all before, and less where log Z is lost.
+# Each fresh estimate takes this fraction more sweeps than all before, and less while log Z is lost.
 GROWTH = 1 / 4
 GROWTH_IF_LOST = 1 / 8
-UNBOUNDED = (-np.inf, np.inf)  # of log Z, where no rows bound it
+UNBOUNDED = (-np.inf, np.inf)  # of log Z, if no rows bound it
 TRACKING = 3  # folded into a run's key, whose parts 0 to 2 are used otherwise
 
 
 class LogZEstimate(NamedTuple):
-    """Log Z of a record's model, by which all decisions are made.
+    """Log Z of a record's model, on which all decisions are based.
 
     Attributes:
         value: log Z, nats.
         half_width: two standard errors.
-        doubt: why it is not relied on, in words; empty if it is.
-        low: lower end of its interval, which holds that of every track that is known.
+        doubt: the reason not to rely on it, in words; empty if there is none.
+        low: lower end of its interval, which contains the intervals of all known tracks.
     """
 
     value: float
@@ -420,19 +421,19 @@ class LogZEstimate(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """What is known of log Z at the last record, and the best models so far.
+    """The knowledge of log Z at the last record, and the best models so far.
 
     Run folders store it by the names of its fields.
 
     Attributes:
-        ways: the tracks: by the run's chains if it has any, then by particles.
+        ways: the tracks, first by the run's chains if it has any, then by particles.
         model: the averaged model of the last record.
         records: number of records so far.
         anew: sweeps spent on fresh estimates.
-        doubts: at how many records log Z was not known for each of the `DOUBTS`.
+        doubts: the number of records at which log Z was unknown, for each of the `DOUBTS`.
         best: the model with the highest log-likelihood of the held-out rows since log Z was lost.
         value: that log-likelihood, nats per row.
-        variance: of its log Z.
+        variance: the variance of its log Z.
         update: the update of `best`; −1 if no model has a log-likelihood.
         earlier: the best model from before log Z was lost.
         earlier_value: the log-likelihood that it had then; it is not comparable with `value`.
@@ -454,13 +455,13 @@ class HeldOut(NamedTuple):
 
     @property
     def trusted(self) -> int:
-        """The place of the track that is relied on: the first, or one that knows a larger log Z.
+        """The index of the track that is relied on: the first, or one with a larger log Z.
 
-        Modes that a track misses make its log Z too small: particles miss modes that grow later, by
-        4 nats on MNIST's fixed binarisation, and chains those that they never visited, by 1.2 nats
-        on mushrooms. So the larger one is taken; it is still no bound. Where the first is found to
-        be wrong, another one that passed the same checks is relied on. Where it cannot be extended,
-        modes that only the chains know would be missed.
+        Modes that a track misses make its log Z too small: particles miss modes that grow later (by
+        4 nats on MNIST's fixed binarisation), and chains miss modes that they never visited (by 1.2
+        nats on mushrooms). So the larger one is used, which is still not a bound. If the first is
+        found to be wrong, another one that passed the same checks is relied on. If it cannot be
+        extended, modes that only the chains know would be missed.
         """
         first = int(self.ways[0].doubt)
         if first not in (NO_DOUBT, BELOW, CONTRADICTED):
@@ -470,17 +471,17 @@ class HeldOut(NamedTuple):
 
     @property
     def estimate(self) -> LogZEstimate:
-        """Log Z of the last record's model, and why it is not relied on."""
+        """Log Z of the last record's model, and any reason not to rely on it."""
         best = self.ways[self.trusted]
-        # The interval holds what either track says, as the larger one can be too large as well:
-        # chains that do not go from mode to mode have wrong fractions of them.
+        # The interval covers all tracks, since the largest one may be too large: chains that do not
+        # move between modes have wrong fractions of them.
         tracks = [track for track in self.ways if track.is_known or track is best]
         low = min(float(track.log_z) - track.half_width for track in tracks)
         return LogZEstimate(float(best.log_z), best.half_width, DOUBTS[int(best.doubt)], low)
 
     @property
     def disagrees(self) -> bool:
-        """Whether the tracks that are known contradict each other."""
+        """Whether the known tracks contradict each other."""
         known = [track for track in self.ways if track.is_known]
         if len(known) < 2:
             return False
@@ -489,12 +490,12 @@ class HeldOut(NamedTuple):
 
     @property
     def has_candidates(self) -> bool:
-        """Whether a model has a log-likelihood that is known."""
+        """Whether any model has a known log-likelihood."""
         return int(self.update) >= 0 or int(self.earlier_update) >= 0
 
     @property
     def note(self) -> str:
-        """At how many records log Z was not known and why, in words; empty if at none."""
+        """The number of records at which log Z was unknown, and why, in words; empty if none."""
         counts = np.asarray(self.doubts).tolist()
         total = sum(counts)
         if not total:
@@ -513,7 +514,7 @@ class Tracker:
 
         Args:
             start: the model before the first update.
-            batch_size: rows in an update; with the chains they say how much work it is.
+            batch_size: rows in an update; with the chains they determine its work.
             chains: the chains that are moved in an update; None if there are none.
             key: the run's random key.
         """
@@ -528,9 +529,9 @@ class Tracker:
         self.base, self.drawn, self.log_z_of_base = self._base_of(start)
 
     def _base_of(self, start: RBM) -> tuple[RBM, Array | None, float]:
-        """Return an independent model near the first one, draws of it or None, and its log Z.
+        """Return an independent model near the first one, draws from it or None, and its log Z.
 
-        Hidden units that begin with a part of the covariance of correlated columns need a base that
+        Hidden units that start with part of the covariance of correlated columns need a base that
         has it: one with the moments of states after a few sweeps.
         """
         base = start.uncoupled
@@ -578,7 +579,7 @@ class Tracker:
         return with_values(state, update=-1, earlier_update=-1)
 
     def continues(self, state: Any) -> bool:
-        """Return whether a state is one of this tracker, to go on from."""
+        """Return whether a state belongs to this tracker, so that it can continue from it."""
         return same_shapes(state, jax.eval_shape(self.begin))
 
     def track(
@@ -596,8 +597,9 @@ class Tracker:
             rbm: the averaged model.
             updates: updates made so far.
             chains: the run's chains, if it has any.
-            bounds: a number that log Z exceeds for certain, and one that it hardly exceeds, as the
-                model would then have a lower likelihood than independent units; `Monitors.bounds`.
+            bounds: a certain lower bound on log Z, and a value that it hardly exceeds, since the
+                model would then have a lower likelihood than independent units; see
+                `Monitors.bounds`.
         """
         before = state
         state = state._replace(records=scalar(int(state.records) + 1, np.int32), model=rbm)
@@ -637,7 +639,7 @@ class Tracker:
     def _with_fresh(
         self, state: HeldOut, end_states: Array | None, updates: int, most: float
     ) -> tuple[HeldOut, FreshLogZ | None]:
-        """Make a fresh estimate if it is due: more often where log Z is lost or hardly credible."""
+        """Make a fresh estimate if it is due: more often if log Z is lost or hardly credible."""
         spent = int(state.anew)
         is_lost = state.disagrees or any(
             not track.is_known or float(track.log_z) - track.half_width > most
@@ -645,7 +647,7 @@ class Tracker:
         )
         growth = GROWTH_IF_LOST if is_lost else GROWTH
         due = max(FEWEST_SWEEPS, growth * spent)
-        # By counts of sweeps and not by time, so that a resumed run decides alike.
+        # By counts of sweeps and not by time, so that a resumed run makes the same decisions.
         left = int(FRACTION_AFRESH * self.allowed(state, updates)) - spent
         if left < due:
             return state, None
@@ -660,22 +662,22 @@ class Tracker:
         return state.ways[0].v
 
     def allowed(self, state: HeldOut, updates: int) -> float:
-        """Return the sweeps that a run may spend on tracking until so many updates."""
+        """Return the sweeps that a run may spend on tracking up to this many updates."""
         return self.sweeps_an_update * updates + SWEEPS_A_RECORD * int(state.records)
 
 
 def _doubted_below(track: Track, least: float) -> Track:
-    """Return a track, with a doubt if its log Z is below what it certainly exceeds."""
+    """Return a track, with a doubt if its log Z is below its certain lower bound."""
     if least > float(track.log_z) + track.half_width + TOLERANCE:
         return doubted(track, BELOW)
     return track
 
 
 def _set_aside(before: HeldOut, state: HeldOut) -> HeldOut:
-    """Return the state without a best model if log Z was lost, as later ones do not compare.
+    """Return the state without a best model if log Z was lost, since later ones are not comparable.
 
-    The best model until then is set aside, unless an earlier one seemed better. Where log Z may
-    have been wrong before it was lost, any other model that is set aside comes before it.
+    The best model until then is set aside, unless an earlier one seemed better. If log Z may have
+    been wrong before it was lost, any other model that was set aside takes precedence.
     """
     doubt = int(state.ways[before.trusted].doubt)
     if doubt == NO_DOUBT or int(state.update) < 0:
@@ -690,7 +692,7 @@ def _set_aside(before: HeldOut, state: HeldOut) -> HeldOut:
 
 
 def _counted(state: HeldOut, doubt: int | None = None) -> HeldOut:
-    """Return the state with a count more if log Z of its model is not known, or for this doubt."""
+    """Return the state with one more count if log Z of its model is unknown, or for this doubt."""
     if doubt is None:
         doubt = int(state.ways[state.trusted].doubt)
     doubts = np.asarray(state.doubts).copy()
@@ -703,13 +705,13 @@ def scored(
 ) -> tuple[HeldOut, dict[str, float]]:
     """Return the state with the better of two models, and the log-likelihood with its interval.
 
-    Where log Z is not known, or ⟨F⟩ is too rough, there is no log-likelihood.
+    If log Z is unknown, or ⟨F⟩ is too rough, there is no log-likelihood.
 
     Args:
         state: the state after `Tracker.track`.
         free_energy: ⟨F⟩ of held-out rows under its model, nats.
         updates: updates made so far.
-        half_width: how far ⟨F⟩ may lie off, in nats; ∞ if it is too rough to choose by.
+        half_width: the possible error of ⟨F⟩, in nats; ∞ if it is too rough to base a choice on.
     """
     log_z = state.estimate
     if not log_z.doubt and not np.isfinite(half_width):

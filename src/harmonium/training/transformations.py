@@ -1,7 +1,7 @@
 """Transformations that see the model: centred, whitened and sparse gradients.
 
-With g the gradient of a model, each gives another transformation the gradient of an equivalent
-model, or adds that of a penalty.
+Each takes the gradient of a model and passes that of an equivalent model to another transformation,
+or adds that of a penalty.
 """
 
 from __future__ import annotations
@@ -96,8 +96,9 @@ def centred(
     weighted by their `mass`, the mean weight of their rows. If zeros and ones are exchanged in the
     data, the run is the same with the units exchanged.
 
-    The model's means need not be passed, since g_b = ⟨v⟩_model − ⟨v⟩_data. For objectives that do
-    not compare two clouds, such as `PseudoLikelihood`, g_b has only an analogue of them.
+    The model's means need not be passed, since g_b = ⟨v⟩_model − ⟨v⟩_data. For objectives whose
+    gradient is not a difference of two expectations, such as `PseudoLikelihood`, g_b is only an
+    analogue of this.
 
     Args:
         inner: the transformation applied to the gradient of the centred model.
@@ -188,21 +189,22 @@ class WhitenedState(NamedTuple):
 def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformationExtraArgs:
     r"""Apply `inner` to the gradient of the model of whitened columns y, where x = S y.
 
-    x are the columns of the visible layer that depend on one another linearly, and SSᵀ is their
-    covariance at the start of the run, without inputs. The model of y has
+    Here x are the columns of the visible layer that depend on one another linearly, and SSᵀ is
+    their covariance at the start of the run, without inputs. The model of y has
 
         W′ = SᵀW,   b′ = Sᵀb,   Λ′ = SᵀΛS
 
-    and is given to `inner` with its gradient; the update is turned back. So neither strong
-    correlations nor units of measurement slow learning down, and a penalty compares weights with
-    the conditional spread of a column. Given the hidden units, no direction of y may get more than
-    ten times its variance at the start: where a model fits, hidden units only take variance from
-    the layer, and chains that noise let run away would not come back. x are the columns of states
-    in order too, for which (SSᵀ)⁻¹ is the expected covariance of their fields, so that a step and a
-    penalty prefer weights that rise or fall with the states; their biases are as they were. A layer
-    of other units, or weights that are not an array, make `whitened(inner)` the same as `inner`.
+    and is passed to `inner` with its gradient; the update is transformed back. So neither strong
+    correlations nor units of measurement slow learning down, and a penalty measures weights
+    relative to the conditional spread of a column. Given the hidden units, no direction of y may
+    have more than ten times its initial variance: in a model that fits, hidden units only take
+    variance from the layer, and chains that noise has driven away would not return. x also includes
+    the columns of ordered states, for which (SSᵀ)⁻¹ is the expected covariance of their fields, so
+    that a step and a penalty prefer weights that rise or fall with the states; their biases are
+    unchanged. For a layer of other units, or weights that are not an array, `whitened(inner)` is
+    the same as `inner`.
 
-    Source: Desjardins, Simonyan, Pascanu & Kavukcuoglu 2015, of whom this is the fixed basis.
+    Source: Desjardins, Simonyan, Pascanu & Kavukcuoglu 2015, here with a fixed basis.
     """
     wrapped: Any = optax.with_extra_args_support(inner)
 
@@ -243,7 +245,7 @@ def _begun(rbm: RBM) -> tuple[RBM, Array, Array]:
 
 
 def _dependent(layer: AbstractLayer) -> np.ndarray:
-    """Return the columns that y replaces: those that are correlated, and states in order."""
+    """Return the columns that y replaces: correlated columns, and ordered states."""
     return np.concatenate([correlated(layer), ordered_columns(layer)])
 
 
@@ -252,7 +254,7 @@ def _along(rbm: RBM, basis: Array) -> RBM:
     columns = _dependent(rbm.visible)
     rows = product(basis.T, rbm.weights[columns])
     weights = rbm.weights.at[columns].set(rows, unique_indices=True)
-    # Biases of states keep the columns' shares, bends included, so only their weights change.
+    # Biases of states keep the columns' shares, including bends, so only their weights change.
     count = len(correlated(rbm.visible))
     return RBM(along(rbm.visible, basis[:count, :count]), rbm.hidden, weights)
 
@@ -273,8 +275,8 @@ def sparse_activity(
     r"""Penalise the distance of each hidden unit's mean over the data from a target p.
 
     The penalty is the cross-entropy between a unit of mean p and one of mean q; for a Bernoulli
-    unit −p log q − (1 − p) log(1 − q). In any exponential family its derivative by a constant input
-    is q − p, so
+    unit −p log q − (1 − p) log(1 − q). In any exponential family its derivative with respect to a
+    constant input is q − p, so
 
         g_c += strength · (q − p),     gW += strength · ⟨v⟩_data (q − p)ᵀ
 

@@ -86,7 +86,7 @@ def batch_of(
     """Return rows as a cloud whose weights sum to 1, and their mass: the mean weight of a row.
 
     A gradient times the mass is unbiased for the weighted likelihood, for any batch size. A mass of
-    None stands for 1. The columns of missing units are NaN; such rows are known by their places.
+    None stands for 1. The columns of missing units are NaN; such rows are identified by index.
     Indices beyond the first `count` are padding of a short batch.
     """
     rows = dataset.take(indices, key=key)

@@ -1,4 +1,4 @@
-"""A model from rows, or from another model."""
+"""Functions that build a model from rows or from another model."""
 
 from .initialization import initialize as initialize
 from .precision import precision_timing as precision_timing

@@ -27,12 +27,12 @@ from .mixture import as_rbm, can_be_mixture, mixture_of, spread_out
 __all__ = ["initialize"]
 
 SCALE = 0.01  # of the weights, as in Hinton 2010, section 8
-MOST_ROWS = 50_000  # enough rows for moments
+MOST_ROWS = 50_000  # enough rows to estimate moments
 MOST_ENTRIES = 2**26  # the limit for very wide rows, which may be sparse
-# A visible layer with all of the covariance leaves the weights a saddle point with almost no
-# gradient: on iris, −3.1 nats from there, −2.6 where hidden units start with half of it.
+# If the visible layer has all of the covariance, the weights start at a saddle point with almost no
+# gradient: training on iris ends at −3.1 nats, but at −2.6 if hidden units start with half of it.
 HIDDEN_FRACTION = 0.5  # of the covariance of correlated columns
-# Hidden units that start with it: more than 8 describe 30 columns worse, 4 describe 9 worse.
+# The number of hidden units that start with it: more than 8 fit 30 columns worse, 4 fit 9 worse.
 MOST_CORRELATING = 8
 
 
@@ -50,31 +50,31 @@ def initialize(
     """Return a model with small random weights, W_ij ~ N(0, scale²).
 
     With data, the visible layer is fitted to the data's moments, so that the model starts near the
-    independent model of the data (Hinton 2010, section 8). The biases of each layer then compensate
-    the inputs that the weights add at the means of the other layer: the model starts centred
-    (Melchior, Fischer & Wiskott 2016). Data with zeros and ones exchanged therefore give the
-    exchanged model.
+    independent-units model of the data (Hinton 2010, section 8). The biases of each layer then
+    compensate for the inputs from the weights at the means of the other layer: the model starts
+    centred (Melchior, Fischer & Wiskott 2016). Exchanging zeros and ones in the data therefore
+    exchanges them in the model.
 
     A single hidden unit of K states, `hm.Potts(1, K)`, makes the model a mixture of K products, for
-    which W = 0 is a saddle point. With at least as many rows, it starts from what EM finds.
+    which W = 0 is a saddle point. With enough rows, it starts from an EM solution.
 
     Args:
         visible: the visible layer.
         hidden: the hidden layer.
         data: rows in the user's coding, shape (n, visible.n_units), a `Dataset` or a `Stream`. NaN
-            stands for a missing value; each column's moments are then those of its observed values.
+            marks a missing value; each column's moments are computed from its observed values.
         key: a JAX random key.
         weights: sample weights of the rows, shape (n,).
         scale: standard deviation of the weights.
-        connections: number of visible units, chosen at random, that each hidden unit is connected
-            to at the start; the other weights are 0 (Martens 2010: 15, with a larger scale). All
-            of them if None. A Potts site counts as one unit, with all its states.
-        pattern: which units may ever be connected, a matrix of 0 and 1 of shape (visible units,
-            hidden units): the weights are then `MaskedWeights`. All of them if None.
+        connections: number of randomly chosen visible units to which each hidden unit is initially
+            connected; other weights are 0 (Martens 2010: 15, with a larger scale). All if None. A
+            Potts site counts as one unit, with all its states.
+        pattern: which units may ever be connected, a 0/1 matrix of shape (visible units, hidden
+            units): the weights are then `MaskedWeights`. All if None.
 
     Raises:
-        InputError: data outside the visible layer's domain, a scale that is not positive, or more
-            connections than visible units.
+        InputError: data are outside the visible layer's domain, the scale is not positive, or there
+            are more connections than visible units.
 
     Example:
         >>> rows = hm.bars_and_stripes(2)
@@ -112,18 +112,18 @@ def initialize(
 
 
 def initialized_again(rbm: RBM, data: Dataset, *, seen: np.ndarray, key: PRNGKeyArray) -> RBM:
-    """Return a model like one that `initialize` made of all rows, but of those that are seen alone.
+    """Return a model like one initialised from all rows, but fitted only to the seen rows.
 
     Args:
-        rbm: a model that knows all rows.
+        rbm: a model initialised from all rows.
         data: the rows.
-        seen: which of them the other model may know, shape (n,).
+        seen: which rows the new model may use, shape (n,).
         key: a JAX random key.
     """
     key_weights, key_rows = split(key)
     mean_v = fitted_units(rbm.visible, data, key=key_rows).mean(rbm.visible.zero_inputs)
     hidden = rbm.hidden.shift(product(mean_v, rbm.dense_weights))
-    # Rows of weight 0 and not fewer rows, for which another program would be compiled.
+    # Unseen rows get weight 0; removing them would require compiling another program.
     weighted = data.weighted(from_numpy(seen.astype(np.float32)))
     fitted_to = _rows_to_fit(rbm.visible, weighted, None, key=key_rows)
     allowed = pattern_of(rbm.weights)
@@ -136,7 +136,7 @@ def initialized_again(rbm: RBM, data: Dataset, *, seen: np.ndarray, key: PRNGKey
 
 
 def fitted_units(visible: AbstractLayer, data: Any, *, key: PRNGKeyArray) -> AbstractLayer:
-    """Return the visible layer with the moments of data: what a model without weights has."""
+    """Return the visible layer with the moments of the data, as in a model with zero weights."""
     return _fitted(visible, *_rows_to_fit(visible, data, None, key=key))
 
 
@@ -163,7 +163,7 @@ def _pattern_of_columns(pattern: Any, visible: AbstractLayer, hidden: AbstractLa
     expected = (visible.n_units, hidden.n_units)
     if entries.shape != expected:
         raise InputError(
-            f"pattern: expected a matrix of 0 and 1 of shape {expected}, a row for each unit of"
+            f"pattern: expected a matrix of 0 and 1 of shape {expected}, one row for each unit of"
             f" {visible}; got shape {entries.shape}."
         )
     by_hidden = hidden.spread(jnp.asarray(entries))
@@ -171,15 +171,15 @@ def _pattern_of_columns(pattern: Any, visible: AbstractLayer, hidden: AbstractLa
 
 
 def _imputed(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> np.ndarray:
-    """Replace a column's missing values by quantiles of its observed ones, keeping its moments.
+    """Replace a column's missing values by quantiles of the observed ones, keeping moments.
 
-    A column without observed values gets draws from the layer as it is.
+    A column without observed values gets draws from the given layer.
     """
     missing = np.isnan(rows)
     row_weights = weights_of(len(rows), weights)
     is_unobserved = row_weights @ ~missing <= 0
     draws: Any = 0.0
-    if is_unobserved.any():  # else nothing is drawn, and no program is compiled for it
+    if is_unobserved.any():  # otherwise nothing is drawn, and no program is compiled for it
         draws = visible.decode(independent_states(visible, (len(rows),), key=key_of(0)))
     imputed = np.where(missing, draws, rows)
     order = np.random.default_rng(0).permutation(len(rows))
@@ -187,7 +187,7 @@ def _imputed(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> np.ndarr
         empty = order[missing[order, column]]
         observed = np.flatnonzero(~missing[:, column])
         observed = observed[np.argsort(rows[observed, column], kind="stable")]
-        # Values at evenly spaced quantiles, so that even a few missing ones get typical values.
+        # Evenly spaced quantiles, so that even a few missing values become typical.
         cumulative = np.cumsum(row_weights[observed]) / row_weights[observed].sum()
         quantiles = (np.arange(len(empty)) + 0.5) / len(empty)
         places = np.minimum(np.searchsorted(cumulative, quantiles), len(observed) - 1)
@@ -210,7 +210,7 @@ def _mixture(
     *,
     key: PRNGKeyArray,
 ) -> RBM:
-    """Return the mixture that EM finds, with a class for each state of the hidden unit."""
+    """Return a mixture fitted by EM, with one class for each state of the hidden unit."""
     classes = hidden.size
     mixture = mixture_of(visible, visible.encode(rows), row_weights, classes, key=key)
     return as_rbm(mixture, hidden)
@@ -219,16 +219,16 @@ def _mixture(
 def _begun(
     visible: AbstractClassed, rows: Array, row_weights: Array | None, *, key: PRNGKeyArray
 ) -> AbstractLayer:
-    """Return the layer with classes that EM finds, from rows that are far apart.
+    """Return the layer with classes fitted by EM, starting at rows that are far apart.
 
     Raises:
-        InputError: fewer rows than classes, or units of which EM cannot learn.
+        InputError: there are fewer rows than classes, or EM cannot be applied to the units.
     """
     classes = visible.n_classes
     if not can_be_mixture(visible.prototype, classes, len(rows)):
         raise InputError(
-            f"{visible}: expected more rows than classes, and units whose inputs follow from their"
-            f" means; got {len(rows)} rows."
+            f"{visible}: expected more rows than classes, and units whose inputs can be computed"
+            f" from their means; got {len(rows)} rows."
         )
     spread = _spread(visible, rows, row_weights)
     return _classes(visible.prototype, classes, *spread, key=key)
@@ -237,7 +237,7 @@ def _begun(
 def _spread(
     visible: AbstractLayer, rows: Array, row_weights: Array | None
 ) -> tuple[Array, Array | None]:
-    """Return rows with rounded numbers spread out, for EM of classes, and their weights."""
+    """Return rows with rounded numbers dithered, for EM, and their weights."""
     return from_numpy(spread_out(visible, np.asarray(rows))), row_weights
 
 
@@ -250,7 +250,7 @@ def _classes(
     *,
     key: PRNGKeyArray,
 ) -> Mixture:
-    """Return the mixture that EM finds."""
+    """Return the mixture fitted by EM."""
     return mixture_of(prototype, prototype.encode(rows), row_weights, classes, key=key)
 
 
@@ -260,9 +260,9 @@ def _refitted(visible: AbstractClassed, rows: Array, row_weights: Array | None) 
 
 
 def begins_with_hidden_covariance(visible: AbstractLayer) -> bool:
-    """Return whether hidden units begin with a part of the covariance of correlated columns.
+    """Return whether hidden units start with part of the covariance of correlated columns.
 
-    That of classes stays with them.
+    The covariance of classes remains in the classes.
     """
     return len(correlated(visible)) > 0 and not has_classes(visible)
 
@@ -278,9 +278,9 @@ def _coupled(
     *,
     key: PRNGKeyArray,
 ) -> RBM:
-    """Draw the weights, and shift the biases by minus the inputs at the other layer's means.
+    """Draw the weights, and subtract from the biases the inputs at the other layer's means.
 
-    Before that, the visible layer is fitted to rows and their weights, if there are any.
+    First, the visible layer is fitted to the rows and their weights, if there are any.
     """
     centred = fitted_to is not None
     if fitted_to is not None:
@@ -309,11 +309,11 @@ def _coupled(
 def _with_hidden_covariance(
     visible: AbstractLayer, hidden: AbstractLayer, weights: Array, *, key: PRNGKeyArray
 ) -> tuple[AbstractLayer, Array]:
-    r"""Move the fraction s of the covariance of correlated columns from the layer to hidden units.
+    r"""Move a fraction s of the covariance of correlated columns from the layer to hidden units.
 
-    Whitened columns y have unit variance. In up to eight random orthogonal directions w, one for
-    each hidden unit, the layer keeps the variance 1 − s, and the hidden unit adds
-    (1 − s)² |w|² Var h = s.
+    Whitened columns y have unit variance. In each of up to eight random orthogonal directions w,
+    one for each hidden unit, the layer keeps the variance 1 − s, and the hidden unit adds (1 − s)²
+    |w|² Var h = s.
     """
     columns = correlated(visible)
     dtype = visible.dtype
@@ -328,11 +328,13 @@ def _with_hidden_covariance(
     mean = product(projection, product(unwhitening, visible.mean(visible.zero_inputs)[columns]))
     widening = jnp.eye(dimension, dtype=dtype) + (visible_fraction**-0.5 - 1.0) * projection
     visible = along(visible, product(basis, product(widening, unwhitening)))
-    # The narrower layer has a mean of its own along the directions; this shift restores the old.
+    # The narrower layer has a different mean along these directions; this shift restores the old
+    # mean.
     shift = product(unwhitening.T, mean) * (1.0 - visible_fraction**0.5) / visible_fraction
     visible = visible.shift(visible.zero_inputs.at[columns].set(shift))
     low, high = hidden.coding.support
-    # The variance of real hidden units grows with their coupling, that of bounded ones does not.
+    # The variance of real hidden units grows with their coupling; the variance of bounded units
+    # does not.
     power = np.where(np.isfinite(low) & np.isfinite(high), 2.0, 1.0).astype(dtype)
     variance = hidden.variance(hidden.zero_inputs)
     squared_norms = HIDDEN_FRACTION / (visible_fraction**power * variance)

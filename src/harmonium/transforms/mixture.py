@@ -1,7 +1,7 @@
-"""Mixtures from rows, by expectation maximisation: classes, or the states of one hidden unit.
+"""Mixtures fitted by expectation maximisation: classes, or states of one hidden unit.
 
-W = 0 is a saddle point of the likelihood of a hidden unit of K states, and classes that are alike
-stay alike; EM climbs from K rows that are far apart.
+For a hidden unit of K states, W = 0 is a saddle point of the likelihood, and equal classes remain
+equal. EM therefore starts at K rows that are far apart.
 
 Source: Dempster, Laird & Rubin 1977; Bishop 2006, section 9.3.3.
 """
@@ -22,28 +22,28 @@ from ..layers import AbstractLayer, Mixture
 from ..layers.capabilities import are_unbounded, has_inputs_at, inputs_at, unbounded_units
 from ..rbm import RBM
 
-# Further rows of each class, which are like all rows: without them, a column that is always 0 in a
-# class would be impossible there. The best number depends on the rows, from a tenth (haplotypes) to
-# three (rows drawn from a mixture).
+# Additional pseudo-rows of each class, which are like all rows: without them, a 1 in a column that
+# is always 0 in a class would be impossible there. The best number depends on the data, from a
+# tenth (haplotypes) to three (rows drawn from a mixture).
 PRIORS = (0.1, 0.3, 1.0, 3.0)
-STARTS = 4  # of which the one that ends with the most likely rows is taken
-ONE_IN = 5  # rows says which prior is best
-DRAWS = 4  # of a row to start from, the best of which is taken
-FAR = 1e30  # squared, from rows before there are any
+STARTS = 4  # the start that reaches the highest likelihood is used
+ONE_IN = 5  # rows is held out to choose the prior
+DRAWS = 4  # candidates for each starting row, of which the best is used
+FAR = 1e30  # squared distance before any row is chosen
 
 
 def can_be_mixture(visible: AbstractLayer, classes: int, rows: int) -> bool:
-    """Return whether `mixture_of` can find so many classes of such units in so many rows."""
-    # Each class begins with a row of its own, among those that do not judge the prior.
+    """Return whether `mixture_of` can fit this number of classes to this number of rows."""
+    # Each class starts at its own row, which must not be held out for choosing the prior.
     return classes <= rows - rows // ONE_IN and has_inputs_at(visible)
 
 
 def spread_out(visible: AbstractLayer, rows: np.ndarray) -> np.ndarray:
-    """Return rows whose rounded numbers are drawn anew, from all that are rounded to them.
+    """Return rows with rounded numbers dithered: redrawn from all numbers that round to them.
 
-    A density of rounded numbers has no bound: classes that each hold one of their values gain on
-    new rows too, without end. Of 640 salaries in thousands, 96 classes did. Numbers of which no two
-    are equal stay as they are.
+    A density of rounded numbers is unbounded: narrowing classes that each contain a single value
+    increases the likelihood without limit, even on new rows. This happened with 96 classes of 640
+    salaries in thousands. Columns of distinct numbers are left unchanged.
 
     Args:
         visible: the visible layer.
@@ -66,11 +66,11 @@ def spread_out(visible: AbstractLayer, rows: np.ndarray) -> np.ndarray:
 
 
 def as_rbm(mixture: Mixture, hidden: AbstractLayer) -> RBM:
-    """Return a model with one hidden unit, whose states stand for the classes of a mixture.
+    """Return a model with one hidden unit, whose states represent the classes of a mixture.
 
-    Its p(v) = Σ_k p(k) p(v | k) is that of the mixture, but that real numbers have in all classes
-    the mean of their precisions: a hidden unit changes inputs alone. Of the ways to divide inputs
-    between W and the biases, the model has the one in which the mean of W over the classes is 0.
+    Its p(v) = Σ_k p(k) p(v | k) equals the mixture, except that real units have the mean precision
+    in all classes, since a hidden unit only changes inputs. Inputs are divided between W and the
+    biases such that the mean of W over the classes is 0.
     """
     shares = jnp.exp(mixture.log_shares)
     visible = jax.tree.map(lambda array: jnp.tensordot(shares, array, axes=1), mixture.classes)
@@ -91,18 +91,18 @@ def mixture_of(
     *,
     key: PRNGKeyArray,
 ) -> Mixture:
-    """Return a mixture of so many classes, by EM from as many rows.
+    """Return a mixture fitted by EM, starting each class at a row.
 
-    The number of further rows of each class is the one of `PRIORS` under which a fifth of the rows
-    is most likely, given the others.
+    The number of pseudo-rows of each class is chosen from `PRIORS` to maximise the likelihood of a
+    held-out fifth of the rows.
 
     Args:
-        visible: a layer of the classes' type, of any parameters.
-        x: states; one of weight 0 says nothing.
-        weights: of the rows; equal ones if None.
-        most: the number of classes that it has room for.
-        classes: the number of classes, which may be traced, so that one program serves all; the
-            others are never taken. All of them if None.
+        visible: a layer of the classes' type, with any parameters.
+        x: states; states with weight 0 are ignored.
+        weights: of the rows; equal if None.
+        most: the maximum number of classes.
+        classes: the number of classes, which may be traced so that one program serves all numbers;
+            the remaining classes stay unused. All if None.
         key: a JAX random key.
     """
     if weights is None:
@@ -112,7 +112,7 @@ def mixture_of(
     judged = jnp.where(is_seen, 0.0, weights)
     is_used = jnp.arange(most) < (most if classes is None else classes)
     priors = jnp.asarray(PRIORS, x.dtype)
-    last = STARTS + len(PRIORS)  # the climb of all rows, after those of the starts and priors
+    last = STARTS + len(PRIORS)  # the EM run on all rows, after the runs for starts and priors
     alike = eqx.tree_at(
         lambda layer: layer.log_shares,
         Mixture([visible] * most),
@@ -134,7 +134,7 @@ def mixture_of(
         return scores.at[:, i].set(jnp.where(jnp.isfinite(both), both, -jnp.inf)), mixture
 
     nothing = jnp.full((2, last + 1), -jnp.inf, x.dtype)
-    # One loop, so that one program of a climb is compiled.
+    # One loop, so that EM is compiled only once.
     return jax.lax.fori_loop(0, last + 1, climb, (nothing, alike))[1]
 
 
@@ -146,12 +146,12 @@ def _start(
     *,
     key: PRNGKeyArray,
 ) -> Float[Array, "rows classes"]:
-    """Return which of K rows each row is nearest to, as memberships of 0 and 1.
+    """Return the nearest of K starting rows for each row, as memberships of 0 and 1.
 
-    Each of these rows is drawn with a probability in proportion to its squared distance from the
-    nearest one before it, and of a few such draws the one is taken that leaves the least distances
-    (Arthur & Vassilvitskii 2007). Of rows drawn alike, EM of 64 classes of haplotypes ended two to
-    four nats lower.
+    Each starting row is drawn with probability proportional to its squared distance from the
+    nearest previous one; of a few such draws, the one with the smallest remaining distances is used
+    (Arthur & Vassilvitskii 2007). From uniformly drawn rows, EM of 64 classes of haplotypes ended
+    two to four nats lower.
     """
     variance = jnp.where(are_unbounded(visible), x.var(0), 1.0)
     scaled = x * jax.lax.rsqrt(variance + jnp.finfo(x.dtype).tiny)
@@ -163,13 +163,13 @@ def _start(
         logits = log_weights + jnp.log(nearest)
         places = jax.random.categorical(fold_in(key, k), logits, shape=(DRAWS,))
         distances = lengths[:, None] - 2.0 * product(scaled, scaled[places].T) + lengths[places]
-        # Once each different row is a centre, any row may be drawn again.
+        # Once every distinct row is a centre, any row may be drawn again.
         left = jnp.clip(distances, jnp.finfo(x.dtype).eps, nearest[:, None])
         best = jnp.argmin(weights @ left)
         return left[:, best], centres.at[k].set(scaled[places[best]])
 
     count = len(is_used)
-    far = jnp.full(len(x), FAR, x.dtype)  # the first row is drawn by the weights alone
+    far = jnp.full(len(x), FAR, x.dtype)  # the first row is drawn by weight only
     begin = (far, jnp.zeros((count, x.shape[1]), x.dtype))
     _, centres = jax.lax.fori_loop(0, count, with_centre, begin)
     nearness = product(scaled, centres.T) - 0.5 * (centres**2).sum(1)

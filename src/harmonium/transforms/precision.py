@@ -1,4 +1,4 @@
-"""When to compute products with weights rounded to bfloat16: measured on the device at hand."""
+"""When to compute products with weights rounded to bfloat16, measured on the device."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ __all__ = ["precision_timing", "rounded"]
 
 SHORT = "bfloat16"
 PRECISIONS = ("float32", SHORT)
-# Products below these sizes take less time than the call around them, whatever their precision.
+# Smaller products take less time than their call overhead, whatever their precision.
 FEWEST_ROWS = 64
 WORTHWHILE = 2**18  # multiplications
-LARGEST = 2**28  # multiplications of a measurement; larger products are measured on fewer rows
-REPEATS = 5  # of each precision, in turn; the fastest counts
-SECONDS = 0.02  # of each of them
+LARGEST = 2**28  # multiplications in a measurement; larger products are measured on fewer rows
+REPEATS = 5  # of each precision, alternating; the fastest counts
+SECONDS = 0.02  # of each repeat
 FILE = "harmonium-precision.json"
-MARGIN = 1.05  # how much faster bfloat16 has to be: less is within the noise of a measurement
+MARGIN = 1.05  # required speed-up of bfloat16, above the noise of a measurement
 
 
 class Timing(NamedTuple):
@@ -50,7 +50,7 @@ class Timing(NamedTuple):
 
     Attributes:
         float32: seconds.
-        bfloat16: seconds, with the rounding of the weights.
+        bfloat16: seconds, including the rounding of the weights.
     """
 
     float32: float
@@ -58,15 +58,15 @@ class Timing(NamedTuple):
 
     @property
     def is_bfloat16_faster(self) -> bool:
-        """Whether bfloat16 is faster by more than the noise of a measurement."""
+        """Whether bfloat16 is faster by more than the measurement noise."""
         return self.bfloat16 * MARGIN < self.float32
 
 
 @contextmanager
 def in_float64(rbm: RBM) -> Iterator[RBM]:
-    """Let JAX compute in float64 within the block, and yield the model in that precision.
+    """Enable float64 in JAX within the block, and yield the model in that precision.
 
-    Sums of many terms lose up to 1e-6 of their size in float32: 0.01 nats of 5,000.
+    Sums of many terms lose up to 1e-6 of their size in float32: 0.01 nats in 5,000.
     """
     with jax.enable_x64(True):
         yield jax.tree.map(_in_float64, rbm)
@@ -79,7 +79,7 @@ def _in_float64(leaf: Any) -> Any:
 
 
 def rounded(rbm: RBM) -> RBM:
-    """Return the model with weights that are rounded to bfloat16 in products with states.
+    """Return the model with weights rounded to bfloat16 in products with states.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(1), hm.Bernoulli(1), [[1.001]])
@@ -91,7 +91,7 @@ def rounded(rbm: RBM) -> RBM:
 
 
 def rounded_if_faster(rbm: RBM, chains: int, precision: str | None = None) -> RBM:
-    """Return the model with rounded weights where this speeds up its chains, else the model.
+    """Return the model, with rounded weights if this speeds up its chains.
 
     Weights are rounded if all states are exact in bfloat16, so that the two models are nearly the
     same, if the device is faster in bfloat16, and if the products for this number of chains are
@@ -100,10 +100,10 @@ def rounded_if_faster(rbm: RBM, chains: int, precision: str | None = None) -> RB
     Args:
         rbm: the model.
         chains: number of chains.
-        precision: "float32" never rounds, "bfloat16" rounds wherever the states are exact in it.
+        precision: "float32" never rounds; "bfloat16" rounds if the states are exact in bfloat16.
 
     Raises:
-        InputError: an unknown precision.
+        InputError: the precision is unknown.
     """
     check_precision(precision)
     is_exact = (
@@ -115,8 +115,8 @@ def rounded_if_faster(rbm: RBM, chains: int, precision: str | None = None) -> RB
         return rbm
     if precision is None and not is_worth_rounding(rbm, chains):
         return rbm
-    # Rounded here, outside the compiled loop: XLA would move the rounding out of the loop once for
-    # each use, and then repeat a product that the uses share.
+    # Rounded here, outside the compiled loop: XLA would hoist the rounding out of the loop once for
+    # each use, and then repeat products that the uses share.
     return RBM(rbm.visible, rbm.hidden, Rounded(_short(rbm.weights)))
 
 
@@ -130,32 +130,31 @@ def check_precision(precision: Any) -> None:
 
 
 def is_worth_rounding(rbm: RBM, rows: int) -> bool:
-    """Return whether products with this many states are large, and faster in bfloat16 here."""
+    """Return whether products with this many states are large and faster in bfloat16."""
     product = rows * rbm.visible.size * rbm.hidden.size
     if rows < FEWEST_ROWS or product < WORTHWHILE:
         return False
-    # Where it is known, a first fit need not wait for the measurement.
+    # If the answer is already known, a first fit need not wait for a measurement.
     return multiplies_bfloat16() or precision_timing(rbm, rows).is_bfloat16_faster
 
 
 def precision_timing(rbm: RBM, rows: int) -> Timing:
     """Measure a Gibbs sweep and a gradient of the free energy in float32 and in bfloat16.
 
-    Both precisions take turns, and the fastest of five runs counts: a fraction of a second in all.
-    The result is kept for the process and, beside compiled programs, on disk,
-    for each device, version of JAX, pair of layers and number of rows. What a processor lists among
-    its features does not tell: where `avx512_bf16` is listed, bfloat16 can be twice as fast as
-    float32, or slower.
+    The precisions alternate, and the fastest of five runs counts, which takes a fraction of a
+    second in all. The result is kept for the process and, alongside compiled programs, on disk, for
+    each device, version of JAX, pair of layers and number of rows. The feature flags of a processor
+    are no guide: with `avx512_bf16`, bfloat16 can be twice as fast as float32, or slower.
 
     Args:
         rbm: a model whose states are exact in bfloat16; only its layers matter.
-        rows: how many states are multiplied at once.
+        rows: number of states multiplied at once.
 
     Returns:
         Seconds in each precision.
 
     Raises:
-        InputError: not a single model, or `rows` not positive.
+        InputError: `rbm` is not a single model, or `rows` is not positive.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.eye(4, 3))
@@ -183,7 +182,7 @@ _TIMINGS: dict[str, Timing] = {}  # of this process
 
 def _measured(rbm: RBM, rows: int) -> Timing:
     """Time both precisions in turn."""
-    # Of normal size, so that no product meets numbers that are slow to multiply.
+    # Of normal size, to avoid subnormal numbers, which are slow to multiply.
     key_case, key = split(key_of(0))
     plain, v = _case(rbm.visible, rbm.hidden, rows, key=key_case)
     models = (plain, rounded(plain))
@@ -193,7 +192,7 @@ def _measured(rbm: RBM, rows: int) -> Timing:
     for _ in range(REPEATS):
         for i, model in enumerate(models):
             calls = 0
-            began = clock()  # a clock that all processes share, so that they make as many calls
+            began = clock()  # a clock shared by all processes, so that they make equally many calls
             while (spent := clock() - began) < SECONDS or not calls:
                 jax.block_until_ready(_work(model, v, key=key))
                 calls += 1
@@ -205,7 +204,7 @@ def _measured(rbm: RBM, rows: int) -> Timing:
 def _case(
     visible: AbstractLayer, hidden: AbstractLayer, rows: int, *, key: PRNGKeyArray
 ) -> tuple[RBM, Array]:
-    """Return a model of such layers, and states, to be timed."""
+    """Return a model with these layers, and states, to be timed."""
     key_w, key_v = jax.random.split(key)
     weights = 0.1 * jax.random.normal(key_w, (visible.size, hidden.size), visible.dtype)
     return RBM(visible, hidden, weights), visible.sample_without_inputs((rows,), key=key_v)
@@ -213,14 +212,14 @@ def _case(
 
 @compiled
 def _work(rbm: RBM, v: Array, *, key: PRNGKeyArray) -> tuple[Array, Array]:
-    """Make a sweep and a gradient, in the forms that training has them."""
+    """Compute a sweep and a gradient, in the forms used in training."""
     v = rbm.gibbs_sweep(v, key=key)
     gradient: Any = eqx.filter_grad(lambda model: model.free_energy(v).sum())(rbm)
     return v, jax.tree.leaves(gradient.weights)[0]
 
 
 def device_name() -> str:
-    """Return what tells devices of different speed apart: its name, and on a CPU the cores."""
+    """Return a name that identifies the device's speed: its kind, and on a CPU its cores."""
     device: Any = next(iter(scalar(0.0, np.float32).devices()))
     if device.platform != "cpu":
         return f"{device.platform} {device.device_kind}"
@@ -228,7 +227,7 @@ def device_name() -> str:
 
 
 def _file() -> Path | None:
-    """Return the file of measurements, or None where programs are not kept either."""
+    """Return the file of measurements, or None if compiled programs are not kept."""
     return program_files.folder() / FILE if program_files.are_kept() else None
 
 
@@ -242,14 +241,14 @@ def _stored(case: str) -> Timing | None:
 
 
 def _store(case: str, timing: Timing) -> None:
-    """Add a measurement to the file; a cache that cannot be written is left alone."""
+    """Add a measurement to the file; ignore a cache that cannot be written."""
     file = _file()
     if file is None:
         return
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         timings: dict[str, Any] = {}
-        with suppress(OSError, ValueError, TypeError):  # of no file, or of one that is damaged
+        with suppress(OSError, ValueError, TypeError):  # no file, or a damaged file
             timings.update(json.loads(file.read_text("utf-8")))
         timings[case] = list(timing)
         part = file.with_name(f"{file.name}.{os.getpid()}")

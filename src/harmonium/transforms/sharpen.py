@@ -1,4 +1,4 @@
-"""The same model at a lower temperature: a sharper distribution over v, with the same modes."""
+"""A model at a lower temperature: a sharper distribution over v, with the same modes."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from ..rbm import RBM, checked_rbm
 __all__ = ["sharpened"]
 
 PROBES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)  # values of real units, of either sign
-LARGEST_REST = 1e-4  # nats: rounding
+LARGEST_REST = 1e-4  # nats: rounding error
 
 
 def sharpened(rbm: RBM, times: int) -> RBM:
-    """Return the model with `times` the free energy: p(v) ∝ exp(−times · F(v)).
+    """Return the model with the free energy multiplied by `times`: p(v) ∝ exp(−times · F(v)).
 
-    Its visible layer has `times` the parameters, and there are that many copies of the hidden
-    layer, each with the same weights, so it is an RBM too, and every sampler and score serves it.
-    Dividing all parameters by a temperature instead cools (v, h) together, which is another
-    distribution of v. The sampler `Tempered` draws from the same p(v) at any inverse temperature,
-    by proposals that it accepts or rejects.
+    The parameters of its visible layer are multiplied by `times`, and the hidden layer is copied
+    that many times with the same weights. The result is again an RBM, to which all samplers and
+    scores apply. Dividing all parameters by a temperature instead cools (v, h) jointly, which gives
+    a different distribution of v. The sampler `Tempered` draws from the same p(v) at any inverse
+    temperature, using proposals that are accepted or rejected.
 
     Args:
         rbm: the model.
         times: a whole number of at least 1, the inverse temperature of v.
 
     Raises:
-        InputError: visible units whose energy has terms without parameters.
+        InputError: the energy of the visible units has parameter-free terms.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -52,17 +52,17 @@ def sharpened(rbm: RBM, times: int) -> RBM:
     visible = map_parameters(lambda array: times * array, checked_rbm(rbm).visible)
     if _largest_rest(rbm.visible) > LARGEST_REST:
         raise InputError(
-            "rbm: expected visible units whose energy is that of their parameters alone; got"
-            f" {rbm.visible}, whose energy has other terms, such as log x! of counts."
+            "rbm: expected visible units whose energy is linear in their parameters; got"
+            f" {rbm.visible}, whose energy has parameter-free terms, such as log x! of counts."
         )
     hidden = Mixed(*[rbm.hidden] * times)
     return RBM(visible, hidden, jnp.concatenate([rbm.dense_weights] * times, axis=1))
 
 
 def _largest_rest(layer: AbstractLayer) -> float:
-    """Return the largest |U| of a block of units if all parameters are 0, nats.
+    """Return the largest |U| of a block of units with all parameters 0, in nats.
 
-    The energy is affine in the parameters, so this is the part of it that they do not multiply.
+    The energy is affine in the parameters, so this is its parameter-free part.
     """
     without = map_parameters(jnp.zeros_like, layer)
     energies = np.asarray(without.unit_energies(_probing_states(layer)))
@@ -72,9 +72,9 @@ def _largest_rest(layer: AbstractLayer) -> float:
 
 
 def _probing_states(layer: AbstractLayer) -> Float[Array, "states columns"]:
-    """Return states in which each discrete unit takes all its states, each real one many values.
+    """Return states in which each discrete unit takes all its values and each real unit many.
 
-    A layer's own draws would not do: of counts, most may be 0 or 1, where log x! is 0.
+    A layer's own draws would not suffice: most counts may be 0 or 1, for which log x! is 0.
     """
     start = layer.sample_without_inputs((), key=key_of(0))
     columns, _ = proposals_from(layer, start)

@@ -1,4 +1,4 @@
-"""Standardisation: a model of standardised rows, rewritten exactly as a model of the rows."""
+"""Standardisation: rewriting a model of standardised rows exactly as a model of the rows."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ..weights.base import over_rows
 
 __all__ = ["Standardization", "standardization"]
 
-ROWS_OF_A_STREAM = 50_000  # enough for moments
-SMALLEST_SPREAD = 1e-6  # relative to the mean of a column: less is rounding error
+ROWS_OF_A_STREAM = 50_000  # enough to estimate moments
+SMALLEST_SPREAD = 1e-6  # relative to the mean of a column; anything less is rounding error
 
 
 class Standardization(NamedTuple):
-    """The standardisation of rows: v = scale · z + mean, where z is what a model learns from.
+    """The standardisation of rows: v = scale · z + mean, where a model learns from z.
 
     A model can be rewritten exactly in both directions. With s the scales and m the means,
 
@@ -34,7 +34,7 @@ class Standardization(NamedTuple):
     digits.
 
     Attributes:
-        mean: m, shape (units,); 0 for units that cannot be rescaled, such as binary ones.
+        mean: m, shape (units,); 0 for units that cannot be rescaled, such as binary units.
         scale: s, shape (units,); 1 for such units and for constant columns.
 
     Example:
@@ -52,7 +52,7 @@ class Standardization(NamedTuple):
 
     @property
     def log_volume(self) -> float:
-        """Σ log s: the log-likelihood of standardised rows minus that of the original rows."""
+        """Σ log s: the log-likelihood of standardised rows minus that of the rows themselves."""
         return float(np.log(self.scale).sum())
 
     @property
@@ -75,32 +75,32 @@ class Standardization(NamedTuple):
         return rows * self.scale + self.mean
 
     def of_rows(self, rbm: RBM) -> RBM:
-        """Return the model of v for a model of z: the one to keep after training.
+        """Convert a model of z to a model of v, the model to keep after training.
 
         Raises:
-            InputError: the model's units do not fit the rows.
+            InputError: the model's units do not match the rows.
         """
         return rewritten(rbm, self.scale, self.mean)
 
     def of_standardised(self, rbm: RBM) -> RBM:
-        """Return the model of z for a model of v, to continue its training."""
+        """Convert a model of v to a model of z, to continue its training."""
         return rewritten(rbm, 1.0 / self.scale, -self.mean / self.scale)
 
 
 def standardization(visible: AbstractLayer, data: Any, weights: Any = None) -> Standardization:
     """Return the means and standard deviations of the columns that the visible layer can rescale.
 
-    Moments are those of observed values; missing ones are NaN.
+    Moments are computed from observed values; NaN marks missing values.
 
     Args:
-        visible: the layer that will learn from the rows. Gaussian units can be rescaled, Bernoulli
-            units cannot.
-        data: rows in the user's coding, shape (n, units), a `Dataset`, or a `Stream`, of which
+        visible: the layer that will model the rows. Gaussian units can be rescaled; Bernoulli units
+            cannot.
+        data: rows in the user's coding, shape (n, units), a `Dataset`, or a `Stream`, from which
             50,000 rows are used.
         weights: sample weights of the rows.
 
     Raises:
-        InputError: data outside the layer's domain.
+        InputError: data are outside the layer's domain.
 
     Example:
         >>> layer = hm.Mixed(hm.Bernoulli(1), hm.Gaussian(1))
@@ -130,12 +130,12 @@ def rewritten(rbm: RBM, scale: np.ndarray, offset: np.ndarray) -> RBM:
     """Return the model of scale · x + offset, where `rbm` is a model of x.
 
     Raises:
-        InputError: not one number for each visible unit, or a unit that cannot be rescaled.
+        InputError: there is not one number for each visible unit, or a unit cannot be rescaled.
     """
     units = rbm.visible.n_units
     if np.shape(scale) != (units,) or np.shape(offset) != (units,):
         raise InputError(
-            f"Standardization: expected scales one for each of the {units} units of"
+            f"Standardization: expected one scale for each of the {units} units of"
             f" {rbm.visible}; got {np.shape(scale)}."
         )
     visible = rbm.visible

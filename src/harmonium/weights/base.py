@@ -1,4 +1,4 @@
-"""The base class of all weights that are not a plain array."""
+"""The base class of all weights other than plain arrays."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ..errors import InputError
 
 
 class AbstractWeights(AbstractModule):
-    """W of E(v, h) = U_v(v) + U_h(h) − vᵀ W h, in another form than an array.
+    """W in E(v, h) = U_v(v) + U_h(h) − vᵀ W h, in a form other than an array.
 
-    Code that needs a product writes `states @ W` or `states @ W.T`; code that needs entries, some
-    rows, squares or norms uses `dense`. A gradient with respect to W, such as the outer products
-    that centring subtracts, is mapped to the parameters by differentiating `dense`. So every method
-    works with a new kind of weights. All arrays are parameters except those declared with
+    Code that needs a product writes `states @ W` or `states @ W.T`; code that needs entries, rows,
+    squares or norms uses `dense`. A gradient with respect to W, such as the outer products that
+    centring subtracts, is mapped to the parameters by differentiating `dense`. So every method
+    works with new weight classes. All arrays are parameters except those declared with
     `data_field`.
 
-    The following kind is complete: a product of two narrow factors.
+    The following class is complete: it represents W as a product of two narrow factors.
 
     ```python
     >>> import jax, jax.numpy as jnp, harmonium as hm
@@ -51,7 +51,7 @@ class AbstractWeights(AbstractModule):
     ```
     """
 
-    __array_ufunc__: ClassVar[None] = None  # so that NumPy arrays leave `@` to this class
+    __array_ufunc__: ClassVar[None] = None  # so that NumPy arrays defer `@` to this class
 
     @property
     @abstractmethod
@@ -60,7 +60,7 @@ class AbstractWeights(AbstractModule):
 
     @property
     @abstractmethod
-    def T(self) -> AbstractWeights:  # noqa: N802  (the name that arrays have for it)
+    def T(self) -> AbstractWeights:  # noqa: N802  (named as for arrays)
         """The transposed weights."""
 
     @abstractmethod
@@ -70,33 +70,34 @@ class AbstractWeights(AbstractModule):
     @property
     @abstractmethod
     def dense(self) -> Float[Array, "visible hidden"]:
-        """W as an array, differentiable in the parameters."""
+        """W as an array, differentiable with respect to the parameters."""
 
     @abstractmethod
     def over_rows(self, factors: Float[Array, " visible"]) -> AbstractWeights:
         """Return the weights with each visible column's row multiplied by its factor."""
 
     def replaced(self, entries: Float[Array, "visible hidden"]) -> AbstractWeights:
-        """Return weights of this kind whose `dense` is `entries`.
+        """Return weights of this class whose `dense` equals `entries`.
 
         Raises:
-            InputError: this kind cannot hold any entries.
+            InputError: this class cannot represent an arbitrary matrix.
         """
         raise InputError(
-            f"weights: expected a kind that can hold any entries; got {type(self).__name__}."
+            "weights: expected a weight class that can represent an arbitrary matrix; got"
+            f" {type(self).__name__}."
         )
 
     def project(self) -> AbstractWeights:
-        """Move parameters that an optimiser's step took out of the domain back into it."""
+        """Return the weights with parameters projected back into their domain."""
         return self
 
     def to_fields(self) -> dict[str, Any]:
-        """Return what a model file stores by field name: layers, arrays, weights, numbers, text."""
+        """Return the fields that a model file stores (arrays, weights, numbers, text), by name."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     @classmethod
     def from_fields(cls, **fields: Any) -> AbstractWeights:
-        """Return the weights that `to_fields` described."""
+        """Return the weights built from the fields that `to_fields` returned."""
         return cls(**fields)
 
 
@@ -127,7 +128,7 @@ def over_rows(weights: Any, factors: Array) -> Any:
 
 
 def replaced(weights: Any, entries: Array) -> Any:
-    """Return weights of the same kind with these entries."""
+    """Return weights of the same class with these entries."""
     if is_plain(weights):
         return entries
     return weights.replaced(entries)

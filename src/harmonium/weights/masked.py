@@ -19,10 +19,10 @@ class Pattern:
     """A Boolean matrix that is hashed and compared by its entries, so that it can be static."""
 
     def __init__(self, entries: Any):
-        """Take a matrix of 0 and 1.
+        """Build the pattern from a matrix of 0 and 1.
 
         Raises:
-            InputError: not a matrix, or other entries than 0 and 1.
+            InputError: not a matrix, or entries other than 0 and 1.
         """
         entries = np.asarray(entries)
         if entries.ndim != 2 or not np.isin(entries, (0, 1)).all():
@@ -50,19 +50,19 @@ class Pattern:
         return Pattern(self.entries.T)
 
     def __repr__(self) -> str:
-        """Return the number of connections and of entries."""
+        """Return the numbers of connections and entries as text."""
         return f"Pattern({int(self.entries.sum()):,} of {self.entries.size:,})"
 
 
 class MaskedWeights(AbstractWeights):
     """Weights that are exactly 0 except where a pattern allows a connection.
 
-    Training keeps the other weights at 0.
+    Training keeps all other weights at 0.
 
     Attributes:
         weights: W, shape (visible, hidden), 0 outside the pattern.
-        pattern: which units are connected. The constructor takes a matrix of 0 and 1; `connected`
-            returns it.
+        pattern: which units are connected. The constructor accepts a matrix of 0 and 1; `connected`
+            returns it as a Boolean matrix.
 
     Example:
         >>> weights = hm.weights.MaskedWeights([[1.0, 2.0], [3.0, 4.0]], np.eye(2))
@@ -84,7 +84,7 @@ class MaskedWeights(AbstractWeights):
             weights = from_numpy(np.array(weights, float))
         if jnp.shape(weights)[-2:] != pattern.entries.shape:
             raise InputError(
-                f"MaskedWeights: expected a pattern of the shape of the weights,"
+                f"MaskedWeights: expected a pattern with the shape of the weights,"
                 f" {jnp.shape(weights)}; got {pattern.entries.shape}."
             )
         self.weights = jnp.where(pattern.entries, weights, 0.0)
@@ -131,5 +131,5 @@ class MaskedWeights(AbstractWeights):
 
 
 def pattern_of(weights: Any) -> Pattern | None:
-    """Return which units may be connected; None if all of them may."""
+    """Return which units may be connected; None if all may."""
     return weights.pattern if isinstance(weights, MaskedWeights) else None

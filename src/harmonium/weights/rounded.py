@@ -1,8 +1,8 @@
-"""Weights rounded to bfloat16: products with states at twice the speed.
+"""Weights rounded to bfloat16, which multiply states about twice as fast.
 
-A product in bfloat16 is exact where both factors are exact in bfloat16. Zeros, ones and small whole
-numbers are, and so are weights once they are rounded. The result therefore equals, to the last bit
-except for the order of float32 sums, the float32 result for the model of the rounded weights.
+A product is exact if both factors are exact in bfloat16. This holds for zeros, ones and small whole
+numbers, and for rounded weights. Apart from the order of float32 sums, the result therefore equals,
+to the last bit, the float32 result for the model with the rounded weights.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from .._base.numerics import product
 from .base import AbstractWeights
 
 SHORT = jnp.bfloat16
-AS_THEY_ARE = lax.Precision.DEFAULT  # for factors in bfloat16, which no device rounds further
-EXPONENT_BITS = 8  # of bfloat16, which has the exponents of float32
+AS_THEY_ARE = lax.Precision.DEFAULT  # for bfloat16 factors, which no device rounds further
+EXPONENT_BITS = 8  # of bfloat16, as in float32
 MANTISSA_BITS = 7
-BELOW_BFLOAT16 = np.uint32(0xFFFF)  # the bits of float32 that bfloat16 has not
+BELOW_BFLOAT16 = np.uint32(0xFFFF)  # the bits of float32 that bfloat16 lacks
 GOLDEN = np.uint32(40503)  # 2¹⁶ times the golden section, 0.618…
 SILVER = np.uint32(27146)  # 2¹⁶ (√2 − 1): columns must not all be rounded up in the same rows
-MOST_IN_A_BLOCK = 16  # rows of a gradient that are summed in one product, see `_outer`
+MOST_IN_A_BLOCK = 16  # rows of a gradient summed in one product, see `_outer`
 
 
-# Why a kind of weights, and not a preset of the product such as `BF16_BF16_F32`: XLA's CPU takes
-# the preset (jaxlib 0.10.1) and computes in float32. Products of 512 × 784 × 500 are then 3·10⁻⁵
-# from those of unrounded weights, as float32's are, and no faster; those below took half to a fifth
-# of the time. So a preset would name another model than it samples. Where it does round, it rounds
-# the means of a gradient too, whose error does not average out where a unit is always on: see
-# `_backward`.
+# Why a weight class instead of a precision preset such as `BF16_BF16_F32`: XLA's CPU backend
+# accepts the preset (jaxlib 0.10.1) but computes in float32. Products of 512 × 784 × 500 then
+# differ by 3·10⁻⁵ from unrounded weights, as in float32, and are no faster; the products below took
+# half to a fifth of the time. So the preset would declare a different model from the one it
+# samples. On devices where it does round, it also rounds the means in a gradient, an error that
+# does not average out if a unit is always on: see `_backward`.
 class Rounded(AbstractWeights):
     """Weights that multiply states as if they were rounded to bfloat16.
 
-    The float32 weights are kept, and receive the gradient taken at the rounded weights. Therefore
-    a step smaller than the rounding is not lost.
+    The float32 weights are kept and updated with the gradient at the rounded weights, so steps
+    smaller than the rounding are not lost.
 
     Attributes:
-        weights: W, in float32, or in bfloat16 where no gradient is needed.
-        turned: whether the object stands for the transpose Wᵀ.
+        weights: W, in float32, or in bfloat16 if no gradient is needed.
+        turned: whether the object represents the transpose Wᵀ.
 
     Example:
         >>> weights = hm.weights.Rounded(jnp.array([[1.001, 1.01]]))
@@ -111,17 +111,17 @@ def _forward(turned: bool, states: Array, weights: Array) -> tuple[Array, tuple[
 
 
 def _backward(turned: bool, saved: tuple[Array, Array], grads: Array) -> tuple[Array, Array]:
-    """Return the gradients; that of the weights is Σ_rows x gᵀ with g rounded to bfloat16 too.
+    """Return the gradients; for the weights, Σ_rows x gᵀ with g also rounded to bfloat16.
 
-    A unit that has the same mean in all rows, such as one that is always on, would have the same
-    rounding error in all of them, if g were rounded to the nearest number, and another one in each
-    phase of the gradient. This error would not average out.
+    If g were rounded to nearest, a unit with the same mean in all rows, such as a unit that is
+    always on, would have the same rounding error in all rows, but a different error in each phase
+    of the gradient. This error would not average out.
     """
     states, weights = saved
     x = states.reshape(-1, states.shape[-1]).astype(SHORT)
     g = _dithered(grads.reshape(-1, grads.shape[-1]))
     exact = short(weights).astype(weights.dtype)
-    if turned:  # a transposed product would be one that XLA's CPU backend refuses in bfloat16
+    if turned:  # XLA's CPU backend does not support a transposed product in bfloat16
         return product(grads, exact), _outer(g, x)
     return product(grads, exact.T), _outer(x, g)
 
@@ -132,8 +132,8 @@ _product.defvjp(_forward, _backward)
 def _dithered(g: Float[Array, "rows columns"]) -> Array:
     """Round to bfloat16, up or down, so that the mean over rows is kept.
 
-    What bfloat16 cannot hold is compared with a threshold. Those of a column are multiples of the
-    golden section, modulo 1, which are evenly spaced for any number of rows.
+    The part that bfloat16 cannot represent is compared with a threshold. The thresholds of a column
+    are multiples of the golden section, modulo 1, which are evenly spaced for any number of rows.
     """
     row = lax.broadcasted_iota(jnp.uint32, g.shape, 0)
     column = lax.broadcasted_iota(jnp.uint32, g.shape, 1)
@@ -146,7 +146,7 @@ def _outer(x: Array, y: Array) -> Array:
     """Return Σ_rows x yᵀ in float32.
 
     XLA's CPU backend computes a product over the first axis of both operands in float32, whatever
-    their type, but one over two axes in bfloat16. So rows are summed in blocks there.
+    their type, but a product over two axes in bfloat16. There, rows are therefore summed in blocks.
     """
     if not is_cpu():
         over_rows = (((0,), (0,)), ((), ()))

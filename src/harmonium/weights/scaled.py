@@ -13,9 +13,9 @@ from .base import AbstractWeights, dense, over_rows, projected
 
 
 class Scaled(AbstractWeights):
-    """Weights times a number that is stored apart: v @ (tW) is computed as t (v @ W).
+    """Weights with a separate scale factor t: v @ (tW) is computed as t (v @ W).
 
-    So models at several temperatures share one product with W.
+    Models at several temperatures thus share one product with W.
 
     Attributes:
         weights: W, an array or other weights.
@@ -35,10 +35,10 @@ class Scaled(AbstractWeights):
 
     @classmethod
     def from_fields(cls, **fields: Any) -> Scaled:
-        """Return the weights that `to_fields` described: those of one model, with one scale.
+        """Return the weights, for one model with one scale, from the fields of `to_fields`.
 
         Raises:
-            InputError: several scales, which would make as many copies of W.
+            InputError: there are several scales, which would create several copies of W.
         """
         scaled = cls(**fields)
         if jnp.shape(scaled.scale) != ():

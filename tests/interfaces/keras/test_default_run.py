@@ -58,7 +58,7 @@ def test_the_model_that_held_out_rows_like_best_is_restored(given, capsys):
     likelihood = hm.log_likelihood(rbm.to_harmonium(), judged).value
     assert likelihood == pytest.approx(best, abs=1e-3)
     assert likelihood > shown[-1] + 0.1
-    assert "the model is that of epoch" in history.message
+    assert "the model is the one of epoch" in history.message
     assert capsys.readouterr().out == ""
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import harmonium as hm
 import harmonium.keras as hk
+from harmonium.keras import monitors
 from harmonium.layers.capabilities import alternatives
 from keras_pairs import PAIRS
 from registry import random_rbm
@@ -169,7 +170,7 @@ def test_metrics_are_what_they_say(rows, as_numpy):
 
 
 @pytest.mark.parametrize("kinds", ["bernoulli-bernoulli", "ising-ising", "potts-ising"])
-def test_pseudo_likelihood_is_unbiased_for_the_sum_over_sites(kinds, make_rows, as_numpy):
+def test_the_pseudo_likelihood_in_training_is_that_of_one_random_site(kinds, make_rows, as_numpy):
     """Each draw is n log p(x_i | x_−i) of one i: the values seen are the enumerated ones."""
     core = random_rbm(*PAIRS[kinds], seed=3)
     rbm = hk.RBM.from_harmonium(core, seed=0)
@@ -183,10 +184,29 @@ def test_pseudo_likelihood_is_unbiased_for_the_sum_over_sites(kinds, make_rows, 
         for i in range(rbm.visible.n_units)
     ]
     assert all((sites == i).sum() == q - 1 for i in range(rbm.visible.n_units))
-    estimates = as_numpy(rbm.pseudo_likelihood(np.repeat(row, 400, 0)))
+    estimates = as_numpy(monitors.pseudo_likelihood(rbm, np.repeat(row, 400, 0)))
     distance = np.abs(estimates[:, None] - np.asarray(expected)[None])
     assert distance.min(1).max() < 1e-4
     np.testing.assert_array_equal(np.unique(distance.argmin(1)), np.arange(len(expected)))
+    # Of so few units an evaluation takes all, so it is the sum over sites.
+    exact = as_numpy(rbm.pseudo_likelihood(row))
+    np.testing.assert_allclose(exact, np.mean(expected), rtol=1e-5)
+
+
+def test_evaluations_of_one_model_agree_and_cover_all_units(as_numpy):
+    """100 units, of which 32 are taken in each row."""
+    rng = np.random.default_rng(0)
+    core = hm.RBM.from_arrays(rng.normal(0, 0.3, (100, 5)), rng.normal(size=100), np.zeros(5))
+    rbm = hk.RBM.from_harmonium(core, seed=0)
+    rbm.compile()
+    rows = (rng.random((300, 100)) < 0.5).astype("float32")
+    first, second = (
+        rbm.evaluate(rows, batch_size=50, return_dict=True, verbose=0)["pseudo_likelihood"]
+        for _ in range(2)
+    )
+    assert first == second
+    exact = hm.pseudo_log_likelihoods(core, rows)
+    assert abs(first - exact.mean()) < 4 * exact.std() / np.sqrt(300)
 
 
 def test_adapt_starts_as_the_core_does(rows, as_numpy):

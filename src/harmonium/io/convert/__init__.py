@@ -1,4 +1,4 @@
-"""Conversions between models and other packages' objects: one module for each package, no files."""
+"""Conversions between models and objects of other packages: one module per package, no files."""
 
 from .annealers import Couplings as Couplings
 from .annealers import Qubo as Qubo

@@ -26,10 +26,10 @@ CODINGS = {"BINARY": (0.0, 1.0), "SPIN": (-1.0, 1.0)}  # named as in dimod
 
 
 class Recoded(NamedTuple):
-    """A model in another coding of its states, and the constant between the energies.
+    """A model in another coding of its states, and the difference between the energies.
 
     Attributes:
-        rbm: the recoded model, whose energy differs from the original's by the offset alone.
+        rbm: the recoded model, whose energy differs from the original's only by the offset.
         offset: c in E(v, h) = E′(x, y) + c, in nats; so F = F′ + c and log Z = log Z′ − c.
     """
 
@@ -60,7 +60,7 @@ class Couplings(NamedTuple):
 
 
 class TwoValued(NamedTuple):
-    """The units of a layer as arrays: both values of each unit, and U at them, in nats."""
+    """The units of a layer as arrays: both values of each unit, and U for each value, in nats."""
 
     low: Any
     high: Any
@@ -69,7 +69,7 @@ class TwoValued(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What the energy of a model of two-valued units is made of, as arrays."""
+    """The terms of the energy of a model of two-valued units, as arrays."""
 
     weights: Any
     visible: TwoValued
@@ -86,7 +86,7 @@ class Quadratic(NamedTuple):
 
 
 def to_bernoulli(rbm: RBM) -> Recoded:
-    """Rewrite a model of Bernoulli and Ising units for states 0 and 1; −1 becomes 0.
+    """Recode a model of Bernoulli and Ising units with states 0 and 1; −1 becomes 0.
 
     Raises:
         InputError: units of other types.
@@ -95,7 +95,7 @@ def to_bernoulli(rbm: RBM) -> Recoded:
 
 
 def to_ising(rbm: RBM) -> Recoded:
-    """Rewrite a model of Bernoulli and Ising units for spins −1 and +1; 0 becomes −1.
+    """Recode a model of Bernoulli and Ising units with spins −1 and +1; 0 becomes −1.
 
     Raises:
         InputError: units of other types.
@@ -109,7 +109,7 @@ def _recoded(model: Quadratic, layer: type[Bernoulli] | type[Ising]) -> Recoded:
 
 
 def to_qubo(rbm: RBM) -> Qubo:
-    """Return the QUBO matrix Q and the offset, with −1 written as 0.
+    """Return the QUBO matrix Q and the offset; an Ising state of −1 becomes 0.
 
         E(v, h) = xᵀ Q x + offset,   x = (v, h)
 
@@ -123,7 +123,7 @@ def to_qubo(rbm: RBM) -> Qubo:
 
 
 def to_couplings(rbm: RBM) -> Couplings:
-    """Return the couplings, fields and offset of spins s = (v, h), with 0 written as −1.
+    """Return the couplings, fields and offset of spins s = (v, h); a state of 0 becomes −1.
 
         E(v, h) = −½ sᵀ J s − field·s + offset
 
@@ -137,16 +137,16 @@ def to_couplings(rbm: RBM) -> Couplings:
 
 
 def to_dimod(rbm: RBM, vartype: str | None = None, *, source: str = "to_dimod") -> Any:
-    """Return a `dimod.BinaryQuadraticModel` whose energy is E(v, h), offset included.
+    """Return a `dimod.BinaryQuadraticModel` with energy E(v, h), including the offset.
 
     Its variables are ("v", 0), ("v", 1), … and ("h", 0), …, so `sample["v", 3]` is the state of a
-    unit. Energies are in nats: to sample from the RBM's distribution, and not its ground states, an
-    annealer must run at β = 1.
+    visible unit. Energies are in nats: to sample from the RBM's distribution, rather than find
+    ground states, an annealer must run at β = 1.
 
     Args:
-        rbm: a model of Bernoulli and Ising units; its layers may mix them.
-        vartype: "BINARY" or "SPIN"; if None, that of the model's units, and BINARY if it has both
-            kinds.
+        rbm: a model of Bernoulli and Ising units, also mixed within a layer.
+        vartype: "BINARY" or "SPIN". If None, the coding of the model's units, or BINARY if it has
+            both types.
         source: the name of the conversion in error messages.
 
     Raises:
@@ -163,7 +163,7 @@ def to_dimod(rbm: RBM, vartype: str | None = None, *, source: str = "to_dimod") 
 
 
 def bqm_of(model: Quadratic, vartype: str, source: str) -> Any:
-    """Return the `dimod.BinaryQuadraticModel` of an energy in the coding of this vartype.
+    """Return the `dimod.BinaryQuadraticModel` of an energy in the coding named by `vartype`.
 
     Raises:
         MissingDependencyError: dimod is not installed.
@@ -182,12 +182,12 @@ def bqm_of(model: Quadratic, vartype: str, source: str) -> Any:
 
 
 def labels_of(visible: int, hidden: int) -> list[tuple[str, int]]:
-    """Return the names of the variables, those of the visible units first."""
+    """Return the names of the variables, visible units first."""
     return [("v", i) for i in range(visible)] + [("h", j) for j in range(hidden)]
 
 
 def terms_of(rbm: Any, source: str) -> Terms:
-    """Return what the energy is made of; compiled programs can compute it.
+    """Return the terms of the energy; compiled programs can call this function.
 
     Raises:
         InputError: units that do not take exactly two values.
@@ -198,7 +198,7 @@ def terms_of(rbm: Any, source: str) -> Terms:
 
 
 def quadratic_of(terms: Terms, coding: str) -> Quadratic:
-    """Return a model's energy in a coding, by the formula at the top of this module."""
+    """Return a model's energy in a coding, from the formula at the top of this module."""
     scale_v, shift_v = _recoding(terms.visible, coding)
     scale_h, shift_h = _recoding(terms.hidden, coding)
     weights = np.asarray(terms.weights, float)

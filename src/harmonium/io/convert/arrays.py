@@ -18,14 +18,14 @@ def to_arrays(rbm: RBM) -> Parameters:
         W of (sites, states, hidden) and a of (sites, states).
 
     Raises:
-        InputError: layers other than Bernoulli or Potts visible and Bernoulli hidden units; the
-            three arrays alone would not show the difference.
+        InputError: layers other than Bernoulli or Potts visible and Bernoulli hidden units, since
+            the arrays alone do not determine the types of layers.
     """
     return parameters_of(rbm, "to_arrays")
 
 
 def from_arrays(weights: Any, visible_bias: Any, hidden_bias: Any) -> RBM:
-    """Make a model from arrays as `to_arrays` returns them.
+    """Make a model from arrays in the form that `to_arrays` returns.
 
     The visible units are Bernoulli units, or Potts sites if W has three axes.
 
@@ -35,7 +35,7 @@ def from_arrays(weights: Any, visible_bias: Any, hidden_bias: Any) -> RBM:
         hidden_bias: b, shape (hidden,).
 
     Raises:
-        InputError: entries that are not finite numbers, or shapes that do not match.
+        InputError: any entry is not a finite number, or the shapes do not match.
     """
     parameters = Parameters(np.asarray(weights), np.asarray(visible_bias), np.asarray(hidden_bias))
     return model_of(parameters, "from_arrays", Parameters._fields)

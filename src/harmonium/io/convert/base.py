@@ -14,10 +14,10 @@ from ..._base.sharding import fetched
 from ...errors import InputError, MissingDependencyError
 from ...layers import Bernoulli, Potts
 from ...layers.registry import row_of
-from ...rbm import RBM
+from ...rbm import RBM, checked_type
 
-KEEP_IT_NATIVE = "save it as .safetensors, which holds every model"
-PLAIN = {("bernoulli", "bernoulli"), ("potts", "bernoulli")}  # what W, a and b can describe
+KEEP_IT_NATIVE = "save it as .safetensors, which can store every model"
+PLAIN = {("bernoulli", "bernoulli"), ("potts", "bernoulli")}  # determined by W, a and b
 
 
 class Parameters(NamedTuple):
@@ -25,8 +25,8 @@ class Parameters(NamedTuple):
 
         E(v, h) = −a·v − b·h − vᵀ W h
 
-    The number of axes of W tells the type of the visible units: two for Bernoulli units, three for
-    Potts sites.
+    The number of axes of W determines the type of the visible units: two for Bernoulli units, three
+    for Potts sites.
 
     Attributes:
         weights: W, shape (visible, hidden) or (sites, states, hidden).
@@ -41,8 +41,7 @@ class Parameters(NamedTuple):
 
 def checked_model(rbm: Any, source: str) -> RBM:
     """Return the model, or raise InputError unless it is a single RBM."""
-    if not isinstance(rbm, RBM):
-        raise InputError(f"{source}: expected a model, such as fit.rbm; got {type(rbm).__name__}.")
+    checked_type(rbm, source)
     if len(rbm.weights.shape) != 2:
         raise InputError(
             f"{source}: expected one model; got several stacked, with weights of shape"
@@ -55,15 +54,15 @@ def parameters_of(rbm: RBM, source: str) -> Parameters:
     """Return W, a and b of a Bernoulli–Bernoulli or Potts–Bernoulli model.
 
     Raises:
-        InputError: other layers; W, a and b alone would not show the difference.
+        InputError: other layers, since W, a and b alone do not determine the types of layers.
     """
     visible: Any = checked_model(rbm, source).visible
     hidden: Any = rbm.hidden
     rows = row_of(visible), row_of(hidden)
     if tuple(row and row.name for row in rows) not in PLAIN:
         raise InputError(
-            f"{source}: expected Bernoulli or Potts visible and Bernoulli hidden units, all that it"
-            f" can hold; got {rbm}; {KEEP_IT_NATIVE}."
+            f"{source}: expected Bernoulli or Potts visible and Bernoulli hidden units, the only"
+            f" supported ones; got {rbm}; {KEEP_IT_NATIVE}."
         )
     weights = fetched(rbm.dense_weights)
     visible_bias = np.asarray(visible.bias)
@@ -79,11 +78,11 @@ def model_of(parameters: Parameters, source: str, names: tuple[str, ...] = ("W",
 
     Args:
         parameters: the arrays, not yet checked.
-        source: where the arrays come from, for error messages: a path, or a function's name.
+        source: the origin of the arrays, for error messages: a path or the name of a function.
         names: the names of the three arrays in error messages.
 
     Raises:
-        InputError: entries that are not finite numbers, or shapes that do not match.
+        InputError: any entry is not a finite number, or the shapes do not match.
     """
     weights, a, b = (
         finite(array, name, source) for array, name in zip(parameters, names, strict=True)
@@ -96,7 +95,7 @@ def model_of(parameters: Parameters, source: str, names: tuple[str, ...] = ("W",
         shapes = ", ".join(
             f"{name} {_shape(array)}" for name, array in zip(names, (weights, a, b), strict=True)
         )
-        advice = "write arrays that fit together"
+        advice = "write arrays with matching shapes"
         if weights.ndim == 2 and weights.T.shape == (*a.shape, *b.shape):
             advice = f"transpose {names[0]}"
         raise InputError(
@@ -114,7 +113,7 @@ def finite(array: Any, name: str, source: str) -> np.ndarray:
     """Return an array in JAX's current default precision.
 
     Raises:
-        InputError: entries that are not real numbers, or not finite.
+        InputError: any entry is not a real number, or not finite.
     """
     array = np.asarray(array)
     if array.dtype.kind not in "buif":
@@ -122,7 +121,7 @@ def finite(array: Any, name: str, source: str) -> np.ndarray:
             f"{source}: expected real numbers in {name!r}; got {array.dtype};"
             " write an array of floating-point numbers."
         )
-    # A float64 number beyond float32 becomes infinite, which is refused below.
+    # A float64 value beyond the range of float32 becomes infinite, which is refused below.
     with np.errstate(over="ignore"):
         converted = array.astype(jnp.result_type(float))
     bad = ~np.isfinite(converted)
@@ -140,8 +139,8 @@ def optional(module: str, what: str, extra: str = "") -> ModuleType:
 
     Args:
         module: the package.
-        what: what needs it, for the message.
-        extra: the extra of harmonium that installs it, if it is to be named.
+        what: the feature that needs it, for the message.
+        extra: the extra of harmonium that installs it, to be named in the message.
 
     Raises:
         MissingDependencyError: it is not installed; the message gives the command to install it.
@@ -159,7 +158,7 @@ def optional(module: str, what: str, extra: str = "") -> ModuleType:
 
 
 def listed(names: Iterable[Any]) -> str:
-    """Return names from outside harmonium as one line of limited length."""
+    """Return names from outside harmonium as one line of limited length, for messages."""
     shown = [short(name) for name in names]
     if not shown:
         return "none"
@@ -170,7 +169,7 @@ def listed(names: Iterable[Any]) -> str:
 
 
 def short(name: Any) -> str:
-    """Return a value from outside as short text, without terminal control characters."""
+    """Return an external value as short text, without terminal control characters."""
     if isinstance(name, str):
         name = name[:60]
     text = repr(name)

@@ -14,8 +14,9 @@ FITTED = ("components_", "intercept_visible_", "intercept_hidden_")
 def to_sklearn(rbm: RBM, **settings: Any) -> Any:
     """Return a fitted `sklearn.neural_network.BernoulliRBM` with this model's parameters.
 
-    scikit-learn keeps W transposed, as `components_` of shape (hidden, visible); signs and units
-    are the same. The estimator transforms, scores, and can be trained further with `partial_fit`.
+    scikit-learn stores W transposed, as `components_` of shape (hidden, visible); signs and units
+    are the same. The estimator can transform and score rows, and be trained further with
+    `partial_fit`.
 
     Args:
         rbm: a Bernoulli–Bernoulli model.
@@ -27,8 +28,8 @@ def to_sklearn(rbm: RBM, **settings: Any) -> Any:
     weights, visible_bias, hidden_bias = parameters_of(rbm, "to_sklearn")
     if weights.ndim != 2:
         raise InputError(
-            "to_sklearn: expected Bernoulli visible and hidden units, all that BernoulliRBM can"
-            f" hold; got {rbm}; {KEEP_IT_NATIVE}."
+            "to_sklearn: expected Bernoulli visible and hidden units, as BernoulliRBM"
+            f" requires; got {rbm}; {KEEP_IT_NATIVE}."
         )
     from sklearn.neural_network import BernoulliRBM  # takes a second, and imports pandas
 
@@ -49,7 +50,7 @@ def from_sklearn(estimator: Any) -> RBM:
             `intercept_hidden_`.
 
     Raises:
-        InputError: an attribute is missing, as before `fit`, or shapes do not match.
+        InputError: an attribute is missing, as before `fit`, or the shapes do not match.
     """
     missing = [name for name in FITTED if not hasattr(estimator, name)]
     if missing:

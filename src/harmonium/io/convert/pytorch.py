@@ -1,4 +1,4 @@
-"""Models as PyTorch state dicts: plain dicts of tensors, under the names in common use."""
+"""Models as PyTorch state dicts: plain dicts of tensors, with commonly used names."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ...errors import InputError
 from ...rbm import RBM
 from .base import Parameters, listed, model_of, optional, parameters_of, short
 
-# Names in use for W, and for the visible and the hidden bias; the first of each is what is written.
-# Capitals, a prefix such as "rbm." and a leading underscore make no difference.
+# Names in use for W, the visible bias and the hidden bias; the first of each is used for writing.
+# Capitals, a prefix such as "rbm." and a leading underscore are ignored.
 WEIGHTS = ("weights", "weight_matrix", "weight", "W")
 BIASES = (
     ("visible_bias", "hidden_bias"),
@@ -33,30 +33,31 @@ BIASES = (
     ("b", "c"),
 )
 NAMES = (WEIGHTS[0], *BIASES[0])
-# Names under which W is known to be (visible, hidden). "weights, visible_bias, hidden_bias" are not
-# among them: QuCumber's BinaryRBM (qucumber/rbm/binary_rbm.py) has W (hidden, visible) under these.
+# Names for which W is known to be (visible, hidden). "weights, visible_bias, hidden_bias" is not
+# one of them: QuCumber's BinaryRBM (qucumber/rbm/binary_rbm.py) uses these names for a W (hidden,
+# visible).
 AS_OURS = {
     (WEIGHTS[1], "vbias", "hbias"),  # rbms
     ("_W", "_a", "_b"),  # learnergy/models/bernoulli/rbm.py: torch.randn(n_visible, n_hidden)
     # dwave-pytorch-plugin, examples/rbm_image_generation.py: batch @ weights + hidden_biases
     ("_weights", "_visible_biases", "_hidden_biases"),
 }
-WRAPPERS = ("state_dict", "model_state_dict", "model")  # keys of it in checkpoints
-# Keys of QuCumber's files (nn_states/neural_state.py, save): the RBMs of amplitude and of phase.
+WRAPPERS = ("state_dict", "model_state_dict", "model")  # its keys in checkpoints
+# Keys of QuCumber's files (nn_states/neural_state.py, save): the RBMs for amplitude and phase.
 AMPLITUDE = "rbm_am"
 PHASE = "rbm_ph"
 UNREAD = {
     "weights_u": "QuCumber's density matrix, an RBM with a third layer",
     "_quadratic": "D-Wave's graph of spins (_linear, _quadratic)",
 }
-# PyTorch's own state dicts carry this attribute, which torch.save keeps; in ours it tells that W is
-# (visible, hidden), as names alone do not.
+# PyTorch's own state dicts have this attribute, which torch.save keeps; ours records in it that W
+# is (visible, hidden), which names alone do not.
 METADATA = "_metadata"
 ORIENTATION = "harmonium: W is (visible, hidden)"
 
 
 class _Tensors(NamedTuple):
-    """Tensors by name, and whether W is (hidden, visible), None if they do not say so."""
+    """Tensors by name, and whether W is (hidden, visible); None if this is not recorded."""
 
     by_name: dict[str, Any]
     is_transposed: bool | None
@@ -69,7 +70,7 @@ def to_torch(rbm: RBM, names: Sequence[str] = NAMES, *, source: str = "to_torch"
 
     Args:
         rbm: a model with Bernoulli or Potts visible and Bernoulli hidden units.
-        names: the names for W, a and b, as the module that will load them expects.
+        names: the names of W, a and b that the module that will load them expects.
         source: the name of the conversion in error messages.
 
     Raises:
@@ -84,7 +85,7 @@ def to_torch(rbm: RBM, names: Sequence[str] = NAMES, *, source: str = "to_torch"
     torch = optional("torch", source)
     tensors = (torch.from_numpy(np.array(array, order="C")) for array in parameters)
     state = OrderedDict(zip(names, tensors, strict=True))
-    if tuple(names) == NAMES:  # under other names it is meant for another module
+    if tuple(names) == NAMES:  # other names are meant for another module
         setattr(state, METADATA, OrderedDict({"": {ORIENTATION: True}}))
     return state
 
@@ -92,23 +93,23 @@ def to_torch(rbm: RBM, names: Sequence[str] = NAMES, *, source: str = "to_torch"
 def from_torch(
     state_dict: Mapping[str, Any], *, transposed: bool | None = None, source: str = "from_torch"
 ) -> RBM:
-    """Make a model from a state dict, with any of the names that `WEIGHTS` and `BIASES` list.
+    """Make a model from a state dict that uses any of the names listed in `WEIGHTS` and `BIASES`.
 
     Names may have a prefix (`rbm.W`), capitals and a leading underscore; other entries are ignored.
-    A W with three axes makes Potts visible units, another one Bernoulli units. Of QuCumber's nested
-    state the RBM of the amplitude is read, whose p(v) is that of the measurements.
+    A W with three axes gives Potts visible units, otherwise Bernoulli units. From QuCumber's nested
+    state, the RBM of the amplitude is read; its p(v) is the distribution of the measurements.
 
     Args:
-        state_dict: names and tensors, or a checkpoint that holds them under `state_dict`.
-        transposed: whether W is (hidden, visible), as in `torch.nn.Linear` and in QuCumber; None to
-            decide by the sizes of the biases. For a square W None works only with what `to_torch`
-            returns, and with names that only programs of one orientation write: those of rbms,
-            learnergy (`_W`, `_a`, `_b`) and D-Wave, and the nested state of QuCumber.
+        state_dict: names and tensors, or a checkpoint that contains them under `state_dict`.
+        transposed: whether W is (hidden, visible), as in `torch.nn.Linear` and QuCumber; None to
+            infer this from the sizes of the biases. For a square W, None works only with the output
+            of `to_torch`, and with names used by programs of a single orientation: rbms, learnergy
+            (`_W`, `_a`, `_b`), D-Wave, and the nested state of QuCumber.
         source: the name of the state dict in error messages.
 
     Raises:
-        InputError: no such tensors, several candidates, shapes that do not match, or a square W
-            whose orientation is not known.
+        InputError: no such tensors, several candidates, shapes that do not match, or a square W of
+            unknown orientation.
 
     Example:
         >>> state = {"weights": np.eye(2), "visible_bias": np.zeros(2), "hidden_bias": np.ones(2)}
@@ -127,8 +128,8 @@ def from_torch(
             transposed = tensors.is_transposed
         elif tuple(map(_last_part, names)) not in AS_OURS:
             raise InputError(
-                f"{source}: expected a {short(names[0])} whose sides differ, or names that say"
-                f" which side is which; got a square one of shape {weights.shape}; give"
+                f"{source}: expected a {short(names[0])} whose sides differ, or names that identify"
+                f" its axes; got a square one of shape {weights.shape}; give"
                 " transposed=True or False to harmonium.io.from_torch: True if W is (hidden,"
                 " visible), as QuCumber writes it."
             )
@@ -147,7 +148,7 @@ def _unwrapped(state_dict: Any, source: str) -> _Tensors:
     if isinstance(state_dict, Mapping) and isinstance(state_dict.get(AMPLITUDE), Mapping):
         if PHASE in state_dict:
             raise InputError(
-                f"{source}: expected QuCumber's positive wave function, with {AMPLITUDE} alone;"
+                f"{source}: expected QuCumber's positive wave function, with only {AMPLITUDE};"
                 f" got a complex one, with {PHASE}; for p(v) = |ψ|², without the phase, pass its"
                 f" {AMPLITUDE} and transposed=True."
             )
@@ -168,7 +169,7 @@ def _unwrapped(state_dict: Any, source: str) -> _Tensors:
 
 
 def _names_of_parameters(tensors: dict[str, Any], source: str) -> tuple[str, str, str]:
-    """Return the names of W, a and b; there must be exactly one W and one pair of biases."""
+    """Return the names of W, a and b, which must be one W and one pair of biases."""
     weights = {name for alias in WEIGHTS for name in _matches(alias, tensors)}
     pairs = {
         (a, b)
@@ -183,7 +184,7 @@ def _names_of_parameters(tensors: dict[str, Any], source: str) -> tuple[str, str
         if description is not None:
             raise InputError(
                 f"{source}: expected an RBM of three tensors, W and two biases; got {description};"
-                " make the model by harmonium.RBM with its layers and W."
+                " create the model with harmonium.RBM from its layers and W."
             )
     raise InputError(
         f"{source}: expected one W ({', '.join(WEIGHTS)}) and one pair of biases"
@@ -193,7 +194,7 @@ def _names_of_parameters(tensors: dict[str, Any], source: str) -> tuple[str, str
 
 
 def _matches(alias: str, tensors: dict[str, Any]) -> list[str]:
-    """Return the names that match an alias, whatever their prefix, underscore and capitals."""
+    """Return the names that match an alias, ignoring prefix, leading underscore and capitals."""
     return [name for name in tensors if _last_part(name).lower().lstrip("_") == alias.lower()]
 
 
@@ -202,10 +203,10 @@ def _last_part(name: str) -> str:
 
 
 def _check_biases(names: tuple[str, str, str], a: np.ndarray, b: np.ndarray, source: str) -> None:
-    """Refuse biases `a` and `b` that are rows: programs with these call the hidden bias a."""
+    """Refuse biases `a` and `b` that are rows: programs that use these call the hidden bias a."""
     is_ab = (_last_part(names[1]), _last_part(names[2])) == ("a", "b")
     if is_ab and a.ndim == b.ndim == 2 and len(a) == len(b) == 1:
-        # A tutorial that many have copied: W (hidden, visible), a (1, hidden), b (1, visible). Its
+        # A widely copied tutorial has W (hidden, visible), a (1, hidden), b (1, visible). These
         # shapes fit a model with its layers exchanged.
         raise InputError(
             f"{source}: expected biases of one axis; got rows {short(names[1])} {a.shape} and"
@@ -215,7 +216,7 @@ def _check_biases(names: tuple[str, str, str], a: np.ndarray, b: np.ndarray, sou
 
 
 def _array(tensor: Any, name: str, source: str) -> np.ndarray:
-    """Return a tensor as an array, converted through float64, as NumPy has no bfloat16."""
+    """Return a tensor as an array, converted via float64, since NumPy has no bfloat16."""
     try:
         if hasattr(tensor, "detach"):
             if tensor.is_complex():
@@ -225,6 +226,6 @@ def _array(tensor: Any, name: str, source: str) -> np.ndarray:
     # PyTorch raises NotImplementedError for tensors on its device "meta", which have no values.
     except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
         raise InputError(
-            f"{source}: expected a dense real tensor {short(name)}; got one of another kind"
+            f"{source}: expected a dense real tensor {short(name)}; got another type"
             f" ({short(str(error))}); write dense tensors of real numbers."
         ) from None

@@ -12,20 +12,20 @@ from .base import AbstractFormat
 
 
 class AnnealerModel(AbstractFormat):
-    """A .json with energy E(v, h), which `dimod.BinaryQuadraticModel.from_serializable` reads."""
+    """A .json of the energy E(v, h), readable by `dimod.BinaryQuadraticModel.from_serializable`."""
 
     suffixes = (".json",)
     title = "a .json with a dimod model"
     is_read = False
 
     def recognises(self, start: bytes) -> bool:
-        """Return False: JSON has no signature, and such a file is not read."""
+        """Return False: JSON has no signature, and such files are not read."""
         return False
 
     def read(self, path: Path, part: str | None = None) -> RBM:
-        """Raise an error: a quadratic model does not say in general which variables are visible."""
+        """Raise an error: a quadratic model does not in general identify its visible variables."""
         raise ModelFileError(
-            f"{path}: expected a format that is read; got a .json, which is only written;"
+            f"{path}: expected a format that can be read; got a .json, which is only written;"
             " save the model as .safetensors too, and read that."
         )
 

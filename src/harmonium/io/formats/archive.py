@@ -29,15 +29,15 @@ class Archive(AbstractFormat):
         return first_member(start).endswith(b".npy")
 
     def holds_model(self, path: Path) -> bool:
-        """Return whether the archive has W, a and b; other archives are rows of data."""
+        """Return whether the archive has W, a and b; otherwise it is read as rows of data."""
         try:
             with zipfile.ZipFile(path) as archive:
                 return {f"{name}.npy" for name in NAMES} <= set(archive.namelist())
-        except Exception:  # whatever the archive holds, it is not a model
+        except Exception:  # whatever its contents, it is not a model
             return False
 
     def read(self, path: Path, part: str | None = None) -> RBM:
-        """Read W, a and b; a W with three axes makes Potts visible units."""
+        """Read W, a and b; a W with three axes gives Potts visible units."""
         arrays = read_npz(path, str(path), EXPECTED, NAMES)
         if any(array.dtype.hasobject for array in arrays.values()):
             raise ModelFileError(

@@ -18,11 +18,11 @@ COPY_AGAIN = "copy it again, or write it with harmonium.save"
 
 
 class AbstractFormat(ABC):
-    r"""A kind of file that holds a model.
+    r"""A type of file that stores a model.
 
     `harmonium.io.storage` chooses the format of a file to read by its first bytes and its suffix,
     and the format of a file to write by its suffix. It makes every write atomic, and raises every
-    reading error as a `ModelFileError`. A complete example, in which a file is lines of numbers:
+    reading error as a `ModelFileError`. A complete example, for a file of lines of numbers:
 
     ```python
     >>> import numpy as np
@@ -50,8 +50,8 @@ class AbstractFormat(ABC):
 
     Attributes:
         suffixes: suffixes of the file names, in lower case; the first is the usual one.
-        title: what such a file is, in words that fit after "expected".
-        part: the word for what `FILE:PART` selects; None if a file holds a single model.
+        title: a description of such a file that fits after "expected".
+        part: the word for what `FILE:PART` selects; None if a file stores a single model.
         is_read: whether such files can be read, and not only written.
     """
 
@@ -62,7 +62,7 @@ class AbstractFormat(ABC):
 
     @abstractmethod
     def recognises(self, start: bytes) -> bool:
-        """Return whether a file that begins with these bytes (512 at most) is of this format."""
+        """Return whether a file that begins with these bytes (at most 512) has this format."""
 
     @abstractmethod
     def read(self, path: Path, part: str | None = None) -> RBM:
@@ -75,21 +75,23 @@ class AbstractFormat(ABC):
 
     @abstractmethod
     def serialise(self, rbm: RBM, source: str) -> bytes:
-        """Return the content of a file with this model; `source` is its name in error messages.
+        """Return the contents of a file that stores this model.
+
+        `source` names the model in error messages.
 
         Raises:
-            InputError: the format cannot hold such layers.
+            InputError: the format cannot represent such layers.
             MissingDependencyError: writing needs a package that is not installed.
         """
 
     def holds_model(self, path: Path) -> bool:
-        """Return whether a file with this suffix is to be read as a model, not as rows of data."""
+        """Return whether to read a file with this suffix as a model, not as rows of data."""
         return self.is_read
 
 
 @contextmanager
 def model_file_errors() -> Iterator[None]:
-    """Raise an error of input as a `ModelFileError`: what is wrong is a model file."""
+    """Raise an input error as a `ModelFileError`, since the model file is at fault."""
     try:
         yield
     except ModelFileError:
@@ -99,28 +101,28 @@ def model_file_errors() -> Iterator[None]:
 
 
 def write_whole(path: str | os.PathLike, content: bytes) -> None:
-    """Write a file through a temporary one, so that a crash leaves the old content intact."""
+    """Write a file through a temporary one, so that a crash leaves the old contents intact."""
     target = Path(path)
-    # A name of few letters: that of the target may be as long as names can be.
+    # Use a short name: the target's name may already have the maximum length.
     name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]
     with _written_beside(target, name, content) as partial:
         partial.replace(target)
 
 
 def write_new(path: str | os.PathLike, content: bytes) -> None:
-    """Write a file that must not exist, so that it is there with all its content or not at all.
+    """Write a file that must not exist; it appears either with all its contents or not at all.
 
     Raises:
-        FileExistsError: it exists, perhaps since another process has written it just now.
+        FileExistsError: it exists, perhaps because another process has just written it.
     """
     target = Path(path)
-    with _written_beside(target, secrets.token_hex(6), content) as partial:  # others write it too
+    with _written_beside(target, secrets.token_hex(6), content) as partial:  # may run concurrently
         try:
             os.link(partial, target)
             partial.unlink()
         except FileExistsError:
             raise
-        except OSError:  # a file system without hard links: another process may come between
+        except OSError:  # a file system without hard links: another process may intervene
             if os.path.lexists(target):
                 raise FileExistsError(str(target)) from None
             partial.replace(target)
@@ -128,10 +130,10 @@ def write_new(path: str | os.PathLike, content: bytes) -> None:
 
 @contextmanager
 def _written_beside(target: Path, name: str, content: bytes) -> Iterator[Path]:
-    """Write content to a temporary file, which is put in the target's place within the context."""
+    """Write contents to a temporary file, which the context moves to the target's place."""
     partial = target.with_name(f".{name}.partial")
     try:
-        partial.unlink(missing_ok=True)  # a link there must not lead the content elsewhere
+        partial.unlink(missing_ok=True)  # never write through a link that has this name
         with partial.open("xb") as file:
             file.write(content)
             file.flush()
@@ -141,13 +143,13 @@ def _written_beside(target: Path, name: str, content: bytes) -> Iterator[Path]:
     except BaseException as error:
         partial.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            error.filename = str(target)  # not that of the temporary file, or none
+            error.filename = str(target)  # instead of the temporary file, or none
         raise
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush the names of a folder's files to the disk, as far as the system can do that."""
-    with suppress(OSError):  # Windows opens no folders, and some file systems sync none
+    """Flush a folder's file names to disk, as far as the system supports it."""
+    with suppress(OSError):  # Windows cannot open folders, and some file systems cannot sync them
         opened = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(opened)
@@ -156,9 +158,9 @@ def sync_folder(folder: Path) -> None:
 
 
 def first_member(start: bytes) -> bytes:
-    """Return the name of a zip archive's first member from its first bytes; else nothing."""
+    """Return the name of a zip archive's first member, given its first bytes; else nothing."""
     if start[:4] != b"PK\x03\x04":
         return b""
-    # A member's own header has the length of its name at byte 26, and the name from byte 30 on.
+    # A member's header has the length of its name at byte 26, and the name from byte 30.
     length = int.from_bytes(start[26:28], "little")
     return start[30 : 30 + length]

@@ -1,4 +1,4 @@
-"""Checks of the fields that a model file gives to layers, before any layer is made."""
+"""Checks of the layer fields in a model file, before any layer is made."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from ... import __name__ as home
 from ...errors import InputError, ModelFileError
 from .base import COPY_AGAIN
 
-# The largest whole number that no array's size bounds, such as the trials of a binomial unit:
-# uint16 holds it, and arrays of this length fit in memory.
+# The largest integer allowed if no array size bounds it, such as the trials of a binomial unit:
+# uint16 can store it, and arrays of this length fit in memory.
 MOST = 2**16 - 1
-SCALARS = (int, float, bool, str)  # what JSON has besides null, lists and objects
+SCALARS = (int, float, bool, str)  # JSON's types other than null, lists and objects
 
 
 def check_numbers(description: Any, place: str, entries: int, source: str, advice: str) -> None:
-    """Check the numbers of a description: a model file must not ask for more than it holds.
+    """Check the numbers of a description: a model file must not request more than it stores.
 
     Args:
         description: layers, weights or one of their fields, as `Native` writes them.
-        place: what it describes, such as "visible".
-        entries: the number of entries of all arrays of the model, which bounds its sizes.
+        place: the part that it describes, such as "visible".
+        entries: the total number of entries of the model's arrays, which bounds all sizes.
         source: the name of the model in error messages.
-        advice: what to do.
+        advice: the advice that ends error messages.
 
     Raises:
-        InputError: a number that is not finite, or a size that no array of the model has.
+        InputError: a number that is not finite, or a size larger than the model's arrays allow.
     """
     most = max(MOST, entries)
     for where, value in _values(description, place):
@@ -42,15 +42,15 @@ def check_numbers(description: Any, place: str, entries: int, source: str, advic
         if isinstance(value, int) and abs(value) > most:
             raise InputError(
                 f"{source}: expected sizes that fit the arrays; got {value:,} at {where}, more than"
-                f" {MOST:,} and than its arrays have entries; {advice}."
+                f" {MOST:,} and more than the number of entries of its arrays; {advice}."
             )
 
 
 def _values(description: Any, place: str) -> Iterator[tuple[str, Any]]:
-    """Yield all values of a description with their places."""
+    """Yield all values of a description with their locations."""
     if isinstance(description, dict):
         for name, inner in description.items():
-            # `fields` alone is no part of a name that a user knows: visible.total.
+            # `fields` is not part of the names that users know, such as visible.total.
             yield from _values(inner, place if name == "fields" else f"{place}.{name}")
     elif isinstance(description, list):
         for number, inner in enumerate(description):
@@ -60,7 +60,7 @@ def _values(description: Any, place: str) -> Iterator[tuple[str, Any]]:
 
 
 def check_field(kind: type, name: str, value: Any, path: Path) -> None:
-    """Check the description of a field of a type of layer or weights.
+    """Check the description of one field of a layer or weight type.
 
     Args:
         kind: the type.
@@ -69,13 +69,13 @@ def check_field(kind: type, name: str, value: Any, path: Path) -> None:
         path: the model file.
 
     Raises:
-        ModelFileError: a value that the field cannot have, by its annotation.
+        ModelFileError: a value that the field's annotation does not allow.
     """
     expected = f"{path}: expected arrays and sizes that fit together in {kind.__name__}"
     field = next(field for field in dataclasses.fields(kind) if field.name == name)
     hint = _hints(kind).get(name, Any)
     if not field.metadata.get("static") and not _is_array_or_layer(value):
-        # A default array would be as large as the size says, whatever the file holds.
+        # A default array would be as large as the size field demands, whatever the file contains.
         is_optional = type(None) in get_args(hint) or hint is Any
         if _is_ours(kind) or (value is None and not is_optional):
             raise ModelFileError(
@@ -87,27 +87,30 @@ def check_field(kind: type, name: str, value: Any, path: Path) -> None:
 
 
 def _is_ours(kind: type) -> bool:
-    """Return whether harmonium itself defines a type, by whatever name a file calls it."""
+    """Return whether harmonium itself defines a type, whatever name a file uses for it."""
     return kind.__module__.partition(".")[0] == home
 
 
 def _is_array_or_layer(value: Any) -> bool:
-    """Return whether a value describes an array or a layer, or a list of them."""
-    return isinstance(value, dict) or (
-        isinstance(value, list) and all(isinstance(item, dict) for item in value)
-    )
+    """Return whether a value describes an array or a layer, or a list of them.
+
+    In a list, None stands for an array that is absent, such as a block of `BlockWeights`.
+    """
+    if isinstance(value, list):
+        return all(item is None or _is_array_or_layer(item) for item in value)
+    return isinstance(value, dict)
 
 
 @cache
 def _hints(kind: type) -> dict[str, Any]:
     try:
         return get_type_hints(kind)
-    except Exception:  # names of annotations that exist for type checkers only
+    except Exception:  # annotations may use names that exist only for type checkers
         return {}
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Return whether a value of JSON has an annotated type; True for types that JSON has not."""
+    """Return whether a JSON value has the annotated type; True for types that JSON lacks."""
     origin = get_origin(hint)
     inner = get_args(hint)
     if origin in (Union, types.UnionType):
@@ -116,7 +119,7 @@ def _fits(value: Any, hint: Any) -> bool:
         return value is None
     if hint is float:
         return type(value) in (int, float)
-    if hint in SCALARS:  # bool is a subclass of int, but no size
+    if hint in SCALARS:  # bool is a subclass of int, but not a size
         return type(value) is hint
     if origin is tuple and inner[-1:] == (Ellipsis,):
         return isinstance(value, list) and all(_fits(item, inner[0]) for item in value)

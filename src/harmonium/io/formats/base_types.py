@@ -23,7 +23,7 @@ def name_of_type(kind: type, source: str) -> str:
     """Return the name that a file stores for a type of layer or weights.
 
     Raises:
-        InputError: a type that no other program can import, defined in a function or a script.
+        InputError: a type that other programs cannot import, defined in a function or a script.
     """
     if any(getattr(home, kind.__name__, None) is kind for home in HOMES):
         return kind.__name__
@@ -32,22 +32,22 @@ def name_of_type(kind: type, source: str) -> str:
     if "<" in name or module == "__main__" or getattr(sys.modules.get(module), name, None) is None:
         raise InputError(
             f"{source}: expected layers and weights of types that can be imported; got {name} of"
-            f" {module}; move the class to the top of a module of its own and import it from there."
+            f" {module}; move the class to the top level of a module and import it from there."
         )
     return f"{module}:{name}"
 
 
 def type_named(name: Any, path: Path) -> Any:
-    """Return the type with this name, of harmonium or of a module that is imported already.
+    """Return the type with this name, from harmonium or an already imported module.
 
-    A model file never makes a module run: a file named `mylayers.py` may have come with it.
+    A model file never causes a module to run: a file named `mylayers.py` may have come with it.
 
     Raises:
-        ModelFileError: no module that is imported has such a type.
+        ModelFileError: no imported module has such a type.
     """
     module, colon, qualified = str(name).partition(":")
     kind: Any = None
-    # Looked up by `vars`: a module may have a __getattr__, which getattr would run.
+    # Looked up with `vars`: getattr would run a module's __getattr__.
     if not colon:
         kind = vars(layers).get(module) or vars(weights).get(module)
         advice = "install a newer harmonium"
@@ -70,22 +70,22 @@ def type_named(name: Any, path: Path) -> Any:
 
 
 def import_trusted(modules: Iterable[str], what: str) -> None:
-    """Import modules whose layers and weights files may name.
+    """Import modules that define layers and weights named in files.
 
     Args:
         modules: their names, given by the user.
         what: the argument or option that names them, for error messages.
 
     Raises:
-        InputError: one is no name of a module, or cannot be imported.
+        InputError: any of them is not the name of a module, or cannot be imported.
     """
     for name in [modules] if isinstance(modules, str) else modules:
         try:
             import_module(name)
-        except Exception as error:  # whatever a module raises while it is imported
+        except Exception as error:  # a module can raise anything while it is imported
             reason = next(iter(str(error).splitlines()), "")
             raise InputError(
                 f"{what}: expected names of modules that can be imported; got {short(name)}"
-                f" ({type(error).__name__}: {reason}); put the module where Python finds it, as by"
-                " PYTHONPATH=FOLDER."
+                f" ({type(error).__name__}: {reason}); put the module on Python's path, for example"
+                " with PYTHONPATH=FOLDER."
             ) from None

@@ -1,4 +1,4 @@
-"""Models and pytrees of any kind as safetensors, with a JSON header that describes them."""
+"""Models and other pytrees as safetensors, with a JSON header that describes them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EXPECTED = "a model file that harmonium wrote"
 
 
 class Native(AbstractFormat):
-    """A safetensors file that holds any model exactly.
+    """A safetensors file that stores any model exactly.
 
     The header holds the layers' types and sizes as JSON. The arrays are `visible.bias`,
     `hidden.bias`, `weights` and any other parameters that the layers have.
@@ -44,22 +44,22 @@ class Native(AbstractFormat):
     title = "a model file"
 
     def recognises(self, start: bytes) -> bool:
-        """Return whether a JSON header begins where a safetensors file has it."""
-        return start[8:9] == b"{"  # after eight bytes that tell its length
+        """Return whether a JSON header begins where safetensors files have it."""
+        return start[8:9] == b"{"  # after eight bytes for its length
 
     def read(self, path: Path, part: str | None = None) -> RBM:
-        """Read a model with layers of harmonium's, and of modules that are imported."""
+        """Read a model whose layers are defined in harmonium or in imported modules."""
         tensors, header = _read(path)
         for name in PARTS:
             check_numbers(header.get(name), name, _entries(tensors), str(path), COPY_AGAIN)
-        header = {"weights": {"tensor": "weights"}} | header  # old files do not describe W
+        header = {"weights": {"tensor": "weights"}} | header  # old files have no description of W
         builder = _Builder(tensors, path)
         try:
             with parser_errors(path, "a description of a model", COPY_AGAIN):  # or of anything
                 return RBM(*(builder.built(header[name]) for name in PARTS))
         except ModelFileError:
             raise
-        except InputError as error:  # of a layer's or the model's own checks
+        except InputError as error:  # from the checks of a layer or the model
             reason = str(error).rstrip(".")
             raise ModelFileError(
                 f"{path}: expected arrays that fit together, but {reason}; {COPY_AGAIN}."
@@ -71,31 +71,31 @@ class Native(AbstractFormat):
 
 
 def described(rbm: RBM, source: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return a model's layers and weights by type and fields, and the arrays that these name.
+    """Describe a model's layers and weights by type and fields, and return the arrays named there.
 
     Raises:
         InputError: a layer has a field that cannot be described; `source` names the model.
     """
     tensors: dict[str, np.ndarray] = {}
     header = {name: _description(getattr(rbm, name), name, tensors, source) for name in PARTS}
-    for name, description in header.items():  # others could not be read again
+    for name, description in header.items():  # other numbers could not be read back
         advice = "store such a number as an array"
         check_numbers(description, name, _entries(tensors), source, advice)
     return header, tensors
 
 
 def save_tree(tree: Any, path: str | os.PathLike, header: dict[str, Any]) -> None:
-    """Write the arrays of any pytree, named by their path in it, with a JSON header."""
+    """Write the arrays of any pytree, named by their paths, with a JSON header."""
     leaves = jax.tree_util.tree_leaves_with_path(tree)
     tensors = {jax.tree_util.keystr(place): fetched(leaf) for place, leaf in leaves}
     write_whole(path, _serialised(tensors, header))
 
 
 def load_tree(path: str | os.PathLike, like: Any) -> Any:
-    """Read a pytree that `save_tree` wrote, in the structure of `like`.
+    """Read a pytree written by `save_tree`, with the structure of `like`.
 
     Raises:
-        ModelFileError: an array is missing, or its shape or dtype differs from that in `like`.
+        ModelFileError: an array is missing, or its shape or dtype differs from the one in `like`.
     """
     tensors, _ = _read(Path(path))
 
@@ -116,10 +116,10 @@ def load_tree(path: str | os.PathLike, like: Any) -> Any:
 
 
 def read_header(path: str | os.PathLike) -> dict[str, Any]:
-    """Read the JSON header of a file that `Native` or `save_tree` wrote.
+    """Read the JSON header of a file written by `Native` or `save_tree`.
 
     Raises:
-        ModelFileError: the file is damaged, or another kind of file.
+        ModelFileError: the file is damaged, or has another format.
     """
     return _read(Path(path))[1]
 
@@ -132,12 +132,12 @@ def _serialised(tensors: dict[str, np.ndarray], header: dict[str, Any]) -> bytes
     # Not np.ascontiguousarray, which turns a scalar into an array with one axis.
     arrays = {name: np.asarray(fetched(array), order="C") for name, array in tensors.items()}
     header = header | {CHECKSUM: _checksum(arrays, header)}
-    # One entry: safetensors writes several in any order, and equal models have equal files.
+    # One entry: safetensors writes several in any order, and equal models should give equal files.
     return save_tensors(arrays, {FORMAT: json.dumps(header)})
 
 
 def _checksum(tensors: dict[str, np.ndarray], header: dict[str, Any]) -> str:
-    """Return a hash of all that a file holds, so that a flipped bit is noticed."""
+    """Return a hash of the complete contents of a file, so that a flipped bit is detected."""
     checksum = hashlib.sha256(json.dumps(header).encode())
     for name in sorted(tensors):
         array = tensors[name]
@@ -147,7 +147,7 @@ def _checksum(tensors: dict[str, np.ndarray], header: dict[str, Any]) -> str:
 
 
 def _description(value: Any, place: str, tensors: dict[str, np.ndarray], source: str) -> Any:
-    """Describe layers and weights by type and fields; arrays in them by the name of a tensor."""
+    """Describe layers and weights by type and fields, and arrays by the name of a tensor."""
     if isinstance(value, KINDS):
         fields = {
             name: _description(field, f"{place}.{name}", tensors, source)
@@ -168,10 +168,10 @@ def _description(value: Any, place: str, tensors: dict[str, np.ndarray], source:
 
 
 class _Builder:
-    """Builds layers and weights from a model file's arrays, as its header describes them.
+    """Builds layers and weights from the arrays of a model file and the descriptions in its header.
 
-    Each array is used once, and `check_numbers` bounds sizes by the number of entries, so that what
-    is built takes no more memory than the file.
+    Each array is used once, and `check_numbers` bounds sizes by the number of entries, so the
+    result takes no more memory than the file.
     """
 
     def __init__(self, tensors: dict[str, np.ndarray], path: Path):
@@ -179,7 +179,7 @@ class _Builder:
         self.path = path
 
     def built(self, description: Any) -> Any:
-        """Return layers, weights, or one of their fields."""
+        """Return layers, weights, or one of their fields, built from a description."""
         if isinstance(description, list):
             return tuple(self.built(item) for item in description)
         if not isinstance(description, dict):
@@ -189,7 +189,7 @@ class _Builder:
         kind = type_named(description.get("type"), self.path)
         fields = description["fields"]
         names = {field.name for field in dataclasses.fields(kind)}
-        # A field with a default may be newer than the file.
+        # A field with a default may have been introduced after the file was written.
         required = {f.name for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING}
         if not required <= set(fields) <= names:
             raise ModelFileError(
@@ -214,7 +214,7 @@ class _Builder:
 
 
 def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Read the arrays and the header of a file that harmonium wrote."""
+    """Read the arrays and the header of a file written by harmonium."""
     with model_file_errors():
         content = bytes_of(path, str(path))
         with parser_errors(path, EXPECTED, COPY_AGAIN):
@@ -224,7 +224,7 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             header = parsed_json(metadata.get(FORMAT, "null"))
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ModelFileError(
-            f"{path}: expected {EXPECTED}; got a safetensors file of another kind; convert its"
+            f"{path}: expected {EXPECTED}; got a safetensors file from elsewhere; convert its"
             " arrays to an .npz with W, a and b."
         )
     if header.get("version") != VERSION:
@@ -232,10 +232,10 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             f"{path}: expected format version {VERSION}; got version"
             f" {short(header.get('version'))}; install a newer harmonium."
         )
-    checksum = header.pop(CHECKSUM, None)  # files of earlier versions have none
+    checksum = header.pop(CHECKSUM, None)  # absent from files of earlier versions
     if checksum is not None and checksum != _checksum(tensors, header):
         raise ModelFileError(
-            f"{path}: expected {EXPECTED}; got one that has changed since: its checksum differs;"
+            f"{path}: expected {EXPECTED}; got one that was changed later: its checksum differs;"
             f" {COPY_AGAIN}."
         )
     return tensors, header

@@ -1,16 +1,16 @@
-"""HDF5 files of the rbms package (Decelle, Furtlehner, Seoane and others): saved updates of a run.
+"""HDF5 files of the rbms package (Decelle, Furtlehner, Seoane and others): a run's saved updates.
 
-The layout that rbms 0.5 writes and reads, with energies as here, E = −a·v − b·h − vᵀWh, in nats:
+This is the layout of rbms 0.5. Energies are as here, E = −a·v − b·h − vᵀWh, in nats:
 
     model_type                              "BBRBM" (Bernoulli) or "PBRBM" (Potts visible units)
-    parallel_chains                         visible states of its chains
-    hyperparameters/                        numbers that its training resumes with
+    parallel_chains                         visible states of the chains
+    hyperparameters/                        the numbers needed to resume training
     update_N/params/weight_matrix           (visible, hidden) or (sites, states, hidden)
     update_N/params/vbias, hbias            (visible,) or (sites, states); (hidden,)
     update_N/time, update_N/flags/
 
 Nothing outside the file is opened, and nothing is decompressed: links, virtual arrays, external
-storage and filters (which may be plug-ins; rbms uses none) are refused before any data is read.
+storage and filters (which may be plug-ins; rbms uses none) are rejected before any data is read.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from .base import COPY_AGAIN, AbstractFormat
 EXPECTED = "an HDF5 file of the rbms package"
 FIELDS = ("weight_matrix", "vbias", "hbias")
 MODEL_TYPES = {2: "BBRBM", 3: "PBRBM"}  # by the number of axes of W
-SETTINGS = ("num_chains", "batch_size", "gibbs_steps", "seed")  # whole numbers
+SETTINGS = ("num_chains", "batch_size", "gibbs_steps", "seed")  # integers
 RATES = ("learning_rate", "train_size", "L1", "L2")
-LARGEST_HEAP = 2**20  # bytes of a heap of texts; HDF5 makes them of 2^12
+LARGEST_HEAP = 2**20  # bytes in a heap of strings; HDF5 makes heaps of 2^12
 _UPDATE = re.compile(r"update_([0-9]{1,18})")
 
 
 class RbmsHistory(AbstractFormat):
-    """The HDF5 file of a training run with the rbms package: one group for each saved update."""
+    """The HDF5 file of a training run with the rbms package, with one group per saved update."""
 
     suffixes = (".h5", ".hdf5")
     title = "an .h5 of the rbms package"
@@ -50,7 +50,7 @@ class RbmsHistory(AbstractFormat):
         return start.startswith(b"\x89HDF\r\n\x1a\n")
 
     def read(self, path: Path, part: str | None = None) -> RBM:
-        """Read the last update, or the one that `part` names, `update_100` or `100`."""
+        """Read the last update, or the update that `part` names, as `update_100` or `100`."""
         h5py = optional("h5py", str(path))
         with parser_errors(path, EXPECTED), h5py.File(path, "r") as file:
             reader = _Reader(h5py, path)
@@ -59,7 +59,7 @@ class RbmsHistory(AbstractFormat):
         return model_of(parameters, str(path), FIELDS)
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
-        """Return a file with one update, no chains, and settings of 0, since they are unknown."""
+        """Return a file with one update and no chains; unknown settings are stored as 0."""
         arrays = parameters_of(rbm, source)
         h5py = optional("h5py", source)
         content = io.BytesIO()
@@ -79,21 +79,21 @@ class RbmsHistory(AbstractFormat):
 
 
 class _Reader:
-    """Reads groups and arrays that are in the file itself, and refuses all others."""
+    """Reads groups and arrays stored in the file itself, and rejects all others."""
 
     def __init__(self, h5py: Any, path: Path):
         self.h5py = h5py
         self.path = path
 
     def update(self, file: Any, part: str | None) -> Any:
-        """Return the group of the update that `part` names, or of the last one."""
+        """Return the group of the update that `part` names, or of the last update."""
         names = [name for name in file if isinstance(name, str)]  # bytes if not UTF-8
         matches = [match for name in names if (match := _UPDATE.fullmatch(name))]
         saved = {int(match[1]): match[0] for match in sorted(matches, key=lambda m: int(m[1]))}
         if not saved:
             raise ModelFileError(
                 f"{self.path}: expected {EXPECTED}, with groups update_1, ...; got the entries"
-                f" {listed(names)}; name a file that rbms wrote in training."
+                f" {listed(names)}; give a file that rbms wrote in training."
             )
         last = saved[max(saved)]
         if part is None:
@@ -108,7 +108,7 @@ class _Reader:
         return self.group(file, saved[int(match[1])])
 
     def parameters(self, update: Any) -> Parameters:
-        """Return W, a and b of an update; older rbms files have no group `params` around them."""
+        """Return W, a and b of an update; older rbms files have no `params` group for them."""
         group = update
         if update.get("params", getlink=True) is not None:
             group = self.group(update, "params")
@@ -126,7 +126,7 @@ class _Reader:
         return Parameters(*(array[()] for array in arrays))
 
     def check_model_type(self, file: Any, axes: int) -> None:
-        """Refuse a model whose `model_type` is unknown or does not match the axes of W."""
+        """Reject a model whose `model_type` is unknown or does not match the axes of W."""
         data = self.array(file, "model_type")
         if data.shape != () or self.h5py.check_string_dtype(data.dtype) is None:
             raise ModelFileError(
@@ -142,11 +142,11 @@ class _Reader:
             )
 
     def group(self, parent: Any, name: str) -> Any:
-        """Return a group of the file itself."""
+        """Return a group stored in the file itself."""
         return self._entry(parent, name, self.h5py.Group, "a group")
 
     def array(self, parent: Any, name: str) -> Any:
-        """Return an array of the file itself, not yet read, which no filter has packed."""
+        """Return an array stored in the file itself without filters, not yet read."""
         array = self._entry(parent, name, self.h5py.Dataset, "an array")
         is_packed = array.id.get_create_plist().get_nfilters()
         if array.is_virtual or array.external or is_packed:
@@ -158,7 +158,7 @@ class _Reader:
         return array
 
     def _entry(self, parent: Any, name: str, kind: type, title: str) -> Any:
-        """Return an entry of this kind; refuse one that is missing, a link, or of another kind."""
+        """Return an entry of this type; reject one that is missing, a link, or of another type."""
         link = parent.get(name, getlink=True)
         problem = ""
         if link is None:
@@ -176,19 +176,19 @@ class _Reader:
         return parent[name]
 
     def text(self, file: Any, data: Any) -> str:
-        """Return a text, which is an object in a heap of texts if its length is not fixed.
+        """Return a string, which is an object in a heap of strings if its length is not fixed.
 
-        HDF5 (2.0.0) loops for ever on a heap that has objects without a size, so the heap is read
-        here (HDF5 File Format Specification, section III.E). The array holds the text's length, the
-        place of its heap, and its number there. A heap is "GCOL", the version, its size, and
-        objects: number, uses, size, and as many bytes, rounded up to eight.
+        HDF5 (2.0.0) loops forever on a heap with objects of size zero, so the heap is parsed here
+        (HDF5 File Format Specification, section III.E). The array contains the string's length, the
+        address of its heap, and its index there. A heap consists of "GCOL", the version, its size,
+        and objects: index, number of uses, size, and that many bytes, rounded up to eight.
         """
         if self.h5py.check_string_dtype(data.dtype).length is not None:
             return data[()].decode("utf-8", "replace")
         place = data.id.get_offset()
         if place is None or file.userblock_size:
             raise ModelFileError(
-                f"{self.path}: expected a text as rbms writes it; got one that is kept otherwise;"
+                f"{self.path}: expected a text as rbms writes it; got one stored differently;"
                 f" {COPY_AGAIN}."
             )
         with self.path.open("rb") as raw:

@@ -1,4 +1,4 @@
-"""PyTorch files: a zip archive of tensors and a pickle, which may hold only plain dicts."""
+"""PyTorch files: a zip archive of tensors and a pickle, which may contain only plain dicts."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..convert.base import optional, short
 from ..convert.pytorch import from_torch, to_torch
 from .base import COPY_AGAIN, AbstractFormat, first_member
 
-EXPECTED = "a .pt that torch.save wrote, holding tensors alone"
+EXPECTED = "a .pt that torch.save wrote, containing only tensors"
 AS_NOW = "save module.state_dict() with the torch.save of PyTorch 1.6 or newer"
 
 
 class StateDict(AbstractFormat):
-    """A .pt with a state dict: W, the visible and the hidden bias, under any common names."""
+    """A .pt with a state dict: W, the visible bias and the hidden bias, under any common names."""
 
     suffixes = (".pt", ".pth")
     title = "a .pt with a PyTorch state dict"
@@ -30,9 +30,10 @@ class StateDict(AbstractFormat):
         return first_member(start).endswith(b"/data.pkl")
 
     def read(self, path: Path, part: str | None = None) -> RBM:
-        """Read a state dict, always by `torch.load(weights_only=True)`.
+        """Read a state dict, always with `torch.load(weights_only=True)`.
 
-        Files of older formats and compiled programs (TorchScript) are refused without loading them.
+        Files of older formats and compiled programs (TorchScript) are rejected without being
+        loaded.
         """
         torch = optional("torch", str(path))
         with parser_errors(path, EXPECTED):
@@ -50,7 +51,7 @@ class StateDict(AbstractFormat):
 
 
 def _check_archive(path: Path) -> None:
-    """Refuse files other than zip archives of uncompressed tensors, before torch reads them."""
+    """Reject files other than zip archives of uncompressed tensors, before torch reads them."""
     if not zipfile.is_zipfile(path):
         raise ModelFileError(f"{path}: expected {EXPECTED}; got no zip archive; {AS_NOW}.")
     with zipfile.ZipFile(path) as archive:
@@ -59,7 +60,7 @@ def _check_archive(path: Path) -> None:
         check_unpacked_size(path, path.stat().st_size, unpacked, COPY_AGAIN)
         is_program = any(member.filename.endswith("/constants.pkl") for member in members)
         is_packed = any(member.compress_type != zipfile.ZIP_STORED for member in members)
-        damaged = archive.testzip()  # torch itself does not check
+        damaged = archive.testzip()  # torch itself does not check this
     for is_wrong, actual in (
         (is_program, f"a TorchScript program, never loaded; {AS_NOW}"),
         (is_packed, f"compressed members, which torch never writes; {COPY_AGAIN}"),
@@ -69,11 +70,11 @@ def _check_archive(path: Path) -> None:
             raise ModelFileError(f"{path}: expected {EXPECTED}; got {actual}.")
 
 
-# Tensors lie three dicts deep at most: "model", "rbm_am" and their own.
+# Tensors are at most three dicts deep: "model", "rbm_am" and their own dict.
 def _largest_tensor(torch: Any, state: Any, depth: int = 3) -> int:
     """Return the size in bytes of the largest tensor as float64.
 
-    A stride of 0 repeats one number any number of times, so a small file can declare a huge tensor.
+    A stride of 0 repeats a single number, so a small file can declare a huge tensor.
     """
     if isinstance(state, torch.Tensor):
         return 8 * state.numel()

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base import arithmetic_dtype, keras, ops
 
-Tensor = Any  # of the backend that Keras runs on
+Tensor = Any  # a tensor of the backend that Keras runs on
 
 
 class Unit(keras.layers.Layer):
@@ -29,10 +29,10 @@ class Unit(keras.layers.Layer):
     """
 
     registered = ""  # the name in the registry of `harmonium.layers`
-    activation: str | None = None  # of a Dense layer with the same mean
+    activation: str | None = None  # of an equivalent Dense layer
     states_each: int | None = None  # values that a unit can take; None if continuous
     columns_each = 1
-    has_scale = False  # whether data may have any scale, which then matters to the learning rate
+    has_scale = False  # whether data may have any scale, which then affects the learning rate
 
     def __init__(self, **kwargs: Any):
         super().__init__(autocast=False, **kwargs)
@@ -42,7 +42,7 @@ class Unit(keras.layers.Layer):
         return super().get_config()
 
     def build(self, input_shape: Any) -> None:
-        """Create the parameters for as many columns as the last axis has."""
+        """Create the parameters for the number of columns in the last axis of `input_shape`."""
         self.size = int(input_shape[-1])
         self.bias = self.parameter("bias", "zeros")
 
@@ -75,13 +75,13 @@ class Unit(keras.layers.Layer):
         self.bias.assign_add(delta)
 
     def off_scale(self, mean: np.ndarray, deviation: np.ndarray) -> int | None:
-        """Return a column of data that is far from the scale that learning needs, or None."""
+        """Return the index of a column whose scale is far from what learning needs, or None."""
         return None
 
     # ---------------------------------------------------------------- what each type defines
 
     def energy(self, x: Tensor) -> Tensor:
-        """Return U(x), shape (...,), in nats: −b·x for units whose states have no weights."""
+        """Return U(x), shape (...,), in nats; −b·x unless a subclass overrides it."""
         return -ops.matmul(x, self.bias)
 
     @abstractmethod
@@ -98,13 +98,13 @@ class Unit(keras.layers.Layer):
 
     @abstractmethod
     def fair(self, shape: Any, dtype: str, seed: Any) -> Tensor:
-        """Draw states of units without parameters, at which chains start."""
+        """Draw the states at which chains start, from units with zero bias."""
 
     @abstractmethod
     def fit_moments(self, n: float, mean: np.ndarray, square: np.ndarray) -> None:
-        """Set the parameters to those of independent units with the moments ⟨x⟩ and ⟨x²⟩ of n rows.
+        """Fit the parameters, as for independent units, to the moments ⟨x⟩ and ⟨x²⟩ of n rows.
 
-        The moments are smoothed as if by one more row, so that every parameter is finite.
+        The moments are smoothed as if there were one more row, so that every parameter is finite.
         """
 
     @abstractmethod
@@ -113,11 +113,11 @@ class Unit(keras.layers.Layer):
 
     @abstractmethod
     def domain(self) -> str:
-        """Return in words the values that a unit takes."""
+        """Describe in words the values that a unit can take."""
 
     @abstractmethod
     def to_core(self, layers: Any) -> Any:
-        """Return the same layer as one of `harmonium.layers`, the module passed in."""
+        """Return the equivalent layer from `harmonium.layers`, the module passed in."""
 
     @classmethod
     def like(cls, layer: Any) -> Unit:
@@ -128,13 +128,13 @@ class Unit(keras.layers.Layer):
         """Copy the parameters of a layer of `harmonium.layers`."""
         self.bias.assign(np.asarray(layer.bias))
 
-    def alternatives(self, x: Tensor, seed: Any) -> Iterator[list[tuple[Tensor, Tensor]]]:
-        """Choose one unit of each row at random; yield each other value that it can take.
+    def alternatives(self, x: Tensor, unit: Tensor) -> Iterator[list[tuple[Tensor, Tensor]]]:
+        """Yield each other value that one unit of each row can take; `unit` has shape (rows,).
 
         Each value is a list of changes (column, amount), both of shape (rows,): add `amount` to
         `column`. Only for discrete units whose energy is linear in x.
         """
-        # Not abstract: units of real numbers have no other values to go through, and are not asked.
+        # Not abstract: this is never called for continuous units, which have no such alternatives.
         raise NotImplementedError
 
     def random_unit(self, x: Tensor, seed: Any) -> Tensor:

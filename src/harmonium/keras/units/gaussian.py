@@ -12,7 +12,7 @@ from .base import Tensor, Unit
 
 SMALLEST_PRECISION = 1e-6  # below it 1/γ, the variance, grows without bound
 LOG_2PI = math.log(2.0 * math.pi)
-# Plain ascent at 0.05 diverges on columns of mean 5; grey levels in [0, 1] are learned as they are.
+# Plain ascent at 0.05 diverges on columns of mean 5; grey levels in [0, 1] need no scaling.
 LARGEST_MEAN = 2.0
 LARGEST_DEVIATION = 3.0
 SMALLEST_DEVIATION = 0.1
@@ -82,7 +82,7 @@ class Gaussian(Unit):
         return keras.random.normal(shape, dtype=dtype, seed=seed)
 
     def fit_moments(self, n: float, mean: np.ndarray, square: np.ndarray) -> None:
-        """Set mean and variance to those of n rows and one more row of average variance."""
+        """Set mean and variance to the moments of n rows and one more row of average variance."""
         variance = np.maximum(square - mean**2, 0.0)
         typical = variance.mean()
         if not typical > 0:
@@ -97,7 +97,8 @@ class Gaussian(Unit):
     def off_scale(self, mean: np.ndarray, deviation: np.ndarray) -> int | None:
         """Return the column furthest from mean 0 and standard deviation 1, if it is too far.
 
-        Narrow columns count only if most are: those of some pixels that hardly change do no harm.
+        Narrow columns count only if most columns are narrow: a few nearly constant pixels do no
+        harm.
         """
         excess = np.maximum(abs(mean) / LARGEST_MEAN, deviation / LARGEST_DEVIATION)
         varying = deviation[deviation > 0.0]

@@ -93,15 +93,14 @@ class Potts(Unit):
     def domain(self) -> str:
         return f"one-hot columns, {self.columns_each} for each site"
 
-    def alternatives(self, x: Tensor, seed: Any) -> Iterator[list[tuple[Tensor, Tensor]]]:
+    def alternatives(self, x: Tensor, unit: Tensor) -> Iterator[list[tuple[Tensor, Tensor]]]:
         """Yield the changes to the q − 1 other states of one site."""
         q = self.columns_each
-        site = self.random_unit(x, seed)
-        codes = ops.cast(ops.argmax(self._by_site(x), axis=-1), site.dtype)
-        state = value_at(codes, site)
+        codes = ops.cast(ops.argmax(self._by_site(x), axis=-1), unit.dtype)
+        state = value_at(codes, unit)
         ones = ops.ones_like(state, dtype=x.dtype)
         for step in range(1, q):
-            yield [(site * q + state, -ones), (site * q + (state + step) % q, ones)]
+            yield [(unit * q + state, -ones), (unit * q + (state + step) % q, ones)]
 
     def to_core(self, layers: Any) -> Any:
         return layers.Potts(self.n_units, self.columns_each, to_numpy(self.bias))

@@ -1,4 +1,4 @@
-"""Units by name, as in arguments, in configurations and in `harmonium.RBM`."""
+"""Look up units by the names in arguments, in configurations and in `harmonium.RBM`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _NAMES = {kind.registered: kind for kind in KINDS if kind is not Potts}  # made 
 
 
 def get(identifier: Any, name: str, dtype: Any) -> Unit:
-    """Return the units that a name, a configuration or a layer of units stands for.
+    """Return the units specified by a name, a configuration or a layer of units.
 
     Raises:
-        InputError: another value.
+        InputError: any other value.
     """
     if isinstance(identifier, Unit):
         return identifier
@@ -34,7 +34,7 @@ def get(identifier: Any, name: str, dtype: Any) -> Unit:
 
 
 def config_of(unit: Unit) -> dict:
-    """Return a configuration from which `get` makes the same units, not built yet."""
+    """Return a configuration from which `get` makes the same units, not yet built."""
     config = keras.saving.serialize_keras_object(unit)
     return {key: value for key, value in config.items() if key != "build_config"}
 
@@ -43,7 +43,7 @@ def like(layer: Any, name: str) -> Unit:
     """Return unbuilt units of the same type as a layer of `harmonium.layers`.
 
     Raises:
-        InputError: a type of layer that the Keras interface does not have.
+        InputError: a type of layer that the Keras interface lacks.
     """
     from ...layers.registry import row_of
 

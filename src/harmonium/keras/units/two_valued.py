@@ -41,10 +41,9 @@ class TwoValued(Unit):
         lows = n * ((self.high - mean) / self.width) + 0.5
         self.bias.assign((np.log(highs) - np.log(lows)) / self.width)
 
-    def alternatives(self, x: Tensor, seed: Any) -> Iterator[list[tuple[Tensor, Tensor]]]:
+    def alternatives(self, x: Tensor, unit: Tensor) -> Iterator[list[tuple[Tensor, Tensor]]]:
         """Yield the change of one unit to its other value: x → low + high − x."""
-        column = self.random_unit(x, seed)
-        yield [(column, self.low + self.high - 2.0 * value_at(x, column))]
+        yield [(unit, self.low + self.high - 2.0 * value_at(x, unit))]
 
     def to_core(self, layers: Any) -> Any:
         return getattr(layers, type(self).__name__)(self.size, to_numpy(self.bias))

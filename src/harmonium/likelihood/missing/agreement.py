@@ -1,7 +1,7 @@
-"""Whether forward and reverse annealing runs of incomplete rows agree, for many rows at once.
+"""Agreement of forward and reverse annealing runs of incomplete rows, for many rows at once.
 
-It asks of each row what `partition_function.agreement` asks of log Z, on arrays whose last axis is
-the row. Plain NumPy in float64.
+These are the checks that `partition_function.agreement` makes for log Z, on arrays whose last axis
+is the row, in plain NumPy in float64.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from ..._base.statistics import (
 from ..partition_function.agreement import reachable_cost
 from ..partition_function.bridge import bennett
 
-TOLERANCE = 0.25  # nats, of a row: of its gap and of the half width of its interval
-FEWEST_CHAINS = 10.0  # that carry the weight of a row
-DEVIATIONS = 2.0  # on either side of a 95 % interval
-TAIL = 0.005  # probability that a row that has not converged lies beyond one end of its interval
-REVERSE_GROUPS = 8  # of reverse runs, neighbours of which may have one parent
-SMALL_ERROR = 0.1  # nats of a mean over rows: rows that have not converged may matter so little
+TOLERANCE = 0.25  # nats per row, for its gap and for the half-width of its interval
+FEWEST_CHAINS = 10.0  # effective number for a row
+DEVIATIONS = 2.0  # standard errors on either side of a 95 % interval
+TAIL = 0.005  # probability that an unconverged row is beyond one end of its interval
+REVERSE_GROUPS = 8  # of reverse runs, since neighbours may share a parent
+SMALL_ERROR = 0.1  # nats of a mean over rows: acceptable error from unconverged rows
 
 
 class RowEnergies(NamedTuple):
-    """F(v_seen) of rows, with 95 % intervals, nats; each entry has the shape (n,).
+    """F(v_seen) of rows, with 95 % intervals, nats; each entry has shape (n,).
 
     Attributes:
-        value: the free energies; of annealed rows by Bennett's ratio of both directions.
-        half_width: half the interval of a row that has converged; 0 where the sum is exact.
-        gap: how far forward and reverse estimates lie apart, with its sign.
-        low: lower end of the interval; value − half_width where it has converged.
+        value: the free energies; for annealed rows, from Bennett's ratio of both directions.
+        half_width: the half-width of the interval if converged; 0 if the sum is exact.
+        gap: the signed difference of the forward and reverse estimates.
+        low: lower end of the interval; value − half_width if converged.
         high: its upper end.
-        converged: whether the interval can be relied on to be narrow.
+        converged: whether the narrow interval is reliable.
         annealed: which rows are estimates.
     """
 
@@ -53,7 +53,7 @@ class RowEnergies(NamedTuple):
 
     @classmethod
     def exact(cls, value: Float[np.ndarray, " n"]) -> RowEnergies:
-        """Return energies that are known."""
+        """Return energies that are known exactly."""
         n = len(value)
         return cls(
             value,
@@ -66,16 +66,16 @@ class RowEnergies(NamedTuple):
         )
 
     def put(self, rows: np.ndarray, energies: RowEnergies) -> None:
-        """Replace those of some rows."""
+        """Replace the energies of some rows."""
         for array, values in zip(self, energies, strict=True):
             array[rows] = values
 
     def error_of_mean(self, fractions: Float[np.ndarray, " n"]) -> tuple[float, float]:
-        """Return how far the mean of F may lie below and above that of the values, nats.
+        """Return how far the mean of F may be below and above the mean of the values, nats.
 
-        Errors of rows that have converged are independent, except for what both directions differ
-        by on average: Bennett's ratio lies between them. A row that has not converged may err as
-        far as its interval says, and others may do so in the same direction.
+        Errors of converged rows are independent, except for the mean difference of the two
+        directions, between which Bennett's ratio falls. An unconverged row may err up to the ends
+        of its interval, and all such rows may err in the same direction.
 
         Args:
             fractions: the weights of the rows, which sum to 1.
@@ -89,7 +89,7 @@ class RowEnergies(NamedTuple):
         return within + float(doubtful @ below), within + float(doubtful @ above)
 
     def is_mean_known(self, fractions: Float[np.ndarray, " n"]) -> bool:
-        """Return whether all rows have converged, or the others hardly matter for the mean."""
+        """Return whether all rows have converged, or the others hardly affect the mean."""
         return bool(self.converged.all()) or max(self.error_of_mean(fractions)) < SMALL_ERROR
 
 
@@ -100,7 +100,7 @@ class RowRuns(NamedTuple):
         forward: shape (chains, n); the mean of e^w is Z of the row, e^(−F(v_seen)).
         reverse: shape (reverse chains, n), from resampled final states; the mean of e^w is 1/Z.
         parents: the forward chain that each reverse chain came from, shape (reverse chains, n).
-        others: those of reverse runs from starts that do not come from the forward chains.
+        others: log weights of reverse runs whose starts are not from the forward chains.
     """
 
     forward: Float[np.ndarray, "chains n"]
@@ -110,18 +110,18 @@ class RowRuns(NamedTuple):
 
     @property
     def lost(self) -> Float[np.ndarray, " n"]:
-        """The work lost forward and in reverse together, nats."""
+        """The total dissipated work of the forward and reverse runs, nats."""
         return -(self.forward.mean(0) + self.reverse.mean(0))
 
 
 def energies_from(runs: RowRuns) -> RowEnergies:
     """Return an estimate for each row, with its interval and whether it has converged.
 
-    A row has converged if both directions agree within `TOLERANCE` and its interval is not wider,
-    enough chains carry its weight, forward chains reach nearly all that its reverse runs start
-    from, and no start lies where no chain came: none of the others costs more than the resampled
-    chains, and no reverse run so much that forward chains would not even reach the whole mass from
-    there. Otherwise its interval is `_wide_interval`.
+    A row has converged if both directions agree within `TOLERANCE`, its interval is no wider, its
+    effective number of chains is sufficient, forward chains reach nearly all starts of its reverse
+    runs, and no start is in a region that no chain reached: no other start costs more than the
+    resampled chains, and no reverse run costs so much that forward chains would not reach the start
+    even if it represented the whole mass. Otherwise its interval is `_wide_interval`.
     """
     forward = runs.forward
     reverse = runs.reverse
@@ -155,8 +155,8 @@ def _stderr(runs: RowRuns, log_z: Float[np.ndarray, " n"]) -> Float[np.ndarray, 
     """Return the standard error of Bennett's ratio of each row, by families of chains.
 
     A family is a forward chain and the reverse runs that started from its final state. Its
-    influence on r is (f − Σ_children g) / Σ [f (1 − f) + g (1 − g)]. The result is not below what
-    independent runs would have.
+    influence on r is (f − Σ_children g) / Σ [f (1 − f) + g (1 − g)]. The result is not below the
+    error for independent runs.
     """
     n = len(runs.forward)
     m = np.log(len(runs.reverse) / n)
@@ -172,12 +172,12 @@ def _stderr(runs: RowRuns, log_z: Float[np.ndarray, " n"]) -> Float[np.ndarray, 
 
 
 def _wide_interval(runs: RowRuns, log_z: float, half_width: float) -> tuple[float, float]:
-    """Return an interval for a row whose estimates do not agree, or of which few chains decide.
+    """Return an interval for a row whose estimates disagree, or rest on few chains.
 
     Its lower end is a bound for weights of any distribution (`lower_mean_bound`). Its upper end is
-    that bound for the reverse runs, and no less than what the dearest of all starts allows: one
-    that costs c nats more lies in a region whose mass is at most e^c times the probability at which
-    forward chains reach it. That is known from the number of those whose weight is as large.
+    the same bound for the reverse runs, and no less than the costliest start allows: a start that
+    costs c nats more is in a region whose mass is at most e^c times the probability that forward
+    chains reach it, which is estimated from the number of chains with a weight as large.
     """
     chains = len(runs.forward)
     reachable = reachable_cost(chains, TOLERANCE)
@@ -197,11 +197,11 @@ def _wide_interval(runs: RowRuns, log_z: float, half_width: float) -> tuple[floa
 def resampled_chains(
     log_weights: Float[np.ndarray, "chains n"], count: int, offsets: Float[np.ndarray, " n"]
 ) -> Integer[np.ndarray, "count n"]:
-    """Return for each row the indices of `count` chains, by systematic resampling in the row.
+    """Return the indices of `count` chains for each row, by systematic resampling in the row.
 
     Args:
-        log_weights: of each chain of each row.
-        count: how many to draw.
+        log_weights: log weights of the chains of each row.
+        count: number of chains to draw.
         offsets: a uniform random number between 0 and 1 for each row.
 
     Source: Kitagawa 1996.

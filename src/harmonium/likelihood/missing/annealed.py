@@ -1,4 +1,4 @@
-"""Annealing of rows with missing values: the chains, and a quick estimate from few of them."""
+"""Annealing of rows with missing values: the chains, and a quick estimate from few chains."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from ...layers.capabilities import sample_given, unit_cgfs_given
 from ...rbm import RBM
 from .marginal import missing_units
 
-ROUGH = 1.0  # nats lost, from which on few forward chains are too rough to choose by
+ROUGH = 1.0  # nats of dissipated work at which a few forward chains are too unreliable
 
 
 class SeenEnergies(NamedTuple):
     """Quick estimates of F(v_seen) from forward chains alone, nats.
 
-    Chains that miss a mode leave no trace in `variance`. `lost` grows long before they do: a model
-    should not be chosen by rows whose mean of it exceeds `ROUGH`.
+    Chains that miss a mode leave no trace in `variance`. `lost` grows long before modes are missed:
+    a model should not be chosen by rows whose mean `lost` exceeds `ROUGH`.
 
     Attributes:
-        value: one for each row, corrected for the mean error of a logarithm, variance/2.
-        variance: the variance of each, from the spread of its chains' weights.
-        completed: states of the rows with their missing units as one chain left them, about as
-            probable as p(v_missing | v_seen) says, shape (n, visible).
-        lost: log ⟨e^w⟩ − ⟨w⟩ of each row, 0 or more: the work that its chains lose. For normal w
-            of variance σ² it is σ²/2, and e^(σ²) chains are needed. 0 where nothing was annealed.
+        value: one for each row, corrected for the bias of a logarithm, variance/2.
+        variance: the variance of each value, from the spread of its chains' weights.
+        completed: states of the rows, with missing units from one chain, drawn approximately from
+            p(v_missing | v_seen), shape (n, visible).
+        lost: log ⟨e^w⟩ − ⟨w⟩ of each row, 0 or more: the work that its chains dissipate. For normal
+            w of variance σ² it is σ²/2, and e^(σ²) chains are needed. 0 if nothing was annealed.
     """
 
     value: Float[Array, " n"]
@@ -39,16 +39,16 @@ class SeenEnergies(NamedTuple):
 
 
 class Ramp(NamedTuple):
-    """How weights change along a run: at step i by the factor t = (first + slope i)/steps.
+    """The scaling of weights along a run: at step i by the factor t = (first + slope i)/steps.
 
-    t is cut to the interval from 0 to 1, so that a ramp down may begin with a burn-in. There are
-    two paths. Where the seen units keep their weights, hidden units follow them from the start.
-    Where all weights are multiplied, seen and missing units choose a mode together.
+    t is clipped to the interval from 0 to 1, so that a downward ramp may start with a burn-in.
+    There are two paths. If the seen units keep their weights, hidden units follow them from the
+    start. If all weights are scaled, seen and missing units choose a mode together.
 
     Attributes:
         first, slope, steps: whole numbers.
-        whole: 1 for rows all of whose weights are multiplied by t, 0 for those of which only the
-            missing units' are; shape (n,), or one number for all.
+        whole: 1 for rows with all weights multiplied by t, 0 for rows with only the weights of
+            missing units multiplied; shape (n,), or one number for all.
     """
 
     first: Array | int
@@ -57,7 +57,7 @@ class Ramp(NamedTuple):
     whole: Array | float = 0.0
 
     def inputs(self, i: Array, seen: Array, missing: Array) -> Array:
-        """Return the hidden units' inputs at step i, from those of seen and of missing units."""
+        """Return the hidden units' inputs at step i, from the inputs of seen and missing units."""
         t = self.at(i)
         of_seen = 1.0 - jnp.asarray(self.whole)[..., None] * (1.0 - t)
         return of_seen * seen + t * missing
@@ -68,12 +68,12 @@ class Ramp(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What is known of rows.
+    """The observed parts of rows.
 
     Attributes:
         known: which units are seen, shape (n, units).
-        values: states with any finite numbers where a unit is missing, shape (n, visible).
-        inputs: those of the hidden units from the seen units alone, shape (n, hidden).
+        values: states, with arbitrary finite numbers for missing units, shape (n, visible).
+        inputs: inputs to the hidden units from the seen units only, shape (n, hidden).
     """
 
     known: Array
@@ -82,7 +82,7 @@ class Seen(NamedTuple):
 
 
 def seen_of(rbm: RBM, v: Float[Array, "*rows visible"]) -> Seen:
-    """Return what is known of states that are NaN in all columns of a missing unit. Traceable."""
+    """Return the observed parts of states with NaN in all columns of missing units. Traceable."""
     visible = rbm.visible
     known = ~missing_units(visible, v)
     values = jnp.where(jnp.isnan(v), visible.mean(visible.zero_inputs), v)
@@ -90,7 +90,7 @@ def seen_of(rbm: RBM, v: Float[Array, "*rows visible"]) -> Seen:
 
 
 def log_z_uncoupled(rbm: RBM, seen: Seen, whole: Array | float = 0.0) -> Float[Array, " n"]:
-    """Return −F(v_seen) where t is 0: seen units alone have weights, or none. Traceable."""
+    """Return −F(v_seen) at t = 0: only seen units have weights, or no units. Traceable."""
     nothing = jnp.zeros_like(seen.values)
     alone = unit_cgfs_given(rbm.visible, nothing, seen.known, seen.values).sum(-1)
     return alone + rbm.hidden.cgf((1.0 - jnp.asarray(whole)[..., None]) * seen.inputs)
@@ -108,17 +108,17 @@ def moved(
 ) -> tuple[Float[Array, "chains n visible"], Float[Array, "chains n"]]:
     """Return completed states and log weights after some steps of a ramp. Traceable.
 
-    Each step weights a chain by the change of t and moves it by one Gibbs sweep, with the seen
-    units held. At t = 0 a sweep draws the missing units independently, so the states in which a
-    ramp from 0 begins do not matter.
+    Each step reweights a chain for the change in t and moves it by one Gibbs sweep, with the seen
+    units held. At t = 0 a sweep draws the missing units independently, so the initial states of a
+    ramp from 0 do not matter.
 
     Args:
         rbm: the model.
-        seen: what is known of the rows.
+        seen: the observed parts of the rows.
         ramp: t of each step.
         steps: the first step, and the one after the last.
         x: states of the chains.
-        log_weights: those gathered before.
+        log_weights: log weights accumulated so far.
         key: a JAX random key, the same for all steps of a ramp.
     """
 
@@ -141,14 +141,14 @@ def seen_energies(
 ) -> SeenEnergies:
     r"""Return F(v_seen) = −log Σ_h ∫ exp(−E) dv_missing by annealed importance sampling. Traceable.
 
-    W between the missing units and the hidden units is multiplied by t, from 0 to 1 in equal
+    The weights between missing units and hidden units are multiplied by t, from 0 to 1 in equal
     steps. At t = 0 the missing units are independent of all others, and the sum is known.
 
     Args:
         rbm: the model.
-        v: states, NaN in all columns of a missing unit.
-        chains: chains for each row.
-        steps: steps of t.
+        v: states, with NaN in all columns of missing units.
+        chains: number of chains per row.
+        steps: number of steps of t.
         key: a JAX random key.
 
     Source: Neal 2001.
@@ -156,7 +156,7 @@ def seen_energies(
     seen = seen_of(rbm, v)
     x = jnp.broadcast_to(seen.values, (chains, *v.shape))
     nothing = jnp.zeros((chains, len(v)), v.dtype)
-    # The turn at t = 0 draws the start. As a turn of the loop it is compiled with the others.
+    # The iteration at t = 0 draws the start; inside the loop it needs no separate compilation.
     x, log_w = moved(rbm, seen, Ramp(0, 1, steps), (0, steps + 1), x, nothing, key=key)
     total = jax.nn.logsumexp(log_w, axis=0) - jnp.log(chains)
     relative = jnp.exp(log_w - total)  # to the mean weight
@@ -168,7 +168,7 @@ def seen_energies(
 def independent_energies(
     visible: AbstractLayer, hidden: AbstractLayer, v: Float[Array, "n visible"]
 ) -> Float[Array, " n"]:
-    """Return F(v_seen) of the model of these layers without weights, exactly. Traceable."""
+    """Return F(v_seen) for the model of these layers with zero weights, exactly. Traceable."""
     values = jnp.where(jnp.isnan(v), visible.mean(visible.zero_inputs), v)
     known = ~missing_units(visible, v)
     seen = unit_cgfs_given(visible, jnp.zeros_like(v), known, values).sum(-1)

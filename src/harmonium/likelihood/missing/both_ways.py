@@ -1,4 +1,4 @@
-"""Free energies of rows with missing values by annealing in both directions, row by row."""
+"""Free energies of rows with missing values, by annealing each row in both directions."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ from .agreement import RowEnergies, RowRuns, energies_from, resampled_chains
 from .annealed import Ramp, log_z_uncoupled, moved, seen_of
 from .marginal import with_missing
 
-CHAINS = 64  # of a row, forward and in reverse
-# Of the reverse runs of a row, those from each of three kinds of starts that the forward chains
-# need not have found.
+CHAINS = 64  # per row, forward and in reverse
+# Reverse runs of a row from each of three kinds of starts that forward chains may not have found.
 OF_A_KIND = 8
 OTHERS = 3 * OF_A_KIND
-FALLING_SWEEPS = 8  # enough to fall into a mode of the whole model
-FIRST_STEPS = 32  # of a run, and of the short one along the other path
+FALLING_SWEEPS = 8  # enough to reach a mode of the whole model
+FIRST_STEPS = 32  # of a run, and of the short run along the other path
 ROUNDS = (FIRST_STEPS, *(FIRST_STEPS * 2**k for k in range(6)))  # steps, up to 1,024
 FEWEST_ROWS = 8  # at once
 SECONDS = 60.0  # after which no row is annealed with more steps
-STEPS_AT_ONCE = 64  # of a dispatch, so that a long run can be interrupted
+STEPS_AT_ONCE = 64  # per dispatch, so that a long run can be interrupted
 
 
 def energies_of_rows(
     rbm: RBM, rows: Any, *, key: PRNGKeyArray, seconds: float = SECONDS
 ) -> RowEnergies:
-    """Return estimates of F(v_seen) for rows in the user's coding, NaN where missing.
+    """Return estimates of F(v_seen) for rows in the user's coding, with NaN for missing values.
 
-    Forward chains begin with independent missing units. Their final states, resampled within each
-    row by their weights, burn in for a quarter as many sweeps and are annealed back. So are others,
-    three of eight, whose starts the forward chains need not have found: final states of a short run
-    along the other path, missing values taken from other rows, and modes of the whole model.
+    Forward chains start with independent missing units. Their final states, resampled within each
+    row by weight, burn in for a quarter as many sweeps and are annealed back. Three of eight
+    reverse chains have other starts, which forward chains may not have found: final states of a
+    short run along the other path, missing values taken from other rows, and modes of the whole
+    model.
 
-    The first run lets hidden units follow the seen units from the start. Rows that have not
-    converged are annealed along the path on which all weights grow, then along that which lost less
-    work, with twice the steps each time, while there is time.
+    In the first run, hidden units follow the seen units from the start. Rows that have not
+    converged are annealed along the path on which all weights grow, then along the path that
+    dissipated less work, with twice the steps each time, as long as there is time.
 
     Args:
         rbm: the model.
@@ -81,7 +81,7 @@ def energies_of_rows(
             padded = np.resize(which, size)
             key_part = fold_in(fold_in(key, number), part)
             runs = _runs_of_rows(rbm, rows, padded, whole[padded], steps, key=key_part)
-            pace = min(pace, (clock() - started) / steps)  # the first one was compiled too
+            pace = min(pace, (clock() - started) / steps)  # the first run included compilation
             runs = RowRuns(*(array[:, : len(which)] for array in runs))
             energies.put(which, energies_from(runs))
             lost[whole[which].astype(int), which] = runs.lost
@@ -92,9 +92,9 @@ def energies_of_rows(
 
 
 def _batch_size(count: int, most: int) -> int:
-    """Return how many rows to anneal at once: the smallest of a few sizes that holds them.
+    """Return the number of rows to anneal at once: the smallest sufficient size of a few.
 
-    Each size is compiled, and rows that only fill it up take as long as others.
+    Each size is compiled, and padding rows take as long as others.
     """
     size = most
     while size // 4 >= max(count, FEWEST_ROWS):
@@ -111,7 +111,7 @@ def _runs_of_rows(
     *,
     key: PRNGKeyArray,
 ) -> RowRuns:
-    """Anneal some of the rows both ways with so many steps."""
+    """Anneal some of the rows both ways with this number of steps."""
     key_up, key_down, key_start, key_other, key_host = split(key, 5)
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key_host)).ravel())
     own = from_numpy(rows[which])
@@ -120,7 +120,7 @@ def _runs_of_rows(
     other_path = from_numpy(1 - whole.astype(dtype))
     donated = from_numpy(_donated(rbm, rows, which, rng))
     starts = _starts(rbm, own, donated, path, key=key_start)
-    # A short run along the other path, whose final states are starts too.
+    # A short run along the other path, whose final states also serve as starts.
     along_other = Ramp(0, 1, FIRST_STEPS, other_path)
     aside, log_weights = _annealed(
         rbm, own, starts.chains, along_other, FIRST_STEPS + 1, key=key_other
@@ -141,10 +141,10 @@ def _runs_of_rows(
 
 
 def _donated(rbm: RBM, rows: np.ndarray, which: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return rows with missing values taken from others, shape (OF_A_KIND, n, units).
+    """Return rows with missing values copied from other rows, shape (OF_A_KIND, n, units).
 
-    They stay NaN where the other row has none either, and where units depend on one another, so
-    that the values of two rows might not go together.
+    Values stay NaN if the other row lacks them too, or if units are dependent, because the values
+    of two rows might be incompatible.
     """
     own = np.broadcast_to(rows[which], (OF_A_KIND, len(which), rows.shape[1]))
     if not has_independent_units(rbm.visible):
@@ -154,12 +154,12 @@ def _donated(rbm: RBM, rows: np.ndarray, which: np.ndarray, rng: np.random.Gener
 
 
 class _Starts(NamedTuple):
-    """Where chains of each row begin.
+    """The starting states of the chains of each row.
 
     Attributes:
-        chains: states from which a ramp up may begin, shape (CHAINS, n, visible).
-        fallen: starts that owe nothing to the seen values, shape (2 OF_A_KIND, n, visible).
-        log_z: that of the row at t = 0, shape (n,).
+        chains: starts of an upward ramp, shape (CHAINS, n, visible).
+        fallen: starts independent of the seen values, shape (2 OF_A_KIND, n, visible).
+        log_z: log Z of the row at t = 0, shape (n,).
     """
 
     chains: Array
@@ -169,12 +169,12 @@ class _Starts(NamedTuple):
 
 @compiled
 def _starts(rbm: RBM, rows: Array, donated: Array, whole: Array, *, key: PRNGKeyArray) -> _Starts:
-    """Return where chains begin.
+    """Return the starting states of the chains.
 
-    Of the starts that owe nothing to the seen values, the first half have the donated values. The
-    others fall into one of the modes of the whole model: their hidden states are drawn from the
-    neutral layer, and a few sweeps follow in which no unit is held. Then the missing units follow
-    the hidden ones.
+    Of the starts that are independent of the seen values, the first half have the donated values.
+    The others are in modes of the whole model: their hidden states are drawn from the neutral
+    layer, and move by a few sweeps with no unit held. Then the missing units are drawn given the
+    hidden units.
     """
     visible = rbm.visible
     hidden = rbm.hidden
@@ -192,7 +192,7 @@ def _starts(rbm: RBM, rows: Array, donated: Array, whole: Array, *, key: PRNGKey
 
     h = jax.lax.fori_loop(0, FALLING_SWEEPS, sweep, h)
     x = sample_given(visible, rbm.inputs_to_v(h), seen.known, seen.values, key=key_v)
-    x = jnp.where(jnp.isfinite(x), x, seen.values)  # what the seen units confine may run away
+    x = jnp.where(jnp.isfinite(x), x, seen.values)  # units confined by the seen units may diverge
     chains = jnp.broadcast_to(seen.values, (CHAINS, *seen.values.shape))
     return _Starts(chains, jnp.concatenate([filled, x]), log_z_uncoupled(rbm, seen, whole))
 
@@ -207,7 +207,7 @@ def _starts_back(up: Array, aside: Array, fallen: Array, parents: Array, few: Ar
 def _annealed(
     rbm: RBM, rows: Array, x: Array, ramp: Ramp, end: int, *, key: PRNGKeyArray
 ) -> tuple[Array, np.ndarray]:
-    """Run all chains through a ramp, some steps at a time; return states and float64 weights."""
+    """Run all chains through a ramp, a few steps at a time; return states and float64 weights."""
     log_weights = np.zeros(x.shape[:2])
     numbers = from_numpy(np.array(ramp[:3], np.int32))
     whole = jnp.asarray(ramp.whole)

@@ -1,4 +1,4 @@
-"""Rows completed by a model: by exact sums where these are feasible, else by populations."""
+"""Rows completed by a model: by exact sums if feasible, otherwise by populations."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from ...samplers.population import Averages, Swept, annealed_population, average
 from .marginal import TermSum, cheapest_sum, drawn_terms, given_seen, sums_for, with_missing
 
 FEWEST_CHAINS = 32  # of a population
-ANNEALED = 3  # one of so many sweeps is an annealing step, which costs twice as much
-# Numbers drawn beyond those of the first round: about 4 s where these are fewer, and 30 s at most.
+ANNEALED = 3  # one sweep in this many is an annealing step, which costs twice as much
+# Numbers drawn after the first round: about 4 s if the first round is shorter, at most 30 s.
 WORK = 2**29
 MOST_WORK = 2**32
-MOST_OF_A_PART = 2**13  # terms of a sum, through which each draw looks
-PRODUCT = 500  # multiplications that take as long as drawing a number
-ROUNDS = 6  # each of twice the sweeps of the one before
+MOST_OF_A_PART = 2**13  # terms of a sum, which each draw must search
+PRODUCT = 500  # multiplications that take as long as drawing one number
+ROUNDS = 6  # each with twice the sweeps of the previous one
 
 
 class Completions(NamedTuple):
-    """Completed rows, as states in the layer's columns, and how far they are to be trusted.
+    """Completed rows, as states in the layer's columns, and their reliability.
 
     Attributes:
-        averages: ⟨v⟩ given the seen units and what belongs to it, each of shape (rows, columns); as
-            `families` the number of independent draws that those of a row are worth.
+        averages: ⟨v⟩ given the seen units and its errors, each of shape (rows, columns); `families`
+            is the effective number of independent draws of a row.
         draws: draws of v, shape (rows, draws, columns).
-        method: how this was computed, in words.
+        method: a description of the computation.
     """
 
     averages: Averages
@@ -47,7 +47,7 @@ class Completions(NamedTuple):
 
     @property
     def message(self) -> str:
-        """A sentence that says whether all rows have converged, and if not what to do."""
+        """A sentence on whether all rows have converged and, if not, what to do."""
         mixed = self.averages.mixed
         if self.method.startswith("exact"):
             return "Converged: exact sums."
@@ -58,8 +58,8 @@ class Completions(NamedTuple):
             rows = f"{(~mixed).sum():,} of {len(mixed):,} rows: "
         fewest = int(self.averages.families[~mixed].min())
         return (
-            f"Not converged: {rows}too few independent families of chains (the fewest are worth"
-            f" {fewest}), or these do not agree; allow more sweeps, or more chains."
+            f"Not converged: {rows}too few independent families of chains (as few as {fewest}), or"
+            " they disagree; allow more sweeps or more chains."
         )
 
 
@@ -76,13 +76,13 @@ def complete(
 
     Args:
         rbm: the model.
-        rows: in the user's coding, NaN where a value is missing, some in each row.
-        draws: completions of each row.
-        sweeps: sweeps of each chain, a third of them annealed, where no sum is feasible.
+        rows: in the user's coding, with NaN for missing values; each row has some.
+        draws: number of completions per row.
+        sweeps: sweeps per chain, a third of them annealed, if no sum is feasible.
         key: a JAX random key.
-        fixed_sweeps: whether each chain makes just these sweeps. Otherwise sums take their place
-            where they are feasible, and chains that have not mixed restart with twice the sweeps,
-            as long as the work allows.
+        fixed_sweeps: whether each chain makes exactly these sweeps. Otherwise sums are used if
+            feasible, and chains that have not mixed restart with twice the sweeps, within a limit
+            on the work.
     """
     if fixed_sweeps:
         return _annealed(rbm, rows, draws, sweeps, 1, key=key)
@@ -96,7 +96,7 @@ def complete(
 def _summed(
     rbm: RBM, rows: np.ndarray, terms: TermSum, draws: int, *, key: PRNGKeyArray
 ) -> Completions:
-    """Return exact means and draws, for some rows at a time."""
+    """Return exact means and draws, a few rows at a time."""
     size = rows_at_once(max(terms.n_terms, (draws + 1) * rbm.widest))
     results = []
     for part in _parts(rows, size, key):
@@ -116,7 +116,7 @@ def _summed(
 def _annealed(
     rbm: RBM, rows: np.ndarray, draws: int, sweeps: int, rounds: int, *, key: PRNGKeyArray
 ) -> Completions:
-    """Return averages over populations; those that have not mixed restart with twice the sweeps."""
+    """Return averages over populations; unmixed ones restart with twice the sweeps."""
     chains = whole_groups(max(FEWEST_CHAINS, draws))[1]
     columns = rbm.visible.size
     averages = Averages(
@@ -154,7 +154,7 @@ def _annealed(
 def _populations(
     rbm: RBM, rows: np.ndarray, chains: int, draws: int, sweeps: int, *, key: PRNGKeyArray
 ) -> tuple[Averages, np.ndarray]:
-    """Return averages over populations of rows, and draws of each, for some rows at a time."""
+    """Return averages over populations of rows, and draws from each, a few rows at a time."""
     steps = max(1, sweeps // ANNEALED)
     counts = whole_number(steps), whole_number(max(2, sweeps - steps))
     size = rows_at_once(chains * (rbm.visible.size + rbm.hidden.size))
@@ -163,7 +163,7 @@ def _populations(
     for number, part in enumerate(_parts(rows, size, key)):
         swept = _swept(rbm, part.rows, is_free, chains, *counts, key=part.key)
         swept = Swept(*(fetched(array)[: part.count] for array in swept))
-        # Relatives are neighbours, so the draws are shuffled.
+        # Related chains are adjacent, so the draws are shuffled.
         order = np.random.default_rng(number).permutation(chains)[:draws]
         results.append([*averages_of(swept), swept.v[:, order]])
     *averages, drawn = (np.concatenate(arrays) for arrays in zip(*results, strict=True))
@@ -171,7 +171,7 @@ def _populations(
 
 
 class _Part(NamedTuple):
-    """Some of the rows, filled up with copies so that few sizes are compiled; and their number."""
+    """Some of the rows, padded with copies so that few sizes are compiled; and their number."""
 
     rows: Array
     count: int
@@ -179,7 +179,7 @@ class _Part(NamedTuple):
 
 
 def _parts(rows: np.ndarray, size: int, key: PRNGKeyArray) -> Iterator[_Part]:
-    """Yield at most so many rows at a time."""
+    """Yield at most `size` rows at a time."""
     for number, first in enumerate(range(0, len(rows), size)):
         part = rows[first : first + size]
         filled = np.resize(part, (min(size, padded_size(len(part))), rows.shape[1]))
@@ -197,7 +197,7 @@ def _swept(
     *,
     key: PRNGKeyArray,
 ) -> Swept:
-    """Return populations of each row, of the model itself where nothing is seen."""
+    """Return the populations of each row, or of the model itself if nothing is seen."""
     v = with_missing(rbm.visible, rows)
     model = rbm
     if not is_free:
@@ -206,7 +206,7 @@ def _swept(
 
 
 class _Moments(NamedTuple):
-    """What sums over all terms give for each row.
+    """The results of sums over all terms, for each row.
 
     Attributes:
         mean: ⟨v⟩ given the seen units, shape (rows, visible).
@@ -234,14 +234,14 @@ def _moments(
 ) -> _Moments:
     """Sum over the hidden states or the completions of rows.
 
-    Only the weights of all terms are kept. A draw first chooses one of the parts into which the
-    terms are cut, then a term of it, so that float32 sums of millions of terms lose nothing.
+    Only the weights of all terms are kept. The terms are divided into parts; a draw first chooses a
+    part, then a term in it, so that float32 sums of millions of terms remain accurate.
 
     Args:
         rbm: the model.
-        rows: in the user's coding, NaN where a value is missing.
-        terms: what to sum over.
-        draws: completions to draw for each row.
+        rows: in the user's coding, with NaN for missing values.
+        terms: the terms to sum over.
+        draws: number of completions to draw for each row.
         key: a JAX random key.
     """
     v = with_missing(rbm.visible, rows)
@@ -267,7 +267,7 @@ def _moments(
         return sums, log_weights
 
     zero = jnp.zeros_like(v)
-    lowest = jnp.finfo(v.dtype).min  # not −∞: a part may lack valid terms
+    lowest = jnp.finfo(v.dtype).min  # not −∞, because a part may lack valid terms
     start = _Sums(jnp.full(len(v), lowest, v.dtype), zero[:, :1], zero, zero)
     sums, log_weights = jax.lax.scan(add_part, start, jnp.arange(parts))
     mean = sums.first / sums.weight
@@ -285,5 +285,5 @@ def _moments(
 
 
 def _relative(log_weights: Float[Array, "rows terms"]) -> Float[Array, "rows terms"]:
-    """Return the weights of each row, divided by its largest."""
+    """Return the weights of each row, divided by the largest."""
     return jnp.exp(log_weights - log_weights.max(-1, keepdims=True))

@@ -1,7 +1,7 @@
 """Rows with missing values: sums over the missing units, given the seen units.
 
-A missing value is NaN in a row. In states, all columns of the missing unit are NaN, as
-`with_missing` encodes them.
+A missing value is NaN in a row. In states encoded by `with_missing`, all columns of the missing
+unit are NaN.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ...samplers.single_site import units_of_proposals
 
 
 class Limits(NamedTuple):
-    """The largest numbers of terms: of a sum over hidden states, and over completions of a row."""
+    """The largest numbers of terms in a sum over hidden states, and over completions of a row."""
 
     hidden: int
     completions: int
@@ -41,8 +41,8 @@ CHEAP_SUMS = Limits(2**6, 2**2)  # for sums that cost no more than a Gibbs sweep
 QUICK_SUMS = Limits(2**12, 2**6)  # for sums in every training update
 SLOW_SUMS = Limits(2**16, 2**12)  # for sums that are computed once
 ENTRIES_OF_SUMS = 2**26  # about a second of such sums, for all rows together
-MOST_TERMS = 2**22  # of a row, all of whose weights are kept
-COMPLETING_SWEEPS = 100  # in which rows are completed as starts of chains
+MOST_TERMS = 2**22  # per row, since all weights are kept
+COMPLETING_SWEEPS = 100  # to complete rows as starts of chains
 
 
 class Posterior(NamedTuple):
@@ -51,8 +51,8 @@ class Posterior(NamedTuple):
     Attributes:
         log_z_seen: −F(v_seen) = log of the sum over h and the missing units, shape (n,), nats.
         log_share: log p of each term given the seen units, shape (n, terms).
-        h: hidden states, shape (terms, hidden), if each term is a hidden state; v then follows
-            p(v | h).
+        h: hidden states, shape (terms, hidden), if each term is a hidden state; v is then
+            distributed as p(v | h).
         v: completed rows, shape (n, terms, visible), if each term is a completion.
     """
 
@@ -63,12 +63,12 @@ class Posterior(NamedTuple):
 
 
 def with_missing(layer: AbstractLayer, rows: Array) -> Float[Array, "*batch columns"]:
-    """Encode rows where NaN marks a missing value; all columns of its unit are NaN. Traceable."""
+    """Encode rows with NaN for missing values as NaN in all columns of the unit. Traceable."""
     missing = layer.spread(jnp.isnan(rows))
     return jnp.where(missing, jnp.nan, layer.encode(rows))
 
 
-encoded_rows = compiled(with_missing)  # where no program is being traced
+encoded_rows = compiled(with_missing)  # for use outside traced programs
 
 
 def missing_units(
@@ -79,7 +79,7 @@ def missing_units(
 
 
 def given_seen(rbm: RBM, v: Float[Array, "*batch visible"]) -> RBM:
-    """Return the model with the seen visible units held fixed, one model for each row."""
+    """Return the model with the seen visible units held fixed, one model per row."""
     values = jnp.where(jnp.isnan(v), rbm.visible.mean(rbm.visible.zero_inputs), v)
     known = ~missing_units(rbm.visible, v)
     values = jax.lax.stop_gradient(values)
@@ -88,15 +88,15 @@ def given_seen(rbm: RBM, v: Float[Array, "*batch visible"]) -> RBM:
 
 
 def check_finite_given(rbm: RBM, rows: np.ndarray) -> None:
-    """Raise NotFiniteError if draws of the missing units would be meaningless for any row.
+    """Raise NotFiniteError if the missing units of any row have no distribution.
 
     Args:
         rbm: the model.
-        rows: in the user's coding, NaN where a value is missing, shape (n, visible units).
+        rows: in the user's coding, with NaN for missing values, shape (n, visible units).
     """
     check_weights(rbm)
     if np.isnan(rows).any() and not finite_z(rbm):
-        # Seen units may confine the others: this depends on which are seen, not on their values.
+        # Seen units may confine the others, depending on which units are seen, not on their values.
         for place in np.unique(np.isnan(rows), axis=0, return_index=True)[1]:
             row = encoded_rows(rbm.visible, from_numpy(rows[place]))
             check_finite_z(given_seen(rbm, row))
@@ -116,7 +116,7 @@ def completed(
 
 @compiled
 def completed_rows(rbm: RBM, rows: Array, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
-    """Return states of rows in the user's coding, with draws of their missing units."""
+    """Return states of rows in the user's coding, with missing units drawn."""
     return completed(rbm, with_missing(rbm.visible, rows), COMPLETING_SWEEPS, key=key)
 
 
@@ -129,13 +129,13 @@ class HiddenSum(NamedTuple):
     n_terms: int
 
     def entries(self, rbm: RBM, rows: int = 1) -> int:
-        """Return the size of the largest array of the sum for so many rows."""
+        """Return the size of the largest array in the sum for this number of rows."""
         return max(self.n_terms * rows, rbm.widest)
 
     def terms(
         self, rbm: RBM, v: Float[Array, "n visible"], indices: Integer[Array, " terms"]
     ) -> tuple[Float[Array, "n terms"], Float[Array, "terms hidden"]]:
-        """Return log p(v_seen, h) + log Z of some hidden states, and the states. Traceable."""
+        """Return log p(v_seen, h) + log Z for some hidden states, and the states. Traceable."""
         visible = rbm.visible
         h = joint_states(rbm.hidden, indices.astype(jnp.uint32))
         inputs = rbm.inputs_to_v(h)
@@ -172,7 +172,7 @@ class HiddenSum(NamedTuple):
         if has_independent_units(rbm.visible):
             return averaged(rbm.visible, weights)
 
-        # Given h, units depend on the row's seen ones too, so each row has a layer of its own.
+        # Given h, units also depend on the seen units of the row, so each row has its own layer.
         def averaged_for_row(row: tuple[Array, Array]) -> tuple[Array, Array]:
             seen, weights_of_row = row
             return averaged(given_seen(rbm, seen[None]).visible, weights_of_row)
@@ -182,7 +182,7 @@ class HiddenSum(NamedTuple):
     def completed(
         self, rbm: RBM, v: Array, term: Integer[Array, " n"], *, key: PRNGKeyArray
     ) -> Float[Array, "n visible"]:
-        """Return each row as a term of its own completes it. Traceable."""
+        """Return each row completed by its own term. Traceable."""
         h = joint_states(rbm.hidden, term.astype(jnp.uint32))
         return given_seen(rbm, v).sample_v_from_h(h, key=key)
 
@@ -194,13 +194,13 @@ class CompletionSum(NamedTuple):
     missing: int
 
     def entries(self, rbm: RBM, rows: int = 1) -> int:
-        """Return the size of the largest array of the sum for so many rows."""
+        """Return the size of the largest array in the sum for this number of rows."""
         return self.n_terms * rows * rbm.widest
 
     def terms(
         self, rbm: RBM, v: Float[Array, "n visible"], indices: Integer[Array, " terms"]
     ) -> tuple[Float[Array, "n terms"], Float[Array, "n terms visible"]]:
-        """Return −F of completions, −∞ for those that a row lacks, and their states. Traceable."""
+        """Return −F of completions, or −∞ for invalid ones, and their states. Traceable."""
         states, exists = _completions(rbm.visible, v, self.missing, indices)
         return jnp.where(exists, -rbm.free_energy(states), -jnp.inf), states
 
@@ -222,7 +222,7 @@ class CompletionSum(NamedTuple):
     def completed(
         self, rbm: RBM, v: Array, term: Integer[Array, " n"], *, key: PRNGKeyArray
     ) -> Float[Array, "n visible"]:
-        """Return each row as a term of its own completes it. Traceable."""
+        """Return each row completed by its own term. Traceable."""
 
         def of_row(row: Array, term: Array) -> Array:
             return self.terms(rbm, row[None], term[None])[1][0, 0]
@@ -234,7 +234,7 @@ TermSum = HiddenSum | CompletionSum
 
 
 def cheapest_sum(rbm: RBM, missing: int, most: Limits) -> TermSum | None:
-    """Return the sum over hidden states or completions that costs less; None if both are too long.
+    """Return the cheaper sum, over hidden states or completions; None if both are too long.
 
     A completion needs a product with W, so it costs as much as one hidden state per hidden unit.
     """
@@ -250,9 +250,10 @@ def cheapest_sum(rbm: RBM, missing: int, most: Limits) -> TermSum | None:
 
 
 def sums_for(rbm: RBM, rows: int) -> Limits:
-    """Return limits for sums that are computed once, for so many rows: fewer rows may have more.
+    """Return limits for sums computed once; they are larger for fewer rows.
 
-    A hidden state costs as much as the row has visible columns, a completion as hidden units.
+    The cost of a hidden state is the number of visible columns; of a completion, the number of
+    hidden units.
     """
     entries = ENTRIES_OF_SUMS // max(1, rows)
     hidden = min(entries // rbm.visible.size, MOST_TERMS)
@@ -269,7 +270,7 @@ def posterior(
         rbm: the model.
         v: states of rows with missing values.
         missing: the largest number of missing units in a row.
-        most: limits on the terms; where both sums exceed them, None is returned.
+        most: limits on the number of terms; None is returned if both sums exceed them.
     """
     terms = cheapest_sum(rbm, missing, most)
     return None if terms is None else terms.posterior(rbm, v)
@@ -293,7 +294,7 @@ def draw(
 
 
 def drawn_terms(weights: Float[Array, "n terms"], *, key: PRNGKeyArray) -> Integer[Array, " n"]:
-    """Draw a term of each row in proportion to its weight. Traceable."""
+    """Draw a term for each row in proportion to its weight. Traceable."""
     reached = jnp.cumsum(weights, axis=-1)
     uniforms = jax.random.uniform(key, reached.shape[:1], reached.dtype)
     return (reached <= (uniforms * reached[:, -1])[:, None]).sum(-1)
@@ -302,8 +303,8 @@ def drawn_terms(weights: Float[Array, "n terms"], *, key: PRNGKeyArray) -> Integ
 def _table_of_proposals(visible: AbstractLayer, columns: np.ndarray) -> np.ndarray:
     """Return a table with one row of proposals for each unit.
 
-    A row begins with the proposal that changes nothing and is padded with −1. One more row after
-    those of all units stands for "no unit".
+    A row starts with the proposal that changes nothing and is padded with −1. An additional last
+    row represents "no unit".
     """
     units = units_of_proposals(visible, columns)
     counts = np.bincount(units, minlength=visible.n_units)
@@ -326,21 +327,21 @@ def _completions(
     missing: int,
     indices: Integer[Array, " terms"],
 ) -> tuple[Float[Array, "n terms visible"], Bool[Array, "n terms"]]:
-    """Return completions and a mask of valid ones: fewer missing units have fewer of them."""
+    """Return completions and a mask of valid ones; rows with fewer missing units have fewer."""
     n = len(v)
-    # One state for all rows, as an index must name the same completion whatever rows are beside it.
+    # One state for all rows, so that an index means the same completion in any batch of rows.
     any_state = visible.sample_without_inputs((1,), key=key_of(0))
     start = jnp.where(jnp.isnan(v), any_state, v)
     columns, changes = proposals_from(visible, start)
     table = _table_of_proposals(visible, columns)
-    # One more proposal, the last, that changes nothing.
+    # An additional last proposal that changes nothing.
     columns = np.concatenate([columns, columns[:1]])
     changes = jnp.concatenate([changes, jnp.zeros_like(changes[:, :1])], axis=1)
-    # The missing units of each row, filled up with "no unit": (row, missing unit).
+    # The missing units of each row, padded with "no unit": (row, missing unit).
     is_missing = missing_units(visible, v)
     units = jnp.argsort(~is_missing, axis=1, stable=True)[:, :missing]
     units = jnp.where(jnp.take_along_axis(is_missing, units, 1), units, visible.n_units)
-    # The digits of an index say which state each missing unit has: (term, missing unit).
+    # The digits of an index determine the state of each missing unit: (term, missing unit).
     powers = table.shape[1] ** np.arange(missing)[::-1]
     digits = indices[:, None] // jnp.asarray(powers) % table.shape[1]
     proposals = jnp.asarray(table)[units[:, None, :], digits]  # (row, term, missing unit)

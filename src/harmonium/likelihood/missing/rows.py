@@ -1,4 +1,4 @@
-"""Free energies of rows, complete or not: each row by what its own missing values need."""
+"""Free energies of complete and incomplete rows, each by the method its gaps require."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from .marginal import SLOW_SUMS, TermSum, cheapest_sum, with_missing
 def energies_of_seen(
     rbm: RBM, rows: np.ndarray, *, key: Any = None, seconds: float = SECONDS
 ) -> RowEnergies:
-    """Return F of rows that lie in the domain, NaN where a value is missing.
+    """Return F of rows within the domain, with NaN for missing values.
 
     Complete rows, and rows whose missing units can be summed over, are computed in float64. The
-    others are annealed. So a row's answer does not depend on what the rows beside it need.
+    others are annealed. A row's result thus does not depend on the other rows.
 
     Args:
         rbm: the model.
         rows: in the user's coding, shape (n, units).
         key: a JAX random key, for rows that are annealed.
-        seconds: time after which no row is annealed again.
+        seconds: time limit after which no row is annealed again.
 
     Raises:
-        InputError: no key where one is needed, or a model that takes the lengths of rows as given.
+        InputError: a key is needed but missing, or the model takes the lengths of rows as given.
     """
     counts = np.isnan(rows).sum(1)
     check_lengths_known(rbm, int(counts.max()))

@@ -1,1 +1,1 @@
-"""Methods for log Z: one file for each, all of them subclasses of `AbstractLogZ`."""
+"""Methods for log Z: one file per method, each a subclass of `AbstractLogZ`."""

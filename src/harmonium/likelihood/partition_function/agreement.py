@@ -1,4 +1,4 @@
-"""Whether annealing runs in both directions agree, and the interval that follows."""
+"""Agreement of annealing runs in both directions, and the resulting interval."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from ..._base.statistics import log_mean_exp, lower_mean_bound, most_expected, r
 from .base import TRUSTED_ESS, broken
 from .bridge import Sandwich, sandwich
 
-FEWEST_GROUPS = 4  # of chains, whose spread a jackknife can tell
-TAIL = 0.025  # probability that log Z lies beyond one end of an interval
+FEWEST_GROUPS = 4  # of chains, for a jackknife to estimate their spread
+TAIL = 0.025  # probability that log Z is beyond one end of an interval
 CONTRADICTED = 1e-3  # probability that a lower bound from another base is wrong
 MARKOV = -float(np.log(TAIL))  # P(log Ẑ > log Z + b) ≤ e^(−b), whatever the weights
 MET = "The forward and reverse estimates agree."
 UNCHECKED = (
-    "Unchecked: there are no rows to start from, and chains from elsewhere do not come to the"
-    " same states, so nothing could have shown that a part of the model is missed."
+    "Unchecked: no rows were given as starts, and chains started elsewhere do not reach the same"
+    " states, so a missed part of the model would have gone unnoticed."
 )
-MOST_LOST = 2.0  # nats forward and in reverse together, for which more chains are enough
+MOST_LOST = 2.0  # nats, forward and in reverse together, up to which more chains suffice
 LARGEST_EXPONENT = 700.0  # of e^x in float64
-BY_CHANCE = 0.05  # probability of as many reference states without a cause
-FIRST_LOOK = 0.045  # of the 5 % by which an interval may miss; later looks divide the rest
+BY_CHANCE = 0.05  # probability of as many reference states by chance
+FIRST_LOOK = 0.045  # share of the 5 % miss probability; later looks divide the rest
 
 Ends = tuple[float, float]
 
@@ -32,10 +32,10 @@ class ReferenceRuns(NamedTuple):
     """Reverse runs from reference states.
 
     Attributes:
-        source: where the states come from, in words.
+        source: the origin of the states, as text.
         reverse: log weights, shape (n,).
-        fractions: the fraction of their mass that each start stands for.
-        log_z: the log of that mass, or None if it is that of the model.
+        fractions: the fraction of their mass that each start represents.
+        log_z: the log of their mass; None if it is the whole mass of the model.
         effective: the effective number of these states.
     """
 
@@ -46,7 +46,7 @@ class ReferenceRuns(NamedTuple):
     effective: float
 
     def possible_mass(self, fraction: float, value: float) -> float:
-        """Return the mass, relative to Z, that a fraction of these states stands for at most."""
+        """Return a bound on the mass, relative to Z, that a fraction of these states represents."""
         if self.log_z is not None:
             return fraction * float(np.exp(min(self.log_z - value, LARGEST_EXPONENT)))
         if fraction == 1.0:
@@ -59,10 +59,10 @@ class AnnealingRuns(NamedTuple):
 
     Attributes:
         forward: shape (n,); the mean of e^w estimates Z.
-        reverse: those of the reverse runs, shape (n,); the mean of e^w estimates 1/Z.
-        log_shares: the log of what the start of each reverse run stands for; None if all are equal.
+        reverse: log weights of the reverse runs, shape (n,); the mean of e^w estimates 1/Z.
+        log_shares: the log of the mass that each reverse start represents; None if all are equal.
         references: reverse runs from states of another origin.
-        rounds: independent rounds of as many chains.
+        rounds: number of independent rounds with equally many chains.
     """
 
     forward: np.ndarray
@@ -73,7 +73,7 @@ class AnnealingRuns(NamedTuple):
 
     @classmethod
     def joined(cls, rounds: Sequence[AnnealingRuns]) -> AnnealingRuns:
-        """Return the runs of several rounds as one."""
+        """Return the runs of several rounds, joined."""
         references = []
         for of_source in zip(*(runs.references for runs in rounds), strict=True):
             reverse = np.concatenate([runs.reverse for runs in of_source])
@@ -89,14 +89,14 @@ class AnnealingRuns(NamedTuple):
 
     @property
     def shares(self) -> np.ndarray:
-        """The log of what each reverse run stands for."""
+        """The log of the mass that each reverse run represents."""
         if self.log_shares is None:
             return np.zeros(len(self.reverse))
         return self.log_shares
 
     @property
     def weighted_reverse(self) -> np.ndarray:
-        """The log weights of reverse runs, each with what it stands for relative to the mean."""
+        """The log weights of reverse runs, adjusted for their shares relative to the mean."""
         return self.reverse + self.shares - log_mean_exp(self.shares)
 
     @property
@@ -111,23 +111,22 @@ class AnnealingRuns(NamedTuple):
     def undersampled_fraction(self, value: float, tolerance: float) -> float:
         """Return the fraction of the model's mass that too few forward chains reach.
 
-        A reverse run that costs more than `reachable_cost` started where forward chains come only
-        by chance. Chains of one round are counted: more rounds of the same chains are no reason to
-        take this back.
+        A reverse run that costs more than `reachable_cost` started in a region that forward chains
+        reach only by chance. Only the chains of one round count: further rounds do not change this.
         """
         weights = relative_weights(self.shares)
         is_costly = self._is_costly(self.reverse, value, tolerance)
         return float(weights @ is_costly / weights.sum())
 
     def _is_costly(self, reverse: np.ndarray, value: float, tolerance: float) -> np.ndarray:
-        """Return which reverse runs started where too few forward chains come."""
+        """Return which reverse runs started in regions that too few forward chains reach."""
         return -value - reverse > self._reachable_cost(tolerance)
 
     def _reachable_cost(self, tolerance: float) -> float:
         return reachable_cost(len(self.forward) / self.rounds, tolerance)
 
     def warnings(self, estimate: Sandwich, tolerance: float) -> list[str]:
-        """Return the reasons not to rely on the narrow interval, whatever its width."""
+        """Return the reasons, other than its width, not to rely on the narrow interval."""
         fraction = self.undersampled_fraction(estimate.value, tolerance)
         return broken(
             (
@@ -142,8 +141,8 @@ class AnnealingRuns(NamedTuple):
     def interval(self, estimate: Sandwich, tolerance: float) -> Ends:
         """Return the 95 % interval of estimates that agree.
 
-        Mass that forward chains hardly reach makes the estimate too small, so what may be missing
-        widens the upper side.
+        Mass that forward chains hardly reach makes the estimate too small, so mass that may be
+        missing widens the upper side.
         """
         low, high = estimate.interval
         missing = [self.possible_excess(estimate.value, tolerance)]
@@ -151,10 +150,11 @@ class AnnealingRuns(NamedTuple):
         return low, high + float(np.log1p(max(missing)))
 
     def possible_excess(self, value: float, tolerance: float) -> float:
-        """Return by how much the mass that chains hardly reach may be larger, relative to Z.
+        """Return how much larger the mass that chains hardly reach may be, relative to Z.
 
-        Its fraction s, by the weights of k chains, is known no better than the mean of a Poisson
-        distribution from a count of k, whose upper end is U: s (U/k − 1) more.
+        Its fraction s, estimated from the weights of k chains, is no better known than the mean of
+        a Poisson distribution from a count of k. With U the upper end for this mean, the mass may
+        be larger by s (U/k − 1).
         """
         fraction = self.undersampled_fraction(value, tolerance)
         count = max(1, int((self.forward - value > self._reachable_cost(tolerance)).sum()))
@@ -163,14 +163,14 @@ class AnnealingRuns(NamedTuple):
     def wide_interval(
         self, estimate: Sandwich, tolerance: float, against: Sequence[float] = ()
     ) -> Ends:
-        """Return an interval for estimates that do not agree, or of which few chains decide.
+        """Return an interval for estimates that disagree, or rest on few chains.
 
         Its lower end is a bound: forward chains are independent and the mean of their weights is
-        Z, so log Z lies below `lower_mean_bound` with a probability of 2.5 % at most, whatever
-        their distribution. Its upper end is that bound for the reverse runs, by independent groups,
-        as if they had started from exact draws; then more for the mass that chains hardly reach and
-        for what reference states show. Both ends enclose the narrow interval and the one-sided
-        estimates; the upper end is also above all ends that are `against` this estimate.
+        Z, so log Z is below `lower_mean_bound` with a probability of at most 2.5 % for any
+        distribution. Its upper end is the same bound for the reverse runs, by independent groups,
+        as if they had started from exact draws; it is raised for mass that chains hardly reach and
+        for mass that reference states reveal. The interval encloses the narrow interval and the
+        one-sided estimates; its upper end is also above all ends `against` this estimate.
         """
         groups = np.array_split(self.weighted_reverse, estimate.groups)
         by_group = np.array([log_mean_exp(group) for group in groups])
@@ -184,16 +184,16 @@ class AnnealingRuns(NamedTuple):
         return float(min(lows)), float(max([max(highs) + excess, *against]))
 
     def unreached(self, value: float, tolerance: float) -> list[tuple[float, str]]:
-        """Return the mass, relative to Z, that reference states show where chains hardly come.
+        """Return the mass, relative to Z, that reference states reveal beyond the chains' reach.
 
-        Where reverse runs of the chains' own states are as costly as often, these stand for that
-        mass already. Only more than that, and more than chance allows, is evidence. The fraction s
-        of reference states is known as well as their count, whose upper end is taken. For rows, s
-        is a fraction of all mass, of which the chains found 1 − s; for chains from another base, it
-        is that of the mass which they found.
+        If reverse runs from the chains' own states are equally costly equally often, they already
+        represent this mass. Only an excess beyond chance is evidence. The fraction s of reference
+        states is as uncertain as their count, so its upper end is used. For rows, s is a fraction
+        of all mass, of which the chains found 1 − s; for chains from another base, it is a fraction
+        of the mass that they found.
 
         Returns:
-            For each source with such evidence, an upper bound and a sentence.
+            An upper bound and a sentence for each source with such evidence.
         """
         usual = self.undersampled_fraction(value, tolerance)
         usual_rate = float(self._is_costly(self.reverse, value, tolerance).mean())
@@ -208,18 +208,18 @@ class AnnealingRuns(NamedTuple):
                 continue
             cost = float(np.median(-value - runs.reverse[is_costly]))
             mass = runs.possible_mass(min(1.0, fraction * most_expected(count) / count), value)
-            # No region has more mass than its cost allows, if chains came nowhere near it.
+            # The cost of an unreached region limits its mass.
             mass = min(mass, float(np.expm1(min(cost, LARGEST_EXPONENT))))
             reason = (
-                f"{fraction:.2g} of {runs.source} lie where hardly a chain came: their reverse"
-                f" runs cost {cost:.1f} nats more"
+                f"{fraction:.2g} of {runs.source} are in regions that hardly any chain reached:"
+                f" their reverse runs cost {cost:.1f} nats more"
             )
             evidence.append((mass, reason))
         return evidence
 
 
 def reachable_cost(chains: float | int, tolerance: float) -> float:
-    """Return the cost up to which forward chains reach any mass that matters, nats.
+    """Return the cost up to which forward chains reach any relevant mass, nats.
 
     A reverse run that costs c nats more than log Z started from a region of mass p that forward
     chains reach with probability p e^(−c). If c < log(n · tolerance / 3), three of n chains reach
@@ -229,10 +229,10 @@ def reachable_cost(chains: float | int, tolerance: float) -> float:
 
 
 def level_of_look(look: int) -> float:
-    """Return the probability by which the interval of the first, second … look may miss.
+    """Return the probability with which the interval at the first, second … look may miss.
 
-    Runs go on until an answer converges, so several intervals have a chance to be the last. The
-    levels of all looks add up to 5 %.
+    Runs continue until an answer converges, so any of several intervals may be the last. The levels
+    of all looks add up to 5 %.
     """
     if look == 1:
         return FIRST_LOOK
@@ -240,7 +240,7 @@ def level_of_look(look: int) -> float:
 
 
 def tail_of_count(count: int, expected: float) -> float:
-    """Return the probability that a Poisson variable of this mean is at least `count`."""
+    """Return the probability that a Poisson variable with this mean is at least `count`."""
     term = np.exp(-expected)
     below = 0.0
     for k in range(count):
@@ -250,18 +250,18 @@ def tail_of_count(count: int, expected: float) -> float:
 
 
 def contradictions(estimate: Sandwich, others: Sequence[np.ndarray]) -> list[tuple[str, float]]:
-    """Return what other bases say where their lower bounds on log Z lie above the interval.
+    """Return contradictions: lower bounds on log Z from other bases that exceed the interval.
 
     Args:
         estimate: the estimate.
         others: log weights of forward runs from other bases.
 
     Returns:
-        For each contradiction a sentence, and the highest log Z that it allows: the other base's
-        estimate and log 40 = 3.7 nats more, by Markov's inequality.
+        For each contradiction, a sentence and the highest log Z that it allows: the other base's
+        estimate plus log 40 = 3.7 nats, by Markov's inequality.
     """
     high = estimate.value
-    if estimate.groups > 1:  # else the half width is infinite
+    if estimate.groups > 1:  # otherwise the half-width is infinite
         high += estimate.half_width
     against = []
     for forward in others:

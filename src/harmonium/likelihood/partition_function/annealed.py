@@ -21,7 +21,7 @@ from .base import AbstractLogZ, LogZ, exact_result
 from .lengthening import is_independent_when_empty, log_z_of_lengths
 from .schedule import base_from_data, usual_bases
 
-MOST_STARTS = 4_096  # rows from which reverse runs start
+MOST_STARTS = 4_096  # rows at which reverse runs start
 
 
 @dataclass(frozen=True)
@@ -30,46 +30,47 @@ class Annealed(AbstractLogZ):
 
     Forward runs start from exact draws of a base model. Their estimate is on average below log Z,
     so a log-likelihood from it alone is too high. Reverse runs start from draws of the model
-    itself. Their estimate is on average above log Z, as far as those draws are exact: they are the
-    final states of the round's forward chains, resampled by their weights, after `burn_in` more
-    sweeps. The value is Bennett's acceptance ratio between both, an estimate and no bound.
+    itself. Their estimate is on average above log Z if these draws are exact: they are the final
+    states of the round's forward chains, resampled by weight, after `burn_in` more sweeps. The
+    value is Bennett's acceptance ratio of both directions, an estimate, not a bound.
 
-    A pilot run tries each base, spaces the models along the path by the work that the chains lose
-    there, and takes the base that loses least; where no base reaches states that chains from random
-    states come to, another base is fitted to these. Then steps and chains grow until the forward
-    and reverse estimates agree within `tolerance` and the interval's half width is below it too, or
-    the time is up. The 95 % interval is a jackknife that leaves out one independent group of chains
-    at a time. Its upper end is raised by what `starts` and the final states of other bases show of
-    mass that chains hardly reach. Where the answer has not converged, the interval is wider: its
-    ends hold for annealing weights of any distribution (`AnnealingRuns.wide_interval`), and enclose
-    what other bases and the given starts say.
+    A pilot run tries each base, spaces the models along the path by the work dissipated there, and
+    selects the base that dissipates least; if chains from random states reach states that no base
+    reaches, another base is fitted to these. The numbers of steps and chains then grow until the
+    forward and reverse estimates agree within `tolerance` and the half-width of the interval is
+    also below it, or the time is up. The 95 % interval is a jackknife that leaves out one
+    independent group of chains at a time. Its upper end is raised for mass that chains hardly
+    reach, as revealed by `starts` and the final states of other bases. If the result has not
+    converged, the interval is wider: its ends are valid for any distribution of the annealing
+    weights (`AnnealingRuns.wide_interval`), and enclose the results of other bases and the given
+    starts.
 
-    A path may end at another model close to this one; the step from there to this model is
-    weighted too. So chains may be annealed to the RBM with weights rounded to bfloat16, where that
-    is faster, and the answer is still that of this model.
+    A path may end at a nearby model; the last step to the target model is then weighted too. Chains
+    may thus be annealed to the RBM with weights rounded to bfloat16, if that is faster, and the
+    result is still for the target model.
 
-    A mode that no chain of any base ever finds cannot be detected: all estimates then agree on
-    log Z of the modes that were found. `starts` from another source, such as the data, would
-    reveal it. Without them, an answer that nothing else could have contradicted is `unchecked`.
+    A mode that no chain from any base finds cannot be detected: all estimates then agree on the log
+    Z of the modes found. `starts` from another source, such as the data, would reveal it. Without
+    them, a result that nothing else could have contradicted is `unchecked`.
 
     Attributes:
-        chains: chains in each direction.
-        steps: steps of each annealing run; as many as are needed if None.
-        paths: paths to try, from independent models to this one or to a model close to it;
+        chains: number of chains in each direction.
+        steps: number of steps of each annealing run; as many as needed if None.
+        paths: paths to try, from independent models to the target model or a nearby one;
             `usual_bases` if none is given.
-        starts: visible states from which additional reverse runs start, as a check, shape (n,
+        starts: visible states at which additional reverse runs start, as a check, shape (n,
             visible).
         burn_in: sweeps of the resampled chains before the reverse runs; a quarter of the steps if
             None.
-        tolerance: nats, the largest accepted difference of the forward and reverse estimates, and
-            the largest half width of the interval.
-        seconds: time after which no new round begins.
-        precision: of products with the weights during annealing: "float32", or "bfloat16" where all
-            states are exact in it; if None, bfloat16 where it is measured to be faster. A key gives
-            the same digits only at the same precision.
+        tolerance: nats, the largest accepted difference between the forward and reverse estimates,
+            and the largest accepted half-width of the interval.
+        seconds: time limit after which no new round starts.
+        precision: of products with the weights during annealing: "float32", or "bfloat16" if all
+            states are exact in it; if None, bfloat16 if measured to be faster. A key gives the same
+            digits only at the same precision.
 
     Raises:
-        InputError: a number is out of its range, or a path does not begin without weights.
+        InputError: a number is out of range, or a path does not start with zero weights.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -102,14 +103,15 @@ class Annealed(AbstractLogZ):
         for path in self.paths:
             if not path.begins_uncoupled:
                 raise InputError(
-                    "path: expected one that begins at a model without weights, as Heating does;"
-                    " begin a History with one."
+                    "path: expected a path that starts at a model with zero weights, such as"
+                    " Heating;"
+                    " start a History with such a model."
                 )
 
     def with_rows(self, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> Annealed:
-        """Add the independent model with the rows' moments as a base, and reverse runs from rows.
+        """Add the independent-units model of the rows as a base, and reverse runs from the rows.
 
-        For incomplete rows, neither is done.
+        Neither is done for incomplete rows.
         """
         if self.paths:
             return self
@@ -125,14 +127,15 @@ class Annealed(AbstractLogZ):
         return replace(self, paths=bases, starts=rows)
 
     def _near(self, rbm: RBM) -> RBM:
-        """Return the model that chains are annealed to: this one, or with rounded weights."""
+        """Return the target of annealing: this model, possibly with rounded weights."""
         return rounded_if_faster(rbm, self.chains, self.precision)
 
     def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
         """Return log Z.
 
         Raises:
-            InputError: no key, a path that begins with weights, or starts that do not fit.
+            InputError: the key is missing, a path starts with nonzero weights, or starts do not
+                match.
             NotFiniteError: annealing weights are not finite, because parameters are far too large.
         """
         key_base, key_search = split(key)
@@ -162,8 +165,8 @@ class Annealed(AbstractLogZ):
     ) -> list[LogZ]:
         """Return log Z of each length from one run, which uses neither `starts` nor `burn_in`.
 
-        One length after the other where paths are given, or where empty rows say something of the
-        hidden units.
+        Lengths are treated one by one if paths are given, or if empty rows carry information about
+        the hidden units.
         """
         if self.paths or not is_independent_when_empty(rbm):
             return super().compute_by_length(rbm, lengths, key, progress)

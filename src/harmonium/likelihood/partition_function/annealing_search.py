@@ -1,4 +1,4 @@
-"""A search for log Z: the path, the steps and chains, and what could contradict the answer."""
+"""A search for log Z: the path, the steps and chains, and checks of the result."""
 
 from __future__ import annotations
 
@@ -36,44 +36,44 @@ from .schedule import (
     swept,
 )
 
-# Steps per segment of a pilot's runs: to find the spacing, then to choose among the bases.
+# Steps per segment of pilot runs: to find the spacing, then to choose among the bases.
 SPACING_STEPS = 3
 CHOOSING_STEPS = 6
-AIM = 0.3  # nats lost forward and in reverse together, at which a schedule aims
+AIM = 0.3  # target of a schedule: nats dissipated forward and in reverse together
 # Steps per segment of a round.
 FEWEST_STEPS = 4
 MOST_STEPS = 2**20
 ENOUGH_GROUPS = 8  # of forward chains; with fewer, an interval is hardly ever narrow
-WHOLE_ROUND = 2.6  # time of a round over that of its forward runs: burn-in, reverse runs, starts
-FEWEST_CHAINS = 32  # of a model so large that more would not end in time
-BY_PILOT = 10.0  # nats that a pilot's runs may lose anywhere
+WHOLE_ROUND = 2.6  # time of a round relative to its forward runs: burn-in, reverse runs, starts
+FEWEST_CHAINS = 32  # for a model so large that more would not finish in time
+BY_PILOT = 10.0  # nats that pilot runs may dissipate on any path
 MORE_BASES = 2  # fitted to states that no other base reaches
-# One of so many reverse runs of a round starts from reference states of a kind. They take the place
-# of other runs, since XLA compiles a program for each number of chains: with batches of 512, 576
-# and 768 the first answer took 2.6 s longer. Intervals are wider by 4 to 8 % for it.
+# One in this many reverse runs of a round starts from each kind of reference state. They replace
+# other runs, since XLA compiles a program for each number of chains: with batches of 512, 576 and
+# 768 the first result took 2.6 s longer. This widens intervals by 4 to 8 %.
 ONE_OF = 8
-# States that are left may be copies of one, and a base without any width has no finite precision.
+# The remaining states may all be equal, and a base without spread has no finite precision.
 SETTLING_SWEEPS = 8
-# The costs of a path's own states are spread; the highest of them say how spread, not the maximum,
-# which one stray chain decides.
+# The costs of a path's own states vary. Their spread is measured by the highest few, not by the
+# maximum, which a single stray chain determines.
 USUAL = 0.97
-# A base checks another one if its own estimate lies at most so many nats below: it then found a
-# third of Z at least, so that a mode of like size would have had a chance to be found.
+# A base checks another base if its own estimate is at most this many nats below: it then found at
+# least a third of Z, so that it could have found a mode of similar size.
 COMPETENT = 1.0
-ON_TIME = 0.95  # of the time left, which a round may take by the pace of the last one
+ON_TIME = 0.95  # of the remaining time, which a round may take at the pace of the last round
 
 
 class Candidate(NamedTuple):
-    """A path that was tried, and what pilot runs along it say.
+    """A path that was tried, and the results of pilot runs along it.
 
     Attributes:
         schedule: the path of its forward runs.
         final: their final states.
         gains: their log weights by segment.
         spaced: the path, spaced by the work of runs in both directions.
-        lost: the work lost forward and in reverse together, nats.
-        spread: half the sum of the variances of that work. It is as large as `lost` where both are
-            small, and far better known.
+        lost: the total dissipated work of forward and reverse runs, nats.
+        spread: half the sum of the variances of this work. It equals `lost` if both are small, and
+            is much better determined.
     """
 
     schedule: AnnealingSchedule
@@ -85,7 +85,7 @@ class Candidate(NamedTuple):
 
     @property
     def references(self) -> ReferenceStates:
-        """Its final states as reference states for another path."""
+        """The path's final states as reference states for another path."""
         return ReferenceStates.of_chains(self.final.v, self.final.log_weights)
 
 
@@ -93,7 +93,7 @@ class Candidate(NamedTuple):
 class Search:
     """A search for log Z: a pilot chooses the schedule; rounds run until both estimates agree.
 
-    Settings are those of `Annealed`.
+    The settings are the same as for `Annealed`.
     """
 
     rbm: RBM
@@ -123,10 +123,10 @@ class Search:
         self.is_checked = bool(self.rows)
 
     def pilot(self, paths: Sequence[AbstractPath]) -> tuple[AnnealingSchedule, int]:
-        """Space the models of each path by lost work; return the best and its steps per segment.
+        """Space each path's models by dissipated work; return the best and its steps per segment.
 
-        States from other bases are tried as well. Where no path reaches some of them, another base
-        is fitted to these.
+        States from other bases are tried as well. If no path reaches some of them, another base is
+        fitted to these.
         """
         schedules = [self._spaced(path) for path in paths]
         if self.steps is None:
@@ -146,8 +146,9 @@ class Search:
             fitted = self._candidate_for(probes[is_far], tried[0].schedule.path)
             tried, beyond = self._compared([*tried, fitted], probes)
         self.beyond = float(beyond.max())
-        # By the larger of the two: the mean work of 256 chains errs by more than easy bases differ.
-        # By it alone, every third easy model was annealed from the wrong base.
+        # Compare by the larger of the two: the error in the mean work of 256 chains exceeds the
+        # difference between easy bases. With it alone, every third easy model was annealed from the
+        # wrong base.
         best = min(tried, key=lambda candidate: max(candidate.lost, candidate.spread))
         self.others = [candidate for candidate in tried if candidate is not best]
         assert best.spaced is not None
@@ -155,7 +156,7 @@ class Search:
             return best.spaced, self._given_steps(self.steps)
         needed = CHOOSING_STEPS * best.lost / AIM
         within = ON_TIME * self._left() / self.pace
-        if needed > within / 2:  # no second round would be in time, so the first takes all of it
+        if needed > within / 2:  # no time for a second round, so the first takes all of it
             needed = within
         return best.spaced, int(np.clip(needed, FEWEST_STEPS, MOST_STEPS))
 
@@ -171,14 +172,14 @@ class Search:
         return Candidate(schedule, *self._forward(schedule, CHOOSING_STEPS))
 
     def _fit_to_time(self, schedules: Sequence[AnnealingSchedule]) -> None:
-        """Take fewer chains where a pilot and one short round would not end in time."""
+        """Use fewer chains if a pilot and one short round would not finish in time."""
         steps = CHOOSING_STEPS * WHOLE_ROUND * len(schedules) + FEWEST_STEPS * WHOLE_ROUND
         spent = clock() - self.began
         if spent * steps < SPACING_STEPS * len(schedules) * self._left():
-            return  # even if no part of that time was for compiling
+            return  # even if none of that time was for compiling
         started = clock()
         self._forward(schedules[-1], 1)
-        # Where compiling took the time, what is left says nothing of how slow the model is.
+        # If compilation took the time, the remaining time says nothing about the model's speed.
         allowed = max(self._left(), self.seconds / 2)
         fraction = allowed / (steps * (clock() - started))
         if fraction < 1.0:
@@ -186,9 +187,9 @@ class Search:
             self.chains = max(fewest, int(fraction * self.chains))
 
     def _probes(self, tried: Sequence[Candidate]) -> np.ndarray:
-        """Return states of several origins: of all bases, whatever their weights, and quenches.
+        """Return states of several origins: from all bases, whatever their weights, and quenches.
 
-        They are as many as half of the chains.
+        Their number is half the number of chains.
         """
         wanted = self.chains // 2
         self.quenches = fetched(quenched(self.rbm, self.chains, key=self._next_key()))
@@ -209,10 +210,10 @@ class Search:
     def _compared(
         self, tried: Sequence[Candidate], probes: np.ndarray
     ) -> tuple[list[Candidate], np.ndarray]:
-        """Return the candidates with what runs in both directions say, and how far off probes are.
+        """Return the candidates after runs in both directions, and the distances of the probes.
 
-        That is by how many nats a reverse run from a probe costs more than is usual for the path
-        that comes nearest to it; above 0, no path comes to it.
+        The distance is the excess cost, in nats, of a reverse run from a probe, compared with usual
+        costs for the nearest path; if positive, no path reaches the probe.
         """
         compared = []
         beyond = np.full(len(probes), np.inf)
@@ -225,7 +226,7 @@ class Search:
             self.pace = 2 * (clock() - started) / CHOOSING_STEPS
             costs = -back.sum(0)
             own_costs = costs[:n]
-            # A crude path loses work everywhere; what counts is more than it loses at its own.
+            # A crude path dissipates work everywhere; only an excess over its own states counts.
             usual = np.quantile(own_costs, USUAL)
             reached = usual + np.log(max(1.0, self.chains * self.tolerance / 3.0))
             beyond = np.minimum(beyond, costs[n:] - reached)
@@ -274,9 +275,9 @@ class Search:
         return answer
 
     def _more_steps(self, steps: int) -> int:
-        """Return the steps of a round with more of them; the same if no such round is in time.
+        """Return the increased steps of the next round; unchanged if no longer round is possible.
 
-        They are doubled. But if only one more round can be longer, it takes the time that is left.
+        They are doubled. But if only one longer round is possible, it uses the remaining time.
         """
         if self.steps is not None:
             return steps
@@ -312,10 +313,10 @@ class Search:
         own: int,
         others_than: Callable[[np.ndarray], np.ndarray],
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Anneal in reverse after a burn-in; return log weights by segment, and starts' shares.
+        """Anneal in reverse after a burn-in; return log weights by segment, and the starts' shares.
 
-        So many `own` runs start from resampled final states, and the others from the states that
-        `others_than` returns, given those.
+        `own` runs start from resampled final states, and the others from the states that
+        `others_than` returns given these.
         """
         check_finite_weights(*(final.log_weights for final in final_states))
         v, log_shares = resampled_states(final_states, own, self.groups, seed=self.keys_used)
@@ -329,7 +330,7 @@ class Search:
     def _round(
         self, schedule: AnnealingSchedule, final: FinalStates, steps: int
     ) -> tuple[AnnealingRuns, np.ndarray]:
-        """Return the log weights of a round's whole runs, and those of its reverse segments."""
+        """Return the log weights of a round's whole runs, and of its reverse segments."""
         rng = np.random.default_rng(self.keys_used)
         references = self._references()
         n = self.chains - sum(count for _, count in references)
@@ -337,7 +338,7 @@ class Search:
 
         def starts_from(known: np.ndarray) -> np.ndarray:
             if not self.is_checked and self.quenches is not None:
-                # States that come to all that is known would have come to more of it.
+                # Chains that reach all known states would also have reached unknown mass.
                 self.is_checked = covered(known, self.quenches) > COVERED
             starts = [known[:0]]
             for reference, count in references:
@@ -359,7 +360,7 @@ class Search:
         return AnnealingRuns(final.log_weights, reverse[:n], log_shares, reference_runs), back
 
     def _references(self) -> list[tuple[ReferenceStates, int]]:
-        """Return the reference states of a round, with the number of runs that start from each."""
+        """Return the reference states of a round, with the number of runs from each."""
         n = self.chains // ONE_OF
         references = [(rows, n) for rows in self.rows]
         parts = np.array_split(np.arange(n), max(1, len(self.others)))
@@ -368,7 +369,7 @@ class Search:
         return [(reference, count) for reference, count in references if count]
 
     def _conclude(self, rounds: Sequence[AnnealingRuns], steps: int) -> LogZ:
-        """Combine rounds into one answer, which always uses both directions."""
+        """Combine rounds into one result, which always uses both directions."""
         joined = AnnealingRuns.joined(rounds)
         check_finite_weights(joined.forward, joined.reverse)
         groups = self.groups * len(rounds)
@@ -377,14 +378,14 @@ class Search:
         others = [candidate.final.log_weights for candidate in self.others]
         against = contradictions(estimate, others)
         if self.beyond > 0.0:
-            # The mass of a region is at most e^cost times what was found.
-            reason = "states that chains from another start came to are reached from no base"
+            # The mass of a region is at most e^cost times the mass found.
+            reason = "chains from other starts reached states that no base reaches"
             cost = float(np.logaddexp(0.0, self.beyond + BY_PILOT))
             against.append((reason, estimate.value + cost))
         warnings = joined.warnings(estimate, tolerance) + [reason for reason, _ in against]
         low, high = joined.interval(estimate, tolerance)
         if not warnings:
-            # An answer that is refused for another reason than its width had no chance to be taken.
+            # A result rejected for a reason other than its width could not have been accepted.
             self.looks += 1
         half = (high - low) / 2
         if half >= tolerance:

@@ -17,7 +17,7 @@ from ...errors import InputError, NotFiniteError
 from ...rbm import RBM
 from ...samplers.finite import UNCONFINED, finite_z
 
-TRUSTED_ESS = 10.0  # effective chains, below which a few of them decide
+TRUSTED_ESS = 10.0  # effective number of chains; below this, a few chains dominate
 
 
 class LogZ(NamedTuple):
@@ -27,17 +27,17 @@ class LogZ(NamedTuple):
         value: the estimate, nats.
         low: lower end of its 95 % interval, nats.
         high: upper end.
-        method: how it was computed, in words.
-        converged: whether the interval can be relied on: all checks were made, and agree.
-        checked: whether anything independent could have contradicted the estimate, such as rows or
-            another base. If not, it has not converged, whatever its own runs say.
+        method: a description of the computation.
+        converged: whether the interval is reliable: all checks were made, and agree.
+        checked: whether anything independent, such as rows or another base, could have contradicted
+            the estimate. If not, it has not converged, even if its own runs agree.
         ess: effective number of chains, the smaller of both directions.
-        gap: reverse minus forward estimate, nats; 0 where exact.
-        message: why it converged or why not, in words.
+        gap: reverse minus forward estimate, nats; 0 if exact.
+        message: why it converged, or why not.
         forward: log weights of the forward annealing runs, shape (n,); the log of the mean of e^w
-            is the lower estimate of log Z. None where nothing was annealed.
-        reverse: log weights of the reverse runs, which estimate −log Z, each with the log of how
-            much of the model its start stands for.
+            is the lower estimate of log Z. None if nothing was annealed.
+        reverse: log weights of the reverse runs, which estimate −log Z, each including the log
+            share of the model that its start represents.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -63,7 +63,7 @@ class LogZ(NamedTuple):
         return convergence_word(self.converged, self.checked)
 
     def out_of_time(self, seconds: float) -> LogZ:
-        """Return the answer with a message that also says that the time was up."""
+        """Return the result with a message that also reports the time limit."""
         late = f" The time limit of {seconds:g} s was reached; raise `seconds`."
         return self._replace(message=self.message + late)
 
@@ -77,8 +77,8 @@ class LogZ(NamedTuple):
 def convergence_word(converged: bool, checked: bool) -> str:
     """Return "converged", "unchecked" or "not converged".
 
-    An estimate is unchecked if its own runs agree, but nothing independent of them could have shown
-    that they miss a part of the model.
+    An estimate is unchecked if its own runs agree, but nothing independent of them could have
+    revealed a missed part of the model.
     """
     if converged:
         return "converged"
@@ -86,26 +86,26 @@ def convergence_word(converged: bool, checked: bool) -> str:
 
 
 def warning_of(convergence: str) -> str:
-    """Return what follows an answer in words: nothing if it converged."""
+    """Return the text to append to a result: empty if it converged."""
     if convergence == "converged":
         return ""
     return f", {convergence.replace('not', 'NOT')}"
 
 
 def broken(*rules: tuple[bool, str]) -> list[str]:
-    """Return the sentences of the rules that do not hold: reasons not to rely on an answer."""
+    """Return the sentences of the rules that do not hold: reasons not to rely on a result."""
     return [reason for holds, reason in rules if not holds]
 
 
 def message_of(warnings: list[str], otherwise: str) -> str:
-    """Return the reasons not to rely on an answer as one sentence; `otherwise` if there is none."""
+    """Join the reasons not to rely on a result into one sentence; `otherwise` if there are none."""
     if not warnings:
         return otherwise
     return f"Not converged: {'; '.join(warnings)}."
 
 
 class AbstractLogZ(ABC):
-    """A method for log Z. Its settings are fields, which are checked when it is created.
+    """A method for log Z; its settings are fields, which are checked on creation.
 
     Example:
         >>> class Uncoupled(hm.likelihood.AbstractLogZ):
@@ -118,20 +118,20 @@ class AbstractLogZ(ABC):
     """
 
     def is_estimate(self, rbm: RBM) -> bool:
-        """Return whether log Z of this model is sampled, which needs a key and a finite Z."""
+        """Return whether log Z of this model is sampled, which requires a key and a finite Z."""
         return True
 
     def for_model(self, rbm: RBM) -> AbstractLogZ:
-        """Return the method that computes log Z of this model: another one if this one chooses."""
+        """Return the method that computes log Z of this model, if this method delegates."""
         return self
 
     def with_rows(self, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> AbstractLogZ:
-        """Return the method that also uses rows of data for its estimate, if it can."""
+        """Return the method that also uses rows of data for its estimate, if supported."""
         return self
 
     @abstractmethod
     def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
-        """Return log Z; the key has been checked where one is needed."""
+        """Return log Z; the key, if needed, has been checked."""
 
     def compute_by_length(
         self,
@@ -140,9 +140,9 @@ class AbstractLogZ(ABC):
         key: Any,
         progress: Callable[[float], Any],
     ) -> list[LogZ]:
-        """Return log Z of the model of documents of each length, for rising lengths.
+        """Return log Z of the model of documents for each length, in ascending order.
 
-        One length after the other, unless a method finds all of them in one run.
+        Lengths are treated one by one, unless a method handles all in one run.
         """
         results = []
         for i, length in enumerate(lengths):
@@ -166,21 +166,21 @@ class AbstractLogZ(ABC):
 
         Args:
             rbm: the model.
-            key: a JAX random key; not needed where `is_estimate` is false.
+            key: a JAX random key; not needed if `is_estimate` is false.
             progress: called with the fraction done, from 0 to 1.
 
         Raises:
-            InputError: no key where one is needed, or a model that the method cannot handle.
+            InputError: a key is needed but missing, or the method cannot handle the model.
             NotFiniteError: Z is infinite, or parameters are not finite.
         """
         return self.compute(rbm, self.checked_key(rbm, key), progress or (lambda part: None))
 
     def checked_key(self, rbm: RBM, key: Any) -> Any:
-        """Return the key, checked, or None where none is needed.
+        """Return the checked key, or None if none is needed.
 
         Raises:
-            InputError: no key where one is needed.
-            NotFiniteError: log Z would be estimated, and is not known to be finite.
+            InputError: a key is needed but missing.
+            NotFiniteError: log Z would be estimated but is not known to be finite.
         """
         if not self.is_estimate(rbm):
             return None
@@ -200,12 +200,12 @@ def check_finite_weights(*log_weights: np.ndarray) -> None:
 
 
 def exact_result(value: float, method: str, rounding: float = 0.0) -> LogZ:
-    """Return a log Z that has no error except rounding.
+    """Return a log Z without error except rounding.
 
     Args:
         value: log Z, nats.
-        method: how it was computed, in words.
-        rounding: half the width of its interval, nats; 0 where sums were in float64.
+        method: a description of the computation.
+        rounding: the half-width of its interval, nats; 0 if sums were in float64.
 
     Raises:
         NotFiniteError: the model's parameters are not finite, or overflow.

@@ -1,7 +1,7 @@
 """Ratios of partition functions: Bennett's ratio between two models, MBAR over a ladder.
 
-Plain numerics on NumPy arrays in float64. The energies are passed in, whether the states were drawn
-by annealing, replica exchange or otherwise. A few lines replace SciPy functions, whose import would
+Plain numerics on NumPy arrays in float64. The energies are passed in, so the states may be drawn by
+annealing, replica exchange or otherwise. A few lines replace SciPy functions, whose import would
 take longer than all computations in this module.
 """
 
@@ -25,7 +25,7 @@ from ..._base.statistics import (
 )
 from ...errors import InputError
 
-# Of the search for Bennett's root: Newton's steps, and the relative change that ends it.
+# The search for Bennett's root: the number of Newton steps, and the final relative change.
 MOST_STEPS = 200
 CLOSE = 1e-12
 
@@ -33,19 +33,19 @@ CLOSE = 1e-12
 def bennett(forward: np.ndarray, reverse: np.ndarray, log_shares: np.ndarray | None = None) -> Any:
     """Return Bennett's acceptance ratio estimate of a log ratio of partition functions.
 
-    From log weights w of annealing runs in both directions, it is the r that solves
-    Σ_forward σ(w − r + m) = Σ_reverse ω σ(w + r − m), with m = log(n_reverse / n_forward). For two
-    models without annealing between them, `forward` holds F_0 − F_1 at states of the first model
-    and `reverse` F_1 − F_0 at states of the second.
+    For log weights w of annealing runs in both directions, it is the r that solves Σ_forward σ(w −
+    r + m) = Σ_reverse ω σ(w + r − m), with m = log(n_reverse / n_forward). For two models without
+    annealing between them, `forward` holds F_0 − F_1 at states of the first model and `reverse` F_1
+    − F_0 at states of the second.
 
     Args:
         forward: log weights of forward runs, nats, shape (n_forward, ...).
-        reverse: those of reverse runs, shape (n_reverse, ...).
-        log_shares: log ω, how much of the model the start of each reverse run stands for; only
+        reverse: log weights of reverse runs, shape (n_reverse, ...).
+        log_shares: log ω, the share of the model that each reverse start represents; only
             differences matter. Equal if None.
 
     Returns:
-        One ratio for each entry of the other axes: of runs of shape (n,) a number.
+        One ratio for each entry of the other axes; a number for runs of shape (n,).
 
     Source: Bennett 1976; Shirts, Bair, Hooker & Pande 2003 (for annealing runs).
     """
@@ -59,31 +59,31 @@ def bennett(forward: np.ndarray, reverse: np.ndarray, log_shares: np.ndarray | N
     high = estimates.max(0) + margin
     r = estimates.sum(0) / 2
     # Newton's method between bounds, on the difference of the logarithms of both sums: its slope
-    # does not vanish, however far the forward and reverse estimates differ.
+    # does not vanish, however much the forward and reverse estimates differ.
     for _ in range(MOST_STEPS):
         log_forward, slope_down = _total(forward - r + m)
         log_reverse, slope_up = _total(reverse + r - m, log_shares)
-        excess = log_forward - log_reverse  # falls with r
+        excess = log_forward - log_reverse  # decreases with r
         low = np.where(excess > 0, r, low)
         high = np.where(excess > 0, high, r)
-        with np.errstate(divide="ignore", invalid="ignore"):  # NaN is between no bounds
+        with np.errstate(divide="ignore", invalid="ignore"):  # NaN is not between bounds
             newton = r + excess / (slope_down + slope_up)
         before = r
         r = np.where((low < newton) & (newton < high), newton, (low + high) / 2)
         if (np.abs(r - before) <= CLOSE * np.maximum(1.0, np.abs(r))).all():
             break
-    return r[()]  # an array of shape () as a number
+    return r[()]  # convert an array of shape () to a number
 
 
 def _normalised(log_shares: np.ndarray | None, reverse: np.ndarray) -> np.ndarray:
-    """Return the logs of shares whose mean is 1."""
+    """Return the logs of shares, normalised to mean 1."""
     if log_shares is None:
         return np.zeros_like(reverse)
     return log_shares - log_mean_exp(log_shares)
 
 
 def _total(x: np.ndarray, log_shares: np.ndarray | float = 0.0) -> tuple[Any, Any]:
-    """Return log Σ ω σ(x), and by how much it rises with a number that is added to all x."""
+    """Return log Σ ω σ(x), and its derivative with respect to a constant added to all x."""
     logs = -np.logaddexp(0.0, -x)
     total = log_sum_exp(logs + log_shares, axis=0)
     return total, (np.exp(logs + log_shares - total) * -np.expm1(logs)).sum(0)
@@ -115,8 +115,8 @@ class Sandwich(NamedTuple):
     """log Z with its lower and upper estimates.
 
     Attributes:
-        value: Bennett's acceptance ratio between both directions.
-        half_width: half the width of its 95 % interval.
+        value: Bennett's acceptance ratio of both directions.
+        half_width: the half-width of its 95 % interval.
         lower: log of the mean weight of the forward runs, on average below log Z.
         upper: the estimate of the reverse runs, on average above log Z if they start from exact
             draws.
@@ -142,7 +142,7 @@ class Sandwich(NamedTuple):
         return self.value - self.half_width, self.value + self.half_width
 
     def at_level(self, level: float) -> Sandwich:
-        """Return it with an interval that misses with this probability, instead of 5 %."""
+        """Return the result with an interval that misses with this probability, instead of 5 %."""
         factor = NormalDist().inv_cdf(1.0 - level / 2.0) / Z_95
         return self._replace(half_width=factor * self.half_width)
 
@@ -152,14 +152,14 @@ def sandwich(
 ) -> Sandwich:
     """Combine log weights of forward runs (mean weight Z) and reverse runs (mean weight 1/Z).
 
-    The interval is that of the jackknife, but not narrower than for independent chains, since
-    sixteen groups determine their own spread only to a fifth.
+    The interval is from the jackknife, but not narrower than for independent chains, since sixteen
+    groups determine their own spread only to within a fifth.
 
     Args:
         forward: log weights of forward runs, nats, group after group.
-        reverse: those of reverse runs, likewise.
+        reverse: log weights of reverse runs, likewise.
         groups: number of independent groups.
-        log_shares: how much of the model each reverse run stands for, as for `bennett`.
+        log_shares: the share of the model that each reverse run represents, as in `bennett`.
     """
     log_shares = _normalised(log_shares, reverse)
     middle = jackknife(bennett, forward, reverse, log_shares, groups=groups)
@@ -176,12 +176,12 @@ def sandwich(
 
 
 def smaller_effective_size(forward: np.ndarray, reverse: np.ndarray) -> float:
-    """Return Kish's effective number of chains, the smaller of those of both directions."""
+    """Return Kish's effective number of chains, the smaller of both directions."""
     return min(float(effective_size(relative_weights(w))) for w in (forward, reverse))
 
 
 def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return log Z of every model of a ladder minus that of the first, from states of all models.
+    """Return log Z of each model of a ladder minus log Z of the first, from states of all models.
 
     With u_k(x) the free energy of state x under model k and n_k states drawn from model k,
 
@@ -192,10 +192,10 @@ def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
     Args:
         energies: u, shape (models, states), nats; the order of the states does not matter.
-        counts: n, shape (models,), states drawn from each model; some may be 0.
+        counts: n, shape (models,), the number of states drawn from each model; some may be 0.
 
     Raises:
-        InputError: shapes that do not fit, or counts that do not add up.
+        InputError: the shapes do not match, or the counts do not add up.
 
     Source: Shirts & Chodera 2008.
     """
@@ -203,10 +203,10 @@ def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
     n = np.asarray(counts, np.float64)
     if u.ndim != 2 or n.shape != u.shape[:1] or n.sum() != u.shape[1] or (n < 0).any():
         raise InputError(
-            f"energies: expected shape (models, states), and as counts one number of states for"
-            f" each model, all states together; got {u.shape} and {n.shape}, {n.sum():g} states."
+            "energies: expected shape (models, states), and counts with one number of states per"
+            f" model that add up to all states; got {u.shape} and {n.shape}, {n.sum():g} states."
         )
-    from scipy.optimize import minimize  # imported here: it takes a third of a second
+    from scipy.optimize import minimize  # imported here because it takes a third of a second
 
     has_states = n > 0
     sampled_u = u[has_states]
@@ -214,7 +214,7 @@ def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
     log_n = np.log(sampled_n)
 
     def terms(log_z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return log Σ_l n_l e^(−u_l)/Z_l for each state, and the share of each model in it."""
+        """Return log Σ_l n_l e^(−u_l)/Z_l for each state, and each model's share of the sum."""
         logs = log_n[:, None] - sampled_u - log_z[:, None]
         mixture = log_sum_exp(logs, axis=0)
         return mixture, np.exp(logs - mixture)
@@ -230,7 +230,7 @@ def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
         return (np.diag(shares.sum(1)) - shares @ shares.T)[1:, 1:]
 
     start = (-sampled_u).mean(1)
-    free = (start - start[0])[1:]  # log Z of all models but the first, which counts as 0
+    free = (start - start[0])[1:]  # log Z of all models except the first, which is set to 0
     if len(free):
         free = minimize(objective, free, jac=True, hess=curvature, method="trust-exact").x
     mixture, _ = terms(np.append(0.0, free))
@@ -239,13 +239,13 @@ def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def ladder_log_z(up: np.ndarray, down: np.ndarray) -> Estimate:
-    """Return log Z of the last model of a ladder minus that of the first, from its replicas.
+    """Return log Z of the last model of a ladder minus log Z of the first, from its replicas.
 
-    It is the sum of Bennett's ratios between neighbours. The standard error is that of a jackknife
+    It is the sum of Bennett's ratios between neighbours. The standard error is from a jackknife
     that leaves out one column of replicas at a time; this accounts for all correlations within a
-    column, in time and through swaps. Each ratio without a column is found by one step of Newton's
-    method from the ratio r of all columns: with f = σ(w − r) for states of the lower model and
-    g = σ(w + r) for states of the upper model,
+    column, in time and through swaps. Each ratio without a column is computed by one Newton step
+    from the ratio r of all columns: with f = σ(w − r) for states of the lower model and g = σ(w +
+    r) for states of the upper model,
 
         r without c = r − Σ_c (f − g) / Σ_others [f (1 − f) + g (1 − g)].
 

@@ -1,4 +1,4 @@
-"""log Z where it differs from row to row: where a model takes the lengths of its rows as given."""
+"""log Z for each row, for models that take the lengths of rows as given."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LogZOfRows(NamedTuple):
 
     Attributes:
         mean: their weighted mean, with its interval.
-        of_row: that of each row, nats, shape (n,).
+        of_row: log Z for each row, nats, shape (n,).
     """
 
     mean: LogZ
@@ -36,13 +36,13 @@ def log_z_by_length(
     key: PRNGKeyArray | None = None,
     progress: Callable[[float], Any] | None = None,
 ) -> list[LogZ]:
-    """Return log Z of the model of each of these lengths, which rise.
+    """Return log Z of the model for each of these lengths, in ascending order.
 
     Args:
         rbm: the model.
-        lengths: without repetition.
+        lengths: distinct lengths.
         method: the method for log Z.
-        key: a JAX random key; None where no estimate is needed.
+        key: a JAX random key; None if no estimate is needed.
         progress: called with the fraction done, from 0 to 1.
     """
     method = method.for_model(rbm)
@@ -59,17 +59,17 @@ def log_z_of_rows(
     key: PRNGKeyArray | None,
     progress: Callable[[float], Any] | None = None,
 ) -> LogZOfRows:
-    """Return log Z of the model of each row's length: found once for each length that occurs.
+    """Return log Z of the model for each row's length, computed once per distinct length.
 
     Errors of different lengths may have a common cause, so the ends of their intervals are averaged
     as if they all erred in the same direction.
 
     Args:
         rbm: the model.
-        lengths: of the rows.
+        lengths: lengths of the rows.
         weights: weights of the rows; equal if None.
         method: the method for log Z.
-        key: a JAX random key; None where no estimate is needed.
+        key: a JAX random key; None if no estimate is needed.
         progress: called with the fraction done, from 0 to 1.
     """
     distinct, place = np.unique(lengths, return_inverse=True)
@@ -96,8 +96,8 @@ def check_lengths_known(rbm: RBM, missing: int) -> None:
     """Raise InputError if rows have missing values and the model takes their lengths as given."""
     if missing and takes_lengths(rbm.visible):
         raise InputError(
-            f"data: {rbm.visible} takes the length of a row as given, which is not known where"
-            " counts are missing (NaN)."
+            f"data: {rbm.visible} takes the length of a row as given, which is not known if counts"
+            " are missing (NaN)."
         )
 
 

@@ -16,7 +16,7 @@ from .base import AbstractLogZ, LogZ, exact_result
 
 
 def has_closed_form(rbm: RBM) -> bool:
-    """Return whether both layers are Gaussian, so that the joint density is a Gaussian one.
+    """Return whether both layers are Gaussian, so that the joint density is Gaussian.
 
     Example:
         >>> hm.likelihood.has_closed_form(hm.RBM(hm.Gaussian(1), hm.Gaussian(1), [[0.6]]))
@@ -31,7 +31,7 @@ def has_closed_form(rbm: RBM) -> bool:
 class ClosedForm(AbstractLogZ):
     """log Z = ½ [N log 2π − log det Λ + θᵀ Λ⁻¹ θ] of a model with two Gaussian layers.
 
-    θ holds the biases of both layers, and Λ is the joint precision matrix of their N units,
+    θ contains the biases of both layers, and Λ is the joint precision matrix of their N units,
 
         Λ = ( diag γ_v    −W     )
             (   −Wᵀ     diag γ_h )

@@ -28,7 +28,7 @@ from .base import AbstractLogZ, LogZ, exact_result
 CHUNKS_PER_DISPATCH = 64  # so that a long enumeration can be interrupted
 LARGEST_LOG2_STATES = 28
 MOST_IN_FLOAT64 = 2**22  # states × columns of both layers: milliseconds
-DRAWS = 64  # states whose rounding is looked at
+DRAWS = 64  # states used to estimate the rounding error
 FLOAT64 = 1e-13  # relative rounding of a sum in float64
 
 
@@ -36,10 +36,10 @@ FLOAT64 = 1e-13  # relative rounding of a sum in float64
 class Enumerated(AbstractLogZ):
     """log Z = log Σ_x e^(−F(x)) over the smaller discrete layer, in chunks.
 
-    Few states are summed in float64. Of many, energies are computed in float32, and log ⟨e^(F −
-    F′)⟩ over states drawn from the sum is added, where F′ is in float64: that is what the rounding
-    changed. The interval is that of this mean. Sums of chunks are added in float64 on the host, and
-    memory does not grow with the number of states.
+    Few states are summed in float64. For many states, energies are computed in float32, and
+    rounding is corrected by adding log ⟨e^(F − F′)⟩ over states drawn from the sum, with F′ in
+    float64. The interval is the interval of this mean. Sums of chunks are added in float64 on the
+    host, and memory does not grow with the number of states.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -55,9 +55,9 @@ class Enumerated(AbstractLogZ):
         """Return log Z of a model with a discrete layer of at most 2^28 joint states.
 
         Raises:
-            InputError: too many states, or neither layer is discrete.
+            InputError: there are too many states, or neither layer is discrete.
             Interrupted: a KeyboardInterrupt; the message says how far the enumeration got, and
-                gives the lower bound of log Z from the states summed by then.
+                gives a lower bound on log Z from the states summed so far.
         """
         summed = enumerable(rbm)
         states = 0 if summed is None else summed.visible.n_states or 0
@@ -65,7 +65,7 @@ class Enumerated(AbstractLogZ):
             raise InputError(
                 f"Exact log Z of {rbm}: expected a discrete layer with at most"
                 f" 2^{LARGEST_LOG2_STATES} joint states."
-                " Leave the method out, or choose 'annealed'."
+                " Omit the method, or choose 'annealed'."
             )
         method = f"exact, {states:,} states"
         if states * (summed.visible.size + summed.hidden.size) <= MOST_IN_FLOAT64:
@@ -110,10 +110,10 @@ def _log_sums_of_chunks(summed: RBM, progress: Callable[[float], Any]) -> np.nda
 
 
 def _rounding(summed: RBM, log_sums: np.ndarray, value: float) -> tuple[float, float]:
-    """Return what float32 took from log Z, log ⟨e^(F − F′)⟩ over DRAWS states, and its error.
+    """Return the float32 correction of log Z, log ⟨e^(F − F′)⟩ over DRAWS states, and its error.
 
-    The states are drawn from p of the float32 sum: first a chunk, then a state of it. The error is
-    two standard errors of the mean, and never below what float64 leaves.
+    The states are drawn from p of the float32 sum: first a chunk, then a state in it. The error is
+    two standard errors of the mean, and never below the rounding of float64.
     """
     rows, _ = chunk_plan(summed)
     rng = np.random.default_rng(0)
@@ -135,9 +135,9 @@ def _rounding(summed: RBM, log_sums: np.ndarray, value: float) -> tuple[float, f
 
 @compiled
 def _log_sums(summed: RBM, rows: int, first: jax.Array, count: int) -> tuple[Array, Array]:
-    """Return for each chunk its largest −F and the log of the others' sum relative to it.
+    """Return, for each chunk, its largest −F and the log of the sum relative to it.
 
-    Their sum in float32 would round log Z to its last digits: 5e-4 of 5,000.
+    Adding both in float32 would limit log Z to seven digits: 5e-4 in 5,000.
     """
 
     def parts(chunk: Array) -> tuple[Array, Array]:
@@ -165,7 +165,7 @@ def _transposed(rbm: RBM) -> RBM:
 
 
 def layers_to_enumerate(rbm: RBM) -> tuple[AbstractLayer, AbstractLayer] | None:
-    """Return the discrete layer with fewer joint states and the other one; None without one."""
+    """Return the discrete layer with fewer joint states and the other; None if none is discrete."""
     orders = [(rbm.visible, rbm.hidden), (rbm.hidden, rbm.visible)]
     discrete = [layers for layers in orders if layers[0].n_states is not None]
     return min(discrete, key=lambda layers: layers[0].n_states or 0, default=None)
@@ -208,7 +208,7 @@ def log_z(rbm: RBM) -> Float[Array, ""]:
 
 
 def partial_log_z(summed: RBM, rows: int, first: int | Array, count: int) -> Float[Array, " count"]:
-    """Return log Σ e^(−F) of each of `count` chunks from `first` on."""
+    """Return log Σ e^(−F) of each of `count` chunks, starting at `first`."""
 
     def log_sum(chunk: Array) -> Array:
         return jax.nn.logsumexp(chunk_of_states(summed, chunk, rows)[1])

@@ -1,9 +1,9 @@
 """log Z for all lengths of documents at once, by annealing along the length.
 
-A model that takes a row's length D as given has one log Z for each D. In F(h) the length is a
-temperature: Γ_v = D L(h). So chains of hidden states that begin without any words, where the hidden
-units are independent, and are given one word after the other, pass through the models of all
-lengths. One annealing run finds all of their log Z.
+A model that takes a row's length D as given has one log Z for each D. In F(h) the length acts as an
+inverse temperature: Γ_v = D L(h). Chains of hidden states that start with no words, when the hidden
+units are independent, and receive one word after another pass through the models of all lengths.
+One annealing run therefore estimates log Z for all lengths.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from .bridge import bennett, smaller_effective_size
 from .schedule import AnnealingSchedule, swept
 
 GROUPS = 16  # of chains: enough for a jackknife
-KNOTS = 64  # lengths at which chains are resampled, beside those that are asked for
-# Mean steps between two knots, of the pilot and of the first round.
+KNOTS = 64  # lengths at which chains are resampled, besides the requested lengths
+# Mean number of steps between knots, for the pilot and the first round.
 PILOT_STEPS = 2
 FIRST_STEPS = 4
 
 
 class Lengthening(AbstractPath):
-    """From a model of empty rows to one of rows of this length, seen from the hidden side.
+    """A path from a model of empty rows to rows of this length, in terms of hidden states.
 
     Attributes:
         rbm: the model of the longest rows; the path's models are transposed.
@@ -55,7 +55,7 @@ class Lengthening(AbstractPath):
 
 
 def is_independent_when_empty(rbm: RBM) -> bool:
-    """Return whether rows of length 0 say nothing of the hidden units."""
+    """Return whether rows of length 0 carry no information about the hidden units."""
     empty = rbm.with_lengths(jnp.zeros((), rbm.visible.dtype)).visible
     return not bool(np.asarray(empty.variance(empty.zero_inputs)).any())
 
@@ -71,22 +71,22 @@ def log_z_of_lengths(
     key: PRNGKeyArray,
     progress: Callable[[float], Any],
 ) -> list[LogZ]:
-    r"""Return log Z for each of these lengths, in rising order without repetition.
+    r"""Return log Z for each of these lengths, which must be ascending and distinct.
 
-    Long rows prefer hidden states that short ones hardly know, and chains do not move to them in
-    time. So at the ends of segments the chains of each of 16 independent groups are resampled by
-    their weights. The value is the sum of Bennett's ratios of the segments, whose interval is a
-    jackknife over groups. Its checks are the estimates of each direction alone: of forward runs,
-    E[Π_s mean_group e^w_s] = Z_D / Z_0, and of reverse runs, that of whole runs over that of their
-    first part, down to D.
+    Long rows prefer hidden states that are rare for short rows, and chains do not move to them in
+    time. At the ends of segments, the chains of each of 16 independent groups are therefore
+    resampled by weight. The value is the sum of Bennett's ratios over the segments, with a
+    jackknife interval over groups. Its checks are the estimates from each direction: for forward
+    runs, E[Π_s mean_group e^w_s] = Z_D / Z_0, and for reverse runs, the estimate from whole runs
+    divided by the estimate from their first part, down to D.
 
     Args:
         rbm: the model.
-        lengths: above 0.
-        chains: in each direction.
-        steps: steps of a run in all; as many as are needed if None.
+        lengths: positive.
+        chains: number of chains in each direction.
+        steps: total steps of a run; as many as needed if None.
         tolerance: nats, at each length, as in `Annealed`.
-        seconds: time after which no new round begins.
+        seconds: time limit after which no new round starts.
         key: a JAX random key.
         progress: called with the fraction done.
 
@@ -98,7 +98,7 @@ def log_z_of_lengths(
     total = steps
     if total is None:
         total = FIRST_STEPS * len(fractions)
-    rounds: list[_Round] = []  # those with the current number of steps
+    rounds: list[_Round] = []  # rounds with the current number of steps
     while True:
         started = clock()
         latest = runs.round(np.maximum(1, np.round(total * fractions)).astype(np.int32))
@@ -106,7 +106,7 @@ def log_z_of_lengths(
         answers = runs.answers(rounds, tolerance)
         spent = clock() - started
         left = seconds - (clock() - runs.began)
-        needs_more_steps = latest.lost > MOST_LOST  # then they help more than more chains
+        needs_more_steps = latest.lost > MOST_LOST  # more steps then help more than more chains
         is_late = left < (1 + needs_more_steps) * spent
         if is_late or steps is not None or all(answer.converged for answer in answers):
             progress(1.0)
@@ -122,8 +122,8 @@ class _Round(NamedTuple):
 
     Attributes:
         forward: shape (segments, groups, chains of a group).
-        reverse: those of the reverse runs, likewise.
-        steps: of a run in all.
+        reverse: log weights of the reverse runs, likewise.
+        steps: total steps of a run.
     """
 
     forward: np.ndarray
@@ -137,7 +137,7 @@ class _Round(NamedTuple):
 
 
 class _Runs:
-    """The runs of a search: a pilot that spaces the steps, then rounds with more of them."""
+    """The runs of a search: a pilot that spaces the steps, then rounds with more steps."""
 
     def __init__(self, rbm: RBM, lengths: np.ndarray, members: int, *, key: PRNGKeyArray):
         longest = from_numpy(np.asarray(lengths[-1], rbm.visible.dtype))
@@ -156,7 +156,7 @@ class _Runs:
         return fold_in(self.key, self.keys_used)
 
     def pilot(self) -> Float[np.ndarray, " segments"]:
-        """Return the fraction of the steps for each segment: as the deviation of its work."""
+        """Return the fraction of steps per segment, proportional to the deviation of its work."""
         steps = np.full(len(self.knots) - 1, PILOT_STEPS, np.int32)
         gains = self._through(self._start(), steps)[1]
         deviations = gains.std((1, 2))
@@ -171,7 +171,7 @@ class _Runs:
     def _through(
         self, v: Array, steps: np.ndarray, *, reverse: bool = False
     ) -> tuple[Array, np.ndarray]:
-        """Anneal through all segments in one direction; return log weights in rising order."""
+        """Anneal through all segments in one direction; return log weights in ascending order."""
         key = self._next_key()
         direction = -1 if reverse else 1
         gains = []
@@ -194,12 +194,12 @@ class _Runs:
 
     def answers(self, rounds: list[_Round], tolerance: float) -> list[LogZ]:
         """Return log Z of each length, from all rounds with the same steps."""
-        # Group g of every round is one group of the ratios: sixteen are enough for a jackknife.
+        # Group g of all rounds forms one group of the ratios: sixteen are enough for a jackknife.
         forward = np.concatenate([runs.forward for runs in rounds], axis=2)
         reverse = np.concatenate([runs.reverse for runs in rounds], axis=2)
         ratios = np.array([_ratios(*segment) for segment in zip(forward, reverse, strict=True)])
-        values = np.cumsum(ratios, axis=0)[self.places - 1]  # of all groups, then without each
-        # The estimates of each direction alone are products over groups of one round.
+        values = np.cumsum(ratios, axis=0)[self.places - 1]  # for all groups, then without each
+        # The estimates from each direction are products over groups of one round.
         up = np.concatenate([log_mean_exp(runs.forward, axis=2) for runs in rounds], axis=1)
         down = np.concatenate([log_mean_exp(runs.reverse, axis=2) for runs in rounds], axis=1)
         ups = np.cumsum(up, axis=0)[self.places - 1]
@@ -223,11 +223,11 @@ class _Runs:
         """Return log Z of one length.
 
         Args:
-            values: sums of Bennett's ratios, of all groups and without each of them.
+            values: sums of Bennett's ratios, for all groups and without each group.
             up: log weights of the groups' forward runs, shape (groups,).
-            part: those of their reverse runs down to this length.
-            whole: those of their whole reverse runs.
-            steps: of a run.
+            part: log weights of their reverse runs down to this length.
+            whole: log weights of their whole reverse runs.
+            steps: number of steps of a run.
             tolerance: nats.
         """
         n = len(up)
@@ -262,7 +262,7 @@ class _Runs:
 
 
 def _ratios(forward: np.ndarray, reverse: np.ndarray) -> np.ndarray:
-    """Return Bennett's ratio of a segment from all groups, and without each of them."""
+    """Return Bennett's ratio of a segment from all groups, and without each group."""
     ratios = [bennett(forward.ravel(), reverse.ravel())]
     for g in range(len(forward)):
         others = np.arange(len(forward)) != g

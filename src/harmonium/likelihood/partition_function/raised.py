@@ -18,9 +18,9 @@ from ...path import AbstractPath
 from ...rbm import RBM
 from .schedule import SEGMENTS, AnnealingSchedule, base_from_moments, swept
 
-# Of the forward runs that space the schedule.
+# For the forward runs that space the schedule.
 PILOT_CHAINS = 256
-PILOT_STEPS = 3  # of a segment
+PILOT_STEPS = 3  # per segment
 
 
 class Raised(NamedTuple):
@@ -30,7 +30,7 @@ class Raised(NamedTuple):
         value: mean over rows.
         stderr_rows: its standard error over rows.
         rows: the estimate for each row, shape (n,).
-        method: how it was computed, in words.
+        method: a description of the computation.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -62,7 +62,7 @@ def raise_log_likelihood(
     steps: int = 1_024,
     path: AbstractPath | None = None,
 ) -> Raised:
-    """Return the log-likelihood of rows under the distribution that forward annealing draws from.
+    """Return the log-likelihood of rows under the distribution of forward annealing.
 
     Forward annealing is itself a generative model, the annealed model: draws of a base model are
     annealed to the RBM by one sweep per step. Its log-likelihood of a row is estimated by reverse
@@ -71,22 +71,22 @@ def raise_log_likelihood(
         log p̂(v) = −F(v) + log mean e^w,
 
     where w is the log weight of a reverse run, which estimates −log Z. The estimate is on average
-    *below* log p of the annealed model, which is close to that of the RBM where annealing is slow
-    enough. So it is a conservative score of test rows, on average, and no bound on the RBM's own
+    *below* log p of the annealed model, which is close to the RBM if annealing is slow enough. It
+    is thus, on average, a conservative score of test rows, but not a bound on the RBM's own
     log-likelihood.
 
     Args:
         rbm: the model.
         rows: in the user's coding, shape (n, visible units); a few hundred are usual.
         key: a JAX random key.
-        chains: reverse runs from each row.
-        steps: steps of each.
-        path: a path from a model without weights; if None, from the independent model with the
-            moments of short chains of `rbm`.
+        chains: number of reverse runs from each row.
+        steps: number of steps of each run.
+        path: a path from a model with zero weights; if None, from the independent-units model with
+            the moments of short chains of `rbm`.
 
     Raises:
-        InputError: rows outside the visible layer's domain, `chains` or `steps` not positive, or a
-            path that begins with weights.
+        InputError: rows are outside the visible layer's domain, `chains` or `steps` is not
+            positive, or the path starts with nonzero weights.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -104,7 +104,7 @@ def raise_log_likelihood(
     if path is None:
         path = base_from_moments(rbm, key=keys[0])
     if not path.begins_uncoupled:
-        raise InputError("path: expected one that begins with a model without weights.")
+        raise InputError("path: expected a path that starts at a model with zero weights.")
     segments = min(SEGMENTS, steps)
     schedule = AnnealingSchedule.even(path, segments)
     starts = schedule.start(PILOT_CHAINS, key=keys[1])

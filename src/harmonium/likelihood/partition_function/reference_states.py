@@ -1,8 +1,8 @@
-"""States that may lie where annealing does not come: rows, and final states from other bases.
+"""States that annealing may not reach: rows, and final states from other bases.
 
-An annealed estimate knows only the regions that its chains reach. Reference states are of another
-origin, and each stands for a fraction of the model's mass. Reverse runs start from some of
-them. Where such a run costs far more than log Z, forward chains hardly reach its start.
+An annealed estimate covers only the regions that its chains reach. Reference states have a
+different origin, and each represents a fraction of the model's mass. Reverse runs start at some of
+them. If such a run costs far more than log Z, forward chains hardly reach its start.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from ..._base.threefry import split
 from ...rbm import RBM
 from .schedule import swept
 
-QUENCH_SWEEPS = 64  # enough to fall into a mode, too few to leave it for the largest one
-# Of 512 known states: so few that a mode of 3 % has as many, so many that the nearest of 128 draws
-# of the same distribution lies within them.
+QUENCH_SWEEPS = 64  # enough to reach a mode, too few to leave it for the largest mode
+# Of 512 known states: few enough that a mode of 3 % has this many, and enough to include the
+# nearest of 128 draws from the same distribution.
 NEIGHBOURS = 16
-# Chains from random states are a check if they came to nearly all that is known. Not all of it:
-# of as many draws of one distribution, two in a hundred have no neighbour (`covered`).
+# Chains from random states are a check if they reach nearly all known states. Not all: among
+# equally many draws from one distribution, two in a hundred have no neighbour (`covered`).
 COVERED = 0.9
 
 
 class ReferenceStates(NamedTuple):
-    """States with the fractions of the mass that they stand for.
+    """States with the fractions of the mass that they represent.
 
     Attributes:
-        source: where they come from, in words.
+        source: the origin of the states, as text.
         states: visible states, shape (n, visible).
-        fractions: their sum is 1, shape (n,).
-        log_z: the log of the mass for which all of them stand, nats; None for rows, which stand
-            for all of the model's.
+        fractions: the fraction of the mass per state, summing to 1, shape (n,).
+        log_z: the log of the mass that all states represent, nats; None for rows, which represent
+            the whole model.
     """
 
     source: str
@@ -48,7 +48,7 @@ class ReferenceStates(NamedTuple):
 
     @classmethod
     def of_rows(cls, states: np.ndarray) -> ReferenceStates:
-        """Return rows as reference states: each stands for as much as another."""
+        """Return rows as reference states with equal fractions."""
         n = len(states)
         return cls("the starts (for a likelihood, the rows)", states, np.full(n, 1.0 / n))
 
@@ -67,19 +67,19 @@ class ReferenceStates(NamedTuple):
     def chosen(
         self, known: np.ndarray, n: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Choose n states: those least like known ones, and a sample of the rest.
+        """Choose n states: the states least similar to known states, and a sample of the rest.
 
-        A region of little mass that is not among the known states holds few of them. A sample of
-        n would often have none of them, but they are the farthest from all that is known.
+        An unknown region of low mass contains few of the states. A random sample of n would often
+        miss them, but they are the farthest from all known states.
 
         Args:
             known: visible states, shape (m, visible).
-            n: how many to choose.
+            n: number of states to choose.
             rng: random numbers for the sample.
 
         Returns:
-            States, shape (n, visible), and the fraction that each stands for: that of all states
-            to which it is the nearest. Those to which a known state is nearer belong to none.
+            States, shape (n, visible), and the fraction that each represents: the total fraction of
+            the states nearest to it. States nearer to a known state are not counted.
         """
         from_known = _distances(self.states, known).min(1)
         most_distant = np.argsort(-from_known, kind="stable")
@@ -98,10 +98,10 @@ class ReferenceStates(NamedTuple):
 
 
 def covered(known: np.ndarray, others: np.ndarray) -> float:
-    """Return the part of known states near which there is one of the others.
+    """Return the fraction of known states with a nearby state among the others.
 
-    It is nearer than all but a few of the known states themselves, as one of as many draws of the
-    same distribution nearly always is.
+    A state is nearby if it is nearer than all but a few known states; among equally many draws from
+    the same distribution, there nearly always is one.
     """
     near = np.sort(_distances(known, known), axis=1)[:, min(NEIGHBOURS, len(known) - 1)]
     rounding = 1e-5 * known.shape[1]  # equal states have a distance of about 0
@@ -109,7 +109,7 @@ def covered(known: np.ndarray, others: np.ndarray) -> float:
 
 
 def _distances(states: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return the squared distance of each state from each known one.
+    """Return the squared distance of each state from each known state.
 
     Columns are measured in units of their standard deviation over both sets.
     """
@@ -122,19 +122,19 @@ def _distances(states: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 
 def quenched(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
-    """Return the final states of short chains from random states: draws of many modes."""
+    """Return the final states of short chains from random states, which cover many modes."""
     key_start, key_move = split(key)
     start = _random_states(rbm, n, key=key_start)
-    # Its own call, since the search has compiled sweeps of so many chains already.
+    # A separate call, because sweeps of this many chains are already compiled for the search.
     return swept(rbm, start, whole_number(QUENCH_SWEEPS), key=key_move)
 
 
 @compiled
 def _random_states(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
-    """Return states from which short chains come to modes of many kinds.
+    """Return states from which short chains reach many different modes.
 
-    Half of them are drawn given hidden states without inputs or biases, where a hidden unit alone
-    can lead to its own pattern; the others are such visible states.
+    Half are drawn given hidden states without inputs or biases, so that a single hidden unit can
+    lead to its own pattern; the others are visible states without inputs or biases.
     """
     key_h, key_given, key_v = split(key, 3)
     h = rbm.hidden.base().sample_without_inputs((n - n // 2,), key=key_h)

@@ -26,14 +26,14 @@ from .base import AbstractLogZ, LogZ, broken, message_of
 from .bridge import ladder_log_z, mbar
 from .schedule import base_from_moments
 
-FIRST_STEPS = 256  # of the first run, which is doubled until it has converged
-# Of the pilot run that spaces a ladder: rounds, and the acceptance of swaps at which it aims.
+FIRST_STEPS = 256  # of the first run, which is doubled until convergence
+# The pilot run that spaces a ladder: number of rounds, and target acceptance of swaps.
 ROUNDS = 5
 ACCEPTANCE = 0.5
-FEWEST_CHAINS = 8  # columns, by whose differences the error is estimated
+FEWEST_CHAINS = 8  # columns, from whose differences the error is estimated
 LEAST_ACCEPTANCE = 0.1  # of any pair
 FEWEST_TRIPS = 5.0  # mean round trips per column of replicas in the counted part of a run
-# p-values below which two estimates may differ, and do differ.
+# p-values below which two estimates may differ, and certainly differ.
 LEVEL = 1e-3
 CERTAIN = 1e-5
 ROUNDING = 1e-4  # nats, of free energies in float32
@@ -45,9 +45,8 @@ class _Ladder(NamedTuple):
     Attributes:
         estimate: log Z.
         warnings: reasons not to rely on it.
-        ends: other estimates from the same replicas: lower and upper ones, and those of both
-            halves.
-        report: how well the replicas move along the ladder.
+        ends: other estimates from the same replicas: lower, upper, and from each half.
+        report: statistics of the replicas' movement along the ladder.
     """
 
     estimate: Estimate
@@ -60,34 +59,33 @@ class _Ladder(NamedTuple):
 class Exchanged(AbstractLogZ):
     """log Z by replica exchange from independent models, with Bennett's ratios between neighbours.
 
-    log Z of the model minus that of the base is the sum of Bennett's ratios between neighbouring
-    models. Columns of replicas are independent, so the 95 % interval is a jackknife that leaves
-    out one column at a time. The first half of a run is not counted. Runs are doubled until
+    log Z of the model minus log Z of the base is the sum of Bennett's ratios between neighbouring
+    models. Columns of replicas are independent, so the 95 % interval is a jackknife that leaves out
+    one column at a time. The first half of a run is discarded. Runs are doubled until
 
         the interval is narrower than ± tolerance,
         every pair accepts at least a tenth of its swaps,
         the replicas of a column made at least five round trips on average in the counted part,
         both halves of the counted part agree, at a level of 0.001,
 
-    or the time is up. Two ladders run side by side, both spaced by a pilot run: one of
-    temperatures from the neutral model (no biases, no weights), and one from the independent model
-    with the moments of short chains. The latter usually has the smaller barrier, but it misses all
-    modes that short chains miss, and its replicas still move freely along the ladder. A missed
-    mode makes a ladder's log Z too small. So where both clearly disagree (p < 0.00001), the answer
-    is that of the ladder with the larger log Z; where they agree (p > 0.001), that of the ladder
-    with the smaller barrier; in between, the runs go on.
+    or the time is up. Two ladders run side by side, both spaced by a pilot run: one of temperatures
+    from the neutral model (zero biases and weights), and one from the independent-units model with
+    the moments of short chains. The latter usually has the smaller barrier, but it misses all modes
+    that short chains miss, while its replicas still move freely along the ladder. A missed mode
+    makes a ladder's log Z too small. If both clearly disagree (p < 0.00001), the result is
+    therefore from the ladder with the larger log Z; if they agree (p > 0.001), from the ladder with
+    the smaller barrier; in between, the runs continue.
 
-    A mode that the replicas of neither ladder ever find cannot be detected.
+    A mode that the replicas of neither ladder find cannot be detected.
 
     Attributes:
-        chains: independent columns of replicas, at least 8.
-        sampler: a ladder from an independent model, which is then used unchanged and alone,
-            instead of both ladders.
-        tolerance: nats, the largest accepted half width of the interval.
-        seconds: time after which a run is not doubled.
+        chains: number of independent columns of replicas, at least 8.
+        sampler: a ladder from an independent model, used unchanged instead of both ladders.
+        tolerance: nats, the largest accepted half-width of the interval.
+        seconds: time limit after which a run is not doubled.
 
     Raises:
-        InputError: a number is out of its range.
+        InputError: a number is out of range.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -97,7 +95,7 @@ class Exchanged(AbstractLogZ):
         (True, True)
 
     Source: Bennett 1976; Syed, Bouchard-Côté, Deligiannidis & Doucet 2022; Krause, Fischer & Igel
-    2020 (for models of this kind).
+    2020 (for such models).
     """
 
     chains: int = 64
@@ -112,7 +110,7 @@ class Exchanged(AbstractLogZ):
         """Return log Z.
 
         Raises:
-            InputError: no key, or a ladder that begins with weights.
+            InputError: the key is missing, or the ladder starts with nonzero weights.
             NotFiniteError: free energies are not finite.
         """
         deadline = clock() + self.seconds
@@ -149,22 +147,22 @@ def carried_log_z(
     steps: int = 64,
     tolerance: float = 0.1,
 ) -> LogZ:
-    """Return log Z of a model from the replicas of its training, at little extra cost.
+    """Return log Z of a model from its training replicas, at little extra cost.
 
-    The replicas follow the distributions of the models on the ladder, as far as they kept up with
-    the training, so a short continuation is enough for Bennett's ratios. The rules of `Exchanged`
-    decide on convergence, except that round trips made in training count too.
+    If the replicas kept up with training, they follow the distributions of the models on the
+    ladder, so a short continuation is enough for Bennett's ratios. Convergence is decided as in
+    `Exchanged`, except that round trips during training also count.
 
     Args:
-        rbm: the model that the replicas belong to, `fit.state.rbm`.
-        sampler: the ladder of `Persistent(sampler, chains)` that it was trained with.
+        rbm: the model of these replicas, `fit.state.rbm`.
+        sampler: the ladder of `Persistent(sampler, chains)` used in training.
         state: the replicas, `fit.state.gradient`.
         key: a JAX random key.
         steps: length of the continuation.
-        tolerance: nats, the largest half width of the interval that counts as converged.
+        tolerance: nats, the largest half-width of the interval that counts as converged.
 
     Raises:
-        InputError: a ladder that begins with weights, or the state of another ladder.
+        InputError: the ladder starts with nonzero weights, or the state is from another ladder.
         NotFiniteError: free energies are not finite.
 
     Example:
@@ -194,13 +192,13 @@ def carried_log_z(
 def mbar_log_z(
     rbm: RBM, sampler: ReplicaExchange, v: Float[Array, "models n visible"]
 ) -> np.ndarray:
-    """Return log Z of every model of a ladder minus that of the first, from states of all models.
+    """Return log Z of each model of a ladder minus log Z of the first, from states of all models.
 
-    The energy of every state is computed under every model, not only under neighbouring ones; see
+    The energy of every state is computed under every model, not only under its neighbours; see
     `bridge.mbar`.
 
     Args:
-        rbm: the model at the ladder's end.
+        rbm: the model at the end of the ladder.
         sampler: the ladder.
         v: states of each model, shape (models, n, visible).
 
@@ -234,12 +232,12 @@ def mbar_log_z(
 
 @compiled
 def _under_all(path: AbstractPath, times: Array, v: Array) -> Float[Array, "models n"]:
-    """Return free energies of states under every model, computed one model after the other."""
+    """Return free energies of states under every model, computed one model at a time."""
     return jax.lax.map(lambda t: path.at(t).free_energy(v), times)
 
 
 def _judged(run: LadderRun, tolerance: float, first: float = 0.5) -> _Ladder:
-    """Estimate log Z from a run without its fraction `first`, with all warnings."""
+    """Estimate log Z from a run, excluding the fraction `first`, with all warnings."""
     base = float(run.sampler.path_to(run.rbm).log_z_of_base)
     gains = run.gains(first)
     report = run.report(first)
@@ -271,14 +269,14 @@ def _judged(run: LadderRun, tolerance: float, first: float = 0.5) -> _Ladder:
 
 
 def _concluded(ladders: Sequence[_Ladder]) -> LogZ:
-    """Choose between ladders, and return the answer."""
+    """Choose between ladders, and return the result."""
     best = min(ladders, key=lambda ladder: ladder.report.barrier)
     largest = max(ladders, key=lambda ladder: ladder.estimate.value)
     warnings = []
     note = ""
     p = _p_value(best.estimate, largest.estimate)
     if p < CERTAIN:
-        note = f" The other ladder misses a part of Z: log Z = {best.estimate.value:.2f}."
+        note = f" The other ladder misses part of Z: log Z = {best.estimate.value:.2f}."
         best = largest
     elif p < LEVEL:
         values = " and ".join(f"{ladder.estimate.value:.2f}" for ladder in ladders)
@@ -305,19 +303,19 @@ def _concluded(ladders: Sequence[_Ladder]) -> LogZ:
 
 def _p_value(first: Estimate, second: Estimate) -> float:
     """Return the p-value of the difference between two estimates of the same number."""
-    from scipy.special import stdtr  # imported here: it takes a fifth of a second
+    from scipy.special import stdtr  # imported here because it takes a fifth of a second
 
     error = float(np.hypot(first.stderr, second.stderr)) + ROUNDING
     return 2 * float(stdtr(first.groups - 1, -abs(first.value - second.value) / error))
 
 
 def _based(rbm: RBM, sampler: Any) -> ReplicaExchange:
-    """Return the ladder, or raise InputError unless log Z of its first model is known."""
+    """Return the ladder if log Z of its first model is known; otherwise raise InputError."""
     sampler = checked_ladder(sampler)
     if float(sampler.times[0]) > 0 or not sampler.path_to(rbm).begins_uncoupled:
         raise InputError(
-            "sampler: expected a ladder that begins at t = 0 with a model without weights, as"
-            " that of hm.path.Heating does; begin a History with one."
+            "sampler: expected a ladder that starts at t = 0 with a model with zero weights, such"
+            " as hm.path.Heating; start a History with such a model."
         )
     return sampler
 

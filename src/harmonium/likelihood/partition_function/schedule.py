@@ -1,4 +1,4 @@
-"""Annealing schedules from independent models to a trained one: their bases and their spacing."""
+"""Annealing schedules from independent models to a trained model: bases and spacing."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ...samplers.gibbs import after_sweeps
 
 __all__ = ["base_from_data", "base_from_moments", "usual_bases"]
 
-SEGMENTS = 32  # of a path: enough to see where along it the work is lost
-# Steps per dispatch: many enough for small models to be fast, few enough to interrupt large ones.
+SEGMENTS = 32  # of a path: enough to locate where work is dissipated
+# Steps per dispatch: enough for small models to be fast, few enough to interrupt large ones.
 STEPS_AT_ONCE = 64
 GROUPS = (16, 8, 4, 2, 1)
-ESS_OF_GROUP = 8.0  # with a smaller effective size, resampled states are no draws of the model
+ESS_OF_GROUP = 8.0  # below this effective size, resampled states are not draws from the model
 
 
 class AnnealingSchedule(NamedTuple):
@@ -48,9 +48,9 @@ class AnnealingSchedule(NamedTuple):
         """Space the segments so that all contribute equally to the variance of the total work.
 
         Segment b contributes C_b = cov(w_b, Σ w). This includes correlations between segments:
-        where chains mix slowly, the work in one segment is correlated with the work in the next.
-        Since C falls as the square of a segment's length, lengths are measured by √C. C is bounded
-        from below by a fifth of the segment's own variance, since a covariance is noisy.
+        if chains mix slowly, the work in one segment is correlated with the work in the next. Since
+        C scales with the square of a segment's length, lengths are measured by √C. C is bounded
+        from below by a fifth of the segment's variance, because covariances are noisy.
 
         Args:
             gains: log weights of each segment in the order of the schedule, shape (segments, n),
@@ -73,12 +73,12 @@ class AnnealingSchedule(NamedTuple):
     def last_step(self, rbm: RBM, v: Float[Array, "n visible"]) -> np.ndarray:
         """Return F under the path's last model minus F under the target model `rbm`, shape (n,).
 
-        It is the log weight of one more step, and 0 where the two are the same model.
+        It is the log weight of one more step, and 0 if the two models are the same.
         """
         return fetched(_last_step(self.path, rbm, v)).astype(np.float64)
 
     def start(self, chains: int, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
-        """Draw chains from the model without weights at which the path begins."""
+        """Draw chains from the model with zero weights at the start of the path."""
         return _started(self.path, chains, key=key)
 
     def run(
@@ -121,7 +121,7 @@ class AnnealingSchedule(NamedTuple):
 def _segments(
     path: AbstractPath, times: Array, numbers: Array, v: Array, *, key: PRNGKeyArray
 ) -> tuple[Array, Array]:
-    """Run segments `first` to `end` with the given steps each; other segments add nothing."""
+    """Run segments `first` to `end` with the given steps each; others contribute nothing."""
     first, end, steps = numbers
 
     def segment(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -146,7 +146,7 @@ def _last_step(path: AbstractPath, rbm: RBM, v: Array) -> Array:
 
 
 class FinalStates(NamedTuple):
-    """Final states of forward annealing runs: draws of the model, each with a weight.
+    """Final states of forward annealing runs: weighted draws from the model.
 
     Attributes:
         v: visible states, shape (n, visible).
@@ -167,11 +167,11 @@ def resampled_states(
     the same Z.
 
     Returns:
-        The states, and for each the log of what it stands for: the total weight of its group over
-        the number of states drawn from it. A group that came upon a region of much mass counts
-        for more than one that did not. With equal groups, a region that few groups find would have
-        too small a fraction in all of them, so that a jackknife over groups saw nothing: of a
-        ferromagnet of 16 × 8 units, 62 % of the intervals missed log Z.
+        The states, and for each state the log of its share: the total weight of its group divided
+        by the number of states drawn from the group. A group that found a region of high mass thus
+        counts for more. With equal shares, a region found by few groups would be underrepresented
+        in all of them, and a jackknife over groups would not notice: for a ferromagnet of 16 × 8
+        units, 62 % of the intervals missed log Z.
     """
     rng = np.random.default_rng(seed)
     states = np.concatenate([fetched(final.v) for final in final_states])
@@ -189,13 +189,13 @@ def resampled_states(
 
 
 def _log_weights_by_size(log_weights: np.ndarray) -> np.ndarray:
-    """Return the log weights of a set whose sum is multiplied by its effective fraction."""
+    """Return log weights with the total weight of the set scaled by its effective fraction."""
     size = effective_size(relative_weights(log_weights))
     return log_weights + np.log(size / len(log_weights))
 
 
 def _groups(count: int, groups: int) -> np.ndarray:
-    """Return the group of each of so many final states."""
+    """Return the group of each of `count` final states."""
     return np.arange(count) * groups // count
 
 
@@ -211,7 +211,7 @@ swept = compiled(after_sweeps)
 
 @compiled
 def base_from_data(rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> Heating:
-    """Return the path from the independent model with the moments of states v and drawn h."""
+    """Return the path from the independent-units model with the moments of v and of drawn h."""
     hidden = rbm.hidden.fit_moments(rbm.sample_h_from_v(v, key=key))
     return Heating(rbm.visible.fit_moments(v), hidden, rbm)
 
@@ -220,14 +220,14 @@ def base_from_data(rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray)
 def base_from_moments(
     rbm: RBM, *, key: PRNGKeyArray, chains: int = 256, sweeps: int = 300
 ) -> Heating:
-    """Return the path from the independent model with the moments of short chains of `rbm`."""
+    """Return the path from the independent-units model of short chains of `rbm`."""
     key_draw, key_move, key_h = jax.random.split(key, 3)
     v = rbm.visible.sample_without_inputs((chains,), key=key_draw)
     return base_from_data(rbm, after_sweeps(rbm, v, sweeps, key=key_move), key=key_h)
 
 
 def usual_bases(rbm: RBM, *, key: PRNGKeyArray) -> list[AbstractPath]:
-    """Return the paths from the bases that need no data.
+    """Return the paths from bases that need no data.
 
     The first base has the moments of short chains, and is close to the model. The second is the
     neutral model, which is broad, and from which chains find modes that no short chain reaches.

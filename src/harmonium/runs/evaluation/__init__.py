@@ -1,1 +1,1 @@
-"""An evaluation of a model: one class for each block, and the loop over them."""
+"""Evaluation of a model: one class per block, and the loop over them."""

@@ -1,4 +1,4 @@
-"""What a block of an evaluation is: one class that measures, writes JSON, prints and draws."""
+"""A block of an evaluation: one class that measures, writes JSON, prints and draws."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class AbstractBlock(ABC):
 
     Attributes:
         name: its key in the JSON.
-        title: what the table says in place of a result that is not known; "" for no such line.
-        stage: what the progress display calls it.
-        seconds: about how long it may take at most; None for no limit.
+        title: its name in the table if the result is not known; "" for no such line.
+        stage: its name in the progress display.
+        seconds: approximate upper limit on its time; None for no limit.
         is_slow: whether `--quick` leaves it out.
         pictures: names of picture files, each with the function that draws it, which is called with
-            `harmonium.plot` and the target. Matplotlib is imported only where pictures are drawn.
+            `harmonium.plot` and the target. Matplotlib is imported only if pictures are drawn.
     """
 
     name: ClassVar[str]
@@ -46,7 +46,7 @@ class AbstractBlock(ABC):
     def measure(cls, target: Target, progress: ReportProgress) -> Self:
         """Return the result for a model and its rows.
 
-        What later blocks and pictures need as well is noted in the target.
+        Results that later blocks and pictures need are stored in the target.
 
         Raises:
             NotMeasuredError: there is nothing to measure.
@@ -54,7 +54,7 @@ class AbstractBlock(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Return the result as a value of JSON; numbers may be infinite or NaN."""
+        """Return the result in JSON types; numbers may be infinite or NaN."""
 
     @abstractmethod
     def lines(self) -> list[Line]:
@@ -63,18 +63,18 @@ class AbstractBlock(ABC):
 
 @dataclass(frozen=True)
 class NotKnown:
-    """What stands in place of the result of a block that could not be measured.
+    """The placeholder for the result of a block that could not be measured.
 
     Attributes:
         title: the title of the block.
-        reason: why there is no result, in words.
+        reason: the reason why there is no result.
     """
 
     title: str
     reason: str
 
     def to_json(self) -> dict[str, Any]:
-        """Return the reason as a value of JSON."""
+        """Return the reason in JSON types."""
         return {"not_known": self.reason}
 
     def lines(self) -> list[Line]:
@@ -90,7 +90,7 @@ class RowMean:
         value: the mean.
         stderr_rows: its standard error; NaN for a single row.
         rows: the name of the rows.
-        n_rows: their number.
+        n_rows: the number of rows.
     """
 
     value: float
@@ -100,7 +100,7 @@ class RowMean:
 
     @classmethod
     def of(cls, values: np.ndarray, rows: str) -> RowMean:
-        """Return the mean of one value a row, shape (n,)."""
+        """Return the mean of values of shape (n,), one for each row."""
         n = len(values)
         deviation = float(np.std(values, ddof=1, dtype=np.float64)) if n > 1 else math.nan
         mean = float(np.mean(values, dtype=np.float64))
@@ -113,7 +113,7 @@ class RowMean:
         return f"{error}{count_of(self.n_rows, row_noun(self.rows))}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as a value of JSON."""
+        """Return the mean in JSON types."""
         return asdict(self)
 
 
@@ -129,12 +129,12 @@ def scored_rows(target: Target, most: int) -> tuple[np.ndarray, str]:
 
 
 def row_noun(rows: str) -> str:
-    """Return what a row of a part is called: "training row", "test row"."""
+    """Return the noun for a row of a part: "training row", "test row"."""
     return "training row" if rows == "train" else f"{rows} row"
 
 
 def figures(number: float | None, digits: int = 3) -> str:
-    """Return a number with so many significant digits, or "unknown" if it is not finite."""
+    """Format a number with this many significant digits, or as "unknown" if it is not finite."""
     if number is None or not math.isfinite(number):
         return "unknown"
     return f"{number:#.{digits}g}".rstrip(".")

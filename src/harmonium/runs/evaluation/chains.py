@@ -50,7 +50,7 @@ class Mixing(AbstractBlock):
 
     @classmethod
     def measure(cls, target: Target, progress: ReportProgress) -> Mixing:
-        """Return it for chains of which half start at rows, if there are any."""
+        """Measure mixing with chains of which half start at rows, if there are any."""
         name = "train" if "train" in target.parts else target.name
         target.mixing = mixing(
             target.rbm,
@@ -69,7 +69,7 @@ class Mixing(AbstractBlock):
         mixing = self.mixing
         time = f"{diagnostics.count(mixing.relaxation)} sweeps"
         run = f"{mixing.chains} chains × {mixing.sweeps:,} sweeps"
-        # The relaxation time is −2 / log λ, so e⁻² is left after it.
+        # The relaxation time is −2 / log λ, so e⁻² remains after it.
         explanation = f"after which 14 % of the slowest mode is left ({run})"
         if not mixing.resolved:
             limit = f"{SECONDS:g} s" if mixing.sweeps < SWEEPS else "these sweeps"
@@ -86,7 +86,7 @@ class Mixing(AbstractBlock):
 
 @dataclass(frozen=True)
 class Equilibrium(AbstractBlock):
-    """Whether a run trained at equilibrium, by its chains and the model that they belong to.
+    """Whether a run trained at equilibrium, judged by its chains and their model.
 
     Attributes:
         report: the result.
@@ -102,14 +102,14 @@ class Equilibrium(AbstractBlock):
 
     @classmethod
     def measure(cls, target: Target, progress: ReportProgress) -> Equilibrium:
-        """Return it for the state that the run ended in.
+        """Check the state in which the run ended.
 
         Raises:
             NotMeasuredError: the target is a model without a run.
             InputError: the run's rows or checkpoint cannot be read.
         """
         if not is_run(target.options.run):
-            reason = "a model alone does not tell how it was trained; name a run folder"
+            reason = "a model alone does not show how it was trained; name a run folder"
             raise NotMeasuredError(reason)
         folder = RunFolder(target.options.run)
         config = config_of(folder, target.options.source)
@@ -146,7 +146,7 @@ class Equilibrium(AbstractBlock):
 
 
 def _mixing_json(mixing: diagnostics.Mixing) -> dict[str, Any]:
-    """Return a measurement of mixing as a value of JSON, without the curves."""
+    """Return a measurement of mixing in JSON types, without the curves."""
     return {
         "relaxation": mixing.relaxation,
         "resolved": mixing.resolved,

@@ -21,11 +21,11 @@ WORDS = {True: "yes", False: "NO", None: "not known"}
 def likelihood(
     target: Target, settings: dict[str, Any], progress: ReportProgress
 ) -> tuple[LogZSummary, ScoreSummary | None]:
-    """Return log Z, and the log-likelihood of the rows to score if there are any.
+    """Return log Z and, if there are rows to score, their log-likelihood.
 
     Args:
-        target: the model and the rows; log Z is noted there.
-        settings: how log Z is computed, as `log_z` takes it.
+        target: the model and the rows; log Z is stored there.
+        settings: the arguments of `log_z`.
         progress: progress callback.
 
     Raises:

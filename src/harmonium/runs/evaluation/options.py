@@ -28,7 +28,7 @@ from ..options import (
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationConfig:
-    """The options of `harmonium evaluate`, whose help describes them.
+    """The options of `harmonium evaluate`, as described in its help.
 
     Attributes:
         text: how the text file of DATA is read.
@@ -48,12 +48,12 @@ class EvaluationConfig:
     ] = "auto"
     seconds: Annotated[
         float,
-        Number("Time limit for log Z: later, no new round starts.", advice="give 120", below=1e9),
+        Number("Time limit for log Z; no new round starts after it.", advice="give 120", below=1e9),
     ] = 120.0
     chains: Annotated[
         int | None,
         Whole(
-            "Annealing chains in each direction; with --method tempered, columns of replicas. "
+            "Annealing chains per direction; with --method tempered, columns of replicas. "
             " [default: 512; tempered: 64]",
             least=2,
         ),
@@ -94,15 +94,15 @@ class EvaluationConfig:
         if self.text.given and self.data is None:
             raise InputError(
                 f"--{next(iter(self.text.given))}: expected a file of rows as DATA; got none;"
-                " leave it out: a run's own rows are read as the run did."
+                " leave it out: a run's own rows are read as before."
             )
         if self.method == "tempered":
             if self.chains is not None:
                 check_count("--chains", self.chains, least=8)
             if self.steps is not None:
                 raise InputError(
-                    f"--steps {self.steps}: expected no --steps with --method tempered; got a"
-                    " number of them; give --seconds instead."
+                    f"--steps {self.steps}: expected no --steps with --method tempered; got both;"
+                    " give --seconds instead."
                 )
         if self.pictures is not None:
             from ..writing import check_folder

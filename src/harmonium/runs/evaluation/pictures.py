@@ -13,7 +13,7 @@ from .target import Target
 
 @dataclass(frozen=True)
 class Pictures:
-    """The files that were written, and by their names why others were left out."""
+    """The files that were written, and the reasons why others, by name, were left out."""
 
     written: list[str] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
@@ -25,7 +25,7 @@ class Pictures:
 
         Args:
             pictures: names of files, each with the function that draws it.
-            target: the model, its rows, and what was measured of them.
+            target: the model, its rows, and the measurements so far.
             folder: the folder.
             progress: progress callback, called with the fraction done, 0 to 1.
         """
@@ -44,7 +44,7 @@ class Pictures:
             progress((number + 1) / len(pictures))
 
     def lines(self) -> list[str]:
-        """Return what is printed below the table."""
+        """Return the lines to print below the table."""
         lines = [f"  {path}" for path in self.written]
         lines += [f"  no {name}: {reason}." for name, reason in self.left_out.items()]
         return ["", "pictures", *lines] if lines else []

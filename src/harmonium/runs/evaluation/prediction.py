@@ -29,7 +29,7 @@ from .base import (
 from .target import Target
 
 WORK = 2**30  # rows × visible columns × hidden columns: about five seconds on two cores
-# of which each unit is predicted in turn
+# with each unit predicted in turn
 FEWEST_ROWS = 100
 MOST_ROWS_IN_TURN = 4_000
 MOST_ROWS_OF_COLUMNS = 1_000
@@ -54,7 +54,7 @@ class PseudoLikelihood(AbstractBlock):
 
     @classmethod
     def measure(cls, target: Target, progress: ReportProgress) -> PseudoLikelihood:
-        """Return it for the rows to score, or for as many as take about five seconds.
+        """Score the rows, or as many of them as take about five seconds.
 
         Raises:
             NotMeasuredError: there are no rows, or the visible units are not discrete.
@@ -83,7 +83,7 @@ class Reconstruction(AbstractBlock):
     """The mean squared difference of rows after v → mean h → mean v.
 
     Attributes:
-        error: of the rows to score, per column.
+        error: the error for the rows to score, per column.
         variance: the mean variance of the columns of the same rows.
     """
 
@@ -132,7 +132,7 @@ class FreeEnergyGap(AbstractBlock):
 
     @classmethod
     def measure(cls, target: Target, progress: ReportProgress) -> FreeEnergyGap:
-        """Return it for the rows of a run.
+        """Compute the gap for the rows of a run.
 
         Raises:
             NotMeasuredError: training rows or held-out rows are not available.
@@ -155,7 +155,7 @@ class FreeEnergyGap(AbstractBlock):
 
     @property
     def stderr(self) -> float:
-        """Its standard error: those of two means over independent rows."""
+        """Its standard error, from two means over independent rows."""
         return float(np.hypot(self.held_out.stderr_rows, self.learned.stderr_rows))
 
     def to_json(self) -> dict[str, Any]:
@@ -182,7 +182,7 @@ class FreeEnergyGap(AbstractBlock):
 
 @dataclass(frozen=True)
 class PredictedColumns(AbstractBlock):
-    """How well each column of a table is predicted from the others of its row.
+    """How well each column of a table is predicted from the other columns.
 
     Attributes:
         rows: the name of the rows.
@@ -190,7 +190,7 @@ class PredictedColumns(AbstractBlock):
     """
 
     name = "columns"
-    title = ""  # most rows are no table, so the table of results has no line on it
+    title = ""  # most data are not tables, so the results have no line on it
     stage = "columns"
 
     rows: str
@@ -198,7 +198,7 @@ class PredictedColumns(AbstractBlock):
 
     @classmethod
     def measure(cls, target: Target, progress: ReportProgress) -> PredictedColumns:
-        """Return it for the rows to score.
+        """Score the columns on the rows to score.
 
         Raises:
             NotMeasuredError: the rows are not those of a table.

@@ -64,9 +64,9 @@ class EvaluationProgress:
         """Return the result of a stage; errors are passed on.
 
         Args:
-            stage: its name.
+            stage: the name of the stage.
             compute: the function that computes the result, called with a progress callback.
-            at_most: about how many seconds it may take, to be shown; None for no limit shown.
+            at_most: approximate limit in seconds, to be shown; None to show no limit.
         """
         limit = "" if at_most is None else f", at most {at_most:g} s"
         task = self.bar.add_task(f"{stage}{limit}", total=None)
@@ -89,7 +89,7 @@ class EvaluationProgress:
         at_most: float | None = None,
         title: str = "",
     ) -> T | NotKnown:
-        """Return the result of a stage, or the reason why there is none under this title."""
+        """Return the result of a stage, or a placeholder with this title and the reason."""
         if self.interrupted:
             return NotKnown(title, "interrupted")
         try:

@@ -1,4 +1,4 @@
-"""An evaluation as a whole: what is written as JSON, printed, and shown in a run's report."""
+"""A whole evaluation, as written in JSON, printed, and shown in a run's report."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .prediction import FreeEnergyGap, PredictedColumns, PseudoLikelihood, Recon
 from .samples import SampleQuality
 from .target import Target
 
-# In the order in which they are measured and printed, the most useful for their time first. Blocks
-# of one group stand together in the table.
+# In order of measurement and printing, the most useful for their time first. Blocks of one group
+# are printed together in the table.
 GROUPS: tuple[tuple[type[AbstractBlock], ...], ...] = (
     (PseudoLikelihood, Reconstruction, FreeEnergyGap),
     (PredictedColumns,),
@@ -39,7 +39,7 @@ class Evaluation:
         target: the model and its rows.
         status: "done", or "interrupted".
         log_z: log Z.
-        log_likelihood: the log-likelihood of the rows; None where there are none.
+        log_likelihood: the log-likelihood of the rows; None if there are none.
         blocks: the result of each block by its name, or why there is none.
         pictures: the pictures that were drawn.
         seconds: running time of each stage by its name.
@@ -54,7 +54,7 @@ class Evaluation:
     seconds: Mapping[str, float]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the evaluation as a value of JSON, what is not known under "not_known"."""
+        """Return the evaluation in JSON types, with missing results under "not_known"."""
         rows = None
         if self.target.scored is not None:
             count = len(self.target.scored)
@@ -92,7 +92,7 @@ class Evaluation:
 
     @property
     def table(self) -> EvaluationTable:
-        """What the report of the run shows."""
+        """The table for the report of the run."""
         return EvaluationTable(heads=self.heads()[1:], sections=self.sections())
 
     def show(self, display: Display) -> None:

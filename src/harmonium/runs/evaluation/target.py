@@ -1,4 +1,4 @@
-"""The target of an evaluation: a model, and the rows that it is scored on."""
+"""The target of an evaluation: a model and the rows on which it is scored."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from ..leftovers import is_run
 from ..rows import Rows, own_rows, rows_for_model, text_format_for
 from .options import EvaluationConfig
 
-GIVEN = "given"  # the name of the rows of a file that names no parts
+GIVEN = "given"  # the name for the rows of a file without named parts
 
 
 @dataclass
 class Target:
-    """A model and its rows, and what blocks have measured that later ones and pictures need.
+    """A model and its rows, and measurements of blocks that later blocks and pictures need.
 
     Attributes:
         rbm: the model.
-        options: what the user asked for.
-        data: the rows; None where there are none.
-        name: which part of them is scored; None where there are no rows.
-        log_z: log Z of the model; None before it is computed.
-        mixing: how fast chains mix; None if that is not known.
+        options: the options of the command.
+        data: the rows; None if there are none.
+        name: the part of the rows that is scored; None if there are no rows.
+        log_z: log Z of the model; None until it is computed.
+        mixing: how fast chains mix; None if unknown.
         samples: samples of the model; None if there are none.
     """
 
@@ -52,7 +52,7 @@ class Target:
 
     @property
     def parts(self) -> dict[str, Dataset]:
-        """Datasets by name, "train", "validation" and "test" as far as there are any."""
+        """Datasets by name: "train", "validation" and "test", as far as they exist."""
         return {} if self.data is None else self.data.parts
 
     @property
@@ -67,7 +67,7 @@ class Target:
 
     @property
     def learned_and_held_out(self) -> tuple[str, str] | None:
-        """Names of the training rows, and of rows that the model has not seen; None if unknown."""
+        """Names of the training rows and of rows that the model has not seen; None if unknown."""
         if not self.own or "train" not in self.parts:
             return None
         for name in (self.name, "validation", "test"):
@@ -76,13 +76,13 @@ class Target:
         return None
 
     def key_of(self, number: int) -> Any:
-        """Return the random key of a block, by its number."""
+        """Return the random key of a block, by its index."""
         return fold_in(key_of(self.options.seed), number)
 
     def rows(self, name: str, most: int) -> np.ndarray:
         """Return at most `most` rows of a part, evenly spaced; grey levels are drawn once.
 
-        Missing values are drawn from the model, given the seen values of their row.
+        Missing values are drawn from the model, given the observed values of their row.
         """
         rows = self.parts[name].some(most).rows(key=self.key_of(0))
         if not self.parts[name].missing:
@@ -91,7 +91,7 @@ class Target:
 
 
 def target_of(rbm: RBM, options: EvaluationConfig) -> Target:
-    """Return a model with the rows that it is scored on.
+    """Return a model with the rows on which it is scored.
 
     Raises:
         InputError: the rows cannot be read or do not fit the model.
@@ -109,10 +109,10 @@ def target_of(rbm: RBM, options: EvaluationConfig) -> Target:
 
 
 def _rows_given(folder: RunFolder, data: str, rbm: RBM, options: EvaluationConfig) -> Rows:
-    """Return the rows of DATA as the run would have read them, where the options do not say."""
+    """Return the rows of DATA, read as the run would have done unless the options differ."""
     config = folder.config() if is_run(options.run) else None
     binarize = options.binarize
-    if binarize is None:  # a model file does not say how its rows were treated
+    if binarize is None:  # a model file does not record how its rows were treated
         binarize = "stochastic" if config is None else config.binarize
     rows = rows_for_model(
         data,

@@ -1,0 +1,172 @@
+"""Weights in blocks between the parts of two layers; a missing block costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._base.numerics import from_numpy, product
+from ..errors import InputError
+from .base import AbstractWeights
+
+Sizes = tuple[int, ...]
+
+
+class BlockWeights(AbstractWeights):
+    """Weights between parts of the visible and the hidden layer, one block for each pair.
+
+    A block of None stands for parts that are not connected: it is a block of zeros that takes
+    neither memory nor time. A Boltzmann machine with layers x¹, x², x³, … whose neighbours alone
+    are connected has W with blocks between (x¹, x³, …) and (x², x⁴, …).
+
+    Attributes:
+        blocks: a row of blocks for each visible part, each a block of shape (columns of the visible
+            part, columns of the hidden part) or None.
+        rows: the number of columns of each visible part.
+        columns: the number of columns of each hidden part.
+
+    Example:
+        >>> weights = hm.weights.BlockWeights([[[[1.0], [2.0]], None], [[[3.0]], [[4.0]]]])
+        >>> weights.dense.tolist()
+        [[1.0, 0.0], [2.0, 0.0], [3.0, 4.0]]
+        >>> (jnp.array([1.0, 0.0, 1.0]) @ weights).tolist()
+        [4.0, 4.0]
+
+    Source: Salakhutdinov & Hinton 2009 (deep Boltzmann machines, of which this is the form).
+    """
+
+    blocks: tuple[tuple[Array | None, ...], ...]
+    rows: Sizes = eqx.field(static=True)
+    columns: Sizes = eqx.field(static=True)
+
+    def __init__(
+        self,
+        blocks: Sequence[Sequence[Any]],
+        rows: Sequence[int] | None = None,
+        columns: Sequence[int] | None = None,
+    ):
+        """Build the weights.
+
+        Args:
+            blocks: see the class; lists and NumPy arrays are converted.
+            rows: sizes of the visible parts; they follow from the blocks unless a row has none.
+            columns: sizes of the hidden parts; they follow from the blocks unless a column has
+                none.
+
+        Raises:
+            InputError: rows of different lengths, blocks whose shapes do not fit together, or a
+                part whose size neither a block nor an argument gives.
+        """
+        self.blocks = tuple(tuple(_as_block(block) for block in row) for row in blocks)
+        counts = {len(row) for row in self.blocks}
+        if len(counts) != 1 or counts == {0}:
+            raise InputError(
+                "BlockWeights: expected as many blocks in each row, and at least one;"
+                f" got rows of {', '.join(str(len(row)) for row in self.blocks) or 'no'} blocks."
+            )
+        transposed = tuple(zip(*self.blocks, strict=True))
+        self.rows = _sizes(self.blocks, -2, rows, "rows")
+        self.columns = _sizes(transposed, -1, columns, "columns")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return sum(self.rows), sum(self.columns)
+
+    @property
+    def T(self) -> BlockWeights:  # noqa: N802  (named as for arrays)
+        turned = [
+            [None if block is None else jnp.swapaxes(block, -1, -2) for block in column]
+            for column in zip(*self.blocks, strict=True)
+        ]
+        return BlockWeights(turned, self.columns, self.rows)
+
+    def __rmatmul__(self, states: Array) -> Array:
+        """Return states @ W, a sum of products with the blocks of each hidden part."""
+        pieces = jnp.split(jnp.asarray(states), np.cumsum(self.rows)[:-1].tolist(), axis=-1)
+        inputs = []
+        for size, column in zip(self.columns, zip(*self.blocks, strict=True), strict=True):
+            products = [
+                product(piece, block)
+                for piece, block in zip(pieces, column, strict=True)
+                if block is not None
+            ]
+            nothing = jnp.zeros((*jnp.shape(states)[:-1], size), jnp.result_type(float))
+            inputs.append(sum(products[1:], products[0]) if products else nothing)
+        return jnp.concatenate(inputs, axis=-1)
+
+    @property
+    def dense(self) -> Float[Array, "visible hidden"]:
+        lines = [
+            [
+                jnp.zeros((height, width), jnp.result_type(float)) if block is None else block
+                for block, width in zip(row, self.columns, strict=True)
+            ]
+            for row, height in zip(self.blocks, self.rows, strict=True)
+        ]
+        return jnp.concatenate([jnp.concatenate(line, axis=-1) for line in lines], axis=-2)
+
+    def over_rows(self, factors: Float[Array, " visible"]) -> BlockWeights:
+        pieces = jnp.split(jnp.asarray(factors), np.cumsum(self.rows)[:-1].tolist())
+        scaled = [
+            [None if block is None else piece[:, None] * block for block in row]
+            for piece, row in zip(pieces, self.blocks, strict=True)
+        ]
+        return BlockWeights(scaled, self.rows, self.columns)
+
+    def replaced(self, entries: Float[Array, "visible hidden"]) -> BlockWeights:
+        """Return weights with these blocks and these entries, which must be 0 outside the blocks.
+
+        Raises:
+            InputError: entries other than 0 between parts that are not connected.
+        """
+        lines = jnp.split(jnp.asarray(entries), np.cumsum(self.rows)[:-1].tolist(), axis=0)
+        cut = [jnp.split(line, np.cumsum(self.columns)[:-1].tolist(), axis=1) for line in lines]
+        pairs = [
+            list(zip(row, own, strict=True)) for row, own in zip(self.blocks, cut, strict=True)
+        ]
+        outside = sum(
+            int(np.count_nonzero(np.asarray(piece)))
+            for row in pairs
+            for block, piece in row
+            if block is None
+        )
+        if outside:
+            raise InputError(
+                "BlockWeights: expected entries of 0 between parts that are not connected;"
+                f" got {outside:,} others."
+            )
+        blocks = [[None if block is None else piece for block, piece in row] for row in pairs]
+        return BlockWeights(blocks, self.rows, self.columns)
+
+
+def _as_block(block: Any) -> Any:
+    """Return lists and NumPy arrays as JAX arrays, and others as they are."""
+    if isinstance(block, list | tuple | np.ndarray):
+        block = from_numpy(np.array(block, float))
+    return block
+
+
+def _sizes(lines: Sequence[Sequence[Any]], axis: int, given: Any, name: str) -> Sizes:
+    """Return the size of each part along an axis, from its blocks or as given."""
+    if given is not None and len(given) != len(lines):
+        raise InputError(
+            f"BlockWeights {name}: expected the size of each of {len(lines)} parts;"
+            f" got {len(given)} sizes."
+        )
+    sizes = []
+    for number, line in enumerate(lines):
+        known = {jnp.shape(block)[axis] for block in line if block is not None}
+        if given is not None:
+            known.add(int(given[number]))
+        if len(known) != 1:
+            actual = f"sizes {sorted(known)}" if known else f"no block; give its size by `{name}`"
+            raise InputError(
+                f"BlockWeights {name}: expected blocks of one size in part {number}; got {actual}."
+            )
+        sizes.append(known.pop())
+    return tuple(sizes)
