@@ -152,7 +152,7 @@ def test_a_model_is_known_by_its_content(tmp_path):
         (lambda: hm.sample(start(), 1, key=KEY, given=["x"] * 6), "given: expected numbers"),
         (lambda: hm.log_z(start(), method="guess"), "method: expected"),
         (lambda: hm.log_likelihood("rbm", ROWS), "rbm: expected an RBM"),
-        (lambda: hm.save(hm.fit, "x"), "save: expected a model"),
+        (lambda: hm.save(hm.fit, "x"), "save: expected an RBM"),
         (lambda: hm.Recipe(momentum=1.0), "momentum: expected"),
         (lambda: hm.Recipe(centring=5.0), "centring: expected"),
     ],

@@ -1,8 +1,8 @@
-"""harmonium: restricted Boltzmann machines, trained, sampled and honestly scored.
+"""harmonium: training, sampling and honest scoring of restricted Boltzmann machines.
 
     import harmonium as hm
 
-The packages, each importing only from those above it in this list:
+The packages, each of which imports only from packages above it in this list:
 
     errors, _base       exceptions; checks; stable functions; random numbers; many devices
     layers, weights     types of units; forms of the weight matrix W

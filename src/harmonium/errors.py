@@ -1,4 +1,4 @@
-"""Errors whose messages say what was expected, what was received and what to do.
+"""Errors whose messages state what was expected, what was received and what to do.
 
 Every error that a user can cause is a `HarmoniumError`, so that one `except` catches them all and
 the command can print each as a single line.
@@ -41,7 +41,7 @@ class HarmoniumError(Exception):
 
 
 class InputError(HarmoniumError, ValueError):
-    """Invalid input; the message says what was expected, what was received and what to do.
+    """Invalid input; the message states what was expected, what was received and what to do.
 
     Example:
         >>> try:
@@ -91,7 +91,7 @@ class MissingDependencyError(HarmoniumError, ImportError):
 
 
 class NotConvergedWarning(RuntimeWarning):
-    """The chains have not mixed; the message says how far their samples can be trusted.
+    """Chains have not mixed; the message states how far their samples can be trusted.
 
     Example:
         >>> import warnings
@@ -105,7 +105,7 @@ class NotConvergedWarning(RuntimeWarning):
 
 
 class Interrupted(KeyboardInterrupt):
-    """A user interrupted a long computation; the message says how far it got.
+    """The user interrupted a long computation; the message states how far it got.
 
     Example:
         >>> issubclass(hm.Interrupted, KeyboardInterrupt), issubclass(hm.Interrupted, Exception)
@@ -116,8 +116,9 @@ class Interrupted(KeyboardInterrupt):
 def printable(text: str) -> str:
     """Return a line of external text, with characters that could control a terminal replaced by ?.
 
-    These are control characters and those that change the direction of text. Spaces of any width
-    become plain spaces. The two zero-width joiners are kept, because some scripts need them.
+    Such characters are control characters and characters that change the direction of text. Spaces
+    of any width become plain spaces. The two zero-width joiners are kept, because some scripts need
+    them.
     """
     if text.isprintable():  # nearly always true, and a hundred times faster
         return text
@@ -138,14 +139,14 @@ def _printed(letter: str) -> str:
 
 
 def count_of(number: int, noun: str) -> str:
-    """Return "1 row", "1,437 rows"."""
+    """Return a number with its noun in the singular or plural: "1 row", "1,437 rows"."""
     if number == 1:
         return f"1 {noun}"
     return f"{number:,} {noun}s"
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn, attributing the warning to the nearest caller outside this package."""
+    """Issue a warning that is attributed to the nearest caller outside this package."""
     package = f"{Path(__file__).parent}{os.sep}"
     level = 2  # the caller, as `warnings.warn` counts
     frame = sys._getframe(1)

@@ -1,9 +1,9 @@
 """Paths between models: one model for each t from 0 to 1.
 
-Every parameter of a model is a natural parameter, so the energy is affine in the parameters. Their
+Every parameter of a model is a natural parameter, so the energy is affine in the parameters, whose
 domain is convex. Therefore each point on the straight line between two models with finite Z is a
-model with finite Z. Data in a model, such as the values of clamped units, are taken from the end of
-the path.
+model with finite Z. Data in a model, such as the values of clamped units, are taken from the model
+at the end of the path.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["AbstractPath", "Heating", "History", "Line"]
 
 
 class AbstractPath(AbstractModule):
-    """A path of models: `at(t)` is the model at t, from t = 0 to t = 1.
+    """A path of models: `at(t)` is the model at position t, from t = 0 to t = 1.
 
     Example:
         >>> class Slow(hm.path.AbstractPath):  # small steps first
@@ -44,7 +44,7 @@ class AbstractPath(AbstractModule):
 
     @abstractmethod
     def at(self, t: Float[Array, ""] | float) -> RBM:
-        """Return the model at t."""
+        """Return the model at position t."""
 
     @abstractmethod
     def ending_at(self, rbm: RBM) -> AbstractPath:
@@ -55,7 +55,7 @@ class AbstractPath(AbstractModule):
 
     @property
     def log_z_of_base(self) -> Float[Array, ""]:
-        """The log Z of the model at t = 0 if its layers are independent: Γ_v(0) + Γ_h(0)."""
+        """The log Z of the model at t = 0, provided that its weights are 0: Γ_v(0) + Γ_h(0)."""
         return _log_z_of_base(self)
 
     @property
@@ -90,7 +90,7 @@ class Line(AbstractPath):
     end: RBM
 
     def at(self, t: Float[Array, ""] | float) -> RBM:
-        """Return the model whose parameters are the weighted averages."""
+        """Return the model with parameters (1 − t)·start + t·end."""
         return _between(self.start, self.end, t)
 
     def ending_at(self, rbm: RBM) -> Line:
@@ -98,7 +98,7 @@ class Line(AbstractPath):
 
 
 class Heating(AbstractPath):
-    """A path from independent layers to a model: layers interpolated linearly, weights t·W.
+    """A path from independent layers to a model: linearly interpolated layers, and weights t·W.
 
     This is the straight line from a base model with zero weights, but needs one product with W
     instead of two.
@@ -125,7 +125,7 @@ class Heating(AbstractPath):
         return cls(rbm.visible.base(), rbm.hidden.base(), rbm)
 
     def at(self, t: Float[Array, ""] | float) -> RBM:
-        """Return the model with averaged layers and weights t·W."""
+        """Return the model with interpolated layers and weights t·W."""
         visible = _between(self.visible, self.rbm.visible, t)
         hidden = _between(self.hidden, self.rbm.hidden, t)
         return RBM(visible, hidden, Scaled(self.rbm.weights, jnp.asarray(t)))
@@ -170,17 +170,17 @@ class History(AbstractPath):
         return _between(start, end, position - segment)
 
     def ending_at(self, rbm: RBM) -> History:
-        """Return the path with another model in place of the last one."""
+        """Return the path with this model in place of the last model."""
         return History(jax.tree.map(lambda stack, new: stack.at[-1].set(new), self.models, rbm))
 
 
 def _between(start: Any, end: Any, t: Any) -> Any:
-    """Return parameters (1 − t)·start + t·end, with the data of the end."""
+    """Return a tree with parameters (1 − t)·start + t·end and with the data of `end`."""
     return map_parameters(lambda b, a: (1 - t) * a + t * b, end, start)
 
 
 def path_to(rbm: RBM, path: AbstractPath | None = None) -> AbstractPath:
-    """Return the path that ends at this model; by default, heat from `neutral` layers."""
+    """Return `path` ending at this model; by default, the path of temperatures (`Heating`)."""
     if path is None:
         return Heating.from_neutral(rbm)
     return path.ending_at(rbm)

@@ -27,7 +27,7 @@ __all__ = ["RBM"]
 
 
 def _as_weights(weights: Any) -> Any:
-    """Convert lists, NumPy arrays and integer arrays to a floating-point array; keep others."""
+    """Convert a list or array to a floating-point JAX array; return other weights unchanged."""
     is_whole = is_plain(weights) and not eqx.is_inexact_array(weights)
     if not (isinstance(weights, list | np.ndarray) or is_whole):
         return weights
@@ -45,7 +45,7 @@ class RBM(AbstractModule):
         F(v)    = −log ∫ e^(−E(v, h)) dh = U_v(v) − Γ_h(vW),   p(v) = e^(−F(v)) / Z
 
     Given one layer, the units of the other are independent. The model is symmetric: `rbm.T`
-    exchanges the layers, so a method for visible → hidden also serves hidden → visible.
+    exchanges the layers, so every visible → hidden method also serves as hidden → visible.
 
     Batch axes come first: v has shape (..., visible.size) and h has shape (..., hidden.size). If
     units have several columns, as Potts sites do, all methods also accept rows of integer codes, of
@@ -95,8 +95,8 @@ class RBM(AbstractModule):
 
         Args:
             weights: W, shape (visible, hidden).
-            visible_bias: shape (visible,).
-            hidden_bias: shape (hidden,).
+            visible_bias: biases of the visible units, shape (visible,).
+            hidden_bias: biases of the hidden units, shape (hidden,).
 
         Raises:
             InputError: shapes do not match, or an entry is not finite.
@@ -173,13 +173,13 @@ class RBM(AbstractModule):
         return self.with_lengths_of(v).sample_v_from_h(h, key=key_v)
 
     def with_lengths_of(self, v: Num[Array, "*batch _"]) -> RBM:
-        """Return the model of documents with these rows' lengths; itself if they have none."""
+        """Return the model for documents with the lengths of these rows, if rows have lengths."""
         if not takes_lengths(self.visible):
             return self
         return self.with_lengths(self.visible.lengths(self.visible.as_states(v, "v")))
 
     def with_lengths(self, lengths: Float[Array, "*batch"]) -> RBM:
-        """Return the model of documents with this length, or with one length per row."""
+        """Return the model for documents of this length; `lengths` may hold one length per row."""
         visible: Any = self.visible
         return RBM(visible.with_lengths(lengths), self.hidden, self.weights)
 
@@ -190,11 +190,11 @@ class RBM(AbstractModule):
 
     @property
     def uncoupled(self) -> RBM:
-        """The model with the same layers and zero weights of the same form: independent units."""
+        """The model with the same layers and zero weights, whose units are independent."""
         return RBM(self.visible, self.hidden, map_parameters(zeros_like, self.weights))
 
     def project(self) -> RBM:
-        """Project parameters back into their domain after an optimiser's step."""
+        """Return the model with parameters moved back into their domain after an update."""
         return RBM(projected(self.visible), projected(self.hidden), projected_weights(self.weights))
 
     def __str__(self) -> str:
@@ -202,7 +202,7 @@ class RBM(AbstractModule):
         return f"RBM({self.visible} – {self.hidden})"
 
     def _repr_html_(self) -> str:
-        """Return a table of the layers and the size of W, as notebooks show it."""
+        """Return an HTML table of the layers and the size of W, for notebooks."""
         shape = f"{self.visible.size:,} × {self.hidden.size:,}"
         return table("RBM", {"visible": self.visible, "hidden": self.hidden, "weights": shape})
 
@@ -212,14 +212,17 @@ def checked_type(rbm: Any, name: str = "rbm") -> RBM:
 
     Args:
         rbm: the model.
-        name: what to call it in an error message.
+        name: the name of the model in error messages.
     """
     if not isinstance(rbm, RBM):
         parts = {"to_harmonium": "to_harmonium()", "rbm": "rbm", "rbm_": "rbm_"}
-        hints = (f"; pass its {words}" for part, words in parts.items() if hasattr(rbm, part))
+        hints = [f"; pass its {words}" for part, words in parts.items() if hasattr(rbm, part)]
+        actual = described(rbm)
+        if hints:  # the interfaces have classes named RBM too
+            actual = f"{type(rbm).__module__.rpartition('.')[0]}.{type(rbm).__name__}"
         raise InputError(
             f"{name}: expected an RBM, such as fit.rbm or the result of hm.initialize; got"
-            f" {described(rbm)}{next(hints, '')}."
+            f" {actual}{''.join(hints[:1])}."
         )
     return rbm
 
@@ -229,7 +232,7 @@ def checked_rbm(rbm: Any, name: str = "rbm") -> RBM:
 
     Args:
         rbm: the model.
-        name: what to call it in an error message.
+        name: the name of the model in error messages.
     """
     checked_type(rbm, name)
     for layer in (rbm.visible, rbm.hidden):

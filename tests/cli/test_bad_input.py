@@ -139,7 +139,9 @@ CASES = [
     Case("evaluate truncated.safetensors", "truncated.safetensors: expected a model file"),
     Case("evaluate empty.safetensors", "empty.safetensors: expected a model file"),
     Case("evaluate renamed.safetensors", "renamed.safetensors: expected a model file"),
-    Case("evaluate foreign.safetensors", "foreign.safetensors", "of another kind"),
+    Case(
+        "evaluate foreign.safetensors", "foreign.safetensors", "a safetensors file from elsewhere"
+    ),
     Case("evaluate header.safetensors", "header.safetensors: expected a model file"),
     Case("evaluate hostile.safetensors", "hostile.safetensors: expected a model file"),
     Case("evaluate sizes.safetensors", "sizes.safetensors: expected"),

@@ -183,7 +183,7 @@ def test_a_run_is_resumed_and_described(cli, no_report):
     ("options", "message"),
     [
         ("--alphabet protein", "only ACGU; leave the alphabet out"),
-        ("--visible gaussian", "no kind, scale or states of an alignment"),
+        ("--visible gaussian", "an alignment without kind, scale or states"),
         ("--identity 7", "--identity: expected a fraction of sites"),
     ],
 )

@@ -76,7 +76,7 @@ def test_paths_that_cannot_be_written_or_read_are_refused():
     for name in ("folder.npz", "nowhere/m.npz"):
         with pytest.raises(hm.InputError, match="expected a file in a folder that exists"):
             hm.save(BERNOULLI, name)
-    with pytest.raises(hm.InputError, match="expected a model"):
+    with pytest.raises(hm.InputError, match="expected an RBM"):
         hm.save("rbm", "m.npz")  # pyright: ignore
     assert "got no such file" in refusal("m.h5")
     assert "got no such file" in refusal("m.npz:update_1")

@@ -1,4 +1,4 @@
-"""Checks of user input; the same mistake always raises the same message."""
+"""Checks of user input, shared so that the same mistake always raises the same message."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def as_array(values: Any, name: str) -> np.ndarray:
 
 
 def positive_integer(value: Any, what: str, most: int | None = None) -> int:
-    """Return `value` as an int, or raise InputError unless it is from 1 to `most`, if given."""
+    """Return `value` as an int; raise InputError unless it is at least 1 and at most `most`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise InputError(f"{what}: expected a whole number of at least 1; got {value!r}.")
     if most is not None and value > most:
@@ -31,7 +31,7 @@ def positive_integer(value: Any, what: str, most: int | None = None) -> int:
 
 
 def checked_key(key: Any) -> PRNGKeyArray:
-    """Return the key in its faster form (see `quick`), or raise InputError if it is no JAX key."""
+    """Return the key in its faster form (see `quick`); raise InputError if it is not a JAX key."""
     dtype = getattr(key, "dtype", None)
     shape = getattr(key, "shape", None)
     typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key) and shape == ()
@@ -45,7 +45,7 @@ def checked_key(key: Any) -> PRNGKeyArray:
 
 
 def checked_rows(rows: Any, name: str, *, missing: bool = False) -> np.ndarray:
-    """Return rows as a matrix of finite numbers; with `missing`, NaN is also allowed.
+    """Return rows as a matrix of finite numbers; NaN is allowed if `missing` is true.
 
     Raises:
         InputError: the shape is wrong, there are no rows, or an entry is not a finite number.
@@ -69,7 +69,7 @@ def checked_rows(rows: Any, name: str, *, missing: bool = False) -> np.ndarray:
 
 
 def checked_beside(rows: Any, name: str, data: np.ndarray, *, missing: bool = False) -> np.ndarray:
-    """Return checked rows (see `checked_rows`) with as many columns as the data."""
+    """Return checked rows (see `checked_rows`), which must have as many columns as `data`."""
     array = checked_rows(rows, name, missing=missing)
     if array.shape[1] != data.shape[1]:
         raise InputError(
@@ -80,20 +80,20 @@ def checked_beside(rows: Any, name: str, data: np.ndarray, *, missing: bool = Fa
 
 
 def checked_pair(samples: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return samples and data as matrices with the same number of columns."""
+    """Return samples and data as checked matrices, which must have the same number of columns."""
     rows = checked_rows(data, "data")
     return checked_beside(samples, "samples", rows), rows
 
 
 def check_positive(**numbers: float) -> None:
-    """Raise InputError unless all of these are positive."""
+    """Raise InputError unless all these named numbers are positive."""
     for name, number in numbers.items():
         if not number > 0:
             raise InputError(f"{name}: expected a positive number; got {number}.")
 
 
 def described(value: Any) -> str:
-    """Describe a value for error messages: a number or a short text itself, otherwise its type."""
+    """Describe a value for error messages: a number or short text verbatim, else its type."""
     if isinstance(value, int | float | str):
         return f"{value!r:.40}"
     return type(value).__name__

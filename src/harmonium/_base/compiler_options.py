@@ -1,9 +1,9 @@
 """Options for XLA when it compiles a program for a GPU.
 
-A small update consists of a few dozen kernels of a few microseconds each, and launching one takes
-about as long. A command buffer (a CUDA graph) launches many at once, including loops with a known
-number of iterations. The best kernels for the device are measured at compilation; the results are
-kept in files, alongside compiled programs, for later processes.
+A small update consists of a few dozen kernels of a few microseconds each, and launching a kernel
+takes about as long. A command buffer (a CUDA graph) launches many kernels at once, including loops
+with a known number of iterations. XLA measures which kernels are fastest when it compiles; the
+results are kept in files, alongside compiled programs, for later processes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNKNOWN: set[str] = set()  # options unknown to the compiler of this process
 
 
 def options_for(jaxpr: Any) -> dict[str, Any]:
-    """Return the options for a program; none if it does not run on a GPU."""
+    """Return XLA's options for a program; empty if the program does not run on a GPU."""
     if device().platform != "gpu":
         return {}
     options: dict[str, Any] = {}
@@ -41,7 +41,7 @@ def options_for(jaxpr: Any) -> dict[str, Any]:
 
 
 def compile_with(lowered: Any, options: dict[str, Any]) -> Any:
-    """Compile a program with these options, omitting options unknown to the compiler."""
+    """Compile a program with these options, except for those that the compiler does not know."""
     while options:
         try:
             return lowered.compile(compiler_options=options)

@@ -1,4 +1,4 @@
-"""The device on which programs run, and its properties that affect programs."""
+"""The device on which programs run, and properties of the device that affect programs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-FAST_BFLOAT16 = 8.0  # lowest compute capability of NVIDIA GPUs that multiply in bfloat16
+FAST_BFLOAT16 = 8.0  # the lowest compute capability of NVIDIA GPUs that multiply in bfloat16
 
 
 @functools.cache
@@ -23,12 +23,12 @@ def is_cpu() -> bool:
 
 
 def waits_at_turns() -> bool:
-    """Return whether the device waits for the host in each iteration of an open-ended loop."""
+    """Return whether the device waits for the host at each iteration of an open-ended loop."""
     return device().platform == "gpu"
 
 
 def multiplies_bfloat16() -> bool:
-    """Return whether the device is known to multiply faster in bfloat16; False if not known."""
-    with suppress(AttributeError, ValueError):  # not a number for other GPUs
+    """Return whether the device is known to multiply faster in bfloat16 than in float32."""
+    with suppress(AttributeError, ValueError):  # other GPUs have no such number
         return device().platform == "gpu" and float(device().compute_capability) >= FAST_BFLOAT16
     return False

@@ -1,7 +1,8 @@
-"""Untrusted files: for any bytes, a reader returns a value or raises a harmonium error.
+"""Safe reading of untrusted files: any bytes yield either a value or a harmonium error.
 
-Rules for all readers: parser errors become one line, memory is bounded by the size of the file,
-nothing is unpickled, and JSON must follow the standard. The limits are in docs/formats.md.
+All readers follow these rules: a parser error is reported in one line, memory is bounded by the
+size of the file, nothing is unpickled, and JSON must follow the standard. docs/formats.md lists the
+limits.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ import numpy as np
 from ..errors import HarmoniumError, InputError, printable
 
 COPY_AGAIN = "copy or write the file again"
-# Compressed files may unpack to this many bytes, or to this many times their size. Deflate reaches
-# a ratio of 1000; tables and arrays of real data rarely reach 200.
+# Compressed files may unpack to this many bytes, or to this many times their size. Deflate can
+# reach a compression ratio of 1000; tables and arrays of real data rarely reach 200.
 UNPACKED_BYTES = 2**28
 UNPACKED_RATIO = 200
-MOST_NESTED = 64  # levels of JSON
-LONGEST_NUMBER = 19  # digits of a whole number in JSON: 64 bits
+MOST_NESTED = 64  # levels of nesting in JSON
+LONGEST_NUMBER = 19  # digits of a whole number in JSON, which has at most 64 bits
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-# Why a file cannot be read, and what to do, by exception type or system error number.
+# The reason why a file cannot be read, and the remedy, by exception type or system error number.
 _WHY_NOT: dict[Any, tuple[str, str]] = {
     FileNotFoundError: ("no such file", "check the path"),
     IsADirectoryError: ("a folder", "name one file in it"),
@@ -57,7 +58,7 @@ def parser_errors(label: Any, expected: str, advice: str = COPY_AGAIN) -> Iterat
         yield
     except (HarmoniumError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except BaseException as error:  # parsers have their own types; Rust panics are not an Exception
+    except BaseException as error:  # a Rust panic in a parser is not an Exception
         if _why_not(error) is not None:  # the error is not about the file's contents
             raise _unreadable(label, error) from None
         raise InputError(
@@ -86,7 +87,7 @@ def _unreadable(label: Any, error: BaseException) -> InputError:
 
 
 def _why_not(error: BaseException) -> tuple[str, str] | None:
-    """Return why a file cannot be read, and what to do; None if its contents may be the reason."""
+    """Return the reason and the remedy, or None if the contents of the file may be at fault."""
     return _WHY_NOT.get(type(error)) or _WHY_NOT.get(getattr(error, "errno", None))
 
 
@@ -109,7 +110,7 @@ def check_regular(path: Path, label: str) -> None:
     """Reject anything but a regular file, such as a pipe or a device, which may never end.
 
     Raises:
-        InputError: the path is not a regular file; nothing is raised if it does not exist.
+        InputError: the path exists and is not a regular file.
     """
     with open_errors(label):
         is_other = path.exists() and not path.is_file() and not path.is_dir()
@@ -138,7 +139,7 @@ def bytes_of(path: Path, label: str) -> bytes:
     """Return the contents of a file.
 
     Raises:
-        InputError: it cannot be read, or is not a regular file.
+        InputError: the file cannot be read, or is not a regular file.
     """
     check_regular(path, label)
     with open_errors(label):
@@ -155,12 +156,12 @@ def most_unpacked(size: int) -> int:
 
 
 def check_unpacked_size(label: Any, size: int, unpacked: int, advice: str) -> None:
-    """Reject contents that need far more memory than their file can contain data for.
+    """Reject contents that unpack to far more memory than a file of this size plausibly needs.
 
     Args:
         label: the name of the file in error messages.
         size: the size of the file, in bytes.
-        unpacked: the size in bytes that is declared, or was found so far.
+        unpacked: the unpacked size in bytes, as declared or as found so far.
         advice: what to do instead.
 
     Raises:
@@ -176,10 +177,10 @@ def check_unpacked_size(label: Any, size: int, unpacked: int, advice: str) -> No
 
 
 def unzipped(content: bytes, label: str) -> bytes:
-    """Return content, decompressed if it is a gzip file.
+    """Return the content of a file, decompressed if it is in gzip format.
 
     Raises:
-        InputError: it is damaged, or unpacks to far more than its size.
+        InputError: the content is damaged, or unpacks to far more than its size.
     """
     if content[:2] != _GZIP:
         return content
@@ -193,15 +194,15 @@ def unzipped(content: bytes, label: str) -> bytes:
 
 
 def memory_there() -> int | None:
-    """Return the number of bytes of memory that this process may use; None if unknown."""
+    """Return the number of bytes of memory that this process may use, or None if unknown."""
     limits = [limit for limit in map(_limit_in, LIMITS) if limit is not None]
-    with suppress(AttributeError, ValueError, OSError):  # not known on this system
+    with suppress(AttributeError, ValueError, OSError):  # some systems do not report it
         limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     return min((limit for limit in limits if limit > 0), default=None)
 
 
 def _limit_in(path: str) -> int | None:
-    """Read a container's memory limit, which is a number or the word `max`."""
+    """Return a container's memory limit from a file that holds a number or the word `max`."""
     try:
         return int(Path(path).read_text())
     except (OSError, ValueError):
@@ -220,14 +221,14 @@ def _size(count: int) -> str:
 
 
 def check_npy_head(file: IO[bytes], size: int) -> bool:
-    """Read the header of an .npy file; return whether its entries can be read without pickle.
+    """Read an .npy header; return whether the array's entries can be read without pickle.
 
     Args:
         file: the file, positioned at its start.
         size: the size of the whole file, in bytes.
 
     Raises:
-        ValueError: it declares more entries than there are bytes for, or the header is invalid.
+        ValueError: the header is invalid, or declares more entries than the file has bytes for.
     """
     version = np.lib.format.read_magic(file)
     if version not in _HEADERS:
@@ -241,7 +242,7 @@ def check_npy_head(file: IO[bytes], size: int) -> bool:
 
 
 def read_npy(open_file: Any, size: int) -> np.ndarray:
-    """Return the array of an .npy file; if it needs pickle, an empty object array instead.
+    """Return the array of an .npy file, or an empty object array if the file needs pickle.
 
     Args:
         open_file: a function that opens the file.
@@ -262,9 +263,9 @@ def read_npz(path: Path, label: str, expected: str, names: Iterable[str] | None 
 
     Args:
         path: the file.
-        label: its name in error messages.
-        expected: what it should be, for error messages.
-        names: the arrays to read, if present; None for all.
+        label: the name of the file in error messages.
+        expected: a description of the expected file, for error messages.
+        names: the names of the arrays to read, if present; None for all arrays.
 
     Raises:
         InputError: the file is damaged, or declares more data than it can contain.
@@ -276,7 +277,7 @@ def read_npz(path: Path, label: str, expected: str, names: Iterable[str] | None 
             raise ValueError("two arrays of one name")
         if names is not None:
             members = {name: members[name] for name in names if name in members}
-        plain = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}  # what NumPy writes
+        plain = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}  # the methods that NumPy uses
         if not {file.compress_type for file in members.values()} <= plain:
             raise ValueError("a compression that NumPy never writes")
         unpacked = sum(file.file_size for file in members.values())
@@ -292,16 +293,16 @@ def read_npz(path: Path, label: str, expected: str, names: Iterable[str] | None 
 
 
 def parsed_json(text: str | bytes, *, has_paths: bool = False) -> Any:
-    """Parse standard JSON.
+    """Return the value of a standard JSON text.
 
     Args:
         text: the JSON.
-        has_paths: whether it may contain file names, which may be arbitrary bytes: Python
+        has_paths: whether the text may contain file names, which may be arbitrary bytes: Python
             represents bytes that are not UTF-8 by surrogates.
 
     Raises:
-        ValueError: it is not valid JSON, or has a repeated name in an object, a number that is not
-            finite or exceeds 64 bits, text that is not Unicode, or more than 64 levels.
+        ValueError: the text is not valid JSON, or has a repeated name in an object, a number that
+            is not finite or exceeds 64 bits, text that is not Unicode, or more than 64 levels.
     """
     hooks: dict[str, Any] = {"object_pairs_hook": _object, "parse_constant": _no_number}
     try:

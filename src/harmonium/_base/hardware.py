@@ -1,4 +1,4 @@
-"""The hardware: the processor, and the number of cores available to this process."""
+"""The processor, and the number of cores available to this process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 def cores() -> int:
     """Return the number of cores on which this process may run."""
-    if hasattr(os, "sched_getaffinity"):  # not on every system
+    if hasattr(os, "sched_getaffinity"):  # absent on some systems
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 

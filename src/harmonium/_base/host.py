@@ -1,8 +1,8 @@
-"""Calls of Python from compiled programs, whose exceptions reach the caller unchanged.
+"""Python callbacks in compiled programs, whose exceptions reach the caller unchanged.
 
 JAX wraps any exception from a callback in its own error, with the text of a traceback, and logs it.
-Here the exception is kept, JAX's error carries its number, and the caller of the program raises the
-kept exception.
+Here the exception is kept, JAX's error carries the number of the exception, and the caller of the
+program raises the kept exception.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ import jax
 import numpy as np
 from jax.experimental import io_callback
 
-LOGGER = "jax._src.callback"  # logs errors of callbacks
+LOGGER = "jax._src.callback"  # the logger of errors in callbacks
 
 _NUMBERS = itertools.count(1)
 _RAISED: dict[str, BaseException] = {}
 
 
 class _MarkedError(Exception):
-    """Represents a kept error; its text starts with the number of that error."""
+    """A stand-in for a kept error, with a text that starts with the number of that error."""
 
 
 def call_python(function: Callable, like: Any, *arguments: Any) -> Any:
     """Call a Python function once each time a compiled program reaches this point.
 
-    Its arguments are arrays, its results are numbers or arrays, and it must not compute with JAX:
-    the waiting program may occupy all threads. Under `vmap` it is called for one element after
-    another. Calls are ordered only by the dependence of one on the results of another.
+    The function takes arrays, returns numbers or arrays, and must not compute with JAX, because the
+    waiting program may occupy all threads. Under `vmap` it is called for one element after another.
+    Calls are ordered only if one depends on the results of another.
 
     Args:
-        function: takes arrays and returns results as described by `like`.
+        function: a function that takes arrays and returns results as described by `like`.
         like: shapes and types of the results, as `jax.ShapeDtypeStruct`.
         arguments: arrays, or trees of them.
     """
@@ -55,7 +55,7 @@ def call_python(function: Callable, like: Any, *arguments: Any) -> Any:
 
 @contextmanager
 def errors_as_raised() -> Iterator[None]:
-    """Raise the error of a Python function called by a compiled program, instead of JAX's error."""
+    """Raise a callback's own error in this context, instead of the error in which JAX wraps it."""
 
     def is_other(record: logging.LogRecord) -> bool:
         return not (record.exc_info and isinstance(record.exc_info[1], _MarkedError))

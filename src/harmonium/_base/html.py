@@ -1,4 +1,4 @@
-"""Results as HTML, for notebooks."""
+"""HTML representations of results, for notebooks."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-# pixels of a curve
+# The size of a curve in pixels.
 WIDTH = 360
 HEIGHT = 90
 EDGE = 6
 
 
 def table(title: str, rows: Mapping[str, Any], *below: str) -> str:
-    """Return a title and a table of names and values; the arguments `below` are already HTML."""
+    """Return HTML of a title, a table of names and values, and the HTML fragments `below` it."""
     lines = "".join(
         f"<tr><th style='text-align: left; font-weight: normal; opacity: 0.75'>{_text(name)}</th>"
         f"<td style='text-align: left'>{_text(value)}</td></tr>"
@@ -24,7 +24,7 @@ def table(title: str, rows: Mapping[str, Any], *below: str) -> str:
 
 
 def curve(title: str, points: Sequence[tuple[float, float]]) -> str:
-    """Return a line through points as SVG, with its first and last value; nothing for one point."""
+    """Return an SVG line through points, with its first and last value; empty for one point."""
     known = [(float(x), float(y)) for x, y in points if math.isfinite(x) and math.isfinite(y)]
     if len(known) < 2:
         return ""
@@ -46,7 +46,7 @@ def curve(title: str, points: Sequence[tuple[float, float]]) -> str:
 
 
 def bar(part: float, words: str) -> str:
-    """Return a progress bar with text next to it."""
+    """Return an HTML progress bar with text next to it."""
     done = f"{min(1.0, max(0.0, part)):.4f}"
     return (
         "<div style='display: flex; gap: 12px; align-items: center'>"

@@ -1,4 +1,4 @@
-"""Rows shown as images: their shape, their grey scale, and a selection of rows."""
+"""Rows shown as images: the image shape, the grey scale, and the selection of rows."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..errors import InputError
 
 ImageShape = tuple[int, int] | Literal["square"] | None
 
-FEWEST_SQUARE_PIXELS = 16  # a table of 4 or 9 columns is hardly an image
+FEWEST_SQUARE_PIXELS = 16  # a table of 4 or 9 columns is unlikely to hold images
 
 
 def checked_shape(shape: ImageShape, pixels: int, of: str) -> tuple[int, int] | None:
-    """Return the shape of a row as an image, or None if it is not drawn as one.
+    """Return the image shape of a row, or None if rows are not drawn as images.
 
     Args:
-        shape: (rows, columns), "square" to infer it from the number of pixels, or None.
+        shape: (rows, columns), "square" to infer the shape from the number of pixels, or None.
         pixels: the number of pixels of a row.
         of: a description of the pixels for error messages: "visible units of the model", "columns
             of data".
@@ -64,10 +64,10 @@ def evenly_spaced(rows: np.ndarray, count: int) -> np.ndarray:
 
 
 def grey_scale(*values: np.ndarray) -> tuple[float, float]:
-    """Return the values drawn as black and white: the lowest and highest finite values.
+    """Return the values drawn as black and white: by default, the lowest and highest finite values.
 
-    They are 0 and 1, or −1 and 1, if all values are within these limits, so that grey levels and
-    spins look the same however few rows are shown.
+    If all values are within 0 and 1, or within −1 and 1, these limits are returned instead, so that
+    grey levels and spins look the same however few rows are shown.
     """
     finite = np.concatenate([array[np.isfinite(array)] for array in values])
     if not finite.size:

@@ -1,9 +1,9 @@
 """Factorisations of small matrices in compiled programs, used throughout the package.
 
-Up to JAX 0.10, a LAPACK call for several matrices divides them among the threads of the pool that
-runs the call, and waits for them. If as many calls wait as the pool has threads, none is left to do
-the work, and the program never ends. A call for a single matrix does not wait, and neither does the
-arithmetic here.
+Up to JAX 0.10, a LAPACK call for several matrices divides the work among the threads of the pool
+that runs the call, and waits for these threads. If as many calls wait as the pool has threads, no
+thread is left to do the work, and the program never ends. A call for a single matrix does not wait,
+and neither does the arithmetic here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def inverse_factor(matrices: Float[Array, "*batch n n"]) -> Float[Array, "*batch
     """Return L⁻¹ of symmetric, positive definite matrices A = LLᵀ; NaN if a matrix is not definite.
 
     Gaussian elimination without pivots turns (A, 1) into (DLᵀ, DL⁻¹), where D is the diagonal of L.
-    It needs n steps of 2n² multiplications, but no LAPACK call, and is as fast for one matrix.
+    The elimination needs n steps of 2n² multiplications, but no LAPACK call, and is as fast as
+    LAPACK for one matrix.
     """
     size = matrices.shape[-1]
     if size >= ONE_AT_A_TIME and matrices.ndim > 2:
@@ -39,10 +40,10 @@ def inverse_factor(matrices: Float[Array, "*batch n n"]) -> Float[Array, "*batch
 
 @inverse_factor.defjvp
 def _inverse_factor_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    """d(L⁻¹) = −φ(L⁻¹ dA L⁻ᵀ) L⁻¹, where φ takes the lower triangle and half of the diagonal.
+    """Return L⁻¹ and d(L⁻¹) = −φ(L⁻¹ dA L⁻ᵀ) L⁻¹; φ keeps the lower triangle and half the diagonal.
 
-    Defined explicitly, since the elimination would store its table at every step for the backward
-    pass.
+    The derivative is defined explicitly, since otherwise the elimination would store its table at
+    every step for the backward pass.
 
     Source: Murray 2016, Differentiation of the Cholesky decomposition.
     """
@@ -67,16 +68,16 @@ def _eliminated(matrices: Float[Array, "*batch n n"]) -> Float[Array, "*batch n 
     table = jnp.concatenate([matrices, identity], axis=-1)
     table = jax.lax.fori_loop(0, size, step, table)
     pivots = jnp.diagonal(table, axis1=-2, axis2=-1)
-    # A pivot that is not positive makes its row NaN; otherwise the result would look like a factor.
+    # A pivot that is not positive makes its row NaN, so that the result is not taken for a factor.
     is_definite = (pivots > 0).all(-1)[..., None, None]
     factor = jnp.tril(table[..., size:]) * jax.lax.rsqrt(pivots)[..., None]
     return jnp.where(is_definite, factor, jnp.nan)
 
 
 def singly(decomposition: Callable[[Array], Any]) -> Callable[[Array], Any]:
-    """Return a version of a matrix decomposition that treats several matrices one by one.
+    """Return a version of a matrix decomposition that decomposes a batch one matrix at a time.
 
-    This also holds under `jax.vmap`. It has no derivative.
+    This also holds under `jax.vmap`. The version has no derivative.
     """
     of_one = sequential_vmap(decomposition)
 
@@ -106,14 +107,14 @@ def inverse(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
 
 @singly
 def orthogonal_basis(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """Return the orthogonal factor of a matrix."""
+    """Return the orthogonal factor Q of the QR decomposition of a matrix."""
     return jnp.linalg.qr(matrix)[0]
 
 
 @functools.cache
 def find_lapack() -> None:
-    """Let JAX find LAPACK, as it does when it lowers a program that calls it.
+    """Initialise JAX's LAPACK bindings, as JAX does when it lowers a program that calls LAPACK.
 
-    Otherwise, a program lowered by another process would call an address of zero.
+    Without this, a program lowered by another process would call an address of zero.
     """
     jax.jit(jnp.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), jnp.float32))

@@ -1,4 +1,4 @@
-"""Numerical functions like JAX's own, but more accurate in float32 (tails included), or faster."""
+"""Numerical functions that are more accurate in float32, or faster, than JAX's own functions."""
 
 import math
 from collections.abc import Callable, Hashable
@@ -18,17 +18,17 @@ LOG_2PI = 1.8378770664093453
 
 
 def from_numpy(array: np.ndarray) -> Array:
-    """Return a NumPy array as a JAX array in the current precision; they may share memory.
+    """Return a NumPy array as a JAX array in the current precision; the two may share memory.
 
-    The type is passed explicitly: otherwise JAX (0.10.1) compiles a program for each new shape,
-    which takes a hundred times as long.
+    The type is passed explicitly, because JAX (0.10.1) would otherwise compile a program for each
+    new shape, which takes a hundred times as long.
     """
     array = in_precision(array)
     return jnp.asarray(array, array.dtype)
 
 
 def in_precision(array: np.ndarray) -> np.ndarray:
-    """Return a NumPy array in the current precision: float64 only if enabled in JAX."""
+    """Return a NumPy array in JAX's current precision: float64 only if it is enabled."""
     dtype = jax.dtypes.canonicalize_dtype(array.dtype)
     if array.dtype == dtype:
         return array
@@ -42,7 +42,7 @@ def scalar(value: Any, dtype: Any) -> Array:
 
 
 def whole_number(value: int) -> Any:
-    """Return a whole number as an argument that programs accept for any value, without an array."""
+    """Return a whole number as a program argument that does not require a program per value."""
     return np.int32(value)
 
 
@@ -61,10 +61,11 @@ def zeros_like(array: Array) -> Array:
 
 
 def shapes_of(function: Callable, *arguments: Any, **named: Any) -> Any:
-    """Return the shapes and types of what a function returns, as `jax.eval_shape` does.
+    """Return the shapes and types of a function's results, as `jax.eval_shape` does.
 
-    It is traced once for arguments of the same shapes that are otherwise equal, so that checking
-    every call costs a twentieth. The function must be long-lived, not created for the call.
+    The function is traced once for all arguments of the same shapes that are otherwise equal, so
+    that checking every call takes a twentieth of the time. It must be long-lived, not created for
+    the call.
     """
     leaves, structure = jax.tree.flatten((arguments, named))
     rest = tuple(
@@ -97,8 +98,9 @@ def product(x: Any, y: Any) -> Any:
 def softplus(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """Return log(1 + e^x), whose derivative is the logistic function.
 
-    The derivative is defined explicitly because JAX would compute it from the value. That costs one
-    more exponential and logarithm in every gradient, which needs only the logistic function.
+    The derivative is defined explicitly because JAX would compute it from the value. That would
+    cost one more exponential and logarithm in every gradient, which needs only the logistic
+    function.
     """
     return jax.nn.softplus(x)
 
@@ -123,7 +125,7 @@ log_2cosh.defjvps(lambda dx, _, x: jnp.tanh(x) * dx)
 
 
 def normals(shape: tuple[int, ...], dtype: Any, *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
-    """Draw the same standard normal numbers as `jax.random.normal`, also fast for few columns.
+    """Draw the same standard normal numbers as `jax.random.normal`, but faster for few columns.
 
     XLA's CPU backend vectorises along the last axis only, so three columns run at a quarter of the
     speed. The numbers are therefore drawn in one row, which an optimization barrier preserves on
@@ -138,52 +140,52 @@ def normals(shape: tuple[int, ...], dtype: Any, *, key: PRNGKeyArray) -> Float[A
 def computed_once(draws: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """Return draws of 0 and 1 that XLA's CPU backend computes only once.
 
-    The square root leaves 0 and 1 unchanged. That backend computes a root only once, but without it
-    would repeat cheap arithmetic, including Threefry's sums and shifts, in every place that uses
-    the draw. On a GPU this would cost a kernel.
+    The function takes a square root, which leaves 0 and 1 unchanged. That backend computes a root
+    only once, but would otherwise repeat cheap arithmetic, including Threefry's sums and shifts, in
+    every place that uses the draw. On a GPU the root would cost a kernel, so it is omitted.
     """
     return jnp.sqrt(draws) if is_cpu() else draws
 
 
 def bernoulli_draws(inputs: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
-    """Draw 1 with probability σ(inputs), else 0, from one uniform number each.
+    """Draw 1 with probability σ(inputs), else 0, from one uniform number for each input.
 
-    u < 1/(1 + e^(−x)) is tested as u·(1 + e^(−x)) < 1, which needs no division. The uniform numbers
-    are on a grid of 2^(−23) (float32), so a probability is exact to within 1.2e−7.
+    The condition u < 1/(1 + e^(−x)) is tested as u·(1 + e^(−x)) < 1, which needs no division. The
+    uniform numbers are on a grid of 2^(−23) (float32), so a probability is exact to within 1.2e−7.
     """
     return bernoulli_states(inputs, jax.random.uniform(key, inputs.shape, inputs.dtype))
 
 
 def bernoulli_states(inputs: Float[Array, "*shape"], uniforms: Array) -> Float[Array, "*shape"]:
-    """Return the draws of `bernoulli_draws` from given uniform numbers."""
+    """Return draws as in `bernoulli_draws`, but from given uniform numbers."""
     return computed_once((uniforms * (1.0 + jnp.exp(-inputs)) < 1.0).astype(inputs.dtype))
 
 
 def chosen_states(
     logits: Float[Array, " states *shape"], *, key: PRNGKeyArray
 ) -> Integer[Array, "*shape"]:
-    """Draw a state for each column of unnormalised log probabilities, by one uniform number each.
+    """Draw a state for each column of unnormalised log probabilities, from one uniform number.
 
     The cumulative distribution is inverted, so a state of probability 0 is never drawn.
     """
     # For 112 sites of 21 states and 500 chains on two cores this takes 2.8 ms; an exponential race
-    # takes 6.3 ms, and the largest of logits with Gumbel noise 15 ms.
+    # takes 6.3 ms, and the Gumbel-max method 15 ms.
     odds = jnp.exp(logits - logits.max(0))
     uniforms = jax.random.uniform(key, odds.shape[1:], odds.dtype)
     return lax.platform_dependent(odds, uniforms, cpu=_passed_one_by_one, default=_passed)
 
 
 def _passed(odds: Float[Array, " states *shape"], uniforms: Array) -> Integer[Array, "*shape"]:
-    """Count the states with cumulative odds of at most the uniform number times all odds."""
+    """Count the states whose cumulative odds are at most the uniform number times the total."""
     cumulative = jnp.cumsum(odds, axis=0)
     return (cumulative[:-1] <= uniforms * cumulative[-1]).sum(0, dtype=jnp.int32)
 
 
 def _passed_one_by_one(odds: Array, uniforms: Array) -> Array:
-    """Compute `_passed` one state after the other.
+    """Return the same counts as `_passed`, computed in a loop over the states.
 
     XLA's CPU backend recomputes the whole sum for each entry of a cumulative sum. This loop takes
-    half the time at 21 states.
+    half the time for 21 states.
     """
     threshold = uniforms * odds.sum(0)
 
@@ -202,7 +204,7 @@ WORDS_AT_ONCE = 16  # draws per row in an iteration of the loop
 def chosen_counts(
     logits: Float[Array, "*shape states"], totals: Float[Array, "*rows"], *, key: PRNGKeyArray
 ) -> Float[Array, "*all states"]:
-    """Return multinomial counts: how often each state occurs among `totals` draws.
+    """Return multinomial counts, the number of times each state occurs among `totals` draws.
 
     Each draw inverts the cumulative distribution by bisection, so the work is the largest total
     times the logarithm of the number of states, and no array has an entry for each draw and state.
@@ -220,8 +222,8 @@ def chosen_counts(
         fresh = jax.random.uniform(
             jax.random.fold_in(key, i), (total.size, WORDS_AT_ONCE), logits.dtype
         )
-        # A uniform number may round up to the whole sum: then take the last state with positive
-        # odds.
+        # A uniform number may round up to the whole sum; then the last state with positive odds is
+        # taken.
         below = jnp.nextafter(cumulative[:, -1:], jnp.zeros((), logits.dtype))
         place = find(cumulative, jnp.minimum(fresh * cumulative[:, -1:], below))
         is_meant = i * WORDS_AT_ONCE + jnp.arange(WORDS_AT_ONCE) < total[:, None]
@@ -232,11 +234,11 @@ def chosen_counts(
     return lax.fori_loop(0, turns, counted, none).reshape(*shape, states)
 
 
-HIGH_RATE = 1e6  # above, a normal number suffices: the skewness is below a thousandth
+HIGH_RATE = 1e6  # above this rate a normal number suffices, as the skewness is below 0.001
 
 
 def poissons(rate: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
-    """Draw Poisson numbers with these means, with rounded normal numbers above 10⁶."""
+    """Draw Poisson numbers with these means; for means above 10⁶, rounded normal numbers."""
     key_low, key_high = jax.random.split(key)
     words = jax.random.bits(key_low, (2,), jnp.uint32)  # JAX's function needs its own Threefry
     own = jax.random.wrap_key_data(words, impl="threefry2x32")
@@ -247,7 +249,7 @@ def poissons(rate: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array,
 
 # ---------------------------------------------------------------- normal numbers above zero
 
-# below −FAR: a continued fraction of TERMS terms, to float32 accuracy
+# For t below −FAR, a continued fraction of TERMS terms is accurate to float32 precision.
 FAR = 2.0
 TERMS = 24
 NEWTON_STEPS = 5
@@ -263,7 +265,7 @@ def _fractions(far: Array) -> tuple[Array, Array]:
 
 
 def _near(t: Array) -> tuple[Array, Array]:
-    """Return t, at least −FAR, and the probability that a normal number with mean t is above 0."""
+    """Return t, raised to at least −FAR, and p(x > 0) for a normal number x with mean t."""
     t = jnp.maximum(t, -FAR)
     return t, 0.5 * lax.erfc(-math.sqrt(0.5) * t)
 
@@ -313,9 +315,9 @@ variance_half_line.defjvps(lambda dt, variance, t: _skewness_of_half_line(varian
 def positive_normals(t: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
     """Draw normal numbers with mean t and variance 1, given that they are positive.
 
-    The cumulative distribution is inverted: in closed form if t > 0, and if t ≤ 0 by Newton's
-    method for the logarithm of the tail. This function is convex, so iterations from above decrease
-    towards the root.
+    The cumulative distribution is inverted in closed form if t > 0, and by Newton's method for the
+    logarithm of the tail if t ≤ 0. This logarithm is convex, so iterations that start above the
+    root decrease towards it.
     """
     uniforms = 1.0 - jax.random.uniform(key, t.shape, t.dtype)  # above 0
     above = jnp.maximum(t, 0.0)
@@ -333,11 +335,11 @@ def positive_normals(t: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[A
 
 # ---------------------------------------------------------------- tilted uniform numbers in [0, 1]
 
-NEAR_ZERO = 1.0  # below this, a series is used
+NEAR_ZERO = 1.0  # for |t| below this, a power series is used
 
 
 def _series(t: Array, *coefficients: float) -> Array:
-    """Return c_0 + c_1·t² + c_2·t⁴ + …, with t no larger than `NEAR_ZERO`."""
+    """Return the series c_0 + c_1·t² + c_2·t⁴ + …, with t clipped to `NEAR_ZERO`."""
     square = jnp.minimum(jnp.abs(t), NEAR_ZERO) ** 2
     total = jnp.zeros_like(t)
     for coefficient in reversed(coefficients):

@@ -1,4 +1,4 @@
-"""Programs of small models, whose loops XLA should not divide among threads.
+"""Single-threaded compilation of small programs, whose loops XLA should not divide among threads.
 
 XLA's compiler for CPUs divides a loop if it estimates 200,000 cycles, at ten cycles per byte and
 one per operation. A thousand random numbers reach this estimate but take 6 µs; starting a second
@@ -20,13 +20,14 @@ from jax.extend import core
 from .hardware import cores
 
 # The largest number of entries in any array of a small program. On two cores, one thread makes
-# updates faster for up to twice as many; with more cores, dividing them pays off earlier.
+# updates faster for arrays of up to twice this size; with more cores, dividing loops pays off for
+# smaller arrays.
 SMALL = 8_192
 NPROC = "NPROC"  # the environment variable for the number of threads of a new client
 
 
 def device_for(jaxpr: Any, usual: Any) -> Any:
-    """Return the device for which a program is compiled: the usual or the single-threaded one.
+    """Return the device for which a program is compiled: the usual one or a single-threaded one.
 
     Args:
         jaxpr: the program.
@@ -40,13 +41,13 @@ def device_for(jaxpr: Any, usual: Any) -> Any:
 
 
 def _jax_keeps_programs() -> bool:
-    """Return whether programs may come from JAX's own cache, which other clients cannot use."""
+    """Return whether JAX's own cache of programs is in use, which other clients cannot share."""
     values = jax.config.values
     return bool(values["jax_enable_compilation_cache"] and values["jax_compilation_cache_dir"])
 
 
 def largest_array(jaxpr: Any) -> int:
-    """Return the size of the largest array that a program computes, including its loops."""
+    """Return the number of entries of the largest array computed in a program or its loops."""
     sizes = [0]
     for equation in jaxpr.eqns:
         sizes += [getattr(variable.aval, "size", 0) for variable in equation.outvars]
@@ -65,7 +66,7 @@ def has_loop(jaxpr: Any) -> bool:
 
 
 def _parts_of(equation: Any) -> Iterator[Any]:
-    """Yield the bodies of loops, branches and functions that an equation calls."""
+    """Yield the bodies of the loops, branches and functions of an equation of a jaxpr."""
     for value in equation.params.values():
         for part in value if isinstance(value, tuple | list) else [value]:
             if isinstance(part, core.ClosedJaxpr):
@@ -76,14 +77,14 @@ def _parts_of(equation: Any) -> Iterator[Any]:
 
 @functools.cache
 def _device() -> Any:
-    """Return the device of a single-threaded client; None if no such client can be created."""
+    """Return the device of a single-threaded client, or None if no such client can be created."""
     threads = os.environ.get(NPROC)
     os.environ[NPROC] = "1"
     try:
         from jaxlib import xla_client  # an internal module, which may change or disappear
 
         return xla_client.make_cpu_client().devices()[0]
-    except Exception:  # programs are then compiled as usual
+    except Exception:  # in this case programs are compiled as usual
         return None
     finally:
         os.environ.pop(NPROC)

@@ -1,4 +1,4 @@
-"""Which arrays of a model are parameters, and which are data.
+"""The division of a model's arrays into parameters and data.
 
 A temperature or a path between models acts on parameters only. Masks and the values of clamped
 units are data, which never change with the parameters. A layer or a weight class declares its data
@@ -23,11 +23,11 @@ def data_field(**options: Any) -> Any:
 
 
 def map_parameters(function: Callable, tree: Any, *others: Any) -> Any:
-    """Return `tree` with a function applied to each of its parameters; its data are kept.
+    """Return `tree` with a function applied to each parameter and with its data unchanged.
 
     Args:
-        function: takes an array of `tree` and the same array of each of the others; returns a new
-            array.
+        function: a function of an array of `tree` and the corresponding array of each other tree,
+            which returns a new array.
         tree: a layer, weights, a model, or any tree of these.
         others: trees of the same structure.
     """
@@ -39,7 +39,7 @@ def map_parameters(function: Callable, tree: Any, *others: Any) -> Any:
 
 
 def data_in(tree: Any) -> list[Any]:
-    """Return those arrays of a layer, weights or a model that are data."""
+    """Return the arrays of a layer, weights or a model that are data, not parameters."""
     with_paths = jax.tree_util.tree_leaves_with_path(tree)
     return [leaf for path, leaf in with_paths if _leads_to_data(tree, path)]
 

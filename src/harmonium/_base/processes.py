@@ -1,4 +1,4 @@
-"""Agreement between the processes of a run, all of which make the same calls in the same order.
+"""Communication between the processes of a run, which all make the same calls in the same order.
 
 Only this module queries the process index and the number of processes. With a single process, these
 functions have no effect beyond the call itself.
@@ -20,33 +20,33 @@ from ..errors import HarmoniumError, InputError, ModelFileError
 
 P = ParamSpec("P")
 T = TypeVar("T")
-SHORTEST_TEXT = 256  # bytes: texts are padded to few lengths, since each length compiles a program
-# Errors that are raised in all processes if they occur in the first.
+SHORTEST_TEXT = 256  # bytes; texts are padded to few lengths, since each length needs a program
+# Errors that are raised in all processes if they occur in the first process.
 SHARED: tuple[type[HarmoniumError], ...] = (ModelFileError, InputError)
 
 
 def are_several() -> bool:
-    """Return whether several `jax.distributed` processes compute together, without a device."""
+    """Return whether several `jax.distributed` processes compute together; uses no device."""
     return jax.distributed.is_initialized() and jax.process_count() > 1
 
 
 def process_index() -> int:
-    """Return the index of this process, starting at 0; 0 if there is only one."""
+    """Return the index of this process, counted from 0."""
     return jax.process_index() if are_several() else 0
 
 
 def is_first() -> bool:
-    """Return whether this process prints and writes for all."""
+    """Return whether this is the first process, which prints and writes files for all."""
     return process_index() == 0
 
 
 def in_any(flag: bool) -> bool:
-    """Return whether a flag is set in any process: an all-reduce that waits for all processes."""
+    """Return whether a flag is set in any process; this all-reduce waits for all processes."""
     return bool(_gathered(int(flag)).any())
 
 
 def from_first(value: T) -> T:
-    """Broadcast the first process's value, which must be representable in JSON."""
+    """Return the first process's value in every process; it must be representable in JSON."""
     if not are_several():
         return value
     text = json.dumps(value).encode()
@@ -57,10 +57,11 @@ def from_first(value: T) -> T:
 
 
 def check_same(name: str, value: Any, expected: str, advice: str) -> None:
-    """Reject values that differ between processes, which would otherwise wait forever.
+    """Reject a value that differs between processes, which would otherwise wait forever.
 
     Raises:
-        InputError: in all processes, if any value (representable in JSON) differs from the first's.
+        InputError: in all processes, if any process's value (representable in JSON) differs from
+            the first process's value.
     """
     differing = np.flatnonzero(_gathered(int(value != from_first(value))))
     if len(differing):
@@ -74,24 +75,24 @@ def check_same(name: str, value: Any, expected: str, advice: str) -> None:
 
 
 def _gathered(number: int) -> np.ndarray:
-    """Return the number of each process."""
+    """Return an array of the numbers that the processes passed."""
     if not are_several():
         return np.array([number])
     return np.asarray(multihost_utils.process_allgather(np.array(number, np.int32)))
 
 
 class _Acting:
-    """Whether the first process currently acts alone, without waiting for the others."""
+    """A flag: whether the first process is acting alone, without waiting for the others."""
 
     alone = False
 
 
 def by_first(function: Callable[P, T]) -> Callable[P, T]:
-    """Wrap a function so that only the first process calls it, such as to write a file.
+    """Wrap a function so that only the first process calls it, for example to write a file.
 
-    It is called when all processes have arrived, so that none still reads what it changes. All
-    return the first process's result, which must be representable in JSON, or raise its error.
-    Within the function, arrays cannot be gathered from the other processes, which are waiting.
+    The function is called when all processes have reached it, so that none of them still reads
+    files that it changes. All processes return its result, which must be representable in JSON, or
+    raise its error. The function cannot gather arrays from the other processes, which are waiting.
     """
 
     @functools.wraps(function)
@@ -124,7 +125,7 @@ def by_first(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def _result(outcome: dict[str, Any]) -> Any:
-    """Return the first process's result, or raise its error."""
+    """Return the result in the first process's outcome, or raise the error in it."""
     if "system" in outcome:
         raise OSError(*outcome["system"])
     if "kind" in outcome:

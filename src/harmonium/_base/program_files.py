@@ -1,15 +1,15 @@
-"""Files of compiled programs, one for each, in a folder of the user's own.
+"""A cache of compiled programs, one file per program, in the user's cache folder.
 
 A file's name is a digest of everything that the program depends on: a description of the compiled
 function, the code of this package, the versions of the packages used, the settings of JAX and XLA,
-and the device with its processor's features. Another version or computer therefore finds no file,
-and compiles.
+and the device with its processor's features. With another version or on another computer no file
+is found, and the program is compiled.
 
 Files are written atomically and checked before use. A file that is damaged, or cannot be read or
 written, is ignored. Programs are code: the folder must be as trusted as JAX's own cache or the
 folder of installed packages.
 
-Set `HARMONIUM_CACHE` to another folder, or to `off`.
+Set `HARMONIUM_CACHE` to use another folder, or to `off` to keep no files.
 """
 
 from __future__ import annotations
@@ -41,33 +41,33 @@ from .linalg import find_lapack
 
 VARIABLE = "HARMONIUM_CACHE"
 PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "ml_dtypes")
-MOST_BYTES = 2**30  # of all files: some thousand programs, of 10 to 500 kB each
+MOST_BYTES = 2**30  # the total size of all files: several thousand programs of 10 to 500 kB
 HEAD = b"harmonium program 1\n"
 # JAX settings for caching, printing or waiting, which do not affect compilation.
 IRRELEVANT = ("cache", "log", "dump", "traceback", "timeout", "distributed", "pgle", "address")
-# External code that a program calls: XLA's compiler, LAPACK, or objects of this process, such as a
-# Python function.
+# Names of external code that a program may call: XLA's compiler, LAPACK, or objects of this
+# process, such as a Python function.
 CALLED = re.compile(r"custom_call @(\S+?)\(")
 COMPILED = ("mhlo.", "chlo.")
 LAPACK = "lapack_"
 _LOCK = threading.Lock()
 
 
-# JAX 0.12 treats array types as equal if they are the same object, and creates a new type for each
-# new object that means "any layout". This object is therefore stored by name: otherwise the results
-# of a program from a file would have a new type, and each program that uses them would be
-# recompiled.
+# JAX 0.12 treats array types as equal only if they are the same object, and creates a new type for
+# each new object that means "any layout". This object is therefore stored by name. Otherwise the
+# results of a program from a file would have a new type, and each program that uses the results
+# would be recompiled.
 copyreg.pickle(type(Layout.AUTO), lambda _: (getattr, (Layout, "AUTO")))
 
 
 def are_kept() -> bool:
-    """Return whether programs are kept in files."""
+    """Return whether compiled programs are kept in files."""
     is_off = os.environ.get(VARIABLE, "").lower() == "off"
     return folder().is_absolute() and not is_off  # without a home folder there is no cache
 
 
 def folder() -> Path:
-    """Return the folder of the programs."""
+    """Return the path of the folder of compiled programs."""
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named).expanduser().absolute()
@@ -75,7 +75,7 @@ def folder() -> Path:
 
 
 def name_of(function: str, description: str) -> str:
-    """Return the name of the file of a program."""
+    """Return the file name of a compiled program, a digest of all its dependencies."""
     settings = {
         name: value
         for name, value in jax.config.values.items()
@@ -87,7 +87,7 @@ def name_of(function: str, description: str) -> str:
 
 @functools.cache
 def _surroundings() -> tuple:
-    """Return the dependencies of programs of this process: code, versions, flags and device."""
+    """Return the dependencies shared by all programs: code, versions, flags and device."""
     # XLA divides loops among the available cores, so programs depend on their number.
     versions = [(name, importlib.import_module(name).__version__) for name in PACKAGES]
     flags = [(name, os.environ.get(name)) for name in ("XLA_FLAGS", "LIBTPU_INIT_ARGS", "NPROC")]
@@ -98,7 +98,7 @@ def _surroundings() -> tuple:
 
 @functools.cache
 def digest_of_package() -> str:
-    """Return a digest of this package's code."""
+    """Return a digest of the source code of this package."""
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
     for path in sorted(root.rglob("*.py")):
@@ -111,9 +111,9 @@ class Content(NamedTuple):
     """The stored parts of a program.
 
     Attributes:
-        serialized: the executable, as JAX writes it.
-        results: the number of arrays that it returns.
-        uses_lapack: whether it calls LAPACK, which must then be initialised in this process.
+        serialized: the executable, as serialised by JAX.
+        results: the number of arrays that the program returns.
+        uses_lapack: whether the program calls LAPACK, which must then be initialised first.
     """
 
     serialized: bytes
@@ -121,7 +121,7 @@ class Content(NamedTuple):
     uses_lapack: bool
 
     def loaded(self, count: int) -> Any:
-        """Return the program, which takes this number of arguments, on the usual device."""
+        """Load the program, which takes `count` arguments, on the usual device and return it."""
         if self.uses_lapack:
             find_lapack()
         arguments = jax.tree.structure(((0,) * count, {}))
@@ -133,7 +133,7 @@ class Content(NamedTuple):
 
 
 def content_of(lowered: Any, program: Any) -> Content | None:
-    """Return the storable parts of a program; None if it is bound to its process.
+    """Return the storable parts of a program, or None if the program is bound to its process.
 
     Args:
         lowered: the lowered program.
@@ -151,11 +151,11 @@ def content_of(lowered: Any, program: Any) -> Content | None:
 
 
 def read(name: str, count: int) -> tuple[Any, Any] | None:
-    """Return a program and the outline of its result from a file; None if there is no file.
+    """Return a program and the outline of its result from a file, or None if there is no file.
 
     Args:
         name: the file's name, from `name_of`.
-        count: the number of its arguments.
+        count: the number of the program's arguments.
     """
     path = folder() / name
     try:
@@ -165,25 +165,25 @@ def read(name: str, count: int) -> tuple[Any, Any] | None:
             return None
         *parts, outline = pickle.loads(body)
         program = Content(*parts).loaded(count)
-    except Exception:  # whatever is wrong with a file, the program can be compiled
+    except Exception:  # the program can be compiled, whatever the fault of the file
         return None
     with contextlib.suppress(OSError):
-        os.utime(path)  # the least recently used files are removed first
+        os.utime(path)  # marks the file as used; the least recently used are removed first
     return program, outline
 
 
 def _digest_of(name: str, body: bytes) -> bytes:
-    """Return a digest to verify that a file is complete and belongs to this program."""
+    """Return a digest that verifies that a file is complete and belongs to this program."""
     return hashlib.sha256(name.encode() + body).hexdigest().encode()
 
 
 def write(name: str, content: Content, outline: Any) -> None:
-    """Write a program to its file, if the folder can be written.
+    """Write a program to its file if the folder is writable.
 
     Args:
         name: the file's name, from `name_of`.
         content: the program.
-        outline: the tree of its result, as returned by `read`.
+        outline: the tree of the program's result, as returned by `read`.
     """
     try:
         body = pickle.dumps((*content, outline))
@@ -192,7 +192,8 @@ def write(name: str, content: Content, outline: Any) -> None:
     with contextlib.suppress(OSError):
         folder().mkdir(mode=0o700, parents=True, exist_ok=True)
         _make_room()
-        # Written under another name and renamed, so that no reader or crash leaves half a file.
+        # The file is written under another name and then renamed, so that no reader sees a part of
+        # it and no crash leaves a part of it.
         descriptor, temporary = tempfile.mkstemp(dir=folder(), prefix=".new-")
         try:
             with os.fdopen(descriptor, "wb") as file:
@@ -219,9 +220,10 @@ def _make_room() -> None:
 
 @contextlib.contextmanager
 def compilation() -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether compilation here bypassed JAX's own cache.
+    """Yield a function that returns whether compilation in this context bypassed JAX's cache.
 
-    XLA loses parts of a program that is serialised a second time (jaxlib 0.10).
+    A program from that cache must not be stored again, since XLA loses parts of a program that is
+    serialised a second time (jaxlib 0.10).
     """
     before = _hits()
     yield lambda: _hits() == before
@@ -243,10 +245,10 @@ jax.monitoring.register_event_listener(_count_hit)
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppress XLA's output.
+    """Suppress XLA's warnings while a program is loaded.
 
     XLA mistakes two of its own preferences for missing processor features, and prints three
-    kilobytes for each program that it loads (jaxlib 0.10, openxla/xla issue 44565).
+    kilobytes of warnings for each program that it loads (jaxlib 0.10, openxla/xla issue 44565).
     """
     with _LOCK:
         utils.absl_set_min_log_level(3)

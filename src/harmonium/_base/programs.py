@@ -1,9 +1,9 @@
-"""Compiled functions whose programs outlive the process, so that later processes need not trace.
+"""Compiled functions whose programs are kept in files, so that later processes need not trace.
 
-Tracing and compiling a program takes a second, running it a millisecond. JAX's own cache saves only
-the compilation. Here the executable itself is kept in a file (`program_files`), whose name is a
-digest of everything that the program depends on (see `described`). Programs with parts that cannot
-be described, such as custom layers, are traced in each process.
+Tracing and compiling a program takes a second; running it takes a millisecond. JAX's own cache
+saves only the compilation. Here the executable itself is kept in a file (`program_files`), whose
+name is a digest of everything that the program depends on (see `described`). Programs with parts
+that cannot be described, such as custom layers, are traced in each process.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ SETTINGS = (
     "jax_numpy_dtype_promotion",
     "jax_numpy_rank_promotion",
 )
-# Settings that make JAX do more than run a program.
+# Settings that make JAX do more than run a program, such as checking its results.
 WATCHED = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs", "jax_check_tracer_leaks")
-# Packages whose code is known: harmonium by a digest, the others by their versions.
+# Packages whose code is identified: harmonium by a digest, the others by their versions.
 KNOWN_PACKAGES = frozenset(("harmonium", *program_files.PACKAGES, "builtins", "functools"))
 
 
@@ -49,19 +49,19 @@ class UnknownPartError(Exception):
     """A program depends on something that cannot be described."""
 
 
-# Not a NamedTuple, which would be a node of the tree, not a leaf.
+# This is not a NamedTuple, because a NamedTuple would be a node of the tree, not a leaf.
 @dataclasses.dataclass(frozen=True)
 class _Place:
-    """Placeholder for an array in a tree: its index among the arrays."""
+    """A placeholder for an array in a tree, which holds the array's index."""
 
     number: int
 
 
 class Executable(NamedTuple):
-    """A compiled program.
+    """A compiled program, with the tree structure of its result.
 
     Attributes:
-        call: takes the arrays of the arguments and returns a list of the arrays of the result.
+        call: a function from the arrays in the arguments to a list of the arrays in the result.
         leaves: the leaves of the result, with a `_Place` for each array.
         structure: the tree of the result.
     """
@@ -71,7 +71,7 @@ class Executable(NamedTuple):
     structure: Any
 
     def __call__(self, arrays: list[jax.Array | np.ndarray]) -> Any:
-        """Run the program."""
+        """Run the program on these arrays and return its result."""
         results = self.call(*arrays)
         leaves = [results[leaf.number] if type(leaf) is _Place else leaf for leaf in self.leaves]
         return jax.tree.unflatten(self.structure, leaves)
@@ -88,10 +88,11 @@ class Program(Generic[P, T]):
         _PROGRAMS.append(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call the function."""
+        """Call the function, compiling a program for it if necessary."""
         config = jax.config
         is_shared = not jax.sharding.get_abstract_mesh().empty
-        # JAX then distributes the work, or checks each step: a program from a file can do neither.
+        # With these settings JAX distributes the work or checks each step, neither of which a
+        # program from a file can do.
         if is_shared or any(getattr(config, name) for name in WATCHED):
             return self._jitted(*args, **kwargs)
         leaves, structure = jax.tree.flatten((args, kwargs))
@@ -99,8 +100,8 @@ class Program(Generic[P, T]):
         kinds = []
         for i, leaf in enumerate(leaves):
             if isinstance(leaf, np.ndarray | np.generic):
-                # The call itself accepts NumPy arrays, in a tenth of the time that JAX takes to
-                # convert them. But they ignore a different default device.
+                # A program accepts NumPy arrays in a tenth of the time that JAX takes to convert
+                # them. But NumPy arrays do not follow a change of the default device.
                 leaf = leaves[i] = in_precision(np.asarray(leaf))
                 if config.jax_default_device is None:  # pyright: ignore[reportAttributeAccessIssue]
                     kinds.append(_kind_of_numpy(leaf.shape, leaf.dtype))
@@ -133,13 +134,13 @@ class Program(Generic[P, T]):
         return executable(arrays)
 
     def lower(self, *args: P.args, **kwargs: P.kwargs) -> Any:
-        """Return the traced program, as `jax.jit` does, to look at what is compiled."""
+        """Return the lowered program, as for `jax.jit`, to inspect what is compiled."""
         return self._jitted.lower(*args, **kwargs)  # pyright: ignore[reportAttributeAccessIssue]
 
     def _first_run(
         self, leaves: list[Any], structure: Any, arrays: list[jax.Array | np.ndarray]
     ) -> tuple[Executable, Any]:
-        """Return the program for such arguments, from its file or compiled, and its result."""
+        """Return a program for such arguments, read from a file or compiled, and its result."""
         name = None
         if program_files.are_kept():
             arguments = jax.tree.unflatten(structure, [_kind_of(leaf) for leaf in leaves])
@@ -151,8 +152,8 @@ class Program(Generic[P, T]):
             if stored is not None:
                 call, outline = stored
                 executable = Executable(call, *jax.tree.flatten(outline))
-                # XLA looks up the parts of a program when it runs. If any is missing, it is
-                # compiled.
+                # XLA looks up the parts of a program when it runs. If any part is missing, the
+                # program is compiled.
                 with contextlib.suppress(jax.errors.JaxRuntimeError):
                     return executable, jax.block_until_ready(executable(arrays))
         executable = self._compile(leaves, structure, arrays, name)
@@ -173,7 +174,7 @@ class Program(Generic[P, T]):
             nonlocal result
             values = iter(arrays)
             args, kwargs = jax.tree.unflatten(structure, [put(values) for put in put_back])
-            # The tree of the result is known only during tracing, and is kept for each call.
+            # The tree of the result is known only during tracing, so it is kept for later calls.
             returned: Any = self._function(*args, **kwargs)  # pyright: ignore[reportCallIssue]
             outputs, shape = jax.tree.flatten(returned)
             traced = [leaf for leaf in outputs if eqx.is_array(leaf)]
@@ -218,7 +219,7 @@ def _compiled(
     if compiler == usual:
         return program, content
     if content is not None:
-        with contextlib.suppress(Exception):  # any error, as for a file
+        with contextlib.suppress(Exception):  # whatever the error, the program can be compiled
             return content.loaded(count), content
     return traced.lower().compile(), None  # bound to the device that compiled it
 
@@ -227,7 +228,7 @@ _PROGRAMS: list[Program] = []
 
 
 def forget() -> None:
-    """Free the memory of all programs; each is read or compiled again when next needed."""
+    """Free the memory of all programs, which are read or compiled again when next needed."""
     for program in _PROGRAMS:
         program._executables.clear()
 
@@ -235,8 +236,8 @@ def forget() -> None:
 def compiled(function: Callable[P, T]) -> Program[P, T]:
     """Return a function that is compiled once per combination of argument types.
 
-    Arrays are traced, and all else is static, as with `equinox.filter_jit`. Within a traced
-    program, and on several devices, it behaves like `equinox.filter_jit`.
+    Arrays are traced, and all other arguments are static, as with `equinox.filter_jit`. Within a
+    traced program, and on several devices, the function behaves like `equinox.filter_jit`.
     """
     return Program(function)
 
@@ -257,7 +258,7 @@ def _is_key(leaf: jax.Array | np.ndarray) -> bool:
 
 @functools.cache
 def _kind_of_numpy(shape: tuple[int, ...], dtype: np.dtype) -> tuple[Any, Any]:
-    """Return the kind of a NumPy array, the same as for the corresponding JAX array."""
+    """Return the shape and type of a NumPy array, as for the corresponding JAX array."""
     place = jax.sharding.SingleDeviceSharding(device())
     return jax.typeof(jax.ShapeDtypeStruct(shape, dtype)), place
 
@@ -277,24 +278,24 @@ def _are_here(arrays: list[jax.Array | np.ndarray]) -> bool:
     return jax.process_count() == 1 and all(array.devices() == here for array in placed)
 
 
-# ---------------------------------------------------------------- what a program depends on
+# ---------------------------------------------------------------- dependencies of a program
 
 
 def described(*values: Any) -> str:
-    """Return a text that differs between values that need different programs.
+    """Return a text that identifies values, so that values with equal texts can share a program.
 
     Arrays are described by their entries, and `jax.ShapeDtypeStruct`, which represents an array
     argument, by its shape and type. Functions are described by their location in the code of a
-    known package and by what they refer to; types by their names.
+    known package and by the values in their closures; types by their names.
 
     Raises:
-        UnknownPartError: the values contain something else.
+        UnknownPartError: the values contain anything else.
     """
     return "\n".join(_words_of(values, frozenset()))
 
 
 def _words_of(value: Any, around: frozenset[int]) -> Iterator[str]:
-    """Yield words for a value; `around` contains the ids of the values that contain it."""
+    """Yield the words that describe a value; `around` holds the ids of the enclosing values."""
     if id(value) in around:
         raise UnknownPartError("a value that contains itself")
     if value is None or type(value) in (bool, int, float, complex, str, bytes):
@@ -315,7 +316,7 @@ def _words_of(value: Any, around: frozenset[int]) -> Iterator[str]:
 
 
 def _parts_of(value: Any) -> tuple[str, *tuple[Any, ...]]:
-    """Return the name of a value's type and its parts; for a global value, its name."""
+    """Return the name of a value's type and the value's parts, or the name of a global value."""
     if isinstance(value, np.dtype):
         return ("dtype", str(value))
     if isinstance(value, jax.tree_util.PyTreeDef):
@@ -347,7 +348,7 @@ def _words_of_array(array: Any) -> Iterator[str]:
 
 
 def _words_of_function(value: types.FunctionType, around: frozenset[int]) -> Iterator[str]:
-    """Yield words for a nested function: its location in the code, and its closure.
+    """Yield the words that describe a nested function: its location and its closure.
 
     The code of its package is known, so the line identifies the function.
     """
@@ -362,7 +363,7 @@ def _words_of_function(value: types.FunctionType, around: frozenset[int]) -> Ite
 
 
 def _name_of(value: Any) -> str:
-    """Return the name of a function, a type or the like in a known package."""
+    """Return the qualified name of a function, type or similar object of a known package."""
     if not _is_found_by_name(value):
         raise UnknownPartError(f"{type(value)}")
     _check_known(value.__module__)
@@ -370,7 +371,7 @@ def _name_of(value: Any) -> str:
 
 
 def _is_found_by_name(value: Any) -> bool:
-    """Return whether a value can be found under its name in its module."""
+    """Return whether looking up a value's name in its module yields the value."""
     owner: Any = sys.modules.get(getattr(value, "__module__", None) or "")
     for name in getattr(value, "__qualname__", "<locals>").split("."):
         owner = getattr(owner, name, None)

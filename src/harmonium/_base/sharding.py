@@ -1,9 +1,9 @@
 """Computations distributed over several devices, using JAX's shardings.
 
 A mesh of devices has an axis "data", over which rows and chains are distributed, an axis "hidden",
-over which the columns of W are distributed, or both. The results are the same, because random
-numbers depend only on a key and a position; only the last digits may differ, because sums over
-devices are taken in another order.
+over which the columns of W are distributed, or both. The results do not depend on the mesh, because
+random numbers depend only on a key and a position. Only the last digits may differ, because sums
+over devices are taken in another order.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ def use_mesh(mesh: Mesh | Mapping[str, int] | None) -> Iterator[None]:
     products with W, in which their rows are distributed over the axis "data".
 
     Args:
-        mesh: the sizes of its axes, such as {"data": 4, "hidden": 2}, for JAX's devices; or a
-            `jax.sharding.Mesh` with these axes; None changes nothing.
+        mesh: the sizes of the axes of a mesh of JAX's devices, such as {"data": 4, "hidden": 2}, or
+            a `jax.sharding.Mesh` with these axes. None has no effect.
 
     Raises:
-        InputError: there are other axes, or more devices than available.
+        InputError: there are other axes, or the mesh needs more devices than are available.
 
     Example:
         >>> rbm = hm.RBM.from_arrays(np.zeros((6, 4)), np.zeros(6), np.zeros(4))
@@ -62,10 +62,10 @@ def use_mesh(mesh: Mesh | Mapping[str, int] | None) -> Iterator[None]:
 
 
 def checked_mesh(mesh: Any, name: str = "mesh") -> Mesh:
-    """Return a mesh with the requested axes "data" and "hidden", along which XLA decides.
+    """Return the requested mesh, along whose axes "data" and "hidden" XLA distributes the work.
 
     Raises:
-        InputError: not a mesh, or there are other axes, or more devices than available.
+        InputError: `mesh` is not a mesh, has other axes, or needs more devices than are available.
     """
     if isinstance(mesh, Mesh):
         sizes = dict(mesh.shape)
@@ -104,7 +104,7 @@ def size_of_axis(axis: str) -> int:
 
 
 def with_rows_spread(states: Array) -> Array:
-    """Return states of shape (..., rows, units) with rows distributed, if they divide evenly."""
+    """Return states of shape (..., rows, units), distributing the rows if they divide evenly."""
     devices = size_of_axis(ROWS)
     if devices == 1 or states.ndim < 2 or states.shape[-2] % devices:
         return states
@@ -125,7 +125,7 @@ def with_weights_spread(tree: T, shape: tuple[int, ...]) -> T:
     return jax.tree.map(spread, tree)
 
 
-@functools.partial(jax.jit, static_argnums=1)  # outside a program, an array is moved
+@functools.partial(jax.jit, static_argnums=1)  # outside a program, this moves the array
 def _placed(array: Array, spec: PartitionSpec) -> Array:
     return jax.lax.with_sharding_constraint(array, spec)
 
@@ -134,8 +134,8 @@ def summed_over_rows(function: Callable[..., T], model: Any, *rows: Any) -> T:
     """Return function(model, *rows), for a function that is a sum over rows.
 
     Each device sums over its own rows, and these sums are added in one exchange. By default, XLA
-    exchanges every product that sums over rows, even if these are then subtracted from one another.
-    The rows are trees of arrays whose first axis is the row.
+    exchanges every product that sums over rows, even if such products are then subtracted from one
+    another. The rows are trees of arrays whose first axis is the row.
     """
     devices = size_of_axis(ROWS)
     if devices == 1 or any(len(leaf) % devices for leaf in jax.tree.leaves(rows)):
@@ -148,14 +148,14 @@ def summed_over_rows(function: Callable[..., T], model: Any, *rows: Any) -> T:
     same = PartitionSpec()
     specs: Any = {"in_specs": (same, *[PartitionSpec(ROWS)] * len(rows)), "out_specs": same}
     shared = jax.shard_map(summed, axis_names={ROWS}, check_vma=False, **specs)
-    return jax.jit(shared)(arrays, *rows)  # outside a program, it would need all axes of the mesh
+    return jax.jit(shared)(arrays, *rows)  # without `jit`, all axes of the mesh would be needed
 
 
 def check_divisible(name: str, count: int, axis: str) -> None:
     """Reject a number that cannot be divided equally among the devices of an axis.
 
     Raises:
-        InputError: the message gives the next number that can.
+        InputError: the number is not divisible; the message gives the next number that is.
     """
     devices = size_of_axis(axis)
     if count % devices:
@@ -167,11 +167,11 @@ def check_divisible(name: str, count: int, axis: str) -> None:
 
 
 def clock() -> float:
-    """Return a time in seconds; with several processes, the first one's.
+    """Return a time in seconds, which is the first process's time in every process.
 
-    Decisions from measured times, such as the updates of a chunk, are then the same in all
-    processes. Long computations call this often, so signals to one of the processes are handled
-    here by all of them.
+    Decisions based on measured times, such as the number of updates in a chunk, are therefore the
+    same in all processes. Long computations call this often, so signals to one of the processes are
+    handled here by all of them.
     """
     now = np.array([time.perf_counter()])
     asked = Asked.number
@@ -180,19 +180,19 @@ def clock() -> float:
         of_processes = np.asarray(multihost_utils.process_allgather(words))
         now = of_processes[0, :-1].view(np.float64)
         asked = int(of_processes[:, -1].max())
-    Asked.act_on(asked)  # signals that arrive meanwhile are handled at the next call, by all
+    Asked.act_on(asked)  # all processes handle signals that arrive meanwhile at the next call
     return float(now[0])
 
 
 def whole(array: Array) -> Array:
-    """Gather an array, with the parts of other processes; all processes must call this."""
+    """Return the complete array, gathered from all processes; all processes must call this."""
     if array.is_fully_addressable or array.is_fully_replicated:
         return array
     return jnp.asarray(multihost_utils.process_allgather(array, tiled=True))
 
 
 def fetched(array: Any) -> np.ndarray:
-    """Return a NumPy array, even if other processes have parts; all processes must call this."""
+    """Return a complete NumPy array, gathered from all processes; all processes must call this."""
     if isinstance(array, jax.Array):
         array = whole(array)
     return np.asarray(array)

@@ -1,4 +1,4 @@
-"""Signals that a process has received and not yet handled."""
+"""Signals that a process has received but not yet handled."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 
 
 class Asked:
-    """The last signal that has not been handled.
+    """The last signal that has not been handled, if any.
 
     An exception from a handler can be lost if Python discards it, as in a callback of the garbage
-    collector: it is then raised again at the next chunk of updates (`sharding.clock`). Several
-    processes handle the signal together there, and only there.
+    collector. It is then raised again at the next chunk of updates (`sharding.clock`), which is
+    also the only place where several processes handle a signal, all of them together.
 
     Attributes:
-        number: the signal's number; 0 for none.
+        number: the signal's number, or 0 if there is none.
         heard_at: the last time that Python called a harmonium handler, by `time.monotonic`.
-        act: handles a signal.
+        act: a function that handles a signal.
         is_shared: whether several processes share the run.
     """
 
@@ -36,7 +36,7 @@ class Asked:
 
     @classmethod
     def act_on(cls, number: int) -> None:
-        """Handle a signal to this or another process, unless its number is 0."""
+        """Handle a signal that this or another process received, unless its number is 0."""
         if number:
             cls.number = 0
             cls.act(number)

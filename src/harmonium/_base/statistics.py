@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-BISECTIONS = 60  # of an interval, to below the rounding error
-Z_95 = 1.959964  # for a normal distribution, |z| is below this with probability 95 %
+BISECTIONS = 60  # bisection steps; they narrow an interval to below the rounding error
+Z_95 = 1.959964  # a standard normal |z| is below this with probability 95 %
 
 
 class Estimate(NamedTuple):
@@ -16,7 +16,7 @@ class Estimate(NamedTuple):
 
     Attributes:
         value: the estimate from all groups together.
-        stderr: its standard error, NaN if there are fewer than two groups.
+        stderr: the standard error of the estimate; NaN if there are fewer than two groups.
         groups: number of groups.
     """
 
@@ -33,7 +33,7 @@ class Estimate(NamedTuple):
 
 
 def student_95(freedom: int) -> float:
-    """Return the value that Student's |T| with these degrees of freedom exceeds with p = 5 %.
+    """Return the value that Student's |T| exceeds with probability 5 %.
 
     Source: the finite sums of Abramowitz & Stegun 1964, 26.7.3 and 26.7.4, solved by bisection.
     """
@@ -87,17 +87,18 @@ def log_mean_exp(values: Any, axis: int | None = None) -> Any:
 def lower_mean_bound(log_values: np.ndarray, level: float) -> float:
     """Return b such that the mean of e^x is below e^b with probability at most `level`.
 
-    This holds for any number n of independent draws from any distribution of non-negative numbers,
-    however heavy its tail. If its mean is m, then Π (1 + λ (e^x / m − 1)) has mean 1 for each λ
-    from 0 to 1, and so has the average over λ = 1, 1/4, 1/16 … 1/n. By Markov's inequality this
-    average exceeds 1/level with probability at most `level`. Means for which it does are ruled out,
-    and the bound is the smallest that is not. One draw gives x + log(level); many draws of small
-    variance give nearly the bound for a normal distribution.
+    The bound holds for any number n of independent draws e^x from any distribution of non-negative
+    numbers, however heavy its tail. If the mean is m, then Π (1 + λ (e^x / m − 1)) has mean 1 for
+    each λ from 0 to 1, and so has the average over λ = 1, 1/4, 1/16 … 1/n. By Markov's inequality
+    this average exceeds 1/level with probability at most `level`. Means m for which the average
+    exceeds 1/level are ruled out, and the bound is the smallest mean that is not ruled out. For a
+    single draw, b = x + log(level); for many draws of small variance, b is close to the bound for a
+    normal distribution.
 
     Source: Waudby-Smith & Ramdas 2024 (betting); Ville 1939.
     """
     stakes = 0.25 ** np.arange(int(np.log2(len(log_values))) // 2 + 1)[:, None]
-    with np.errstate(divide="ignore"):  # log 0, for a stake of 1
+    with np.errstate(divide="ignore"):  # log 0 occurs for λ = 1
         reserves = np.log1p(-stakes)
     estimate = float(log_mean_exp(log_values))
     limit = -np.log(level)
@@ -110,9 +111,9 @@ def lower_mean_bound(log_values: np.ndarray, level: float) -> float:
 
 
 def most_expected(count: float) -> float:
-    """Return the upper end of the 95 % interval for a Poisson mean, from a count.
+    """Return the upper end of the 95 % confidence interval for a Poisson mean, given a count.
 
-    This uses the approximation of Wilson & Hilferty 1931, accurate to 1 %.
+    The approximation of Wilson & Hilferty 1931, which is accurate to 1 %, is used.
     """
     k = count + 1.0
     return k * (1.0 - 1.0 / (9.0 * k) + Z_95 / (3.0 * np.sqrt(k))) ** 3
@@ -125,8 +126,8 @@ def jackknife(estimator: Callable[..., float], *samples: np.ndarray, groups: int
     must be independent. Entry i of n of a sample belongs to group ⌊i·groups/n⌋.
 
     Args:
-        estimator: computes a number from the samples.
-        samples: arrays whose last axis is cut into groups.
+        estimator: a function that computes a number from the samples.
+        samples: arrays whose last axis is divided into groups.
         groups: the number of groups.
 
     Source: Quenouille 1949; Tukey 1958.
@@ -141,11 +142,11 @@ def jackknife(estimator: Callable[..., float], *samples: np.ndarray, groups: int
 
 
 def from_left_out(whole: float, left: np.ndarray) -> Estimate:
-    """Return the estimate from all groups, with the jackknife's error.
+    """Return the estimate from all groups, with its jackknife standard error.
 
     Args:
-        whole: the estimate.
-        left: the estimates without each group, shape (groups,), at least two groups.
+        whole: the estimate from all groups.
+        left: the estimates that leave out one group each, shape (groups,), at least two groups.
     """
     groups = len(left)
     variance = (groups - 1) / groups * ((left - left.mean()) ** 2).sum()
@@ -153,7 +154,7 @@ def from_left_out(whole: float, left: np.ndarray) -> Estimate:
 
 
 def weights_of(n: int, weights: Any = None) -> np.ndarray:
-    """Return the weights of n rows in float64; 1 each if none are given."""
+    """Return the weights of n rows in float64; all weights are 1 if none are given."""
     if weights is None:
         return np.ones(n)
     return np.asarray(weights, np.float64)
@@ -168,16 +169,16 @@ def effective_size(weights: Any) -> Any:
 
 
 def relative_weights(log_weights: Any) -> Any:
-    """Return e^x divided by its largest value, without overflow."""
+    """Return weights e^x divided by the largest weight, without overflow."""
     xp = log_weights.__array_namespace__()
     return xp.exp(log_weights - log_weights.max())
 
 
 def resampled(weights: Any, n: int, offset: Any) -> Any:
-    """Return n indices by systematic resampling: each nw/Σw times, rounded up or down.
+    """Return n indices by systematic resampling: index i occurs n w_i/Σw times, up to rounding.
 
     Args:
-        weights: non-negative, shape (m,).
+        weights: non-negative weights, shape (m,).
         n: number of indices to draw.
         offset: a uniform random number between 0 and 1.
 
@@ -186,7 +187,8 @@ def resampled(weights: Any, n: int, offset: Any) -> Any:
     xp = weights.__array_namespace__()
     ends = xp.cumsum(weights)
     points = (xp.arange(n) + offset) / n * ends[-1]
-    # To the right, so that no weight of 0 is drawn; the last point may round up to the end.
+    # The search is to the right, so that no index of weight 0 is drawn. The last point may round up
+    # to the end of the interval.
     last = xp.searchsorted(ends, ends[-1], side="left")
     return xp.minimum(xp.searchsorted(ends, points, side="right"), last)
 
@@ -195,11 +197,12 @@ def same_distribution(ours: np.ndarray, theirs: np.ndarray) -> float:
     """Test whether two sets of independent draws agree, by a Mann–Whitney test of each feature.
 
     Args:
-        ours: shape (features, n).
-        theirs: shape (features, m).
+        ours: features of the first set of draws, shape (features, n).
+        theirs: features of the second set of draws, shape (features, m).
 
     Returns:
-        The smallest p-value, multiplied by the number of features (Bonferroni); 1 if none varies.
+        The smallest p-value, multiplied by the number of features (Bonferroni); 1 if no feature
+        varies.
 
     Source: Mann & Whitney 1947.
     """

@@ -1,14 +1,14 @@
-"""JAX's own random numbers, bit for bit, several times faster on a CPU.
+"""A faster implementation of JAX's random numbers on a CPU, with identical results.
 
 On a CPU, JAX lowers Threefry to a loop, so that each round passes through memory. Here the rounds
-are written out, so that XLA fuses all rounds, and the use of the bits, into one pass. Such a key
-draws the same numbers as the Threefry key with the same data.
+are unrolled, so that XLA fuses all rounds, and the use of the bits, into one pass. A key of this
+type draws the same numbers as the Threefry key with the same data.
 
-XLA repeats cheap arithmetic in every place that uses it, and it counts a hundred additions and
-shifts as cheap. Keys are derived from keys. If a key were recomputed inside each draw that uses it,
+XLA repeats cheap arithmetic in every place that uses it, and treats a hundred additions and shifts
+as cheap. Keys are derived from keys. If a key were recomputed inside each draw that uses it,
 programs would take ever longer to compile, or compilation would never end (JAX 0.11 and later).
-Therefore an optimization barrier keeps XLA from moving a key into its uses, so that it is computed
-once.
+Therefore an optimization barrier keeps XLA from moving a key into its uses, so that each key is
+computed only once.
 
 Source: Salmon, Moraes, Dror & Shaw 2011 (Threefry-2x32, 20 rounds).
 """
@@ -29,8 +29,8 @@ from jaxtyping import Array, PRNGKeyArray
 
 JAXS = "threefry2x32"
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-PARITY = 0x1BD11BDA  # of the key schedule, from the source
-MOST = 2**32  # numbers in one call; for more, JAX's own function is used
+PARITY = 0x1BD11BDA  # the parity constant of the key schedule, from the source
+MOST = 2**32  # the most numbers drawn in one call; for more, JAX's own function is used
 NAMES = {8: jnp.uint8, 16: jnp.uint16, 32: jnp.uint32, 64: jnp.uint64}
 
 
@@ -41,7 +41,7 @@ def key_of(seed: int) -> PRNGKeyArray:
     return _key((0, int(seed)))
 
 
-# Keys are few and small. For them the host is faster than the device, and needs no compilation, so
+# Keys are few and small. The host computes them faster than the device and needs no compilation, so
 # computations before the start of a program use these two functions.
 
 
@@ -67,7 +67,7 @@ def _key(words: tuple[int, int]) -> PRNGKeyArray:
 
 
 def _words_of(key: PRNGKeyArray) -> tuple[int, int] | None:
-    """Return the data of such a key, or None if it is of another type or traced."""
+    """Return the two words of a key of this type, or None if it has another type or is traced."""
     if isinstance(key, Tracer) or key.dtype != KIND_OF_KEYS or key.shape:
         return None
     data = np.asarray(jax.random.key_data(key)).tolist()
@@ -75,7 +75,7 @@ def _words_of(key: PRNGKeyArray) -> tuple[int, int] | None:
 
 
 def _hashed_words(key: tuple[int, int], count: int) -> tuple[int, int]:
-    """Compute `_hashed` for one count, on the host."""
+    """Return the same two words as `_hashed` for one count, computed on the host."""
     words = (*key, key[0] ^ key[1] ^ PARITY)
     x = key[0]
     y = (count + key[1]) % MOST
@@ -90,7 +90,7 @@ def _hashed_words(key: tuple[int, int], count: int) -> tuple[int, int]:
 
 def quick(key: PRNGKeyArray) -> PRNGKeyArray:
     """Return a key that draws the same numbers faster; keys of other types are unchanged."""
-    # Whether each number is computed from its own count, as in JAX since 2025.
+    # This setting, the default since 2025, computes each number from its own count.
     counted = jax.config.jax_threefry_partitionable  # pyright: ignore[reportAttributeAccessIssue]
     data = key
     is_threefry = key.shape[-1:] == (2,)
@@ -104,7 +104,7 @@ def quick(key: PRNGKeyArray) -> PRNGKeyArray:
 
 @jax.jit
 def _hashed(key: Array, counts: Array) -> tuple[Array, Array]:
-    """Return two words for each count below 2^32."""
+    """Return the Threefry hash, two words, of each count below 2^32."""
     words = (key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(PARITY))
     x = jnp.broadcast_to(words[0], counts.shape)
     y = counts + words[1]

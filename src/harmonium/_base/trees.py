@@ -1,4 +1,4 @@
-"""Trees of columns: the maximum spanning tree, and its centre."""
+"""Trees whose vertices are columns: the maximum spanning tree, and its centre."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ def maximum_spanning_tree(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the vertices of the maximum spanning tree, each after its parent, and the parents.
 
-    The parent of the first vertex, the root, is −1. With `is_late`, only trees are considered in
-    which no such vertex is between two of the others.
+    The parent of the first vertex, the root, is −1. If `is_late` marks vertices, only trees are
+    considered in which no marked vertex is on the path between two unmarked vertices.
 
-    SciPy is not used, because importing its graphs takes a fifth of a second in each training
+    SciPy is not used, because importing its graph module takes a fifth of a second in each training
     command.
 
     Source: Prim 1957.
@@ -28,14 +28,14 @@ def maximum_spanning_tree(
         is_late = np.zeros(n, bool)
     order[0] = is_late.argmin()
     parents[order[0]] = NONE
-    greatest = np.full(n, -np.inf)  # the greatest edge to a vertex of the tree, the parent
+    greatest = np.full(n, -np.inf)  # the weight of the greatest edge to a vertex of the tree
     is_outside = np.arange(n) != order[0]
     for place in range(1, n):
         last = order[place - 1]
         is_better = is_outside & (weights[last] > greatest)
         greatest[is_better] = weights[last, is_better]
         parents[is_better] = last
-        # All other vertices join the tree before the first late one, as if they were one vertex.
+        # All unmarked vertices join the tree before the first marked vertex.
         is_next = is_outside & ~is_late
         if not is_next.any():
             is_next = is_outside
@@ -61,7 +61,7 @@ def with_root_at_centre(parents: np.ndarray) -> np.ndarray:
 
 
 def _hung_from(root: int, neighbours: list[list[int]]) -> tuple[list[int], np.ndarray]:
-    """Return the vertices ordered by distance from a root, and their parents."""
+    """Return the vertices ordered by distance from a root, and the parent of each vertex."""
     parents = np.full(len(neighbours), NONE)
     order = [root]
     for vertex in order:

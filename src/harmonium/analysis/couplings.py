@@ -82,7 +82,7 @@ def effective_couplings(
 
     where X is the input to hidden unit μ from all other visible units. By default their states are
     taken as equally likely and X as normal, which is exact for Gaussian hidden units and for very
-    many visible units. With `around`, X is taken from real rows, which gives the terms as they act
+    many visible units. With `around`, X is computed from real rows, which gives the effective terms
     near the data. Terms of order 1 are the fields and include −U.
 
     Args:
@@ -94,7 +94,7 @@ def effective_couplings(
         progress: called with the fraction of terms done.
 
     Raises:
-        InputError: the layers or terms are not as described.
+        InputError: the layers or terms do not fit this description.
 
     Example:
         >>> rbm = hm.RBM(hm.Ising(3), hm.Gaussian(1), [[1.0], [2.0], [3.0]])  # log p = (s·w)² / 2
@@ -141,7 +141,7 @@ def effective_couplings(
 
 
 def contact_scores(couplings: Couplings, *, without: int | None = None) -> Float[np.ndarray, "n n"]:
-    """Return the coupling strength of each pair: Frobenius norms, average-product corrected.
+    """Return each pair's coupling strength: its Frobenius norm, average-product corrected.
 
     S_ij = F_ij − F_i F_j / F, with the norm F_ij of a pair's terms, its mean F_i over all other
     units, and its mean F over all pairs. The subtracted product is the part explained by each
@@ -155,7 +155,7 @@ def contact_scores(couplings: Couplings, *, without: int | None = None) -> Float
         A symmetric matrix with zeros on the diagonal.
 
     Raises:
-        InputError: the couplings are of another order, or pairs are missing.
+        InputError: the couplings are not of order 2, or pairs are missing.
 
     Example:
         >>> weights = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])
@@ -231,7 +231,7 @@ def _checked_terms(units: Sequence[Sequence[int]] | None, order: int, n: int) ->
 
 
 def _contributions(rbm: RBM, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the inputs to h from each unit in each state, and its energy U in each state."""
+    """Return each visible unit's input to h, and its energy U, in each of its states."""
     visible = rbm.visible
     weights = rbm.dense_weights
     contributions = []
@@ -250,7 +250,7 @@ class _Inputs(NamedTuple):
         totals: total inputs from all units in each case, shape (cases, hidden).
         parts: the contribution of each unit, shape (units, cases, hidden) or (units, 1, hidden).
         variance: variance of the normal inputs, shape (hidden,); zero for rows.
-        variances: each unit's contribution to it, shape (units, hidden).
+        variances: each unit's contribution to this variance, shape (units, hidden).
         nodes: the cases, in standard deviations, shape (cases,).
         weights: the weight of each case.
     """

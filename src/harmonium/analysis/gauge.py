@@ -3,7 +3,7 @@
 A continuous hidden unit h may be replaced by s·h with its weights divided by s, and a constant may
 be added to the weights of all states of a Potts site if the other layer's biases compensate. Single
 weights are therefore meaningless until a gauge is fixed. Each function here returns a model with
-the same p(v) in one gauge, and rejects models whose p(v) would change.
+the same p(v) in a particular gauge, and rejects models whose p(v) would change.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ __all__ = ["unit_hidden_variance", "unit_weight_norms", "zero_sum"]
 def unit_hidden_variance(rbm: RBM, data: Any, weights: Any = None) -> RBM:
     """Return the model rescaled so that hidden units have variance 1 over the rows of `data`.
 
-    This is the variance of h if v is a random row and h is drawn from p(h | v). A unit that does
-    not vary is left unchanged.
+    The variance of h is taken over random rows v and draws of h from p(h | v). A unit that does not
+    vary is left unchanged.
 
     Args:
         rbm: a model whose hidden units can be rescaled, such as Gaussian or DReLU units.

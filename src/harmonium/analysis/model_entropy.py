@@ -1,4 +1,4 @@
-"""The entropy of a model."""
+"""The entropy of a model's distribution p(v)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def entropy(rbm: RBM, samples: Any, *, log_z_found: LogZ | None = None, key: Any
 
     Args:
         rbm: the model.
-        samples: independent draws from the model in the user's coding, such as from `sample`.
+        samples: independent draws from the model in the user's coding, for example from `sample`.
         log_z_found: the model's log Z, if known; None to compute or estimate it.
         key: a JAX random key, needed if log Z has to be estimated.
 

@@ -16,7 +16,7 @@ from ..errors import InputError
 
 MOST_VALUES = 6_000  # of all columns; memory grows with the square
 ROWS_AT_ONCE = 2_000  # scored at once: messages need a number for each row and state
-LEAST_VARIANCE = 1e-9  # of a constant column of numbers, whose density would be infinite
+LEAST_VARIANCE = 1e-9  # of a constant column of numbers, whose density would otherwise be infinite
 LEAST_WEIGHT = 1e-9  # minimum total weight of rows with both columns observed
 FEWEST_ROWS = 50  # with fewer rows, none are held out
 FEW_ROWS = 2_000  # with fewer rows, cross-validation decides which links to cut
@@ -26,9 +26,9 @@ FOLDS = 4
 def tree_log_likelihood(
     train: Any, rows: Any, weights: Any = None, *, numbers: Any = None
 ) -> float:
-    """Return the mean log-likelihood of rows under the best tree of training rows, in nats.
+    """Return the mean log-likelihood of rows under the best tree fitted to training rows, in nats.
 
-    It is computed exactly, so it is a baseline for models with estimated likelihoods.
+    The value is exact, so it is a baseline for models with estimated likelihoods.
     `dependence_forest` returns the tree itself.
 
     Args:
@@ -54,7 +54,7 @@ def tree_log_likelihood(
 def tree_log_p(
     train: Any, rows: Any, weights: Any = None, *, numbers: Any = None
 ) -> Float[np.ndarray, " rows"]:
-    """Return log p of each row under the best tree of training rows, in nats.
+    """Return log p of each row under the best dependence tree fitted to training rows, in nats.
 
     Args:
         train: training rows, as in `tree_log_likelihood`.
@@ -160,7 +160,7 @@ class _States(NamedTuple):
         return self.log_p[of_parent.astype(int), codes.astype(int)]
 
     def message(self, codes: np.ndarray, below: np.ndarray) -> np.ndarray:
-        """Return log Σ_s p(s | s′) e^below(s), over the observed state s, or over all."""
+        """Return log Σ_s p(s | s′) e^below(s), at the observed state, or over all if missing."""
         is_known = ~np.isnan(codes)
         seen = codes[is_known].astype(int)
         result = np.empty((len(codes), len(self.log_p)))
@@ -190,7 +190,7 @@ class _Normal(NamedTuple):
         return -0.5 * (LOG_2PI + np.log(variance) + away**2 / variance)
 
     def message_to_states(self, x: np.ndarray, below: _Quadratic) -> np.ndarray:
-        """Return log ∫ N(x; mean, variance) e^below(x), at the observed x, or over all."""
+        """Return log ∫ N(x; mean, variance) e^below(x), at the given x, or over all if missing."""
         quadratics = [
             _Normal(mean, 0.0, variance).message_to_number(x, below)
             for mean, variance in zip(self.mean, self.variance, strict=True)
@@ -228,14 +228,14 @@ class _Quadratic(NamedTuple):
 
     @classmethod
     def zero(cls, rows: int) -> _Quadratic:
-        """Return log factors of 0."""
+        """Return log factors that are 0 for all rows and numbers."""
         return cls(np.zeros(rows), np.zeros(rows), np.zeros(rows))
 
     def __add__(self, other: Any) -> _Quadratic:
         return _Quadratic(*(mine + its for mine, its in zip(self, other, strict=True)))
 
     def at(self, y: np.ndarray) -> np.ndarray:
-        """Return the values at these numbers."""
+        """Return the log factor of each row at these numbers."""
         return self.constant + self.field * y - 0.5 * self.curvature * y**2
 
 
@@ -247,10 +247,10 @@ def dependence_forest(
 ) -> DependenceForest:
     r"""Return the dependence trees that are expected to predict new rows best.
 
-    With p(x_i | x_parent) estimated from the training rows, and one more row spread over the states
-    of a pair, the gain of a link is the mutual information of both columns times the number of
-    rows, less one nat per parameter (Akaike 1973). The tree with the largest gain is used (Chow &
-    Liu 1968), and links with too small a gain are cut. The best of many pairs gains something by
+    With p(x_i | x_parent) estimated from the training rows, plus one pseudo-row spread over the
+    states of a pair, the gain of a link is the mutual information of both columns times the number
+    of rows, minus one nat per parameter (Akaike 1973). The tree with the largest gain is used (Chow
+    & Liu 1968), and links with too small a gain are cut. The best of many pairs gains something by
     chance alone; with few rows, the threshold is therefore chosen to maximise the likelihood of
     held-out rows.
 
@@ -297,8 +297,8 @@ def dependence_forest(
 def _least_gain(rows: np.ndarray, states: Sequence[int | None], weights: np.ndarray) -> float:
     """Return the gain below which links are cut, in nats for all rows.
 
-    Trees are fitted without part of the rows. Each link gains or loses likelihood on that part, and
-    the threshold with the greatest sum of gains is used.
+    Trees are fitted without part of the rows. Each link gains or loses likelihood on the held-out
+    part, and the threshold with the greatest sum of these gains is used.
     """
     if not FEWEST_ROWS <= len(rows) < FEW_ROWS:
         return 0.0
@@ -348,7 +348,7 @@ class _Counts(NamedTuple):
 
     @classmethod
     def of(cls, rows: np.ndarray, states: Sequence[int | None], weights: np.ndarray) -> _Counts:
-        """Count states in the rows."""
+        """Return the counts and moments of the given rows."""
         counts = [q or 0 for q in states]
         first = np.cumsum([0, *counts])
         hot = np.zeros((len(rows), first[-1]), np.float32)
@@ -370,7 +370,7 @@ class _Counts(NamedTuple):
         return order, parents, np.where(parents == NONE, 0.0, gains[parents, np.arange(len(gains))])
 
     def gains(self) -> Float[np.ndarray, "columns columns"]:
-        """Return the expected gain of a link between two columns, in nats for all rows."""
+        """Return the expected gain of a link between any two columns, in nats for all rows."""
         gains = np.zeros((len(self.states),) * 2)
         words = np.flatnonzero([q is not None for q in self.states])
         if len(words):
@@ -383,7 +383,7 @@ class _Counts(NamedTuple):
         return gains
 
     def _gains_of_states(self, words: np.ndarray) -> np.ndarray:
-        """Return N times the mutual information of all pairs, less their numbers of parameters."""
+        """Return N times each pair's mutual information, minus its number of parameters."""
         size = np.array([self.states[i] for i in words], float)
         first = self.first[words]
         sizes = np.repeat(size, size.astype(int))
@@ -396,7 +396,7 @@ class _Counts(NamedTuple):
         return nats - np.outer(size - 1.0, size - 1.0)
 
     def _gain_of_number(self, i: int, j: int) -> float:
-        """Return the gain in explaining the numbers of column i by column j."""
+        """Return the gain of predicting the numbers of column i from column j."""
         alone = self._fitted(i, NONE, other=j)
         linked = self._fitted(i, j, other=j)
         q = self.states[j]
@@ -426,7 +426,7 @@ class _Counts(NamedTuple):
             members = np.ones((len(x), 1))
         else:
             members = self.hot[is_seen, self._of(parent)].astype(float)
-        # One more row for each state of the parent, which is like all rows.
+        # One pseudo-row for each state of the parent, with the mean and variance of all rows.
         counts = members.T @ weights
         means = (members.T @ (weights * x) + mean) / (counts + 1.0)
         squares = members.T @ (weights * x**2) - 2.0 * means * (members.T @ (weights * x))
@@ -449,5 +449,5 @@ class _Counts(NamedTuple):
 
 
 def _folded(x: np.ndarray, first: np.ndarray, axis: int) -> np.ndarray:
-    """Return the sums over the states of each column."""
+    """Sum an array along one axis over the states of each column."""
     return np.add.reduceat(x, first, axis)

@@ -89,7 +89,7 @@ class _Change(NamedTuple):
 def _change(
     column: AbstractPart, low: np.ndarray, high: np.ndarray, deviation: np.ndarray
 ) -> _Change:
-    """Compare a column's means with a unit off, `low`, and on, `high`."""
+    """Describe how a column's means change from `low` (unit off) to `high` (unit on)."""
     difference = high - low
     if column.states is None:
         size = float(2.0 * abs(difference[0]) / deviation[0])

@@ -1,4 +1,4 @@
-"""The command line as a whole."""
+"""The `harmonium` command as a whole: all subcommands, and the exit status."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _options(
 
 @cache
 def _command() -> Any:
-    """Return the command with all its options, which takes Typer a tenth of a second."""
+    """Build the command with all its options, which takes Typer a tenth of a second."""
     return typer.main.get_command(app)
 
 
@@ -102,11 +102,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks − still prints
             stream.reconfigure(errors="replace")
     given = None if arguments is None else list(arguments)
-    # Rich and Typer write to the outer stream; the inner one remembers why a write was refused.
+    # Rich and Typer write to the outer stream; the inner stream remembers why a write failed.
     with remembered_errors() as output, shown_text():
         status = _status_of(given, output)
-    # On exit Python would spend a quarter of a second searching all objects for cycles. They are
-    # not frozen here, since the process continues if Python code called this function.
+    # On exit, Python would spend a quarter of a second searching all objects for cycles. Freeze
+    # them only then, since the process continues if Python code called this function.
     atexit.register(gc.freeze)
     sys.exit(status)
 
@@ -136,7 +136,7 @@ def _status(given: list[str] | None, output: Output) -> int:
     try:
         status = _command()(given, prog_name="harmonium", standalone_mode=False) or DONE
         check_output()
-    except OSError as error:  # from the help, say, which Typer prints
+    except OSError as error:  # for example from the help, which Typer prints
         check_output(error)
     except SystemExit:  # raised by Typer if the reader of its help has gone
         if not isinstance(output.cause, BrokenPipeError):

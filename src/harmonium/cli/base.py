@@ -24,7 +24,7 @@ INTERNAL_ERROR = 1
 USERS_MISTAKE = 2
 NOT_REACHED = 3
 INTERRUPTED = 130
-BY_SIGNAL = 128  # plus the signal's number, as shells and batch systems expect
+BY_SIGNAL = 128  # the signal's number is added, as shells and batch systems expect
 DEBUG = "HARMONIUM_DEBUG"
 
 
@@ -39,14 +39,14 @@ def run_command(
     Args:
         command: a function that returns the exit status, None for 0.
         arguments: a function that checks and returns its arguments.
-        is_distributed: whether other processes run it too.
+        is_distributed: whether other processes run the same command.
     """
     ended_by = list[int]()
     try:
         with _quiet(), signals_as_interrupts(ended_by, complain):
-            if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "1") == "1":  # JAX sets it for its children
+            if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "1") == "1":  # set by JAX for child processes
                 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # XLA is verbose about JAX's own cache
-            values = arguments()  # so no process waits for one with wrong options
+            values = arguments()  # first, so no process waits for one with invalid options
             with _together(is_distributed):
                 status = DONE
                 try:
@@ -60,7 +60,7 @@ def run_command(
         complain(line)
         if status == INTERNAL_ERROR and Asked.is_shared:
             sys.stdout.flush()
-            os._exit(status)  # JAX would wait for a process that has ended, and then abort
+            os._exit(status)  # otherwise JAX waits for a process that has ended, then aborts
         return _status(status, ended_by)
 
 
@@ -92,16 +92,17 @@ def _outcome(error: BaseException) -> tuple[int, str]:
 
 
 def _status(status: int, ended_by: list[int]) -> int:
-    """Return the exit status; after an interruption it identifies the signal."""
+    """Return the exit status or, after an interruption, 128 plus the signal's number."""
     if status == INTERRUPTED and ended_by:
         return BY_SIGNAL + ended_by[0]
     return status
 
 
 def typed(*words: Any) -> str:
-    """Return a harmonium command with these arguments, as it can be typed here.
+    """Return a harmonium command line with these arguments, ready to be typed in this shell.
 
-    It begins with `harmonium`, or with the path if the shell finds another program by that name.
+    The line begins with `harmonium`, or with the full path if the shell finds another program of
+    that name.
     """
     program = Path(sys.argv[0])
     called = ["harmonium"]
@@ -115,7 +116,7 @@ def typed(*words: Any) -> str:
 
 
 def _outcome_of_other(error: BaseException) -> tuple[int, str]:
-    """Return status and message for an error that harmonium did not raise on purpose."""
+    """Return the exit status and message for an error that harmonium did not raise itself."""
     if os.environ.get(DEBUG):
         traceback.print_exception(error)
     from ..runs.failures import memory_error
@@ -136,12 +137,12 @@ def _outcome_of_other(error: BaseException) -> tuple[int, str]:
 
 
 def complain(message: str) -> None:
-    """Print one line on standard error, if that can be written."""
+    """Print one line on standard error, if it is writable."""
     index = _process_index()
     speaker = "harmonium"
     if index > 0:
         speaker = f"harmonium: process {index}"
-    with suppress(OSError):  # the exit status reports it too
+    with suppress(OSError):  # the exit status also reports the error
         print(f"{speaker}: {' '.join(message.split())}", file=sys.stderr)
 
 
@@ -154,7 +155,7 @@ def _process_index() -> int:
 
 
 def status_of_chains(converged: bool | None, message: str, must_converge: bool) -> int:
-    """Warn if chains have not converged; return the exit status."""
+    """Warn if chains have not converged; then return 3 if they must converge, otherwise 0."""
     if converged:
         return DONE
     complain(message)
@@ -177,7 +178,7 @@ def print_json(record: Any) -> None:
 
 
 def nats(value: float | None, digits: int = 3) -> str:
-    """Return a number of nats as text."""
+    """Format a number of nats, or return "unknown" if it is not finite."""
     from ..runs.display import nats
 
     return nats(value, digits)

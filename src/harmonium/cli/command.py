@@ -12,7 +12,7 @@ import typer
 from ..runs.options import AbstractOption, Option, options_of
 from .base import run_command
 
-AS_IT_IS = "\b\n"  # before a paragraph whose lines Click does not wrap
+AS_IT_IS = "\b\n"  # marks a paragraph whose lines Click must not wrap
 LISTS = (list[str], list[str] | None)  # types of options that can be repeated
 TRUST = Option(
     "Import this module first, which defines custom layers of the model; a model file alone cannot"
@@ -30,7 +30,7 @@ def add_command(
     name: str = "",
     hidden: bool = False,
 ) -> None:
-    """Add a function to the command.
+    """Add a function to the command as a subcommand.
 
     Each parameter annotated with an option becomes an option. A parameter annotated with a
     dataclass receives an instance of it, whose fields become options too.
@@ -38,10 +38,10 @@ def add_command(
     Args:
         app: the command.
         function: returns the exit status, None for 0.
-        summary: its description in the list of commands.
-        reads_models: whether it has the option --trust, for custom layers.
-        name: its name, if it differs from the function's.
-        hidden: whether the list of commands omits it.
+        summary: the subcommand's description in the list of commands.
+        reads_models: whether the subcommand has the option --trust, for custom layers.
+        name: the subcommand's name, if it differs from the function's.
+        hidden: whether the list of commands omits the subcommand.
     """
     parameters = _parameters_of(function)
     if reads_models:
@@ -67,7 +67,7 @@ def add_command(
 
 
 def _help_of(function: Callable[..., Any]) -> str:
-    """Return the docstring of a function, with its indented lines marked as not to be wrapped."""
+    """Return the help text: the function's docstring, with indented paragraphs kept unwrapped."""
     paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
     return "\n\n".join(AS_IT_IS + text if "\n " in text else text for text in paragraphs)
 
@@ -123,7 +123,7 @@ def _parameters_of(kind: Any) -> list[_Parameter]:
         if name in options:
             default = parameter.default
             if hints[name] in LISTS and default is not inspect.Parameter.empty:
-                default = None  # a dataclass's default is a factory
+                default = None  # the dataclass has a default factory instead
             parameters.append(_Parameter(name, options[name], hints[name], default))
         elif is_dataclass(hints[name]):
             parameters += _parameters_of(hints[name])
@@ -143,7 +143,7 @@ def _arguments(kind: Any, values: dict[str, Any]) -> dict[str, Any]:
         value = values.get(name)
         if name in options and value is not None:
             arguments[name] = value
-            if not is_dataclass(kind):  # which checks its fields itself
+            if not is_dataclass(kind):  # a dataclass checks its own fields
                 options[name].check(value, options[name].name(name))
         elif is_dataclass(hints[name]):
             arguments[name] = hints[name](**_arguments(hints[name], values))

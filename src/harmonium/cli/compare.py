@@ -57,7 +57,7 @@ def compare(
 
 
 def _print_table(compared: list[Compared]) -> None:
-    """Print a table, the best run first."""
+    """Print the compared runs as a table, the best run first."""
     width = max(len(run.run) for run in compared)
     heads = ("nats per row", "behind the best", "95 % interval", "updates", "seconds")
     print(f"{'run':<{width}}  " + "  ".join(f"{head:>16}" for head in heads))
@@ -69,7 +69,7 @@ def _print_table(compared: list[Compared]) -> None:
 
 
 def _cells_of(run: Compared, *, is_best: bool) -> list[str]:
-    """Return a line of the table, without the name of the run."""
+    """Return the cells of a run's line in the table, without the run's name."""
     value = nats(run.value)
     if not run.converged:
         value += " (?)"

@@ -1,9 +1,9 @@
-"""`--distributed`: a command that several processes run as one, joined by `jax.distributed`.
+"""`--distributed`: one command run jointly by several processes, joined by `jax.distributed`.
 
 JAX finds the other processes (SLURM, Open MPI, Kubernetes) and detects by missing heartbeats that
-one has ended. Each process reports its own errors; everything else is printed by the first one. A
-signal to one of them takes effect in all at the same point, within about a second
-(`sharding.clock`).
+a process has ended. Each process reports its own errors; everything else is printed by the first
+process. A signal to one process takes effect in all processes at the same point, within about a
+second (`sharding.clock`).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ ADDRESS = "JAX_COORDINATOR_ADDRESS"
 COUNT = "JAX_NUM_PROCESSES"
 INDEX = "JAX_PROCESS_ID"
 MEANINGS = {COUNT: "the number of processes", INDEX: "the index of this process, from 0"}
-# A process that fails ends after this time, and then the others do; JAX would wait 5 minutes.
+# Seconds after which a failed process ends, and then the others; JAX would wait 5 minutes.
 SECONDS_TO_SHUT_DOWN = 20
 OPTION = "--distributed"
 
 
 @contextmanager
 def distributed() -> Iterator[None]:
-    """Within the context, compute together with the other processes of the command.
+    """Return a context in which this process computes jointly with the command's other processes.
 
     Raises:
         InputError: the other processes cannot be reached, or differ in their command line or number
@@ -49,7 +49,7 @@ def distributed() -> Iterator[None]:
         jax.distributed.initialize(
             num_processes=count, process_id=index, shutdown_timeout_seconds=SECONDS_TO_SHUT_DOWN
         )
-    except Exception as error:  # JAX has types of its own for each launcher and connection
+    except Exception as error:  # JAX raises different types for each launcher and connection
         raise InputError(
             f"{OPTION}: expected processes that JAX can join; got {reason_of(error)}; set"
             f" {ADDRESS}=HOST:PORT of the first process, {COUNT}=N and {INDEX}=0 to N-1 for each,"
@@ -70,7 +70,7 @@ def distributed() -> Iterator[None]:
 
 
 def _number_in(variable: str) -> int | None:
-    """Return the number in a variable that JAX does not read itself; None if it is not set."""
+    """Return the number in an environment variable that JAX does not read, or None if unset."""
     text = os.environ.get(variable)
     if text is None:
         return None

@@ -9,7 +9,7 @@ from ..errors import HarmoniumError
 
 
 def sentence_of(error: Exception) -> str | None:
-    """Return what is wrong with a command line; None if the error is about something else.
+    """Return what is wrong with a command line, or None for any other kind of error.
 
     The parser's errors have no importable base class common to all versions of Typer, but their
     names and attributes are the same.

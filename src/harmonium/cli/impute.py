@@ -11,7 +11,7 @@ from .options import Guard, Json, MustConverge, Overwrite, TableRun
 if TYPE_CHECKING:  # these import JAX
     from ..runs.impute import FilledColumn, UnfilledColumn
 
-SHOWN = 5  # of the columns that are not modelled, in the line about them
+SHOWN = 5  # how many of the columns that are not modelled are listed
 
 
 def impute(
@@ -85,7 +85,7 @@ def impute(
 
 
 def _listed(columns: list[UnfilledColumn]) -> str:
-    """Return the first columns, each with its number of empty cells and why it is not modelled."""
+    """List the first columns, each with its number of empty cells and why it is not modelled."""
     shown = [f"{column.name} ({column.missing:,} empty; {column.why})" for column in columns]
     text = ", ".join(shown[:SHOWN])
     if len(shown) > SHOWN:

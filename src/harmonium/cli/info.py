@@ -47,5 +47,5 @@ def _print_entry(name: str, value: Any) -> None:
     if not isinstance(value, list):
         value = [value]
     for line in value:
-        print(f"{name:<12}  {printable(str(line))}")  # a line break in a name is no new entry
+        print(f"{name:<12}  {printable(str(line))}")  # a line break in a name starts no entry
         name = ""

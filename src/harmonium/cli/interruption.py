@@ -16,20 +16,20 @@ from typing import Any
 from .._base.signals import Asked
 
 SECONDS_TO_ACT = 10.0  # after SIGTERM: batch systems kill a job half a minute later
-SECONDS_TO_HINT = 2.0  # a chunk of updates takes about one
-SECONDS_OF_A_PRESS = 0.5  # two signals within this are one press, or one call of `timeout`
+SECONDS_TO_HINT = 2.0  # a chunk of updates takes about one second
+SECONDS_OF_A_PRESS = 0.5  # two signals within this time count as one (key press, or `timeout`)
 
 
 @contextmanager
 def signals_as_interrupts(ended_by: list[int], say: Callable[[str], Any]) -> Iterator[None]:
-    """Treat SIGTERM and SIGHUP like Ctrl-C, so that a run is saved; make sure that none is lost.
+    """Treat SIGTERM and SIGHUP like Ctrl-C, so that a run is saved; ensure that no signal is lost.
 
     Batch systems send SIGTERM before they kill a job; SIGHUP arrives when a terminal is closed or a
     connection is lost, unless the command was started with nohup, which ignores it.
 
     Args:
         ended_by: a list to which the number of the signal is appended.
-        say: a function that prints a line if a signal cannot be acted on.
+        say: a function that prints a line, called if the program cannot act on a signal.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -37,7 +37,7 @@ def signals_as_interrupts(ended_by: list[int], say: Callable[[str], Any]) -> Ite
 
     def interrupt(number: int) -> None:
         if Asked.is_shared and ended_by:
-            return  # signals that reach other processes later do not keep the run from being saved
+            return  # signals that reach other processes later do not prevent saving the run
         ended_by.append(number)
         raise KeyboardInterrupt
 
@@ -75,8 +75,9 @@ def signals_as_interrupts(ended_by: list[int], say: Callable[[str], Any]) -> Ite
 def _watched(say: Callable[[str], Any]) -> Iterator[None]:
     """End the process if the main thread does not return to Python after a signal.
 
-    Python calls handlers between two steps of the main thread, so never while it waits for a
-    compiled program. But the low-level handler writes each signal's number to a socket at once.
+    Python calls handlers between two bytecode steps of the main thread, so never while that thread
+    waits for a compiled program. But the low-level handler writes each signal's number to a socket
+    at once.
     """
     reader, writer = socket.socketpair()
     writer.setblocking(False)
@@ -93,12 +94,12 @@ def _watched(say: Callable[[str], Any]) -> Iterator[None]:
 
 
 def _watch(reader: socket.socket, say: Callable[[str], Any]) -> None:
-    """Read the numbers of signals until the socket is closed."""
+    """Read signal numbers from the socket until it is closed; end the process if it hangs."""
     first = 0
     came_at = 0.0
     is_hinted = False
     while True:
-        timeout = None  # without a pending signal there is nothing to count down
+        timeout = None  # without a pending signal, there is no deadline
         if first:
             timeout = 0.1
         ready, _, _ = select.select([reader], [], [], timeout)
@@ -128,11 +129,11 @@ def _watch(reader: socket.socket, say: Callable[[str], Any]) -> None:
 
 
 def _end(number: int, say: Callable[[str], Any]) -> None:
-    """End the process, whatever its main thread is waiting for; files are always written whole."""
+    """End the process, whatever its main thread is waiting for; no file is left half-written."""
     say("ended without saving, since a computation did not return; checkpoints are intact.")
     os._exit(128 + number)
 
 
 def _hint(line: str) -> None:
-    # Not by print: the main thread may hold the lock of the stream.
+    # Do not use print: the main thread may hold the lock of the stream.
     os.write(2, f"harmonium: {line}\n".encode())

@@ -1,4 +1,4 @@
-"""How a run of `harmonium train` or `resume` ended, for people and for programs."""
+"""Report how `harmonium train` or `resume` ended, for people and for programs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def print_summary(summary: Summary, as_json: bool, show: Any, options: Sequence[
     Args:
         summary: the summary of the run.
         as_json: whether to print JSON on standard output.
-        show: the display.
-        options: options of the command that resumes the run.
+        show: the progress display.
+        options: options to suggest for the command that resumes the run.
     """
     from .._base.processes import is_first
 
@@ -42,7 +42,7 @@ def print_summary(summary: Summary, as_json: bool, show: Any, options: Sequence[
 
 
 def _lines_of(summary: Summary) -> list[str]:
-    """Return the score of a run, its files, and what to do next, as text."""
+    """Return lines with the score of a run, its files, and what to do next."""
     lines = []
     if summary.log_likelihood is not None:
         lines.append(_score_line(summary.log_likelihood))

@@ -25,13 +25,13 @@ def open_closed_streams() -> None:
             os.fstat(number)
         except OSError:
             _lead_nowhere(number)
-        if getattr(sys, name) is None:  # as Python leaves a closed stream
+        if getattr(sys, name) is None:  # Python sets a closed stream to None
             setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
 
 
 def _lead_nowhere(number: int) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
-    if nowhere != number:  # the lowest free number
+    if nowhere != number:  # `open` takes the lowest free number
         os.dup2(nowhere, number)
         os.close(nowhere)
 
@@ -39,10 +39,10 @@ def _lead_nowhere(number: int) -> None:
 class Output:
     """Standard output that remembers why it could not be written.
 
-    A stream that fails may discard its buffer and then look as if nothing had happened.
+    A stream may discard its buffer after a failure, which later flushes then no longer report.
 
     Attributes:
-        cause: the first error, or None.
+        cause: the first error when writing, or None.
     """
 
     def __init__(self, stream: IO[str]):
@@ -84,9 +84,9 @@ def remembered_errors() -> Iterator[Output]:
 
 
 def flushed(stream: IO[str]) -> OSError | None:
-    """Flush a stream; return why that, or an earlier write, failed.
+    """Flush a stream; return the error if the flush or an earlier write failed, else None.
 
-    After a failure its buffer is discarded, so that Python does not try again on exit, and fail.
+    After a failure, the stream's buffer is discarded, so that Python does not fail again on exit.
     """
     cause = None
     try:
@@ -97,20 +97,20 @@ def flushed(stream: IO[str]) -> OSError | None:
         cause = stream.cause or cause
         stream.cause = None
     if cause is not None:
-        with suppress(OSError):  # a stream without a number
+        with suppress(OSError):  # the stream may have no file descriptor
             _lead_nowhere(stream.fileno())
     return cause
 
 
 def check_output(error: OSError | None = None) -> None:
-    """Raise an error if standard output failed, unless its reader has gone, as `head` does.
+    """Raise an error if standard output failed, unless its reader (such as `head`) has ended.
 
     Args:
-        error: the error that was raised, perhaps for another reason.
+        error: the error that was raised, possibly for an unrelated reason.
 
     Raises:
         InputError: standard output cannot be written.
-        OSError: the error, if it has another reason.
+        OSError: `error`, if it does not come from standard output.
     """
     cause = flushed(below(sys.stdout))
     if isinstance(cause or error, BrokenPipeError):

@@ -108,7 +108,7 @@ def _lines_of_sequences(scores: AlignmentScores) -> list[str]:
 
 
 def _method(scores: TableScores | AlignmentScores) -> str:
-    """Return how log Z was computed, and whether it has not converged."""
+    """Describe how log Z was computed, with a note if it has not converged."""
     if scores.converged:
         return scores.method
     return f"{scores.method}, NOT converged"

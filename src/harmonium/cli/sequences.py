@@ -148,7 +148,7 @@ def _mutants(mutants: list[Mutant]) -> str:
 
 
 def _precision(contacts: Contacts) -> str:
-    """Return how many of the best pairs are contacts, as text."""
+    """Describe how many of the best pairs are contacts."""
     if contacts.fraction_of_contacts is None:
         return "none: no distance of such a pair is known"
     counts = [
@@ -160,7 +160,7 @@ def _precision(contacts: Contacts) -> str:
 
 
 def _letters(letters: list[LetterWeight], sign: int) -> str:
-    """Return the letters whose weights have this sign, as text."""
+    """Return a list of the letters whose weights have this sign, as text."""
     words = [
         f"{letter.letter} at {letter.column} ({letter.weight:+.2f})"
         for letter in letters

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from ..errors import InputError
 from ..runs.options import Option
 
-# They would take over the terminal of the run.
+# Browsers that are not opened, since they would take over the terminal of the run.
 TEXT_BROWSERS = {"www-browser", "lynx", "links", "links2", "elinks", "w3m", "browsh", "carbonyl"}
 
 
@@ -56,7 +56,7 @@ class Surroundings:
     ] = None
 
     def __post_init__(self):
-        """Refuse to watch a run of several processes.
+        """Refuse to serve a page for a run of several processes.
 
         Raises:
             InputError: both are requested.
@@ -69,7 +69,7 @@ class Surroundings:
 
     @property
     def again(self) -> list[str]:
-        """The options of the command that resumes the run on the same number of devices."""
+        """Options for the command that resumes the run on the same number of devices."""
         options = []
         if self.is_distributed:
             options.append("--distributed")
@@ -91,7 +91,7 @@ class Surroundings:
 
         watch = Watch(self.watch_on or LOOPBACK)
         show.say(f"watch the run at {watch.url}")
-        with watch:  # from here on it answers
+        with watch:  # from here on the server answers
             if self.is_watched:
                 _open(watch)
             yield watch
@@ -125,14 +125,14 @@ class Surroundings:
         mesh = checked_mesh(sizes or {ROWS: jax.device_count()}, "--mesh")
         if self.is_distributed and mesh.size < jax.device_count():
             raise InputError(
-                f"--mesh: expected all {jax.device_count()} devices of the processes; got"
-                f" {mesh.size}; leave it out, or start fewer."
+                f"--mesh: expected a mesh that uses all {jax.device_count()} devices; got one of"
+                f" {mesh.size}; leave --mesh out, or start fewer processes."
             )
         return use_mesh(mesh)
 
 
 def _open(watch: Any) -> None:
-    """Open a run's page in a browser, without waiting for it; a text browser is left alone."""
+    """Open a run's page in a browser, without waiting for it; never open a text browser."""
     import webbrowser
 
     try:
@@ -140,7 +140,7 @@ def _open(watch: Any) -> None:
         if Path(str(getattr(browser, "name", ""))).name in TEXT_BROWSERS:
             return
         page = watch.make_door().as_uri()
-    except (webbrowser.Error, OSError):  # the address has been printed
+    except (webbrowser.Error, OSError):  # not fatal: the address has been printed
         return
     # Some browsers, such as those that BROWSER names, block until they are closed.
     threading.Thread(target=browser.open, args=(page,), daemon=True).start()

@@ -1,4 +1,4 @@
-"""The only path of text to a terminal, which names and cells from files cannot control."""
+"""The only path of text to a terminal, so names and cells from files cannot control it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..errors import printable_lines
 class Shown:
     """A text stream for people, in which control and text-direction characters become ?.
 
-    Rich bypasses it, since its own colours are such characters; `PatientConsole` does the same for
-    the text that Rich lays out.
+    Rich bypasses this stream, since Rich's own colours are such characters; `PatientConsole`
+    replaces them in the text that Rich lays out.
 
     Attributes:
-        rich_proxied_file: the stream below, under the name that Rich looks for.
+        rich_proxied_file: the wrapped stream, under the name that Rich looks for.
     """
 
     def __init__(self, stream: Any):
@@ -50,12 +50,12 @@ def shown_text() -> Iterator[None]:
 
 
 def below(stream: Any) -> Any:
-    """Return the stream below `Shown`, to which Rich writes even while its display is live."""
+    """Return the stream that `Shown` wraps, to which Rich writes even while its display is live."""
     return stream.rich_proxied_file if isinstance(stream, Shown) else stream
 
 
 def print_data(text: str) -> None:
-    """Print rows or a path: byte for byte to a program, and like all other text to a terminal."""
+    """Print rows or a path, with control characters replaced only if the output is a terminal."""
     stream = sys.stdout
     if stream is None or not stream.isatty():
         stream = below(stream)

@@ -85,7 +85,7 @@ def sweep(*arguments: Any, **options: Any) -> int:
 
 
 def _exit_status(search: Search) -> int:
-    """Return the exit status, and say which trials could not be run."""
+    """Return the exit status, and report the trials that could not be run."""
     unfinished = [trial for trial in search.trials if trial.status == "unfinished"]
     if unfinished:
         first = unfinished[0]
@@ -96,7 +96,7 @@ def _exit_status(search: Search) -> int:
 
 
 def _lines_of(search: Search) -> list[str]:
-    """Return the table of a search, the best first, and what to do next."""
+    """Return the table of a search, the best trial first, and what to do next, as lines."""
     shown = search.trials[:SHOWN]
     scores = [trial.log_likelihood for trial in search.trials if trial.log_likelihood is not None]
     are_ensembles = any(score.stderr_models is not None for score in scores)
@@ -125,7 +125,7 @@ def _lines_of(search: Search) -> list[str]:
 
 
 def _cells_of(trial: Trial, searched: list[str]) -> list[str]:
-    """Return a line of the table."""
+    """Return the cells of a trial's line in the table."""
     from ..runs.tune import short
 
     value = ""

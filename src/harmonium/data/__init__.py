@@ -1,4 +1,4 @@
-"""Training data: readers of files, built-in data sets, and rows on the device."""
+"""Training data: file readers, built-in data sets, and storage of rows on the device."""
 
 from .builtin import bars_and_stripes as bars_and_stripes
 from .builtin import ising_configurations as ising_configurations

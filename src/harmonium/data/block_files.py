@@ -1,7 +1,7 @@
-"""Files of rows that are read one block at a time: .npy, Parquet and Arrow.
+"""Reading files one block of rows at a time: .npy, Parquet and Arrow.
 
-Row groups of Parquet are read with pyarrow: DuckDB takes five times as long for a group of 2,000
-rows of 784 columns (0.1 s against 0.02), since it binds all columns again for each query.
+Row groups of Parquet files are read with pyarrow. DuckDB takes five times as long for a group of
+2,000 rows and 784 columns (0.1 s instead of 0.02 s), since it binds all columns for each query.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ LARGEST_GROUP = """
 
 
 def files_named(source: str | Path) -> list[Path]:
-    """Return the files of a source, sorted by name: a file, a folder, or a pattern with * or ?.
+    """Return the files that a path, a folder or a pattern with * or ? refers to, sorted by name.
 
     Raises:
-        InputError: no such file can be read in blocks.
+        InputError: none of these files can be read in blocks.
     """
     path = Path(source)
     files: list[Path] = []
     with open_errors(source):
-        with suppress(FileNotFoundError, NotADirectoryError, ValueError):  # a pattern
+        with suppress(FileNotFoundError, NotADirectoryError, ValueError):  # may be a pattern
             path.stat()  # raises errors that the is_file() of newer Pythons suppresses
         if path.is_file():
             return [path]
         if path.is_dir():
             files = list(path.iterdir())
         else:
-            with suppress(ValueError):  # such as ** within a name
+            with suppress(ValueError):  # invalid patterns, such as ** within a name
                 files = list(path.parent.glob(path.name))
     files = [file for file in files if _is_known(file)]
     if not files:
@@ -70,7 +70,7 @@ def files_named(source: str | Path) -> list[Path]:
 
 
 def is_in_blocks(source: str | Path) -> bool:
-    """Return whether a source is a file, folder or pattern whose files a stream can read."""
+    """Return whether a source is a file, folder or pattern that a stream can read in blocks."""
     try:
         return all(map(_is_known, files_named(source)))
     except InputError:
@@ -82,10 +82,10 @@ def _is_known(path: Path) -> bool:
 
 
 def source_of_files(paths: Sequence[str | Path], name: str) -> BlockSource:
-    """Return the concatenated rows of files.
+    """Return a source of the concatenated rows of several files.
 
     Raises:
-        InputError: a file cannot be read in blocks, or its number of columns differs.
+        InputError: a file cannot be read in blocks, or the files differ in their number of columns.
     """
     files = [file for path in paths for file in files_named(path)]
     for file in files:
@@ -124,7 +124,7 @@ def _check_suffix(path: Path) -> None:
 
 def _check_groups(files: Sequence[Path]) -> None:
     """Raise InputError for a Parquet file with a row group that exceeds the memory limit."""
-    with closing(Database()) as database:  # one for all files, as a new one takes 18 ms
+    with closing(Database()) as database:  # one connection for all files: opening one takes 18 ms
         for path in files:
             with open_errors(path):
                 size = path.stat().st_size
@@ -136,7 +136,7 @@ def _check_groups(files: Sequence[Path]) -> None:
 
 
 def _blocks_of(path: Path, opened: Callable[[Path], Any]) -> list[Block]:
-    """Return the blocks of a file; `opened` opens files with row groups."""
+    """Return the blocks of a file; `opened` is a function that opens files with row groups."""
     if path.suffix.lower() == ARRAY:
         return _blocks_of_array(path)
 
@@ -162,7 +162,7 @@ def _blocks_of(path: Path, opened: Callable[[Path], Any]) -> list[Block]:
 
 
 def _opened(path: Path) -> Any:
-    """Open a file with row groups in pyarrow."""
+    """Open a Parquet or Arrow file with pyarrow."""
     if find_spec("pyarrow") is None:
         line = f"{path}: reading it in blocks needs pyarrow; pip install pyarrow."
         raise MissingDependencyError(line)
@@ -188,7 +188,8 @@ def _blocks_of_array(path: Path) -> list[Block]:
         shape = f"an array of shape {array.shape}"
         raise InputError(f"{path}: expected a matrix, shape (rows, columns); got {shape}.")
     order = "C" if array.flags.c_contiguous else "F"
-    # It is mapped anew for each block, so no page stays in memory and no file stays open.
+    # The file is mapped separately for each block, so no page stays in memory and no file stays
+    # open.
     mapped = partial(np.memmap, path, array.dtype, "r", array.offset, array.shape, order)
 
     def load(first: int, last: int) -> np.ndarray:

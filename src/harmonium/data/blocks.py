@@ -1,7 +1,8 @@
-"""Sources of rows larger than memory: blocks read in any order, or batches in a fixed order.
+"""Sources of data larger than memory: blocks read in any order, or batches in a fixed order.
 
 A source is read by a reader, `reader(order, first, last)`, which yields the rows at positions
-`first` to `last` of a pass. Passes over blocks differ in order; batches keep their own.
+`first` to `last` of a pass. Each pass reads blocks in a different order, but batches in a fixed
+one.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from .._base.checks import as_array, described
 from ..errors import InputError
 from .parts import mapping_of
 
-BYTES_IN_BLOCK = 2**20  # read from a file at once: as fast as reading from front to back
-HELD_OUT_BLOCKS = 64  # the number of blocks that rows are held out from
+BYTES_IN_BLOCK = 2**20  # read from a file at once; as fast as reading sequentially
+HELD_OUT_BLOCKS = 64  # the number of blocks from which rows are held out
 
 
 class Part(NamedTuple):
@@ -43,7 +44,7 @@ Reader = Callable[[np.random.Generator | None, int, int], Iterator[Part]]
 
 
 class AbstractSource(ABC):
-    """Rows that are read again in each epoch.
+    """A source of rows that is read once in each epoch.
 
     Attributes:
         name: the name of the source in error messages.
@@ -63,11 +64,11 @@ class AbstractSource(ABC):
     @property
     @abstractmethod
     def places(self) -> np.ndarray:
-        """The indices of the rows in the source, from which some may have been removed."""
+        """The original index of each remaining row, counted before any rows were removed."""
 
     @abstractmethod
     def reader(self) -> Reader:
-        """Return a function that yields the rows at positions first to last of a pass.
+        """Return a reader: a function that yields the rows at positions first to last of a pass.
 
         Its first argument, a generator, determines the order of the blocks; None means the order of
         the source.
@@ -75,22 +76,22 @@ class AbstractSource(ABC):
 
     @abstractmethod
     def sample(self, count: int) -> Iterator[Part]:
-        """Yield `count` rows, or all if there are fewer, in the order of the source."""
+        """Yield `count` rows, or all rows if there are fewer, in the order of the source."""
 
     @abstractmethod
     def without(self, count: int) -> tuple[AbstractSource, Iterator[Part]]:
-        """Return the source without `count` rows, and the removed rows."""
+        """Remove `count` rows; return the remaining source and an iterator over these rows."""
 
 
 # --- blocks that are read by index ----------------------------------------------------------
 
 
 class Block(NamedTuple):
-    """Consecutive rows of a file or an array.
+    """Consecutive rows of a file or an array, which are loaded on demand.
 
     Attributes:
         size: the number of rows.
-        load: returns the rows, in a form that `matrix_of` accepts.
+        load: a function that returns the rows in a form that `matrix_of` accepts.
         label: the name of the file in error messages.
     """
 
@@ -100,10 +101,10 @@ class Block(NamedTuple):
 
 
 class Blocks:
-    """A sequence of blocks of rows, any of which can be read.
+    """A sequence of blocks of rows that can be read in any order.
 
-    The last block read is kept, since windows end within blocks. At most one block is in memory,
-    and one is read at a time: a run that has ended may still be reading ahead.
+    The block read last stays in memory, since a window may end within a block. At most one block is
+    in memory, and reads are serialised, since a run that has ended may still be reading ahead.
     """
 
     def __init__(self, blocks: Sequence[Block]):
@@ -115,7 +116,7 @@ class Blocks:
         self.rows: Any = None
 
     def read(self, first: int, last: int) -> Any:
-        """Return the rows with indices from `first` to `last`, all in one block.
+        """Return the rows from index `first` to index `last`, which must be in the same block.
 
         Raises:
             InputError: the block cannot be read, or its number of rows has changed.
@@ -139,11 +140,12 @@ class Blocks:
 
 @dataclass(frozen=True, eq=False)
 class BlockSource(AbstractSource):
-    """Rows in blocks, whose order changes in each epoch.
+    """A source of rows in blocks, which are read in a different order in each epoch.
 
     Attributes:
         blocks: the blocks to read.
-        spans: for each block, the first row used and the row after the last one, shape (n, 2).
+        spans: for each block, the indices of the first row used and of the row after the last row
+            used, shape (n, 2).
         name: the name of the source in error messages.
     """
 
@@ -153,7 +155,7 @@ class BlockSource(AbstractSource):
 
     @classmethod
     def of(cls, blocks: Sequence[Block], name: str) -> BlockSource:
-        """Return a source of all rows of some blocks."""
+        """Return a source that contains all rows of the given blocks."""
         joined = Blocks(blocks)
         return cls(joined, np.stack([joined.ends - joined.sizes, joined.ends], axis=1), name)
 
@@ -177,9 +179,9 @@ class BlockSource(AbstractSource):
         return self._parts(starts, stops)
 
     def _parts(self, starts: np.ndarray, stops: np.ndarray) -> Iterator[Part]:
-        """Yield the rows between these indices, for each stop that is above its start."""
-        # Rows are read from front to back, as no file gives single rows in any order at the speed
-        # of its disk: blocks are shuffled here, and the rows of a window in the compiled loop.
+        """Yield the rows from each start to its stop; skip a stop that is not above its start."""
+        # Rows are read sequentially, since random access to single rows is much slower than the
+        # disk: blocks are shuffled here, and the rows of a window in the compiled loop.
         for i in np.argsort(starts):
             if starts[i] < stops[i]:
                 yield Part(self.blocks.read(int(starts[i]), int(stops[i])), int(starts[i]))
@@ -201,7 +203,7 @@ class BlockSource(AbstractSource):
 
         Args:
             count: the number of rows; all if there are fewer.
-            usual: the number of evenly spaced blocks to use if they are long enough.
+            usual: the number of evenly spaced blocks to use if they contain enough rows.
         """
         sizes = np.diff(self.spans)[:, 0]
         left = min(count, len(self))
@@ -221,7 +223,7 @@ class BlockSource(AbstractSource):
 def blocks_of_array(rows: Any, name: str) -> list[Block]:
     """Return the blocks of an object that can be sliced like an array: `rows[first:last]`.
 
-    It may be a memory-mapped array, or a data set of h5py, zarr or Hugging Face.
+    The object may be a memory-mapped array, or a data set of h5py, zarr or Hugging Face.
     """
     mapped = mapping_of(rows)
 
@@ -234,7 +236,7 @@ def blocks_of_array(rows: Any, name: str) -> list[Block]:
 
 
 def sliced(load: Callable[[int, int], Any], rows: int, label: str) -> list[Block]:
-    """Return blocks of about a megabyte each; `load` returns rows by index."""
+    """Return blocks of about a megabyte each; `load(first, last)` must return these rows."""
     beginning = matrix_of(load(0, 1), label)
     size = max(1, BYTES_IN_BLOCK // (beginning.shape[1] * beginning.dtype.itemsize))
     return [
@@ -243,17 +245,17 @@ def sliced(load: Callable[[int, int], Any], rows: int, label: str) -> list[Block
     ]
 
 
-# --- batches that come in their own order ---------------------------------------------------
+# --- batches in a fixed order ---------------------------------------------------------------
 
 
 @dataclass(eq=False)
 class Batches(AbstractSource):
-    """Batches of rows, in the order in which an iterable or a function's iterator yields them.
+    """A source of batches of rows, in the order in which an iterator yields them.
 
     Attributes:
         batches: an iterable, or a function that returns an iterator.
         name: the name of the source in error messages.
-        rows: the number of rows used after the skipped ones; None until they are counted.
+        rows: the number of rows used, without the skipped rows; None until they are counted.
         skip: the number of rows removed at the beginning.
     """
 
@@ -299,7 +301,7 @@ class Batches(AbstractSource):
             first += rows.shape[0]
 
     def reader(self) -> Reader:
-        """Return a reader that continues where it ended, or restarts at the first row."""
+        """Return a reader that continues after the last row read, or restarts at the first row."""
         return _BatchReader(self).rows
 
     def sample(self, count: int) -> Iterator[Part]:
@@ -317,12 +319,12 @@ class _BatchReader:
 
     def __init__(self, source: Batches):
         self.source = source
-        self.place: int | None = None  # of the next row in the pass; None before the first pass
+        self.place: int | None = None  # position of the next row; None before the first pass
         self.parts: Iterator[Part] = iter(())
-        self.rest: Part | None = None  # of the batch in which the last window ended
+        self.rest: Part | None = None  # the unread rows of the batch in which the last window ended
 
     def rows(self, _: np.random.Generator | None, first: int, last: int) -> Iterator[Part]:
-        """Yield the rows of a pass between two positions."""
+        """Yield the rows at positions `first` to `last` of a pass."""
         if self.place is None or first < self.place:
             self.parts = self.source.parts()
             self.place = -self.source.skip
@@ -348,10 +350,10 @@ class _BatchReader:
 
 
 def matrix_of(batch: Any, name: str) -> Any:
-    """Return a batch as a matrix: an array or a SciPy sparse matrix; named columns are joined.
+    """Convert a batch to a matrix: an array, or a SciPy sparse matrix. Named columns are joined.
 
     Raises:
-        InputError: anything else, such as pairs of rows and labels.
+        InputError: the batch cannot be converted, such as a pair of rows and labels.
     """
     if is_arrow(batch):
         batch = {column: cells_of(batch.column(column)) for column in batch.schema.names}
@@ -376,13 +378,13 @@ def matrix_of(batch: Any, name: str) -> Any:
 
 
 def is_arrow(batch: Any) -> bool:
-    """Return whether a batch is a table of pyarrow, as from DuckDB or Arrow data sets."""
-    pyarrow = sys.modules.get("pyarrow")  # already imported if there is such a batch
+    """Return whether a batch is a pyarrow table, such as DuckDB and Arrow data sets return."""
+    pyarrow = sys.modules.get("pyarrow")  # already imported if a pyarrow table exists
     return pyarrow is not None and isinstance(batch, pyarrow.RecordBatch | pyarrow.Table)
 
 
 def cells_of(column: Any) -> np.ndarray:
-    """Return the cells of an Arrow column: NaN for empty cells, lists as a matrix."""
+    """Convert an Arrow column to an array: empty cells become NaN, a column of lists a matrix."""
     import pyarrow
 
     if isinstance(column, pyarrow.ChunkedArray):

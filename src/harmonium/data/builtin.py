@@ -37,10 +37,10 @@ def builtin(name: str, *, seed: int = 0) -> Table:
 
     Args:
         name: One of the keys of `BUILTIN`.
-        seed: The seed for the configurations of `ising`; the other sets are fixed.
+        seed: The seed for the configurations of `ising`; the other sets do not depend on it.
 
     Raises:
-        InputError: There is no such set, or `mnist` is not on this computer and cannot be
+        InputError: There is no set of this name, or `mnist` is not on this computer and cannot be
             downloaded.
     """
     if name not in BUILTIN:
@@ -51,18 +51,18 @@ def builtin(name: str, *, seed: int = 0) -> Table:
 
 
 def bars_and_stripes(side: int = 4, *, distinct: bool = False) -> np.ndarray:
-    """Return all pictures composed of whole rows, then all composed of whole columns.
+    """Return all binary pictures with uniform rows, then all with uniform columns.
 
-    The blank and the full picture belong to both and so occur twice unless `distinct`. With 4 × 4
-    pixels there are 32 rows, whose entropy bounds Σ −log p from below by 108.131 nats (30 rows and
-    102.036 nats if `distinct`).
+    The blank and the full picture belong to both sets and so occur twice unless `distinct`. With
+    4 × 4 pixels there are 32 pictures, and the sum of −log p over them is at least 108.131 nats for
+    any model (30 pictures and 102.036 nats if `distinct`).
 
     Args:
-        side: Pixels on each side, 1 to 12.
+        side: The number of pixels on each side, 1 to 12.
         distinct: Whether to keep only one blank and one full picture.
 
     Returns:
-        0/1 as uint8 of shape (2^(side+1), side²), or 2^(side+1) − 2 rows when `distinct`.
+        0/1 as uint8, shape (2^(side+1), side²), or (2^(side+1) − 2, side²) if `distinct`.
 
     Raises:
         InputError: `side` is outside 1 to 12.
@@ -86,14 +86,14 @@ def labelled_shifter(width: int = 8) -> np.ndarray:
     """Return all pairs of a bit pattern and its shift by one, with the direction as a label.
 
     Each row contains a pattern, the same pattern shifted cyclically by one place to the left, not
-    at all, or to the right, and the one-hot direction (left, none, right). All rows differ, so the
-    768 rows of width 8 bound Σ log p from above by −768 log 768 = −5102.43 nats.
+    at all, or to the right, and the one-hot direction (left, none, right). For width 8 there are
+    768 different rows, so Σ log p over them is at most −768 log 768 = −5102.43 nats.
 
     Args:
-        width: Bits of the pattern, 1 to 12.
+        width: The number of bits in the pattern, 1 to 12.
 
     Returns:
-        0/1 as uint8 of shape (3 · 2^width, 2 · width + 3).
+        0/1 as uint8, shape (3 · 2^width, 2 · width + 3).
 
     Raises:
         InputError: `width` is outside 1 to 12.
@@ -126,27 +126,27 @@ def ising_configurations(
     inverse_temperature: float = ISING_INVERSE_TEMPERATURE,
     seed: int,
 ) -> np.ndarray:
-    """Draw independent, exact configurations of the two-dimensional Ising model.
+    """Draw independent, exact samples from the two-dimensional Ising model.
 
     p(s) ∝ exp(β Σ s_i s_j) over the 2·side² bonds of a periodic square lattice (coupling 1, no
-    field). With T the transfer matrix between neighbouring lattice rows r, the first lattice row is
-    drawn from the diagonal of T^side, and each next one from
+    field). Let T be the transfer matrix between neighbouring lattice rows r. The first lattice row
+    is drawn from the diagonal of T^side, and each subsequent row from
 
         p(r_{k+1} | r_k, r_1) ∝ T[r_k, r_{k+1}] · (T^(side−k))[r_{k+1}, r_1].
 
     No Markov chain is run, so the configurations are independent.
 
     Args:
-        rows: How many configurations to draw.
-        side: Spins on each side, 2 to 10.
-        inverse_temperature: β, from −2 to 2; critical at ln(1 + √2)/2 ≈ 0.4407.
-        seed: The same seed draws the same configurations.
+        rows: The number of configurations to draw.
+        side: The number of spins on each side, 2 to 10.
+        inverse_temperature: β, from −2 to 2; the critical value is ln(1 + √2)/2 ≈ 0.4407.
+        seed: The random seed; the same seed always yields the same configurations.
 
     Returns:
-        Spins −1/+1 as int8 of shape (rows, side²), with the lattice rows concatenated.
+        Spins −1/+1 as int8, shape (rows, side²), with the lattice rows concatenated.
 
     Raises:
-        InputError: `rows`, `side` or `inverse_temperature` is outside its range.
+        InputError: `rows`, `side` or `inverse_temperature` is out of range.
 
     Example:
         >>> spins = hm.data.ising_configurations(20_000, side=3, inverse_temperature=0.3, seed=0)
@@ -173,10 +173,10 @@ def ising_configurations(
 
 
 def _transfer_powers(states: np.ndarray, inverse_temperature: float) -> list[np.ndarray]:
-    """Return T⁰, T, T², ... T^side, each up to a positive factor.
+    """Return the powers T⁰ to T^side of the transfer matrix, each up to a positive factor.
 
-    T[r, r'] = exp(β (Σ r_i r_{i+1} + Σ r_i r'_i)): the bonds within a lattice row and the bonds to
-    the next row.
+    T[r, r'] = exp(β (Σ r_i r_{i+1} + Σ r_i r'_i)) has one term for the bonds within a lattice row
+    and one for the bonds to the next row.
     """
     spins = states.astype(np.float64)
     within = (spins * np.roll(spins, -1, axis=1)).sum(axis=1)
@@ -197,7 +197,7 @@ def _draw(weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _all_bits(width: int) -> np.ndarray:
-    """Return every pattern of 0/1 in counting order, uint8 of shape (2^width, width)."""
+    """Return all patterns of `width` bits in counting order, as uint8, shape (2^width, width)."""
     places = np.arange(width - 1, -1, -1)
     return ((np.arange(2**width)[:, None] >> places) & 1).astype(np.uint8)
 
@@ -227,14 +227,14 @@ def _digits(seed: int) -> Table:
 
 
 def _read_digits() -> tuple[np.ndarray, np.ndarray]:
-    """Return all pictures and labels from scikit-learn's file: importing it takes two seconds."""
+    """Return all pictures and labels, read without importing scikit-learn, which takes 2 s."""
     package = importlib.util.find_spec("sklearn")
     for folder in (package and package.submodule_search_locations) or ():
         file = Path(folder, "datasets", "data", "digits.csv.gz")
         if file.is_file():
             levels = np.loadtxt(file, delimiter=",", dtype=np.int64)
             return levels[:, :-1], levels[:, -1]
-    from sklearn.datasets import load_digits  # if the file is elsewhere
+    from sklearn.datasets import load_digits  # only if the file was not found
 
     return load_digits(return_X_y=True)  # pyright: ignore[reportReturnType]
 
@@ -295,7 +295,7 @@ def _mnist(seed: int) -> Table:
 
 
 def _mnist_file(file: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Return the grey levels `x` and the labels `y` from one file."""
+    """Return the grey levels and the labels stored in a file as `x` and `y`."""
     try:
         with np.load(file, allow_pickle=False) as arrays:
             return arrays["x"], arrays["y"]
@@ -335,7 +335,7 @@ def _mnist_from_openml() -> tuple[np.ndarray, np.ndarray]:
 
 @contextmanager
 def _patience(seconds: float) -> Iterator[None]:
-    """Set a time limit for responses on network connections opened in this context."""
+    """Limit how long network connections opened in this context wait for a response."""
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(seconds)
     try:

@@ -1,7 +1,7 @@
 """Decide how to interpret the numbers of an array: as 0/1, grey levels, spins, codes or reals.
 
-`as_table` makes this decision, raises an error with the value and its position if a value does not
-fit, stores the rows in their smallest form and reports each step in English sentences.
+`as_table` makes this decision and stores the rows in the smallest type that fits them. It describes
+each step in an English sentence. If a value does not fit, the error contains it and its position.
 """
 
 from collections.abc import Callable
@@ -17,13 +17,13 @@ from .kinds import Kind
 from .parts import extremes, holds_only, is_mapped, parts_of
 from .table import Table
 
-AUTO = "auto"  # the numbers decide
+AUTO = "auto"  # infer the coding from the numbers
 MOST_STATES = 65_536
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 class _Given(NamedTuple):
-    """The parts given to `as_table`, checked to be rows of numbers, and its options."""
+    """The rows passed to `as_table`, after checking that they are numbers, and its options."""
 
     source: str
     parts: dict[str, np.ndarray]  # "row", "test row", "validation row" -> (rows, columns)
@@ -73,23 +73,23 @@ def as_table(
         name: The table's name.
         coding: One of these codings, or "auto".
         scale: The grey level that means 1 (only for levels).
-        states: The number of states (only for codes); if omitted, the largest code + 1.
+        states: The number of states (only for codes); the largest code + 1 if omitted.
         test: Test rows, of the same width.
         validation: Validation rows, of the same width.
         labels: One label for each row.
         test_labels: One label for each test row.
         weights: One finite weight for each row, stored unchanged.
         image_shape: Height and width; if omitted, taken from a three-dimensional `array`.
-        exhaustive: Whether the rows are the whole distribution.
-        notes: Sentences that precede the notes added here.
+        exhaustive: Whether the rows are the complete distribution rather than a sample.
+        notes: Existing notes, to which this function appends its own.
         source: The name of the data in error messages; `name` if omitted.
 
     Returns:
         The table, whose arrays may share memory with the arguments.
 
     Raises:
-        InputError: The array does not fit; the message contains the first wrong value and its
-            position.
+        InputError: The array does not fit its coding; the message contains the first invalid value
+            and its position.
 
     Example:
         >>> table = hm.data.as_table([[0, 128, 255], [64, 0, 32]], name="greys")
@@ -112,10 +112,10 @@ def coded(
     states: int | None = None,
     source: str,
 ) -> Table:
-    """Interpret the numbers of a table: see `as_table`.
+    """Return a table whose numbers are interpreted as by `as_table`.
 
     Raises:
-        InputError: they do not fit.
+        InputError: the numbers do not fit the coding.
     """
     _check_options(source, coding, scale, states)
     arrays = {"row": table.train, "test row": table.test, "validation row": table.validation}
@@ -181,7 +181,7 @@ def _check_options(source: str, coding: str, scale: int | float | None, states: 
 
 
 def _numbers(array: ArrayLike, source: str) -> np.ndarray:
-    """Return the array if it has bools, integers or floats in 2 or 3 non-empty dimensions."""
+    """Return the array, checked to have 2 or 3 non-empty dimensions and numbers or bools."""
     try:
         numbers = np.asarray(array)
     except ValueError:
@@ -226,7 +226,7 @@ def _check_parts(given: _Given) -> None:
 def _refuse_where(
     given: _Given, is_bad: Callable[[np.ndarray], np.ndarray], expected: str, advice: str
 ) -> None:
-    """Raise InputError for the first bad value, with its position and the number of others."""
+    """Raise InputError for the first invalid value, with its position and the number of others."""
     for where, rows in given.parts.items():
         count = 0
         before = 0
@@ -250,7 +250,7 @@ def _extremes(given: _Given) -> tuple[int | float, int | float]:
 
 
 def _is_whole(given: _Given) -> bool:
-    """Return whether every part has an integer or bool dtype; a float 3.0 does not count."""
+    """Return whether every part has an integer or bool dtype; floats such as 3.0 do not count."""
     return all(part.dtype.kind in "biu" for part in given.parts.values())
 
 
@@ -289,7 +289,7 @@ def _levels(given: _Given) -> _Coding:
 
 
 def _scaled(given: _Given, scale: float) -> _Coding:
-    """Return the coding of grey levels whose maximum was given by the user."""
+    """Return the coding of grey levels whose maximum, `scale`, was given by the user."""
     advice = "give the largest possible level as --scale, or choose --visible gaussian"
     expected = f"grey levels in [0, {scale:g}]"
     _refuse_where(given, lambda rows: (rows < 0) | (rows > scale), expected, advice)
@@ -334,7 +334,7 @@ _READERS: dict[str, Callable[[_Given], _Coding]] = {
 def _one_each(
     values: ArrayLike | None, rows: np.ndarray | None, what: str, source: str
 ) -> np.ndarray | None:
-    """Return the labels or weights as an array after checking that each row has one."""
+    """Convert labels or weights to an array and check that there is one for each row."""
     if values is None or rows is None:
         return None
     array = np.asarray(values)
@@ -346,7 +346,7 @@ def _one_each(
 
 
 def _notes(name: str, coding: _Coding, train: np.ndarray) -> tuple[str, ...]:
-    """Return the notes on how the rows are interpreted, and whether pictures were flattened."""
+    """Return notes that describe how the rows are interpreted and whether they were flattened."""
     columns = int(np.prod(train.shape[1:]))
     rows = count_of(len(train), "row")
     done = f"{name}: {rows} of {columns:,} {coding.kind.noun}{coding.note}."

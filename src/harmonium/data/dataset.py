@@ -1,4 +1,4 @@
-"""Rows on the device, stored in their smallest form and read one batch at a time."""
+"""Rows on the device, stored in the most compact form and read one batch at a time."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ NO_END = 2**31 - 1  # counts of updates are 32-bit integers
 
 
 class Window(NamedTuple):
-    """Rows that are on the device for several consecutive updates.
+    """Rows that stay on the device for several consecutive updates.
 
-    A window is treated as an epoch of its own rows, so the compiled loop need not know of streams,
-    and a stream with a single window matches, bit for bit, a run with these rows in memory.
+    The compiled loop treats a window as an epoch of its own rows, so it needs no code for streams,
+    and training on a stream with a single window matches training in memory bit for bit.
 
     Attributes:
         dataset: the rows, including padding rows.
-        count: the number of rows that count; they are visited in a shuffled order.
-        begin: the number of updates made before the first one on these rows.
-        end: the number of updates made after the last one on these rows.
-        passes: the number of earlier passes over windows of this size, which sets the order.
+        count: the number of rows that are not padding; they are visited in a shuffled order.
+        begin: the number of updates made before the first update on these rows.
+        end: the number of updates made once the last update on these rows is complete.
+        passes: the number of earlier passes over windows of this size; it determines the order.
     """
 
     dataset: Dataset
@@ -48,24 +48,24 @@ class Window(NamedTuple):
     passes: int = 0
 
     def at(self, updates: int) -> Window:
-        """Return this window for any update, if it has all rows."""
+        """Return this window, which contains all rows, whatever the number of updates."""
         return self
 
 
 class Windows(Protocol):
-    """The windows of a run, in the order of training."""
+    """The windows of a training run, in the order in which they are used."""
 
     def at(self, updates: int) -> Window:
-        """Return the window for the update that follows `updates` updates."""
+        """Return the window for the next update after the first `updates` updates."""
         ...
 
 
 class AbstractRows(ABC):
-    """Rows to train on: all in memory, or read during training.
+    """The interface of training data: rows in memory, or rows read during training.
 
     Attributes:
         is_whole: whether all rows are in memory.
-        weights: the weights of the rows, or None.
+        weights: the weights of the rows; None if all rows count equally.
     """
 
     is_whole: ClassVar[bool] = True
@@ -77,7 +77,7 @@ class AbstractRows(ABC):
 
     @property
     def effective_rows(self) -> float:
-        """The number of rows; for weighted rows, (Σw)²/Σw² (Kish 1965)."""
+        """The effective number of rows: (Σw)²/Σw² if rows have weights w (Kish 1965)."""
         if self.weights is None:
             return float(len(self))
         return float(effective_size(np.asarray(self.weights, np.float64)))
@@ -85,12 +85,12 @@ class AbstractRows(ABC):
     @property
     @abstractmethod
     def head(self) -> Dataset:
-        """Rows to start a run with, including padding rows; all rows if they are in memory."""
+        """The rows from which a run is set up, with padding rows; all rows if in memory."""
 
     @property
     @abstractmethod
     def in_memory(self) -> Dataset:
-        """The rows, for functions that need all of them in memory.
+        """The complete dataset, for functions that need all rows in memory.
 
         Raises:
             InputError: the rows are not in memory.
@@ -98,20 +98,20 @@ class AbstractRows(ABC):
 
     @abstractmethod
     def some(self, count: int) -> Dataset:
-        """Return at most `count` rows, from all parts of the source as far as possible."""
+        """Return at most `count` rows, spread as evenly as possible over the source."""
 
     @abstractmethod
     def kept_exact(self) -> AbstractRows:
-        """Return the rows, restricted to small integers, for products in bfloat16."""
+        """Return the rows with a check that bfloat16 can represent all values exactly."""
 
     @abstractmethod
     def windows(self, batch_size: int, *, key: PRNGKeyArray, end: int = NO_END) -> Windows:
         """Return the windows of a run with updates of `batch_size` rows.
 
         Args:
-            batch_size: rows per update.
-            key: determines the order in which the parts of a source are read.
-            end: the number of updates at the end of the run, beyond which nothing is read ahead.
+            batch_size: the number of rows per update.
+            key: a JAX random key; it determines the order in which the parts of a source are read.
+            end: the number of updates at the end of the run; no rows are read for later updates.
         """
 
 
@@ -122,11 +122,11 @@ class Meaning:
 
     Attributes:
         scale: the divisor of the stored values; 255 for grey levels in bytes.
-        stochastic: whether each visit to a row draws binary values, with the scaled stored values
-            as probabilities.
+        stochastic: whether binary values are drawn at each visit to a row, with the scaled stored
+            values as probabilities.
         missing: the largest number of missing values (NaN) in a row; 0 if there are none.
-        fits: the `form` of the layer whose domain is known to contain every value; None if no layer
-            has been checked.
+        fits: the `form` of the layer whose domain is known to contain every value; None if the
+            values have not been checked for any layer.
     """
 
     scale: float
@@ -136,14 +136,14 @@ class Meaning:
 
 
 class Dataset(AbstractModule, AbstractRows):
-    """Rows in the user's coding, stored in their smallest form and read one batch at a time.
+    """Rows in the user's coding, stored in the most compact form and read one batch at a time.
 
     Attributes:
         stored: the n rows, as bits, bytes, floats, or nonzero entries.
         weights: sample weights, shape (n,), or None if all rows count equally.
-        log_density: if rows encode something else, log p(original) − log p(codes) of each row in
-            nats, shape (n,), which log-likelihoods include; otherwise None.
-        meaning: what the stored values mean.
+        log_density: if the rows are codes of other data, log p(original) − log p(codes) of each row
+            in nats, shape (n,), which is added to log-likelihoods; otherwise None.
+        meaning: how the stored values are interpreted.
 
     Example:
         >>> greys = hm.Dataset([[0, 51], [255, 102]], scale=255, stochastic=True)  # bits are drawn
@@ -173,10 +173,9 @@ class Dataset(AbstractModule, AbstractRows):
         """Store rows.
 
         Args:
-            rows: shape (n, columns), in the user's coding times `scale`, with NaN for missing
-                values: an array or a SciPy sparse matrix. A sparse matrix is never converted to a
-                dense one as a whole. Of a memory-mapped array, only one part at a time is in
-                memory.
+            rows: an array or a SciPy sparse matrix, shape (n, columns), in the user's coding times
+                `scale`, with NaN for missing values. A sparse matrix is never converted to a dense
+                one as a whole; a memory-mapped array is read in parts.
             weights: non-negative sample weights, one for each stored row.
             scale: the number by which to divide values.
             stochastic: whether to draw binary values from grey levels at each visit.
@@ -185,8 +184,8 @@ class Dataset(AbstractModule, AbstractRows):
             name: the name of the rows in error messages.
 
         Raises:
-            InputError: not a matrix of finite numbers, a scale that is not positive, or weights or
-                indices that do not fit the rows.
+            InputError: `rows` is not a matrix of numbers, or contains an infinity; `scale` is not
+                positive; or the weights or indices do not fit the rows.
         """
         if not 0 < scale < float("inf"):
             raise InputError(f"scale: expected a positive number; got {scale}.")
@@ -205,7 +204,7 @@ class Dataset(AbstractModule, AbstractRows):
         """Return `data` itself if it is a dataset; otherwise store it in one.
 
         Raises:
-            InputError: not a matrix of numbers, or weights for a dataset, which has its own.
+            InputError: `data` is not a matrix of numbers, or weights are given for a dataset.
         """
         if not isinstance(data, cls):
             return cls(data, weights, name=name)
@@ -216,9 +215,9 @@ class Dataset(AbstractModule, AbstractRows):
         return data
 
     def checked_for(self, visible: AbstractLayer, name: str = "data", before: int = 0) -> Dataset:
-        """Check that every value is in a layer's domain or NaN, and return the dataset.
+        """Return the dataset after checking that every value is in a layer's domain or NaN.
 
-        The rows are checked only once for each layer: the returned dataset stores the result.
+        The returned dataset records the result, so that rows are checked only once for each layer.
 
         Args:
             visible: the layer that will take the rows.
@@ -226,7 +225,7 @@ class Dataset(AbstractModule, AbstractRows):
             before: the number of rows of the source that precede these rows.
 
         Raises:
-            InputError: an entry is outside the domain; the message names the first one.
+            InputError: a value is outside the domain; the message gives the first such value.
         """
         if self.fits == visible.form:
             return self
@@ -240,7 +239,7 @@ class Dataset(AbstractModule, AbstractRows):
         return self._with(meaning=replace(self.meaning, fits=visible.form))
 
     def with_most_missing(self, count: int) -> Dataset:
-        """Return the dataset, marked as having at most `count` missing values in a row."""
+        """Return the dataset, declared to have at most `count` missing values per row."""
         return self._with(meaning=replace(self.meaning, missing=count))
 
     def _with(self, **fields: Any) -> Dataset:
@@ -259,7 +258,7 @@ class Dataset(AbstractModule, AbstractRows):
 
     @property
     def stochastic(self) -> bool:
-        """Whether each visit to a row draws binary values from the scaled stored values."""
+        """Whether binary values are drawn at each visit to a row, with these probabilities."""
         return self.meaning.stochastic
 
     @property
@@ -269,7 +268,7 @@ class Dataset(AbstractModule, AbstractRows):
 
     @property
     def fits(self) -> tuple | None:
-        """The `form` of the layer that the values were checked for, or None."""
+        """The `form` of the layer for which the values were checked; None before any check."""
         return self.meaning.fits
 
     def __len__(self) -> int:
@@ -282,7 +281,7 @@ class Dataset(AbstractModule, AbstractRows):
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Whether all values that a model learns from are small integers."""
+        """Whether bfloat16 represents all values exactly, since they are small integers."""
         return self.stochastic or (self.stored.is_exact_in_bfloat16 and self.scale == 1.0)
 
     def take(self, indices: Integer[Array, " batch"], *, key: PRNGKeyArray) -> Array:
@@ -299,7 +298,7 @@ class Dataset(AbstractModule, AbstractRows):
         return rows if self.scale == 1.0 else rows / self.scale
 
     def keys(self, key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray]:
-        """Return a key for `take` and one for later draws, unsplit if `take` draws nothing."""
+        """Return a key for `take` and a key for later draws; split only if `take` draws values."""
         if not self.stochastic:
             return key, key
         key_rows, key_rest = jax.random.split(key)
@@ -308,7 +307,7 @@ class Dataset(AbstractModule, AbstractRows):
     def weights_of(
         self, indices: Integer[Array, " batch"], count: Any = None
     ) -> tuple[Array, Array | None]:
-        """Return the normalised weights of rows, and their mean if the dataset has weights.
+        """Return the normalised weights of rows, and their mean; None without sample weights.
 
         Rows beyond the first `count` are padding rows of a short batch and have weight 0.
         """
@@ -324,7 +323,7 @@ class Dataset(AbstractModule, AbstractRows):
     def some(self, count: int) -> Dataset:
         """Return at most `count` rows, evenly spaced, since files are often sorted by class.
 
-        If rows have weights, only rows of positive weight are taken.
+        If rows have weights, only rows of positive weight are used.
         """
         if count >= len(self):
             return self
@@ -343,7 +342,7 @@ class Dataset(AbstractModule, AbstractRows):
         )
 
     def changed(self, change: Callable[[np.ndarray], np.ndarray]) -> Dataset:
-        """Return a dataset of real numbers, with a function applied to all rows."""
+        """Return a dataset of real numbers: the result of applying a function to all rows."""
         rows = np.empty((len(self), self.columns), canonicalize_dtype(float))
         done = 0
         for part in self.parts():
@@ -358,8 +357,8 @@ class Dataset(AbstractModule, AbstractRows):
     def padded(self) -> Dataset:
         """Return the dataset with padding rows added, so that fewer sizes are compiled.
 
-        It is for loops that know how many rows count. A large dataset is returned without padding,
-        since it would have to be copied.
+        The caller must know how many rows are not padding. A large dataset is returned without
+        padding, since it would have to be copied.
         """
         if len(self) > MOST_TO_COPY:
             return self
@@ -391,7 +390,7 @@ class Dataset(AbstractModule, AbstractRows):
         return Window(self.padded(), whole_number(len(self)))
 
     def values(self, first: int, last: int) -> np.ndarray:
-        """Return a slice of the rows as stored, divided by the scale, without draws."""
+        """Return rows `first` to `last`, divided by the scale; no binary values are drawn."""
         indices = np.arange(first, min(last, len(self)))
         rows = self.stored.rows_here(indices)
         if rows is None:
@@ -401,7 +400,7 @@ class Dataset(AbstractModule, AbstractRows):
         return np.divide(rows, self.scale, dtype=jnp.result_type(float))
 
     def parts(self, *, key: PRNGKeyArray | None = None) -> Iterator[np.ndarray]:
-        """Yield all rows in parts, as `rows` returns them, so sparse rows are never all dense."""
+        """Yield all rows in parts, in the user's coding; sparse rows become dense only in parts."""
         size = rows_at_once(self.columns)
         if self.stochastic:
             drawn = self.rows(key=key)
@@ -424,13 +423,13 @@ class Dataset(AbstractModule, AbstractRows):
 
     @property
     def _for_any_layer(self) -> Dataset:
-        """The dataset without the layer it was checked for, so that one program serves all."""
+        """Return the dataset without its checked layer, so that all layers share one program."""
         return self._with(meaning=replace(self.meaning, fits=None))
 
 
 @compiled
 def _taken(dataset: Dataset, indices: np.ndarray, key: PRNGKeyArray) -> Array:
-    """Take rows in a single compiled program, rather than one per operation."""
+    """Return rows from `take`, compiled as a single program rather than one per operation."""
     return dataset.take(jnp.asarray(indices), key=key)
 
 
@@ -440,14 +439,14 @@ def _undrawn(dataset: Dataset, indices: np.ndarray) -> Array:
 
 
 def entries_of(values: Any, which: np.ndarray | None) -> Any:
-    """Return the entries at these indices, all entries if `which` is None; None for no values."""
+    """Return the values at the indices `which` (None: all values); None if `values` is None."""
     if values is None or which is None:
         return values
     return values[which]
 
 
 def checked_weights(weights: Any, n: int) -> Array:
-    """Return sample weights of mean 1, or raise InputError unless there are n non-negative ones."""
+    """Return weights scaled to mean 1; raise InputError unless they are n non-negative numbers."""
     try:
         array = np.asarray(weights, float)
     except (ValueError, TypeError):

@@ -17,12 +17,12 @@ MOST_COLUMNS = 4_000  # the table of all pairs is in memory
 
 
 def dependence_tree(rows: Any, weights: Any = None) -> tuple[int, ...]:
-    """Return the maximum-information tree of 0/1 columns, for `hm.Tree`.
+    """Return the maximum-information tree (Chow–Liu tree) of 0/1 columns, for `hm.Tree`.
 
-    Of all distributions in which each column depends on at most one other column, the one along
-    this tree has the highest likelihood of the rows. The rows are smoothed with one more row, in
-    which all states of a pair of columns are equally likely, as in `hm.Tree.fit_moments`. The root
-    is in the middle of the longest path, so that the tree has few levels.
+    Of all distributions in which each column depends on at most one parent, the distribution along
+    this tree has the highest likelihood. The counts are smoothed with one pseudo-row, in which all
+    states of a pair of columns are equally likely, as in `hm.Tree.fit_moments`. The root is in the
+    middle of the longest path, so that the tree has few levels.
 
     Args:
         rows: numbers from 0 to 1, shape (n, columns), or a `Dataset`. NaN means a missing value;
@@ -33,7 +33,7 @@ def dependence_tree(rows: Any, weights: Any = None) -> tuple[int, ...]:
         The parent of each column, −1 for the root.
 
     Raises:
-        InputError: numbers outside [0, 1], or more than 4,000 columns.
+        InputError: a number is outside [0, 1], or there are more than 4,000 columns.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -54,7 +54,7 @@ def dependence_tree(rows: Any, weights: Any = None) -> tuple[int, ...]:
 
 
 def _information(data: Dataset) -> Float[np.ndarray, "columns columns"]:
-    """Return the mutual information of each pair of columns, with one more row, in nats."""
+    """Return the mutual information of each pair of columns in nats, with one pseudo-row."""
     shape = (data.columns, data.columns)
     pair_counts = np.zeros(shape)  # rows in which both columns are observed
     first_counts = np.zeros(shape)  # of these, the rows in which the first column is 1
@@ -74,7 +74,7 @@ def _information(data: Dataset) -> Float[np.ndarray, "columns columns"]:
         pair_counts += (seen * part_weights).T @ seen
         first_counts += (x * part_weights).T @ seen
         joint_counts += (x * part_weights).T @ x
-    # The additional row is shared by the four states of a pair, so that no logarithm is of 0.
+    # The pseudo-row is divided among the four states of a pair, so that no probability is 0.
     n = pair_counts + 1.0
     p_both = (joint_counts + 0.25) / n
     p_on = (first_counts + 0.5) / n

@@ -1,4 +1,4 @@
-"""Groups of 0/1 columns that belong together: categories, and duplicate columns."""
+"""Groups of related 0/1 columns: mutually exclusive columns, and duplicate columns."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .dataset import Dataset
 __all__ = ["exclusive_groups"]
 
 LEVEL = 1e-4  # probability of finding any group of a given size if columns are independent
-COVER = 0.5  # fraction of the rows: a category has a value more often than not
-SHARE = 0.02  # fraction of the rows in which independent columns would break the rule
+COVER = 0.5  # minimum fraction of the rows in which some column of a category is on
+SHARE = 0.02  # minimum fraction of the rows in which independent columns would break the rule
 MOST_COLUMNS = 2_000  # the table of all pairs is searched
 
 
 class Groups(NamedTuple):
-    """Groups of columns that obey a rule.
+    """Groups of columns that are mutually exclusive, and groups of equal columns.
 
     Attributes:
         exclusive: groups in which at most one column is on in any row.
@@ -32,7 +32,7 @@ class Groups(NamedTuple):
 
     @property
     def all(self) -> tuple[tuple[int, ...], ...]:
-        """The groups of both types, ordered by their first columns."""
+        """The groups of both types, sorted by the index of their first column."""
         return tuple(sorted((*self.exclusive, *self.equal)))
 
     @property
@@ -50,10 +50,11 @@ class Groups(NamedTuple):
 
 
 def exclusive_groups(rows: Any) -> tuple[tuple[int, ...], ...]:
-    """Return groups of 0/1 columns of which at most one is on in any row, beyond chance.
+    """Return groups of mutually exclusive 0/1 columns, if chance does not explain them.
 
-    If columns were independent, column a, which is on in n_a of n rows, would avoid the s rows in
-    which another column of its group is on with probability C(n − s, n_a) / C(n, n_a). A group of q
+    In such a group, at most one column is on in any row. Let column a be on in n_a of n rows, and
+    the other columns of its group in s rows. If columns were independent, column a would be off in
+    all of these s rows with probability C(n − s, n_a) / C(n, n_a). A group of q
     columns is accepted if the product of these probabilities, one for each added column, is below
     1e-4 / C(columns, q): in independent data, any of the sets of q columns is accepted with
     probability at most 1e-4. A group must also resemble a category: one of its columns is on in at
@@ -64,8 +65,9 @@ def exclusive_groups(rows: Any) -> tuple[tuple[int, ...], ...]:
         rows: 0 and 1, shape (n, columns), or a `Dataset`. Rows with a missing value are ignored.
 
     Returns:
-        The groups ordered by their first columns, each in ascending order. Columns that are never
-        on or always on are in no group. With more than 2,000 columns, no groups are searched for.
+        The groups, sorted by their first columns; each lists its columns in ascending order.
+        Columns that are never or always on are in no group. With more than 2,000 columns, the
+        result is empty.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -79,8 +81,9 @@ def exclusive_groups(rows: Any) -> tuple[tuple[int, ...], ...]:
 def column_groups(rows: Any) -> Groups:
     """Return the groups of `exclusive_groups`, and groups of columns that are equal in every row.
 
-    Two columns that are each on in n_a rows are equal by chance with probability 1 / C(n, n_a);
-    they form a group if this is below 1e-4 divided by the number of pairs.
+    Two columns that are each on in n_a of n rows are equal by chance with probability
+    1 / C(n, n_a). They form a group if this probability is below 1e-4 divided by the number of
+    pairs.
     """
     data = Dataset.of(rows)
     if data.columns > MOST_COLUMNS or data.stochastic or data.scale != 1.0:
@@ -98,7 +101,7 @@ def column_groups(rows: Any) -> Groups:
 def _exclusive(
     free: np.ndarray, both: np.ndarray, chance: _LogChance
 ) -> tuple[tuple[int, ...], ...]:
-    """Repeatedly take the best of the groups that grow from each free column."""
+    """Return exclusive groups, found by repeatedly taking the best group of free columns."""
     grown: dict[int, tuple[float, list[int]]] = {}
     groups: list[tuple[int, ...]] = []
     while True:
@@ -136,7 +139,7 @@ def _equal(
 
 
 class _LogChance:
-    """Log probabilities that columns are never on together by chance."""
+    """Log probabilities that independent columns are never on in the same row."""
 
     def __init__(self, n: int, counts: Integer[np.ndarray, " columns"], level: float):
         self.n = n
@@ -151,18 +154,18 @@ class _LogChance:
         return logs[of] - logs[chosen] - logs[of - chosen]
 
     def clear(self, covered: int) -> Float[np.ndarray, " columns"]:
-        """Return log C(n − s, n_a) / C(n, n_a) of each column a; −∞ if it is impossible."""
+        """Return log C(n − s, n_a) / C(n, n_a) for each column a; −∞ if n_a > n − s."""
         room = self.n - covered
         able = self.counts <= room
         counts = np.minimum(self.counts, room)
         return np.where(able, self.ways(room, counts) - self.ways(self.n, counts), -np.inf)
 
     def needed(self, size: int) -> float:
-        """Return the log of the level divided by the number of sets of this size."""
+        """Return the log probability below which a group of this size is accepted."""
         return self.level - float(self.ways(len(self.counts), size))
 
     def is_category(self, columns: list[int]) -> bool:
-        """Return whether exclusive columns are on often, and often together by chance."""
+        """Return whether exclusive columns are on often, and would often coincide by chance."""
         on = self.counts[columns] / self.n
         none = np.prod(1 - on)
         together = 1 - none - (none * on / (1 - on)).sum()
@@ -170,9 +173,9 @@ class _LogChance:
 
 
 def _co_occurrences(data: Dataset) -> tuple[int, np.ndarray | None]:
-    """Return the number of complete rows, and the number in which each pair of columns is on.
+    """Return the number of complete rows, and for each pair of columns how often both are on.
 
-    The second value is None if the rows contain anything but 0 and 1.
+    The counts of pairs are None if the rows contain anything but 0 and 1.
     """
     n = 0
     both = np.zeros((data.columns, data.columns), np.int64)
@@ -187,7 +190,7 @@ def _co_occurrences(data: Dataset) -> tuple[int, np.ndarray | None]:
 
 
 def _listed(columns: tuple[int, ...]) -> str:
-    """Return "0, 1 and 2", or "0, 3, …, 41" for many."""
+    """Return column indices as text: "0, 1 and 2", or "0, 3, …, 41" for many columns."""
     first, *others, last = columns
     if len(others) > 2:
         return f"{first}, {others[0]}, …, {last}"
@@ -197,10 +200,9 @@ def _listed(columns: tuple[int, ...]) -> str:
 def _grown(
     seed: int, both: np.ndarray, free: np.ndarray, chance: _LogChance
 ) -> tuple[float, list[int]]:
-    """Return the best group grown from a column and its score, which is below 0 if it is accepted.
+    """Return the score of the best group grown from a column, below 0 if accepted, and the group.
 
-    In each step, the added column is the one least likely to be never on together with the group by
-    chance.
+    Each step adds the column that is least likely to be exclusive with the group by chance.
     """
     group = [seed]
     covered = int(chance.counts[seed])

@@ -1,4 +1,4 @@
-"""Interpretations of the numbers of rows: one vocabulary for tables, readers and layers."""
+"""Interpretations of the numbers in rows: one vocabulary for tables, readers and layers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """The interpretation of the numbers of rows.
+    """The interpretation of the numbers in rows, such as binary values or grey levels.
 
     Attributes:
-        coding: how such rows are read, in the words used to register layers.
-        layer: the name of the usual layer for such rows, or "" if each column has its own.
+        coding: the name of the coding, as used when layers are registered.
+        layer: the name of the usual layer for such rows, or "" if it depends on the columns.
         noun: the word for such numbers in notes.
     """
 

@@ -13,20 +13,20 @@ from ..errors import InputError
 __all__ = ["Thermodynamics", "lattice_bonds", "lattice_exact", "lattice_samples"]
 
 SITES_AT_ONCE = 2**20
-STEP = 1e-3  # of numerical derivatives with respect to β
+STEP = 1e-3  # step in β for numerical derivatives
 
 
 def lattice_bonds(shape: Sequence[int]) -> np.ndarray:
     """Return the pairs of neighbouring sites of a periodic lattice, shape (bonds, 2).
 
-    Sites are numbered row by row. Along an axis with two sites each pair has two bonds, and along
-    an axis with one site there are none.
+    Sites are numbered row by row. An axis with two sites has two bonds for each pair, and an axis
+    with one site has no bonds.
 
     Args:
         shape: number of sites along each axis, such as (16, 16), or (100,) for a ring.
 
     Raises:
-        InputError: `shape` contains anything but integers of at least 1.
+        InputError: `shape` contains anything but positive integers.
 
     Example:
         >>> hm.data.lattice_bonds((4,)).tolist()
@@ -54,26 +54,27 @@ def lattice_samples(
 ) -> np.ndarray:
     """Draw configurations of the ferromagnetic Ising or Potts model on a periodic lattice.
 
-    For two states, p(s) ∝ exp(β Σ s_i s_j) over the bonds, with s = ±1; for more states, the Potts
-    model p(s) ∝ exp(β Σ δ(s_i, s_j)) with s = 0 … states − 1. Each configuration has a separate
-    chain, which starts at random and makes Swendsen–Wang updates: bonds between equal neighbours
-    are kept with probability 1 − e^(−2β) (Ising) or 1 − e^(−β) (Potts), and each cluster gets a new
-    state. Near the critical point, single-site chains on a lattice of side L need about L² sweeps;
-    these need only a few.
+    With two states, this is the Ising model p(s) ∝ exp(β Σ s_i s_j) with s = ±1, summed over the
+    bonds; with more states, the Potts model p(s) ∝ exp(β Σ δ(s_i, s_j)) with s = 0 … states − 1.
+    Each configuration comes from a separate Markov chain, which starts at random and makes
+    Swendsen–Wang updates: bonds between equal neighbours are kept with probability 1 − e^(−2β)
+    (Ising) or 1 − e^(−β) (Potts), and each cluster gets a new random state. Near the critical
+    point, single-site chains on a lattice of side L need about L² sweeps; Swendsen–Wang chains need
+    only a few.
 
     Args:
         shape: number of sites along each axis, such as (16, 16), or (100,) for a ring.
         beta: inverse temperature, at least 0.
         n: number of configurations.
         states: number of states; 2 for the Ising model.
-        sweeps: updates of each chain.
+        sweeps: number of updates of each chain.
         seed: random seed.
 
     Returns:
-        Shape (n, sites), int8: −1 and +1 for two states, otherwise codes.
+        An int8 array of shape (n, sites): −1 and +1 for two states, otherwise codes.
 
     Raises:
-        InputError: any argument is out of range.
+        InputError: an argument is out of range.
 
     Example:
         >>> hm.data.lattice_samples((4, 4), 0.2, 100, seed=0).shape
@@ -94,7 +95,7 @@ def lattice_samples(
         raise InputError(f"states: expected at most 127; got {states}.")
     rng = np.random.default_rng(seed)
     sites = math.prod(shape)
-    # The energies of −1 and +1 differ by twice as much as those of equal and unequal Potts states.
+    # s_i s_j differs by 2 between equal and unequal spins, δ(s_i, s_j) only by 1.
     coupling = 2.0 * beta if states == 2 else beta
     bond_probability = -np.expm1(-coupling)
     at_once = max(1, SITES_AT_ONCE // sites)
@@ -115,10 +116,9 @@ def _chains(
     sweeps: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Run Swendsen–Wang chains, and return their last states, shape (chains, sites).
+    """Run Swendsen–Wang chains and return their final states, shape (chains, sites).
 
-    The lattices of all chains form one graph of unconnected parts, so one search finds all
-    clusters.
+    The lattices of all chains form one disconnected graph, so a single search finds all clusters.
     """
     from scipy.sparse import coo_array  # imported here: it takes a tenth of a second
     from scipy.sparse.csgraph import connected_components
@@ -136,12 +136,12 @@ def _chains(
 
 
 class Thermodynamics(NamedTuple):
-    """Exact values of a lattice model at one temperature, for the whole lattice.
+    """Exact thermodynamic quantities of a whole lattice at one temperature.
 
     Attributes:
         log_z: log Z, in nats.
-        energy: the mean of −Σ s_i s_j, or of −Σ δ(s_i, s_j), over the bonds.
-        heat_capacity: β² times the variance of that energy.
+        energy: the expected energy, −Σ s_i s_j or −Σ δ(s_i, s_j), summed over the bonds.
+        heat_capacity: β² times the variance of this energy.
         entropy: the entropy, in nats.
 
     Example:
@@ -157,10 +157,11 @@ class Thermodynamics(NamedTuple):
 
 
 def lattice_exact(shape: Sequence[int], beta: float, *, states: int = 2) -> Thermodynamics:
-    """Return exact values for a periodic ring, or for the Ising model on a periodic square lattice.
+    """Return exact thermodynamic quantities of a ring, or of the Ising model on a square lattice.
 
-    Rings are solved with their transfer matrix. The square lattice of m × n sites uses Kaufman's
-    sum of four products; as m and n grow, its free energy per site approaches Onsager's.
+    Both are periodic. Rings are solved with their transfer matrix. The square lattice of m × n
+    sites uses Kaufman's sum of four products; as m and n grow, its free energy per site approaches
+    Onsager's solution.
 
     Args:
         shape: (n,) or (m, n), each at least 3, so that no pair of sites has two bonds.
@@ -168,7 +169,7 @@ def lattice_exact(shape: Sequence[int], beta: float, *, states: int = 2) -> Ther
         states: number of states; more than two only on a ring.
 
     Raises:
-        InputError: a lattice or a temperature without a known exact sum.
+        InputError: no exact solution is known for this lattice, or an argument is out of range.
 
     Example:
         >>> ring = hm.data.lattice_exact((3,), 0.5)
@@ -206,7 +207,7 @@ def lattice_exact(shape: Sequence[int], beta: float, *, states: int = 2) -> Ther
 
 
 def _ring(n: int, beta: float, states: int) -> float:
-    """Return log (λ₁ⁿ + (q − 1) λ₂ⁿ)."""
+    """Return log Z of a ring of n sites with q states: log (λ₁ⁿ + (q − 1) λ₂ⁿ)."""
     if states == 2:
         return n * math.log(2 * math.cosh(beta)) + math.log1p(math.tanh(beta) ** n)
     large = math.exp(beta) + states - 1
@@ -215,7 +216,7 @@ def _ring(n: int, beta: float, states: int) -> float:
 
 
 def _square(m: int, n: int, beta: float) -> float:
-    """Return log Z of the torus with m rows and n columns."""
+    """Return log Z of the Ising model on a torus with m rows and n columns."""
     of = np.arange(2 * n)
     ratio = math.cosh(2 * beta) ** 2 / math.sinh(2 * beta)
     gamma = np.arccosh(np.maximum(ratio - np.cos(np.pi * of / n), 1.0))

@@ -1,4 +1,4 @@
-"""Rows in parts, so that the rows of a file are never all in memory."""
+"""Processing rows in parts, so that the rows of a file are never all in memory."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ import numpy as np
 from .._base.numerics import from_numpy
 from .._base.sharding import fetched
 
-ENTRIES_AT_ONCE = 2**21  # in the largest array of a computation: 8 MB in float32
-ENTRIES_LOOKED_AT = 2**17  # in a part that NumPy scans several times, in a processor's cache
+ENTRIES_AT_ONCE = 2**21  # size of the largest array in a computation: 8 MB in float32
+ENTRIES_LOOKED_AT = 2**17  # size of a part that NumPy scans repeatedly: fits in the CPU's cache
 
 
 def rows_at_once(width: int) -> int:
-    """Return how many rows to process at once: a power of two, with at most 2²¹ entries.
+    """Return how many rows to process at once: a power of two, with at most 2²¹ entries in total.
 
     Args:
-        width: entries per row in the largest array of the computation.
+        width: number of entries per row in the largest array of the computation.
     """
     return 1 << max(0, (ENTRIES_AT_ONCE // max(1, width)).bit_length() - 1)
 
 
 def parts_of(matrix: Any, which: np.ndarray | None = None) -> Iterator[Any]:
-    """Yield a matrix in parts, so that a matrix on disk is never entirely in memory.
+    """Yield the rows of a matrix in parts, so that a matrix on disk is never all in memory.
 
     Args:
         matrix: an array, or a SciPy sparse matrix in row format.
@@ -53,11 +53,11 @@ def in_parts(function: Callable[..., Any], rows: Any, width: int, dtype: Any = N
     so few sizes need to be compiled. A sparse matrix is converted to a dense one in parts.
 
     Args:
-        function: takes some rows and the index of the part; returns an array with one entry per
-            row.
+        function: a function of some rows and the index of their part, which returns an array with
+            one entry per row.
         rows: an array, or a SciPy sparse matrix in row format.
-        width: entries per row in the largest array of the computation; see `rows_at_once`.
-        dtype: the type to convert rows to; None keeps their own.
+        width: number of entries per row in the largest array of the computation.
+        dtype: the dtype to which rows are converted; None keeps their dtype.
     """
     size = min(rows_at_once(width), 1 << (rows.shape[0] - 1).bit_length())
     results = []
@@ -78,19 +78,19 @@ def extremes(matrix: Any, which: np.ndarray | None = None) -> tuple[Any, Any]:
 
 
 def holds_only(matrix: Any, low: int, high: int, which: np.ndarray | None = None) -> bool:
-    """Return whether every number in a matrix, or in some of its rows, is one of the two."""
+    """Return whether every number in a matrix, or in some of its rows, is `low` or `high`."""
     return all(((part == low) | (part == high)).all() for part in parts_of(matrix, which))
 
 
 def is_mapped(matrix: Any) -> bool:
-    """Return whether an array is mapped from a file (not copy-on-write)."""
+    """Return whether an array is memory-mapped from a file, except in copy-on-write mode."""
     return mapping_of(matrix) is not None
 
 
 def mapping_of(matrix: Any) -> mmap.mmap | None:
-    """Return the mapped file of a matrix, whose pages may be released once they have been read.
+    """Return the memory map behind a matrix, whose pages may be released after reading, or None.
 
-    Return None for a file that is mapped copy-on-write, since its pages may contain changes.
+    A file that is mapped copy-on-write also gives None, since its pages may contain changes.
     """
     while matrix is not None:
         if isinstance(matrix, np.memmap) and hasattr(mmap, "MADV_DONTNEED"):

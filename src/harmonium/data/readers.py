@@ -1,7 +1,7 @@
 """Readers of files: arrays, text, Parquet, Arrow and idx; text and idx may be compressed (.gz).
 
-A reader turns the bytes of one format into a `Table` of undecided kind; `read_file` chooses the
-reader by the file's name. Nothing is ever unpickled.
+A reader converts a file of one format into a `Table` of undecided kind; `read_file` chooses the
+reader by the file's name. No reader ever unpickles anything.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ..tables.text import Cells, open_text
 from ..tables.text_format import TextFormat
 from .table import Table
 
-LARGE = 2**28  # bytes; larger .npy files are read in parts, when they are used
+LARGE = 2**28  # bytes; larger .npy files are memory-mapped and read in parts
 _IDX_NAME = re.compile(r".+([-.]idx\d-\w+|\.idx)(\.gz)?", re.IGNORECASE)
 _IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 _ROLES = {
@@ -44,12 +44,12 @@ _LABELS = {"train": ("y", "y_train"), "test": ("y_test",), "validation": ()}
 
 
 def is_readable(path: str | os.PathLike) -> bool:
-    """Return whether `read_file` knows the suffix of the file's name."""
+    """Return whether `read_file` has a reader for the suffix of the file's name."""
     return _reader_of(Path(path)) is not None
 
 
 def is_text(path: str | os.PathLike) -> bool:
-    """Return whether the file's name means that it is read as text."""
+    """Return whether `read_file` reads a file with this name as text."""
     return _reader_of(Path(path)) is _read_text
 
 
@@ -59,20 +59,20 @@ def read_file(
     known: Frame | None = None,
     text_format: TextFormat | None = None,
 ) -> Table:
-    """Read a data file.
+    """Read a data file into a table, choosing the reader by the suffix of the file's name.
 
     Args:
-        path: The file; its suffix, in upper or lower case, names its format.
+        path: The file; its suffix, in upper or lower case, determines the format.
         key: The array to read from an .npz file. If omitted, `train` (or `x_train`) contains the
-            rows, and `test`, `valid` and `y` what their names suggest; without `train`, the only
-            array of two or three dimensions is read. If the file also has an `n_visible`, rows are
-            packed bits and are unpacked.
+            rows, `test` and `valid` the test and validation rows, and `y` the labels; without
+            `train`, the only array of two or three dimensions is read. If the file also has an
+            `n_visible`, rows are packed bits and are unpacked.
         known: A table whose column types are used for the columns of a text file.
-        text_format: Given properties of a text file; the others are detected.
+        text_format: The user's options for a text file; all other properties are detected.
 
     Returns:
-        The rows, with the shape and dtype of the file, and anything else that was found. Their kind
-        is undecided.
+        A table of undecided kind: the rows with the shape and dtype of the file, and any test rows,
+        validation rows and labels.
 
     Raises:
         InputError: The file is missing, damaged, or not of the format that its name implies.
@@ -118,20 +118,21 @@ def read_frame(
     Args:
         path: the file.
         known: columns of a table, whose types are used for columns of the same name.
-        text_format: given properties of a text file; the others are detected.
+        text_format: the user's options for a text file; all other properties are detected.
 
     Raises:
-        InputError: as for `read_file`, or an array that is not a matrix of numbers.
+        InputError: `read_file` fails, or the file contains an array that is not a matrix of
+            numbers.
     """
     empty = known and known.empty
     return frame_in(read_file(path, known=empty, text_format=text_format), str(path))
 
 
 def frame_in(table: Table, label: str) -> Frame:
-    """Return the columns of a file that has been read; columns of an array are named by index.
+    """Return the columns of a table read from a file; columns of an array are named by index.
 
     Raises:
-        InputError: an array that is not a matrix of numbers; `label` names the file.
+        InputError: the table is an array, but not a matrix of numbers; `label` names the file.
     """
     if table.frame is not None:
         return table.frame
@@ -150,19 +151,19 @@ def cells_of(
     text_format: TextFormat | None = None,
     known: Frame | None = None,
 ) -> Cells | None:
-    """Return the original cells of a file, or None if it is not text with `rows` rows.
+    """Return the original cells of a text file, or None if it is not text with `rows` rows.
 
     Args:
         path: the file.
         rows: the number of rows.
-        text_format: the format in which it was read.
-        known: the table as read, whose names identify the columns.
+        text_format: the options with which the file was read.
+        known: the table read from the file; its names identify the columns.
     """
     if not is_text(path):
         return None
     try:
         cells = open_text(Path(path), str(path), text_format, known).cells()
-    except InputError:  # only other readers accept some cell
+    except InputError:  # cells that only readers of other formats accept
         return None
     if len(cells.rows) != rows:
         return None
@@ -170,12 +171,12 @@ def cells_of(
 
 
 def stem_of(path: Path) -> str:
-    """Return the name of a file without its suffix, and without .gz."""
+    """Return the name of a file without its suffix and without .gz."""
     return Path(re.sub(r"\.gz$", "", path.name, flags=re.IGNORECASE)).stem
 
 
 def _reader_of(path: Path) -> Callable[..., Table] | None:
-    """Choose the reader by the file's name."""
+    """Return the reader for a file's name, or None if its suffix is unknown."""
     if _IDX_NAME.fullmatch(path.name):
         return _read_idx
     if path.suffix.lower() == ".gz":
@@ -235,7 +236,7 @@ def _read_npz(path: Path, key: str | None) -> Table:
 
 
 def _keys_of_parts(path: Path, arrays: dict[str, np.ndarray], key: str | None) -> dict[str, str]:
-    """Choose the arrays for the train, test and validation rows; train is always present."""
+    """Return the array names of the train, test and validation rows; train is always present."""
     label_names = [name for names in _LABELS.values() for name in names]
     usable = {name: a for name, a in arrays.items() if name.lower() not in label_names}
     data = {k.lower(): k for k, a in usable.items() if a.ndim in (2, 3) and a.dtype.kind in "biuf"}
@@ -283,7 +284,7 @@ def _unpacked(path: Path, arrays: dict[str, np.ndarray], key: str) -> np.ndarray
 def _labels(
     arrays: dict[str, np.ndarray], parts: dict[str, np.ndarray], part: str
 ) -> np.ndarray | None:
-    """Return the labels of one part, if the file has one for each of its rows."""
+    """Return the labels of one part, or None if the file lacks a label for each of its rows."""
     for key, array in arrays.items():
         is_named = key.lower() in _LABELS[part] and part in parts
         if is_named and array.dtype.kind != "O" and array.shape == parts[part].shape[:1]:
@@ -331,7 +332,7 @@ def _read_columns(path: Path) -> Table:
 
 def _read_idx(path: Path) -> Table:
     data = unzipped(path.read_bytes(), str(path))
-    start = 4 + 4 * sum(data[3:4])  # the dimensions follow their number
+    start = 4 + 4 * sum(data[3:4])  # the number of dimensions, then their sizes
     if data[:2] != b"\0\0" or len(data) < start or data[2] not in _IDX_TYPES or data[3] > 32:
         raise InputError(
             f"{path}: expected an idx file: two zero bytes, a type, the number of dimensions, the"

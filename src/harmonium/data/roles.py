@@ -1,7 +1,7 @@
-"""The roles of columns: labels, row weights, columns that the user drops, and parts of ratings.
+"""The roles of columns: labels, row weights, columns dropped by the user, and parts of ratings.
 
-Columns that are not learned are removed from a file before it is decided whether the rest is a
-picture or a table, so that grey levels remain grey levels.
+Columns that are not learned are removed before the remaining columns are classified as a picture or
+a table, so that grey levels are recognised as grey levels.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OCCURRENCES = (  # column names for the number of times a row was seen
     *("sample weights",),
 )
 COUNTS = ("count", "counts", "freq", "freqs", "frequency", "frequencies", "n")
-FEW = 20  # the most different numbers in a column that distinguishes rows as words do
+FEW = 20  # columns with at most this many different numbers are treated like words
 MOST_CLASSES = 100  # Fashion-MNIST has 10, EMNIST 47 or 62
 GREY = (128, LARGEST_LEVEL)  # the range of the largest level of pictures stored as bytes
 PEOPLE = (
@@ -40,21 +40,21 @@ THINGS = (
     *("item", "movie", "film", "product", "book", "song", "track", "artist", "game", "joke"),
     *("article", "anime", "isbn", "asin", "col", "column"),
 )
-FEWEST = 5  # users and items of ratings
-FEWEST_NUMBERED = 20  # of each, if names do not identify the columns
-SECONDS = 5e8  # since 1970: times of ratings are later, and counts are not so large
-MOST_VALUES = 101  # of a rating: 0 to 100
+FEWEST = 5  # minimum number of users, and of items, in a table of ratings
+FEWEST_NUMBERED = 20  # the same minimum if names do not identify the columns
+SECONDS = 5e8  # since 1970: times of ratings are later, and counts are smaller
+MOST_VALUES = 101  # maximum number of different ratings: 0 to 100
 
 
 @dataclass(frozen=True)
 class Roles:
-    """The roles of columns that are not learned.
+    """The user's choice of columns that are not learned.
 
     Attributes:
-        label: the column of labels; None to detect it, "none" for none.
-        weight: the column of row counts, or None.
-        dropped: columns to leave out of a picture.
-        may_lack: whether columns may be missing, as in new rows for a model.
+        label: the name of the column of labels; None to detect it, "none" if there is none.
+        weight: the name of the column of row counts, or None.
+        dropped: the names of columns to leave out of a picture.
+        may_lack: whether these columns may be missing, as in new rows for a model.
     """
 
     label: str | None = None
@@ -67,13 +67,13 @@ def set_aside(table: Table, roles: Roles, source: str, scale: float | None) -> T
     """Separate the columns that are not learned from the rest of a file.
 
     Args:
-        table: a file as read.
+        table: the table read from the file.
         roles: the roles of columns.
         source: the name of the file in error messages.
         scale: the grey level that means 1, if given by the user.
 
     Raises:
-        InputError: there is no such column, or a weight is not a finite number of at least 0.
+        InputError: a named column does not exist, or a weight is negative or not finite.
     """
     table = _without_counter(table)
     if roles.weight is not None and _has(table, roles.weight, roles, source, "--weight"):
@@ -92,7 +92,7 @@ def set_aside(table: Table, roles: Roles, source: str, scale: float | None) -> T
 
 
 def _without_counter(table: Table) -> Table:
-    """Return a file of pictures without a first column that counts the rows."""
+    """Return a table of pictures without its first column if that numbers the rows."""
     frame = table.frame
     if frame is None or not frame.has_names or len(frame.names) <= MANY_LEVELS:
         return table
@@ -100,7 +100,7 @@ def _without_counter(table: Table) -> Table:
     are_numbers = first.cell_kind is CellKind.NUMBERS
     if not are_numbers or not counts_rows(first.name, first.values, is_first=True):
         return table
-    # A label may follow the counter, and is not part of the picture either.
+    # A column of labels may follow the counter; it is not part of the picture either.
     without_label = [column for column in others if column.name.strip().lower() not in LABELS]
     if not is_picture(Frame(tuple(without_label))):
         return table
@@ -108,10 +108,10 @@ def _without_counter(table: Table) -> Table:
 
 
 def without_dropped(table: Table, roles: Roles, source: str) -> Table:
-    """Return a file without the columns that the user drops.
+    """Return a table without the columns that the user drops.
 
     Raises:
-        InputError: there is no such column.
+        InputError: a dropped column does not exist.
     """
     for name in roles.dropped:
         if _has(table, name, roles, source, "--drop"):
@@ -120,7 +120,7 @@ def without_dropped(table: Table, roles: Roles, source: str) -> Table:
 
 
 def is_picture(frame: Frame) -> bool:
-    """Return whether all columns are 0/1, spins, or grey levels of at least 64 pixels."""
+    """Return whether the columns are all 0/1, all spins, or grey levels of at least 64 pixels."""
     numbers = frame.numbers()
     if numbers is None:
         return False
@@ -135,9 +135,9 @@ def is_picture(frame: Frame) -> bool:
 def note_on_weights(frame: Frame) -> str:
     """Return a note that a column may contain the weights of rows, or "" if none does.
 
-    Its name indicates this; a name such as "count" does so only if all other columns are words or
-    few numbers and no two rows agree in them, as in a table of observations and their counts.
-    two rows agree in them, as in a table of what was seen and how often.
+    Such a column is recognised by its name. An ambiguous name such as "count" suffices only if all
+    other columns contain words or few different numbers and together differ in each row, as in a
+    table of observations and their counts.
     """
     for column in frame.columns:
         name = _plain(column.name)
@@ -161,7 +161,7 @@ def _may_be_weights(column: RawColumn) -> bool:
 
 
 def _are_different_cases(columns: Sequence[RawColumn]) -> bool:
-    """Return whether columns contain words or few numbers, and all rows are different."""
+    """Return whether columns contain words or few different numbers, and all rows differ."""
     for column in columns:
         are_numbers = column.cell_kind is CellKind.NUMBERS
         has_many = are_numbers and len(np.unique(column.values)) > FEW
@@ -176,15 +176,15 @@ def _names(table: Table) -> Sequence[str]:
         return table.frame.names
     rows = table.train
     if rows is None or rows.ndim != 2 or rows.dtype.kind not in "biuf" or not rows.size:
-        return ()  # any error in such rows is raised when they are read
+        return ()  # errors in such rows are raised later, when the rows are read
     return numbered_names(rows.shape[1])
 
 
 def _has(table: Table, name: str, roles: Roles, source: str, option: str) -> bool:
-    """Return whether a column exists along with others; raise an error unless it may be missing.
+    """Return whether a column exists and is not the only one; raise an error if it is required.
 
     Raises:
-        InputError: there is no such column.
+        InputError: the column does not exist, and may not be missing.
     """
     names = _names(table)
     if name in names and len(names) > 1:
@@ -205,7 +205,7 @@ def _column(table: Table, name: str) -> RawColumn:
 
 
 def _without(table: Table, name: str, note: str) -> Table:
-    """Return the file without a column, with an additional note."""
+    """Return the table without one column, with an additional note."""
     notes = (*table.notes, f"{table.name}: {note}.")
     if table.frame is None:
         place = _names(table).index(name)
@@ -231,13 +231,13 @@ def _labels(column: RawColumn) -> np.ndarray:
 
 
 def _of_bits(table: Table) -> Table:
-    """Split a single column of strings such as 0110 into one column per character."""
+    """Split a single column of bit strings such as 0110 into one column per bit."""
     frame = table.frame
     if frame is None or len(frame.columns) != 1 or frame.columns[0].cell_kind is CellKind.DATES:
         return table
     cells = [cell or "" for cell in words_of(frame.columns[0]).tolist()]
     lengths = set(map(len, cells))
-    # A single character per row is already a column of 0 and 1.
+    # With a single character per row, the column already contains 0 and 1.
     if len(lengths) > 1 or lengths & {0, 1} or not set("".join(cells)) <= {"0", "1"}:
         return table
     rows = np.array([[int(sign) for sign in cell] for cell in cells])
@@ -247,7 +247,7 @@ def _of_bits(table: Table) -> Table:
 
 
 def _label_in(table: Table, scale: float | None) -> str | None:
-    """Return the name of the first or last column if it holds the labels of pictures."""
+    """Return the name of the first or last column if it contains labels of pictures, else None."""
     names = _names(table)
     if table.labels is not None or len(names) <= MANY_LEVELS:
         return None
@@ -255,7 +255,7 @@ def _label_in(table: Table, scale: float | None) -> str | None:
         name = names[place]
         if table.frame is not None and table.frame.has_names:
             others = table.frame.without(name)
-            # A column of 0 and 1 among other such columns may be one of them, whatever its name.
+            # A 0/1 column among other 0/1 columns may be part of the picture, whatever its name.
             is_alike = table.train is not None and holds_only(table.train, 0, 1)
             is_named = name.strip().lower() in LABELS or _stands_apart(table.frame, place)
             if is_named and not is_alike and is_picture(others):
@@ -266,7 +266,7 @@ def _label_in(table: Table, scale: float | None) -> str | None:
 
 
 def _stands_apart(frame: Frame, place: int) -> bool:
-    """Return whether a column has classes and the others, such as pixel0, levels up to 255."""
+    """Return whether a column contains classes and all other columns contain grey levels."""
     skeletons = [re.sub(r"\d+", "0", name) for name in frame.names]
     own = skeletons.pop(place)
     means_occurrences = _plain(frame.names[place]) in (*OCCURRENCES, *COUNTS)
@@ -279,22 +279,22 @@ def _stands_apart(frame: Frame, place: int) -> bool:
     if not 2 <= len(classes) <= min(MOST_CLASSES, len(frame) // 2):
         return False
     others = frame.without(column.name).with_gaps()
-    # Survey answers also have numbered names, but low levels.
+    # Columns of survey answers also have numbered names, but small numbers.
     if others is None or others.max() < GREY[0]:
         return False
     return column.cell_kind is CellKind.WORDS or _counts_up(classes)
 
 
 def _counts_up(classes: np.ndarray) -> bool:
-    """Return whether the sorted class numbers have no gaps, unlike energies or ages."""
+    """Return whether the sorted class numbers are consecutive, unlike energies or ages."""
     return classes[0] in (0, 1) and classes[-1] - classes[0] + 1 == len(classes)
 
 
 def _are_classes(rows: np.ndarray, place: int, scale: float | None) -> bool:
-    """Return whether an unnamed column contains class numbers, next to the levels of a square.
+    """Return whether an unnamed column contains class numbers for pictures in the other columns.
 
-    Its values are all integers from 0 or 1 up to a number below the largest level, and the number
-    of other columns is a perfect square, which it is not if this column is included.
+    Its values must be consecutive integers from 0 or 1, below the largest grey level. The number of
+    columns must be a perfect square without this column, but not with it.
     """
     width = rows.shape[1]
     is_square = math.isqrt(width - 1) ** 2 == width - 1 and math.isqrt(width) ** 2 != width
@@ -314,9 +314,9 @@ def _are_classes(rows: np.ndarray, place: int, scale: float | None) -> bool:
 def note_on_ratings(frame: Frame) -> str:
     """Return advice on how to reshape a table of ratings for learning, or "" for other tables.
 
-    Such a table has a column of users, one of items, one of values, and possibly one of times. Each
-    pair of user and item occurs once, and users and items occur several times. They are identified
-    by names or, without names, by their integers.
+    A table of ratings has columns of users, items and values, and possibly of times. Each pair of
+    user and item occurs once, but users and items occur several times. Columns are identified by
+    their names or, without names, by their integers.
     """
     columns = frame.columns
     if len(columns) not in (3, 4):
@@ -358,7 +358,7 @@ def note_on_ratings(frame: Frame) -> str:
 
 
 def _names_one(column: RawColumn, nouns: tuple[str, ...]) -> bool:
-    """Return whether a name is one of these nouns, as in user, userId, user_id or item ids."""
+    """Return whether a column's name is based on a noun, as in user, userId or user_id."""
     words = re.sub(r"([a-z])([A-Z])", r"\1 \2", column.name).lower()
     words = re.sub(r"[ _.-]+", " ", words).strip().removesuffix("s")
     last = words.removesuffix(" id").removesuffix("id").removesuffix("s").split(" ")[-1]
@@ -366,7 +366,7 @@ def _names_one(column: RawColumn, nouns: tuple[str, ...]) -> bool:
 
 
 def _are_times(column: RawColumn) -> bool:
-    """Return whether a column contains seconds, or milliseconds, since 1970."""
+    """Return whether a column contains times as seconds or milliseconds since 1970."""
     if column.cell_kind is CellKind.NUMBERS:
         return bool(np.nanmin(column.values) > SECONDS)
     return column.cell_kind is CellKind.DATES

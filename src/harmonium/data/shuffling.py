@@ -8,24 +8,24 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, PRNGKeyArray
 
-MOST_TO_SORT = 2**20  # rows; sorting ten million takes 13 s, longer than a chunk of updates
+MOST_TO_SORT = 2**20  # rows; sorting ten million rows takes 13 s, longer than a chunk of updates
 ROUNDS = 6
 
 
 def batches_in_order(
     room: int, n: Any, size: int, *, key: PRNGKeyArray
 ) -> Callable[[Array], Int[Array, " size"]]:
-    """Return a function from t to the row indices of batch t, in a shuffled order.
+    """Return a function that maps t to the row indices of batch t, in a shuffled order.
 
-    Every row of 0 … n − 1 is visited once in an epoch. If the last batch is short, its other
-    entries are valid row indices too. Up to `MOST_TO_SORT` rows are shuffled all at once. With more
+    Each of the rows 0 … n − 1 is visited once in an epoch. If the last batch is short, it is filled
+    with other valid row indices. Up to `MOST_TO_SORT` rows are shuffled all at once. With more
     rows, each batch computes its own indices, so that training can start anywhere in an epoch at no
     cost and the order is never stored.
 
     Args:
         room: number of stored rows, including padding rows; at least n.
-        n: number of rows that count; may be traced.
-        size: rows per batch.
+        n: number of rows without padding; may be traced.
+        size: number of rows per batch.
         key: a JAX random key; it determines the order.
     """
     if room > MOST_TO_SORT:
@@ -41,14 +41,14 @@ def batches_in_order(
 
 
 def random_order(room: int, n: Any, *, key: PRNGKeyArray) -> Int[Array, " room"]:
-    """Draw a permutation of 0 … n − 1, followed by n … room − 1 in any order.
+    """Draw a permutation of 0 … n − 1, followed by n … room − 1 in arbitrary order.
 
-    n may be traced. On a CPU this is several times faster than `jax.random.permutation`.
+    n may be traced. On a CPU, this function is several times faster than `jax.random.permutation`.
 
-    Sorting one array of integers is much faster than sorting pairs, so each pass sorts random high
-    bits with the position in the low bits. The position breaks ties in favour of the order of the
-    earlier pass, so all passes together sort by at least 2 log2(n) + 4 random bits. A tie between
-    two of the n entries that random bits do not break is expected once in 32 permutations.
+    Sorting one array of integers is much faster than sorting pairs, so each pass sorts integers
+    with random high bits and the position in the low bits. The position breaks ties in favour of
+    the order from the previous pass, so that all passes together sort by at least 2 log2(n) + 4
+    random bits. Two of the n entries agree in all random bits once in 32 permutations on average.
     """
     width = max(1, (room - 1).bit_length())
     random_bits = 31 - width  # the highest bit puts rows n and above last
@@ -68,13 +68,13 @@ def random_order(room: int, n: Any, *, key: PRNGKeyArray) -> Int[Array, " room"]
 def keyed_order(
     places: Int[Array, "*shape"], room: int, n: Any, *, key: PRNGKeyArray
 ) -> Int[Array, "*shape"]:
-    """Return entries of a permutation of 0 … n − 1 determined by the key, at given positions.
+    """Return the entries at given positions of a pseudo-random permutation of 0 … n − 1.
 
     A few rounds of invertible steps mix the bits of a number below the next power of two: adding a
     key, multiplying by an odd number, and combining the upper half with the lower half by XOR. A
     result of n or more is mixed again, fewer than two times on average, so that no two positions
-    get the same entry (cycle walking: Black & Rogaway 2002). This is not a uniform draw among all
-    orders; what matters to a run, the positions of a row and of a pair of rows, is tested.
+    get the same entry (cycle walking: Black & Rogaway 2002). The permutation is not uniform among
+    all permutations, but tests check the positions of single rows and of pairs of rows.
     """
     width = max(2, (room - 1).bit_length())
     mask = jnp.uint32(2**width - 1)

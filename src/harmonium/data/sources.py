@@ -59,43 +59,44 @@ def open_source(
 ) -> Table:
     r"""Return the rows of a built-in data set or of a file.
 
-    A text or Parquet file with words, dates, missing cells, or numbers of different scales is a
-    table, whose column types are inferred or given by `columns`. A FASTA, A2M, A3M, Stockholm,
-    Clustal or PHYLIP file is an alignment of sequences; so is a text file with one aligned sequence
-    per line.
+    A text or Parquet file with words, dates, missing cells, or numbers on different scales is read
+    as a table, whose column types are inferred or given by `columns`. A FASTA, A2M, A3M, Stockholm,
+    Clustal or PHYLIP file, or a text file with one aligned sequence per line, is read as an
+    alignment of sequences.
 
     The exact name of a built-in set (`digits`, `bars`, `shifter`, `ising`, `mnist`) always refers
     to that set; to open a file with that name, add a folder or a suffix: `./digits`, `digits.csv`.
-    `FILE.npz:KEY` selects one array of an .npz file, `FILE.sto:NAME` one of several sequence
-    families.
+    `FILE.npz:KEY` selects one array in an .npz file, and `FILE.sto:NAME` one of several sequence
+    families in a file.
 
     Args:
         source: The name of a built-in set, or a path.
         visible: The type of the visible units, a registered name such as "bernoulli", or "auto".
-        scale: The grey level that means 1, for files with levels other than 0 to 255.
+        scale: The grey level that means 1, for files whose grey levels do not range from 0 to 255.
         states: The number of states, for Potts units.
         seed: The seed for the configurations of `ising`.
         columns: The column types of a table: from another table, or a record such as
             `{"columns": [{"name": "age", "kind": "continuous"}]}`. The types of other columns are
             inferred from their cells.
         sites: The sites of a known alignment, for sequences to be scored by a model.
-        alphabet: The letters of an alignment: see `read_alignment`.
-        identity: The fraction of identical sites at or above which sequences of an alignment count
-            as alike.
+        alphabet: The alphabet of an alignment: see `read_alignment`.
+        identity: The fraction of identical sites at or above which two sequences of an alignment
+            count as similar.
         header: The line number, from 1, of the column names in a text file; "none" if there are no
             names; None to detect it.
         separator: The separator between the cells of a text file: one character, or tab, space (any
             number of blanks), comma or semicolon; None to detect it.
-        missing: Additional words for a missing cell in a text file, such as "unknown".
+        missing: Additional words that mark missing cells in a text file, such as "unknown".
         skip: The number of lines to skip at the beginning of a text file.
-        label: The name of a column of labels, which is set aside; "none" for none. With None, the
-            first or last column of pictures is set aside if its name or values look like labels.
-        weight: The name of a column that contains the number of times each row counts.
-        new_rows: Whether the rows are for a model, so that columns of labels and weights, and
-            columns left out, may be missing.
+        label: The name of a column of labels, which is not learned; "none" if there is none. With
+            None, the first or last column of pictures is treated as labels if its name or values
+            look like labels.
+        weight: The name of a column that contains the weight (count) of each row.
+        new_rows: Whether the rows are new rows for an existing model, so that columns of labels and
+            weights, and columns left out, may be missing.
 
     Raises:
-        InputError: There is no such source, or it cannot be used this way; the message is one line.
+        InputError: The source does not exist, or does not fit the options.
 
     Example:
         >>> import pathlib, tempfile
@@ -108,7 +109,7 @@ def open_source(
     """
     numbers = NumberFormat(visible, scale, states)
     text_format = TextFormat(
-        header=header,  # pyright: ignore[reportArgumentType]  (it is checked there)
+        header=header,  # pyright: ignore[reportArgumentType]  (`TextFormat` checks it)
         separator=separator,
         missing=missing,  # pyright: ignore[reportArgumentType]
         skip=skip,
@@ -120,7 +121,7 @@ def open_source(
     path, key = _path_and_key(source)
     if not source or not os.path.lexists(path):
         raise _no_such_source(source, path)
-    # Column options make a table of a file whose name does not determine its type.
+    # With column options, a file whose name does not determine its type is read as a table.
     is_table = columns is not None or label is not None or weight is not None
     if sites is None and not named_as_alignment(path) and (is_table or not is_alignment(path)):
         known = None
@@ -131,18 +132,18 @@ def open_source(
     _refuse_options(source, "an alignment", text_format, roles)
     if visible not in (AUTO, Kind.CODES.layer) or scale is not None or states is not None:
         raise InputError(
-            f"{source}: expected no kind, scale or states of an alignment; got one of them; leave"
-            " it out: letters are codes."
+            f"{source}: expected an alignment without kind, scale or states; got one of these;"
+            " leave it out: the letters set the codes."
         )
     name = stem_of(path)
-    if key is not None:  # families are named so that runs' folders can use the names
+    if key is not None:  # family names must be valid in the names of run folders
         name = re.sub(r"[^\w.-]+", "-", f"{name}-{key}").strip("-")
     return _of_alignment(source, name, sites, alphabet, identity)
 
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """The user's options for plain numbers; missing ones are decided by the numbers.
+    """The user's options for plain numbers; omitted options are inferred from the numbers.
 
     Attributes:
         visible: the type of the visible units, a registered name, or "auto".
@@ -156,7 +157,7 @@ class NumberFormat:
 
     @property
     def option(self) -> str:
-        """The first option that implies plain numbers; "" if none does."""
+        """The first option that implies plain numbers, or "" if there is none."""
         if self.visible != AUTO:
             return "--visible"
         if self.scale is not None:
@@ -173,7 +174,7 @@ def _decided(
     roles: Roles,
     columns: Columns | Mapping[str, Any] | None,
 ) -> Table:
-    """Return the rows of a file after deciding the meaning of its columns or numbers."""
+    """Return the table of a file, with its column types or the coding of its numbers decided."""
     if roles.dropped:
         rest = without_dropped(table, roles, source)
         if roles.may_lack or rest.frame is None or is_picture(rest.frame):
@@ -201,7 +202,7 @@ def _decided(
 def _of_columns(
     table: Table, source: str, roles: Roles, columns: Columns | Mapping[str, Any] | None
 ) -> Table:
-    """Return the rows of named columns as codes, with hints about other interpretations."""
+    """Return a table of named columns encoded as codes, with notes on other interpretations."""
     frame = frame_in(table, source)
     if not isinstance(columns, Columns):
         columns = columns_from(columns or {"columns": []}, frame, source)
@@ -224,10 +225,10 @@ def _of_columns(
 def _of_alignment(
     source: str, name: str, sites: Sites | None, alphabet: str, identity: float
 ) -> Table:
-    """Return the sequences of an alignment as codes.
+    """Return a table of the sequences of an alignment, encoded as codes.
 
-    Sequences to learn from have weights and clusters; sequences to be scored by a model of known
-    sites are all rows of the file, with weight 1.
+    Sequences for training get weights and clusters. If `sites` are known, the sequences are for
+    scoring by a model: all of them are kept, with weight 1.
     """
     if sites is not None:
         raw = read_sequences(source)
@@ -274,7 +275,7 @@ def _ratings_in(table: Table) -> str:
 
 
 def _left_out(columns: Columns | Mapping[str, Any] | None) -> tuple[str, ...]:
-    """Return the columns that are left out, if nothing else is specified about columns."""
+    """Return the names of the columns left out, or () if columns are given any other kind."""
     if not isinstance(columns, Mapping):
         return ()
     entries = columns.get("columns")
@@ -286,7 +287,7 @@ def _left_out(columns: Columns | Mapping[str, Any] | None) -> tuple[str, ...]:
 
 
 def _open_builtin(name: str, numbers: NumberFormat, seed: int) -> Table:
-    """Return a built-in set, converted for another type of visible units if one is named."""
+    """Return a built-in set, converted for the type of visible units that the user named."""
     if numbers.scale is not None:
         raise InputError(
             f"{name}: expected no scale with a built-in set, which has its own; got"
@@ -310,7 +311,7 @@ def _open_builtin(name: str, numbers: NumberFormat, seed: int) -> Table:
 
 
 def _path_and_key(source: str) -> tuple[Path, str | None]:
-    """Split FILE.npz:KEY and FILE.sto:FAMILY, unless a file has exactly that name."""
+    """Split FILE.npz:KEY or FILE.sto:FAMILY at the colon, unless a file has exactly that name."""
     match = _FILE_AND_KEY.fullmatch(source)
     if match is None or os.path.lexists(source):
         return file_and_family(source)
@@ -318,9 +319,9 @@ def _path_and_key(source: str) -> tuple[Path, str | None]:
 
 
 def _no_such_source(source: str, path: Path) -> InputError:
-    """Return the error that lists the built-in sets and suggests similar names."""
+    """Return an error for an unknown source, with the built-in sets and similar file names."""
     names = list(BUILTIN)
-    with suppress(OSError):  # an unreadable folder offers no names to suggest
+    with suppress(OSError):  # without suggestions if the folder cannot be read
         files = sorted(path.parent.iterdir())
         names += [file.name for file in files if is_readable(file) or named_as_alignment(file)]
     close = difflib.get_close_matches(path.name.lower(), [name.lower() for name in names], n=3)
@@ -335,14 +336,14 @@ def _no_such_source(source: str, path: Path) -> InputError:
 
 
 def coding_of(visible: str) -> str:
-    """Return how rows are read for units with this name."""
+    """Return the name of the coding in which rows are read for units with this name."""
     if visible == AUTO:
         return AUTO
     return named_units("--visible", visible, AUTO).rows
 
 
 def named_units(option: str, name: str, *others: str) -> Registered:
-    """Return the registry entry of the layer type that an option names.
+    """Return the registry entry of a layer type, given its name as the value of an option.
 
     Raises:
         InputError: there is no layer type of this name.

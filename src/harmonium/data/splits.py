@@ -1,4 +1,4 @@
-"""From a table to datasets: training, validation and test rows."""
+"""Splitting a table into datasets of training, validation and test rows."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ __all__ = ["split_off"]
 BINARIZE = ("stochastic", "threshold", "none")
 FEWEST_ROWS_TO_SPLIT = 10
 FEWEST_ROWS_TO_HOLD_OUT = 50  # with fewer rows, all are used for training
-FEW_ROWS = 500  # with fewer rows, none are held out by default: they are cross-validated
+FEW_ROWS = 500  # data sets with fewer rows are cross-validated by default instead of split
 USUAL_FRACTION = 0.1
-SMALLEST_SHARE = 0.5  # of the rows to hold out; if groups give fewer, single rows are held out
+# If whole groups provide less than this fraction of the rows to hold out, single rows are held out.
+SMALLEST_SHARE = 0.5
 
 
 def split_off(table: Table, fraction: float, *, seed: int) -> tuple[Table, np.ndarray | None]:
@@ -27,14 +28,14 @@ def split_off(table: Table, fraction: float, *, seed: int) -> tuple[Table, np.nd
 
     Args:
         table: The table; it is not changed.
-        fraction: The fraction of the rows to hold out, in [0, 1), rounded to at least one row.
-        seed: The seed for the choice of the rows; used for nothing else.
+        fraction: The fraction of the rows to hold out, in [0, 1); at least one row is held out.
+        seed: The random seed for the choice of the rows.
 
     Returns:
-        The table of the remaining rows and the held-out rows, both in their original order and with
-        the same coding. If `fraction` is 0 or the table is exhaustive, the rows are None and the
-        table is returned unchanged. If the source has its own validation rows, they are returned
-        instead.
+        The table of the remaining rows, and the held-out rows, both in the original order and
+        coding. If `fraction` is 0 or the table is exhaustive, the held-out rows are None and the
+        table is unchanged. If the source has its own validation rows, these are returned as the
+        held-out rows.
 
     Raises:
         InputError: `fraction` is outside [0, 1), or there are fewer than 10 rows.
@@ -75,7 +76,7 @@ def datasets_of(
         seed: the seed for the choice of the held-out rows.
 
     Returns:
-        The datasets by name, and one sentence for each step taken.
+        A dictionary of the datasets by name, and notes: one sentence for each step taken.
 
     Raises:
         InputError: `validation` is outside [0, 1).
@@ -110,8 +111,8 @@ def datasets_of(
     parts = {}
     for name, (rows, which) in given.items():
         weights = None
-        # Use the weights of the table's own rows: held-out clusters are as unequal as the training
-        # clusters, and a row that counts often does so in either part.
+        # Weights of the table's rows apply to both parts: held-out clusters are as unequal as
+        # training clusters, and a row's count does not depend on its part.
         if rows is table.train:
             weights = table.weights
         parts[name] = dataset_of(table, rows, binarize, which, weights, table.log_density)
@@ -119,10 +120,10 @@ def datasets_of(
 
 
 def usual_fraction(rows: int, *, can_cross_validate: bool) -> float:
-    """Return the fraction of `rows` rows that is held out by default.
+    """Return the fraction of rows to hold out by default, given their number.
 
-    A tenth of a few hundred rows is too few to base a decision on, and too many to lose. So these
-    rows are cross-validated instead, if they have no weights.
+    Holding out a tenth of a few hundred rows leaves too few to base a decision on, yet costs too
+    many training rows. Such small data sets are cross-validated instead, if rows have no weights.
     """
     if can_cross_validate and rows < FEW_ROWS:
         return 0.0
@@ -137,7 +138,7 @@ def dataset_of(
     weights: np.ndarray | None = None,
     log_density: np.ndarray | None = None,
 ) -> Dataset:
-    """Store all or some rows of a table, with grey levels treated according to `binarize`."""
+    """Return a dataset of all or some rows, with grey levels treated according to `binarize`."""
     if binarize not in BINARIZE:
         expected = f"one of {', '.join(BINARIZE)}"
         raise InputError(f"{table.name}: binarize: expected {expected}; got {binarize!r}.")
@@ -158,7 +159,7 @@ def dataset_of(
 
 
 def note_on_levels(table: Table, binarize: str) -> tuple[str, ...]:
-    """Return the note on how a table's grey levels are used, or no note if it has none."""
+    """Return a note on how grey levels are used, as a tuple; () if the table has no grey levels."""
     said = {
         "threshold": "grey levels of at least one half count as 1, others as 0.",
         "stochastic": "pixels are drawn as 0 or 1 from their grey level at each visit.",
@@ -178,7 +179,7 @@ def _check_fraction(table: Table, fraction: float) -> None:
 
 
 def _split(table: Table, fraction: float, *, seed: int) -> tuple[np.ndarray, np.ndarray, str]:
-    """Return the indices of training rows and of held-out rows, and a sentence on the split."""
+    """Return the indices of the training rows and of the held-out rows, and a note on the split."""
     rows = len(table.train)
     if table.groups is not None:
         held_out = held_out_groups(table.groups, fraction, seed=seed)
@@ -206,7 +207,7 @@ def _split(table: Table, fraction: float, *, seed: int) -> tuple[np.ndarray, np.
 def held_out_groups(groups: np.ndarray, fraction: float, *, seed: int) -> np.ndarray:
     """Return the sorted indices of the rows to hold out: whole groups, in random order.
 
-    A group that would make the part too large is skipped.
+    A group that would bring the total above the fraction to hold out is skipped.
     """
     sizes = np.bincount(groups)
     left = round(fraction * len(groups))
@@ -223,14 +224,14 @@ def held_out_rows(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices of the training rows and of the held-out rows, at least one of each.
 
-    Both are sorted, so that files are read from front to back. The same fraction is held out of
-    rows of similar rarity: a purely random choice might hold out all or none of the rows with a
+    Both arrays are sorted, so that files are read sequentially. If rarities are given, the choice
+    is stratified by rarity: a purely random choice might hold out all or none of the rows with a
     rare word.
 
     Args:
         rows: the number of rows.
         fraction: the fraction to hold out.
-        seed: the seed for the choice.
+        seed: the random seed for the choice.
         rarity: the rarity of each row, from `rarity_of`; None for a purely random choice.
     """
     count = min(max(1, round(fraction * rows)), rows - 1)
@@ -245,10 +246,10 @@ def held_out_rows(
 
 
 def rarity_of(rows: np.ndarray, fraction: float) -> np.ndarray:
-    """Return −Σ log(number of rows with the same value in a column) for each row, shape (n,).
+    """Return the rarity of each row, −Σ log(number of rows with its value in a column), shape (n,).
 
-    Columns whose values mostly occur in too few rows to hold one of them out, such as numbers with
-    many digits, are ignored.
+    The sum is over columns. A column is ignored if most of its values occur in too few rows to hold
+    one of these rows out, such as numbers with many digits.
     """
     total = np.zeros(len(rows))
     for column in rows.T:

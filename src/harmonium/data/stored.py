@@ -1,4 +1,4 @@
-"""Storage of a matrix of rows on the device: as bits, as numbers, or as nonzero entries."""
+"""Storage of a matrix of rows on the device: as bits, numbers, or nonzero entries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALIGNMENT = 64  # bytes; with this alignment JAX uses a NumPy array without a co
 
 
 class AbstractStored(AbstractModule):
-    """A stored matrix from which any rows can be read as numbers.
+    """The interface of a stored matrix, from which any rows can be read as numbers.
 
     Attributes:
         columns: number of columns.
@@ -34,12 +34,12 @@ class AbstractStored(AbstractModule):
 
     @property
     def is_binary(self) -> bool:
-        """Whether this form can store only zeros and ones."""
+        """Whether the matrix can contain only zeros and ones."""
         return False
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Whether all numbers are integers that fit in a byte."""
+        """Whether bfloat16 represents all numbers exactly, as integers that fit in a byte."""
         return False
 
     @property
@@ -53,15 +53,15 @@ class AbstractStored(AbstractModule):
 
     @abstractmethod
     def take(self, indices: Integer[Array, " batch"]) -> Array:
-        """Return rows, shape (batch, columns), in the smallest type that fits them. Traceable."""
+        """Return rows in their stored dtype, shape (batch, columns); can be traced by JAX."""
 
     def rows_here(self, indices: np.ndarray) -> np.ndarray | None:
-        """Return the same rows without a program; None if that would copy the matrix."""
+        """Return rows like `take`, but uncompiled; None if this would copy the whole matrix."""
         return None
 
     @abstractmethod
     def chosen(self, indices: np.ndarray) -> AbstractStored:
-        """Return a matrix with some of the rows."""
+        """Return a stored matrix of the rows with these indices."""
 
     @abstractmethod
     def filled_to(self, count: int) -> AbstractStored:
@@ -69,7 +69,7 @@ class AbstractStored(AbstractModule):
 
 
 class AbstractDense(AbstractStored):
-    """Rows stored in an array with every entry."""
+    """Rows stored in a dense array."""
 
     values: Array
 
@@ -97,7 +97,7 @@ class AbstractDense(AbstractStored):
 
 
 class Bits(AbstractDense):
-    """Rows of zeros and ones, eight to a byte: `values` has shape (n, ⌈columns / 8⌉)."""
+    """Rows of zeros and ones, eight per byte: `values` has shape (n, ⌈columns / 8⌉)."""
 
     @property
     def is_binary(self) -> bool:
@@ -126,8 +126,8 @@ class Nonzeros(AbstractStored):
     """Rows stored as nonzero entries (CSR); only one batch at a time is converted to dense.
 
     Attributes:
-        first: where each row's entries begin and the last row's end, shape (n + 1,).
-        places: the columns of the entries.
+        first: the index of each row's first entry, then the number of entries, shape (n + 1,).
+        places: the column of each entry.
         values: the values of the entries.
         longest: the largest number of entries in a row.
     """
@@ -165,14 +165,14 @@ class Nonzeros(AbstractStored):
         return empty.at[rows, places].set(self.values[entries], mode="drop")
 
     def chosen(self, indices: np.ndarray) -> AbstractStored:
-        """Return some of the rows, stored sparsely or densely, whichever is smaller."""
+        """Return the rows with these indices, stored sparsely or densely, whichever is smaller."""
         first = np.asarray(self.first)
         values, places = (np.asarray(array)[: first[-1]] for array in (self.values, self.places))
         matrix = _sparse_array((values, places, first), shape=(len(self), self.columns))
         return stored(matrix[indices])
 
     def filled_to(self, count: int) -> Nonzeros:
-        """Add empty rows; the entries are also padded, so that fewer sizes are compiled."""
+        """Return the matrix padded with empty rows, and its entries padded to a common size."""
         missing = count - len(self)
         first = from_numpy(np.pad(np.asarray(self.first), (0, missing), mode="edge"))
         total = padded_size(len(self.places))
@@ -185,7 +185,7 @@ class Nonzeros(AbstractStored):
 def stored(
     rows: Any, name: str = "data", whole_bits: bool = True, which: np.ndarray | None = None
 ) -> AbstractStored:
-    """Store a dense or SciPy sparse matrix in the smallest form.
+    """Store a dense or SciPy sparse matrix in the most compact form.
 
     A sparse matrix is never converted to a dense one as a whole before it is stored.
 
@@ -196,8 +196,8 @@ def stored(
         which: indices of the rows to store, or a mask of all rows; None means all rows.
 
     Raises:
-        InputError: not a matrix of numbers with at least one row and one column, or `which` does
-            not fit it.
+        InputError: `rows` is not a matrix of numbers with at least one row and one column, or
+            `which` does not fit it.
     """
     sparse = _is_sparse(rows)
     array = rows if sparse else as_array(rows, name)
@@ -225,7 +225,7 @@ def stored(
 
 
 def _indices(which: Any, n: int) -> np.ndarray:
-    """Return checked indices of some of n rows, given as indices or as a mask."""
+    """Convert indices of some of n rows, or a mask of all rows, to indices, and check them."""
     given = np.asarray(which)
     indices = given
     if given.dtype == bool and given.shape == (n,):  # a mask
@@ -246,7 +246,7 @@ def padded_size(n: int) -> int:
 
 
 def _is_sparse(rows: Any) -> bool:
-    """Return whether rows are a SciPy sparse matrix, whose module would already be imported."""
+    """Return whether rows are a SciPy sparse matrix, without importing scipy.sparse."""
     module = sys.modules.get("scipy.sparse")
     return module is not None and module.issparse(rows)
 
@@ -258,7 +258,7 @@ def _sparse_array(*content: Any, **options: Any) -> Any:
 
 
 def _from_sparse(rows: Any, whole_bits: bool) -> AbstractStored:
-    """Store as nonzero entries if that is smaller, otherwise densely, converted in parts."""
+    """Store a sparse matrix as nonzero entries, or densely (converted in parts) if smaller."""
     matrix = _sparse_array(rows, copy=True)  # the next lines work in place
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
@@ -287,7 +287,7 @@ def _from_sparse(rows: Any, whole_bits: bool) -> AbstractStored:
 
 
 def _joined(parts: Iterable[np.ndarray], n: int, width: int, dtype: np.dtype) -> Array:
-    """Join n rows in aligned memory that JAX can use without another copy."""
+    """Concatenate parts into n rows, in aligned memory that JAX can use without a copy."""
     size = n * width * dtype.itemsize
     space = np.empty(size + ALIGNMENT, np.uint8)
     begin = -space.ctypes.data % ALIGNMENT
@@ -304,7 +304,7 @@ def _is_binary(array: np.ndarray, which: np.ndarray | None = None) -> bool:
 
 
 def _smallest(array: np.ndarray, which: np.ndarray | None = None) -> np.dtype:
-    """Return an integer type of one or two bytes if it fits all numbers, else floating point."""
+    """Return a one- or two-byte integer dtype if it fits all numbers, else a float dtype."""
     if array.dtype == bool:
         return np.dtype(np.uint8)
     parts = parts_of(array, which)

@@ -34,24 +34,24 @@ from .dataset import (
 
 __all__ = ["Stream"]
 
-ENTRIES_IN_WINDOW = 2**25  # if the window's size is not given: 128 MB in float32
+ENTRIES_IN_WINDOW = 2**25  # default size of a window: 128 MB in float32
 ORDER_OF_BLOCKS = 5  # folded into a run's key; parts 0 to 4 have other uses
 
 
 class Space:
     """Reusable memory for rows that arrive in parts.
 
-    Filling 128 MB took 230 ms or more with new pages, and 12 ms with pages used before.
+    Filling 128 MB took at least 230 ms with new memory pages, but 12 ms with pages already in use.
     """
 
     def __init__(self) -> None:
         self.array = np.empty((0, 0))
 
     def joined(self, parts: Iterable[Part], count: int, name: str) -> tuple[Any, np.ndarray]:
-        """Return the first `count` rows, valid until the next call, and their places in the source.
+        """Return the first `count` rows, valid until the next call, and their original indices.
 
         Raises:
-            InputError: their widths differ, or some parts are sparse and some dense.
+            InputError: parts differ in width, or some are sparse and some dense.
         """
         places: list[np.ndarray] = []
         sparse: list[Any] = []
@@ -80,7 +80,7 @@ class Space:
         return self.array[:done], np.concatenate(places)
 
     def _make_room(self, shape: tuple[int, int], dtype: np.dtype, done: int) -> None:
-        """Provide memory for rows of this type, keeping the first `done` rows."""
+        """Allocate memory for rows of this shape and dtype, keeping the first `done` rows."""
         fits = self.array.shape[1] == shape[1] and len(self.array) >= shape[0]
         if not fits or self.array.dtype != dtype:
             before = self.array[:done]
@@ -92,15 +92,15 @@ class Space:
 class Stream(AbstractRows):
     """Rows that are read from a source during training.
 
-    Pass it to `fit` and `initialize` in place of rows. Two windows of rows are in memory: the
-    current one, visited in a shuffled order, and the next one, which is read meanwhile. Files and
-    arrays are read in blocks of about a megabyte (row groups of a Parquet file). The order of the
-    blocks changes in each epoch, so that the rows of a window come from all parts of the source.
-    Batches of an iterable keep their order, and rows are shuffled only within windows: shuffle a
-    sorted source beforehand.
+    Pass a stream to `fit` and `initialize` in place of rows. Two windows of rows are in memory: the
+    current window, visited in a shuffled order, and the next window, which is read in the
+    background. Files and arrays are read in blocks of about a megabyte (or one row group of a
+    Parquet file). The order of the blocks changes in each epoch, so that the rows of a window come
+    from all parts of the source. Batches of an iterable keep their order, and rows are shuffled
+    only within windows, so a sorted source must be shuffled beforehand.
 
     A run is determined by its key and the source, as with rows in memory: it can be interrupted and
-    resumed at any update. If one window contains all rows, the run is identical to `fit` with these
+    resumed at any update. If one window contains all rows, the run is identical to a run with these
     rows in memory.
 
     Example:
@@ -139,16 +139,17 @@ class Stream(AbstractRows):
                 such as a list, a tf.data.Dataset or a DataLoader; or a function that returns an
                 iterator of batches, for example from a DuckDB query. A batch is a matrix, a SciPy
                 sparse matrix, columns by name, or a table of pyarrow.
-            rows: number of rows of an iterable; if None, they are counted by reading it once. If it
-                is longer, only this number of rows is used.
-            window: rows that are shuffled together, rounded to full batches. If None, as many as
-                have 2²⁵ entries.
+            rows: number of rows to use from an iterable; if None, all rows, which are counted by
+                reading the iterable once.
+            window: number of rows that are shuffled together, rounded to full batches. If None, as
+                many rows as have 2²⁵ entries in total.
             weights: sample weights, one for each row in the order of the source.
             scale: as in `Dataset`.
             stochastic: as in `Dataset`.
             missing: the largest number of missing values (NaN) in a row. If None, it is determined
-                from the rows at the beginning of a run, which come from all blocks.
-            name: the name in error messages; if None, the name of the file, or "data".
+                at the beginning of a run from rows in all blocks.
+            name: the name of the source in error messages; if None, the name of the file, or
+                "data".
 
         Raises:
             InputError: the source cannot be read in blocks or batches.
@@ -173,7 +174,7 @@ class Stream(AbstractRows):
         self.beginning_read: Dataset | None = None
 
     def _with(self, beginning_read: Dataset | None = None, **changes: Any) -> Stream:
-        """Return the stream with other attributes, keeping the beginning if it is unaffected."""
+        """Return a copy of the stream with changed attributes and, if given, `beginning_read`."""
         stream = copy.copy(self)
         vars(stream).update(changes, beginning_read=beginning_read)
         return stream
@@ -187,7 +188,7 @@ class Stream(AbstractRows):
         return f"Stream({self.name!r}: {count_of(len(self), 'row')}, {self.window:,} at a time)"
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
-        """Raise an error: a stream cannot be converted to an array."""
+        """Raise an error, since a stream cannot be converted to an array."""
         return self.in_memory.rows()
 
     @property
@@ -211,7 +212,7 @@ class Stream(AbstractRows):
 
     @property
     def beginning(self) -> Dataset:
-        """Rows from all blocks, as many as in a window, from which a run is prepared."""
+        """A window of rows from all blocks, from which a run is set up."""
         if self.beginning_read is None:
             parts = self.source.sample(self.window)
             self.beginning_read = self.dataset(parts, self.window, self.most_missing)
@@ -231,12 +232,12 @@ class Stream(AbstractRows):
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Whether the rows of `beginning`, and so presumably all rows, are small integers."""
+        """Whether bfloat16 represents the rows of `beginning`, presumably all rows, exactly."""
         return self.beginning.is_exact_in_bfloat16
 
     @property
     def head(self) -> Dataset:
-        """Rows to start a run with, from all blocks, including padding rows."""
+        """The rows from which a run is set up, taken from all blocks, with padding rows."""
         return self.beginning.padded()
 
     def some(self, count: int) -> Dataset:
@@ -258,10 +259,10 @@ class Stream(AbstractRows):
             parts: the parts to read the rows from.
             count: the number of rows.
             most_missing: the largest number of missing values in a row; None to count them.
-            space: the memory in which the rows are joined.
+            space: the memory in which the rows are concatenated.
 
         Raises:
-            InputError: an entry does not fit; the message names the first one by its row.
+            InputError: a value is invalid; the message gives the index of its row.
         """
         space = space or Space()
         rows, places = space.joined(parts, min(count, len(self.source)), self.name)
@@ -270,7 +271,8 @@ class Stream(AbstractRows):
         try:
             dataset = self._checked(rows, 0)
         except InputError:
-            # Consecutive rows are checked separately, so that errors can give the index of a row.
+            # Each run of consecutive rows is checked separately, so that errors can give the index
+            # of a row.
             ends = np.flatnonzero(np.diff(places) != 1) + 1
             for start, end in itertools.pairwise([0, *ends.tolist(), len(places)]):
                 self._checked(rows[start:end], int(places[start]))
@@ -293,23 +295,23 @@ class Stream(AbstractRows):
         return dataset.with_most_missing(most_missing)
 
     def _checked(self, rows: Any, before: int) -> Dataset:
-        """Return rows, preceded by `before` other rows, after checking them for the layer."""
+        """Return rows after checking them for the layer; `before` other rows precede them."""
         dataset = Dataset(rows, scale=self.scale, stochastic=self.stochastic, name=self.name)
         if self.layer is None:
             return dataset
         return dataset.checked_for(self.layer, self.name, before)
 
     def split_off(self, count: int) -> tuple[Stream, Dataset]:
-        """Split off some rows for validation; return the stream without them, and these rows.
+        """Hold out rows for validation; return the stream of the remaining rows, and these rows.
 
-        They are the first rows of up to 64 blocks spaced evenly in the source, or the first rows of
-        batches.
+        The held-out rows are the first rows of up to 64 evenly spaced blocks or, if the source
+        consists of batches, its first rows.
 
         Args:
             count: the number of rows to hold out.
 
         Raises:
-            InputError: no rows are left.
+            InputError: no rows would remain in the stream.
         """
         if not 0 < positive_integer(count, "count") < len(self):
             raise InputError(f"count: expected fewer than the {len(self):,} rows; got {count:,}.")
@@ -318,31 +320,31 @@ class Stream(AbstractRows):
         return self._with(source=rest), held_out
 
     def checked_for(self, visible: AbstractLayer, name: str | None = None) -> Stream:
-        """Return the stream, with rows checked against a layer's domain as they are read.
+        """Return a stream whose rows are checked against a layer's domain when they are read.
 
         Args:
             visible: the layer that will take the rows.
-            name: unused, since rows are named after the source.
+            name: unused, since error messages use the name of the source.
 
         Raises:
-            InputError: one of the first rows has an entry outside the domain.
+            InputError: one of the rows of `beginning` has a value outside the domain.
         """
         try:
             checked = self.beginning.checked_for(visible, self.name)
         except InputError:
-            _ = self._with(layer=visible).beginning  # names the row
+            _ = self._with(layer=visible).beginning  # raises an error that gives the row
             raise
         return self._with(checked, layer=visible)
 
     def kept_exact(self) -> Stream:
-        """Return the stream, which will raise an error for rows that bfloat16 would round."""
+        """Return a stream that raises an error for rows that bfloat16 would round."""
         return self._with(self.beginning, is_exact=True)
 
     def changed(self, change: Callable[[np.ndarray], np.ndarray]) -> Stream:
-        """Return the stream with another function applied to all rows as they are read.
+        """Return a stream that applies a function to all rows when they are read.
 
         Raises:
-            InputError: binary values are drawn from the rows, which must happen first.
+            InputError: the stream draws binary values, to which the function cannot be applied.
         """
         if self.stochastic:
             raise InputError(f"{self.name}: expected rows without random draws; got grey levels.")
@@ -357,7 +359,7 @@ class Stream(AbstractRows):
         return self._with(change=both, scale=1.0)
 
     def windows(self, batch_size: int, *, key: PRNGKeyArray, end: int = NO_END) -> Windows:
-        """Return the windows of a run; the next window is read ahead."""
+        """Return the windows of a run; each window is read while the previous one is used."""
         if len(self.beginning) == len(self):
             return self.beginning.windows(batch_size, key=key)
         return StreamWindows(self, batch_size, key, end)
@@ -367,12 +369,12 @@ class StreamWindows:
     """The windows of a stream; the next one is read while the current one is used."""
 
     def __init__(self, rows: Stream, batch_size: int, key: PRNGKeyArray, end: int):
-        """Store the settings of `AbstractRows.windows`."""
+        """Store the arguments of `AbstractRows.windows`; reading starts later."""
         self.rows = rows
         self.batch_size = batch_size
         self.size = max(1, rows.window // batch_size) * batch_size
-        self.per_epoch = math.ceil(len(rows) / self.size)  # windows
-        self.updates = math.ceil(len(rows) / batch_size)  # in an epoch
+        self.per_epoch = math.ceil(len(rows) / self.size)  # windows per epoch
+        self.updates = math.ceil(len(rows) / batch_size)  # updates per epoch
         data = jax.random.key_data(fold_in(key, ORDER_OF_BLOCKS))
         self.seed = np.asarray(data).tolist()
         self.end = end
@@ -380,9 +382,9 @@ class StreamWindows:
         self.space = Space()
         self.current: tuple[int, Window] | None = None
         self.ahead: tuple[int, Future[Window]] | None = None
-        # A single thread for all windows, since an iterator may be bound to a thread. NumPy
-        # releases the interpreter lock while it copies and packs; worker processes would copy rows
-        # once more.
+        # A single thread reads all windows, since an iterator may be bound to a thread. A thread
+        # suffices because NumPy releases the interpreter lock while it copies and packs; worker
+        # processes would copy rows once more.
         self.thread = ThreadPoolExecutor(1, "windows")
 
     def at(self, updates: int) -> Window:
@@ -395,7 +397,7 @@ class StreamWindows:
                 self.ahead = self._begin(number)
             window = self.ahead[1].result()
             self.ahead = None
-            # After a run has ended nothing is read: the source may be closed, or in use elsewhere.
+            # Nothing is read after the end of a run: the source may be closed, or in use elsewhere.
             if window.end < self.end:
                 self.ahead = self._begin(number + 1)
             self.current = number, window
@@ -421,10 +423,10 @@ class StreamWindows:
 
 
 def rows_to_train_on(data: Any, weights: Any = None) -> Dataset | Stream:
-    """Return a stream or a dataset unchanged, and store other rows in a dataset.
+    """Return a stream or a dataset unchanged; store other rows in a dataset.
 
     Raises:
-        InputError: not a matrix of numbers, or weights for rows that have their own.
+        InputError: `data` is not a matrix of numbers, or weights are given for a stream or dataset.
     """
     if not isinstance(data, Stream):
         return Dataset.of(data, weights)
@@ -441,19 +443,19 @@ class ArrayLike(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The number of rows and of columns."""
+        """The numbers of rows and columns."""
         ...
 
     def __getitem__(self, rows: slice, /) -> Any:
-        """Return some rows."""
+        """Return a slice of the rows."""
         ...
 
 
 def _opened(source: Any, name: str, rows: int | None) -> AbstractSource:
-    """Return the source for an object passed by the user.
+    """Return a source that reads the rows of a path, array, iterable or function.
 
     Raises:
-        InputError: the object is not a source of rows.
+        InputError: the object cannot be used as a source of rows.
     """
     paths = source
     if isinstance(source, str | Path):

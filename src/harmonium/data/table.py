@@ -1,7 +1,7 @@
-"""The rows that a model learns from, what they mean, and how they were prepared.
+"""The `Table`: rows that a model learns from, their meaning, and notes on their preparation.
 
-Every source, whether a file or a built-in set, becomes a `Table`. A file reader makes one from the
-contents; the meaning of the numbers or columns is decided later (`coding`, `sources`).
+Every source, whether a file or a built-in set, becomes a `Table`. A file reader creates a table of
+undecided kind; the meaning of the numbers or columns is decided later (`coding`, `sources`).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class Table:
     """Rows in the user's coding, with their meaning.
 
     Rows are stored in small types: 0/1 and integer grey levels up to 255 as uint8, spins as int8,
-    codes as the smallest unsigned integer type, all others as float32. The rows of a large file
-    remain on disk unchanged. The value of a grey level is `train / scale`.
+    codes in the smallest unsigned integer type, all other numbers as float32. The rows of a large
+    file remain on disk unchanged. Grey levels are converted to [0, 1] as `train / scale`.
 
     Attributes:
         name: The name of the built-in set, or of the file without its suffix.
-        train: The training rows, shape (rows, columns). While the kind is undecided, any shape and
-            type, and None for columns that are not complete numbers.
+        train: The training rows, shape (rows, columns). While the kind is undecided, the array may
+            have any shape and dtype, and is None if any cell is missing or not a number.
         kind: The interpretation of the numbers: "binary", "grey", "spins", "codes", "real", or
             "columns" for encoded columns of a table; "undecided" just after reading a file.
         test: The source's own test rows in the same coding, or None.
@@ -39,11 +39,12 @@ class Table:
         labels: One label for each row of `train`, or None.
         test_labels: One label for each row of `test`, or None.
         weights: One weight for each row of `train`, or None if all rows count equally.
-        exhaustive: Whether the rows are the whole distribution, so that none are held out.
+        exhaustive: Whether the rows are the complete distribution rather than a sample, so that
+            none are held out.
         notes: One sentence for each step applied to the data.
-        columns: The column types, for rows of kind "columns", whose numbers are codes; NaN means a
-            missing cell.
-        log_density: For such rows, log p(row of the table) − log p(row of codes) of each row.
+        columns: The column types, if the kind is "columns": the numbers are then codes, and NaN
+            means a missing cell.
+        log_density: For kind "columns", log p(row of the table) − log p(row of codes) of each row.
         sites: The sites of an alignment, for rows of kind "codes" that are sequences.
         groups: A group number for each row of `train`; rows of the same group are held out
             together. None if rows may be held out one by one.
@@ -85,7 +86,7 @@ class Table:
 def describe(table: Table, count: int | None = None) -> str:
     """Return a one-line description: "digits: 1,437 rows × 64 grey levels (0–16), ...".
 
-    `count` is the number of rows used for training; all of them if None.
+    `count` is the number of rows used for training; None means all rows.
     """
     values = {
         Kind.GREY: f"(0–{table.scale:g})",

@@ -10,14 +10,14 @@ MARGIN = 4.0  # standard errors between an estimate and its lower bound
 
 
 def relaxation_of(tau: float) -> float:
-    """Return −2 / log λ for the mode with integrated autocorrelation time τ."""
+    """Return the relaxation time −2 / log λ of a mode with integrated autocorrelation time τ."""
     if tau <= 1.0:
         return 0.0
     return 2.0 / float(np.log((tau + 1.0) / (tau - 1.0)))
 
 
 def relaxation_bound(x: np.ndarray) -> float:
-    """Return a lower bound on the relaxation time, in draws, from (chains, draws) of an observable.
+    """Return a lower bound on the relaxation time, in draws, given an observable (chains, draws).
 
     The means of a chain over two successive blocks of m draws are correlated. For a mode that
     decays at rate r, the slope of the second mean on the first is c(mr) ≤ (1 − e^(−y))² / (2 (y − 1

@@ -38,7 +38,7 @@ class Mixing(NamedTuple):
     Attributes:
         relaxation: relaxation time, the number of sweeps after which e^(−2) = 14 % of the slowest
             observed mode remains; a lower bound if `resolved` is False.
-        resolved: whether the run was long enough to measure the relaxation time.
+        resolved: whether the run was long enough to measure the relaxation time reliably.
         two_sided: p-value of the test that chains from both kinds of starts have the same
             distribution, with a Bonferroni correction over the observables.
         met: whether the chains from both kinds of starts agree according to this test.
@@ -46,7 +46,7 @@ class Mixing(NamedTuple):
         lags: lags of the autocorrelations, sweeps.
         sweeps: length of the run, including the first quarter, which is discarded.
         chains: number of chains.
-        unit: the unit of all numbers of sweeps here, as text: "sweeps", or the steps of another
+        unit: the unit in which sweeps are counted here, as text: "sweeps", or the steps of another
             sampler.
 
     Example:

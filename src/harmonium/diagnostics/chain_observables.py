@@ -54,7 +54,7 @@ def _centred_weights(rbm: RBM) -> Float[Array, "visible hidden"]:
 
 
 def _centred(layer: AbstractLayer, weights: Array) -> Array:
-    """Subtract the mean over a unit's columns (the last axis), if it has several."""
+    """Subtract the mean over each unit's columns (the last axis) if units have several columns."""
     columns = layer.fold(jnp.ones(layer.size, weights.dtype))
     centred = weights - layer.spread(layer.fold(weights) / columns)
     return jnp.where(layer.spread(columns) > 1, centred, weights)
@@ -133,9 +133,10 @@ def watch(
 
     For a sampler that moves chains of several models at once, the mean of each observable over a
     column (one chain of every model) is recorded as well. Swapping chains take turns at the last
-    model, so it decorrelates with every turn, but the same states return later: the column as a
-    whole does not decorrelate. (Bars and stripes with 12 hidden units: 2 steps from the last model,
-    97 from columns; chains started from noise need about 97 to reach the enumerated distribution.)
+    model, so its states decorrelate with every turn, but the same states return later: the column
+    as a whole does not decorrelate. (Bars and stripes with 12 hidden units: 2 steps from the last
+    model, 97 from columns; chains started from noise need about 97 to reach the enumerated
+    distribution.)
 
     Step s uses the key fold_in(key, s), so a run in several parts equals a single run, and one
     compilation serves all parts.

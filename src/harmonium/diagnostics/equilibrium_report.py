@@ -1,4 +1,4 @@
-"""Whether a model was trained at equilibrium or with k below the relaxation time."""
+"""A test of whether a model was trained at equilibrium or with k below the relaxation time."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class EquilibriumReport(NamedTuple):
         return self.message
 
     def _repr_html_(self) -> str:
-        """Return a table, as notebooks show it."""
+        """Return an HTML table, for notebooks."""
         answers = {True: "yes", False: "no", None: "not known"}
         k = "none" if self.k is None else f"{self.k:,}"
         time = "not known" if self.relaxation is None else f"{count(self.relaxation)} sweeps"
@@ -93,18 +93,18 @@ def equilibrium(
     """Report whether a model was trained at equilibrium, given the k of its training method.
 
     If k, the number of sweeps per update, exceeds the relaxation time, the chains sample from the
-    model, and the model learns p(v). If k is smaller, they do not: the model then learns to reach
-    the data in about k sweeps. The relaxation time grows during training, so the trained model is
-    the hardest case.
+    model, and the model learns p(v). If k is smaller, the chains do not: the model then learns to
+    reach the data in about k sweeps. The relaxation time grows during training, so the trained
+    model is the hardest case.
 
     For replica exchange along a ladder, k counts steps of replica exchange. This requires the state
     of the method, which contains the ladder.
 
     Persistent chains may track a slowly changing model even if k is small. If the state of the
     method is given, the chains themselves are tested: the distribution of their observables is
-    compared with the same chains much later, and with chains started from the model with zero
-    weights after the same time. The result applies to the end of the run, when the learning rate
-    may have been low.
+    compared with the same chains much later, and with chains that started from the model with zero
+    weights and ran for the same time. The result applies to the end of the run, when the learning
+    rate may have been low.
 
     Args:
         rbm: the trained model; with `state`, the model of these chains, `fit.state.rbm`.
@@ -206,7 +206,7 @@ def _now_and_later(
     *,
     key: PRNGKeyArray,
 ) -> tuple[Array, Array]:
-    """Return observables of chains now, and of these and equally many new chains later."""
+    """Return observables of chains now, and later of the same chains and as many new ones."""
     key_base, key_start, key_move = split(key, 3)
     both = jnp.concatenate([v, Gibbs(1).init_independent(rbm, len(v), key=key_base).v])
     start = sampler.init(rbm, both, key=key_start)

@@ -78,16 +78,17 @@ def mixing(
         starts: rows at which the second half of the chains start, in the user's coding, or a
             `Dataset`. If None, h is drawn from the isolated *hidden* layer, and then v given h.
         sampler: the sampler of the chains; block Gibbs sampling if None. With another sampler,
-            "sweeps" are its steps. With replica exchange, whole columns are measured too, since the
-            last model on its own decorrelates whenever replicas take turns at it. A replica
-            exchange step is not a positive kernel: the result is then the relaxation time of the
-            slowest observable, not a bound.
+            "sweeps" are the steps of this sampler. With replica exchange, whole columns are
+            measured too, since the last model on its own decorrelates whenever replicas take turns
+            at it. A replica exchange step is not a positive kernel: the result is then the
+            relaxation time of the slowest observable, not a bound.
         seconds: time after which a run is not extended.
         progress: called with the fraction of the limits used, from 0 to 1.
 
     Raises:
         InputError: an argument is invalid, or rows are outside the visible layer's domain.
-        NotFiniteError: an observable of the chains is not finite, as if Z is infinite.
+        NotFiniteError: an observable of the chains is not finite, for example because Z is
+            infinite.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -129,7 +130,7 @@ def trace(
     starts: Any = None,
     sampler: AbstractSampler | None = None,
 ) -> dict[str, np.ndarray]:
-    """Return the observables along chains that `mixing` uses, for ArviZ or plots.
+    """Return the observables that `mixing` uses, recorded along chains, for ArviZ or plots.
 
     Args:
         rbm: the model.
@@ -167,7 +168,7 @@ def trace(
 
 @dataclass
 class _Run:
-    """Chains from two kinds of starts, and the observables recorded along them."""
+    """Chains with two kinds of starting states, and the observables recorded along them."""
 
     rbm: RBM
     chains: int
@@ -193,7 +194,7 @@ class _Run:
         self.names = names_watched(self.sampler, self.state, self.directions)
 
     def extend(self, target: int) -> None:
-        """Run one part of the sweeps, towards a total of `target`."""
+        """Run the next part of the sweeps, towards a total of `target`."""
         count = min(RECORDS_PER_DISPATCH, max(1, (target - self.sweeps) // self.every))
         self.state, records = watch(
             self.rbm,

@@ -22,10 +22,10 @@ class MomentAgreement(NamedTuple):
     Attributes:
         name: "means", "pair correlations" or "triple correlations" (the latter two connected).
         samples: the coefficient between samples and data; NaN if one side does not vary.
-        slope: slope of the samples' moments on the data's, through the origin; below 1 if the
-            samples' correlations are too weak.
-        others: the coefficient between as many other rows of data and the data, as for a perfect
-            sampler. None if there are no others.
+        slope: slope of a regression through the origin of the samples' moments on the data's; below
+            1 if the samples' correlations are too weak.
+        others: the coefficient between other rows of data, as many as samples, and the data; a
+            perfect sampler would reach it. None if there are no others.
         count: number of moments compared.
 
     Example:
@@ -51,8 +51,7 @@ def moment_agreement(
         samples: rows drawn from a model, in the user's coding.
         data: rows of data that the model was not trained on.
         states: number of states of the columns, one number or one for each; 1 or None: numeric.
-        others: other rows of data, for comparison; as many as there are samples are used, at
-            random.
+        others: other rows of data, for comparison; a random subset as large as the samples is used.
 
     Returns:
         One entry per order, for at most 20,000 randomly chosen pairs or triples.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 FEWEST_ROWS = 20  # with fewer rows, the spread over splits is unreliable
-FAR = 3.0  # exceeded by any |z| for 0.2 % of 4,200 perfect samplers on seven types of data
+FAR = 3.0  # exceeded by some |z| for 0.2 % of 4,200 perfect samplers on seven types of data
 ROUNDING = 1e-12  # relative to a score
 
 # Words for scores above and below a perfect sampler's score.
@@ -24,7 +24,7 @@ _WORDS = {
 
 
 class Score(NamedTuple):
-    """One score of samples, and the same score for other rows of data in their place.
+    """One score of samples, and the same score of other rows of data in place of the samples.
 
     Attributes:
         name: the name of the score.
@@ -33,7 +33,7 @@ class Score(NamedTuple):
             with replacement in each split, except for scores that copies would change (AATS).
         perfect: the score of a perfect sampler, i.e. of other rows of data; mean over the splits.
         spread: standard deviation of the perfect sampler's score over the splits.
-        rows: number of rows in each of the two compared sets.
+        rows: number of rows in each of the two sets that are compared.
 
     Example:
         >>> data = np.random.default_rng(0).integers(0, 2, (400, 4))
@@ -78,7 +78,7 @@ class Score(NamedTuple):
         return _WORDS.get(self.name, _USUAL)[self.z < 0]
 
     def __str__(self) -> str:
-        """Return one line of the table."""
+        """Return the line of this score in the table of all scores."""
         ours = f"{self.value:.4g} ± {self.error:.2g}"
         perfect = f"{self.perfect:.4g} ± {self.spread:.2g}"
         return f"{self.name:<24} {ours:>20} {perfect:>20} {self.z:>7.1f}  {self.judgement}"
@@ -88,13 +88,13 @@ class Quality(NamedTuple):
     """The quality of samples compared with data; smaller scores are better unless noted.
 
     Attributes:
-        means: root mean square difference of means.
+        means: root mean square difference of the means of samples and data.
         covariances: the same for covariances of pairs; None if there is no pair.
         triples: the same for three-point connected correlations; None if there is no triple.
         spectrum: relative difference of the variances along principal axes, from 0 to 1.
         aats: nearest-neighbour adversarial accuracy; 0.5 is perfect, smaller values mean copies.
-        aa_truth: its component from data rows; 0.5 is perfect.
-        aa_syn: its component from samples; 0.5 is perfect.
+        aa_truth: the component of AATS from data rows; 0.5 is perfect.
+        aa_syn: the component of AATS from samples; 0.5 is perfect.
         energy: energy distance, in units of the columns; can be negative by chance.
         privacy_loss: AATS of held-out rows minus AATS of data; None without held-out rows.
         splits: number of random splits of the data.
@@ -123,7 +123,7 @@ class Quality(NamedTuple):
         return [score for score in self if isinstance(score, Score)]
 
     def __str__(self) -> str:
-        """Return the table."""
+        """Return the table of all scores as text."""
         k = self.means.rows
         head = f"{k:,} samples against {k:,} rows of data; perfect: {k:,} other rows of data"
         columns = f"{'':<24} {'samples':>20} {'perfect':>20} {'z':>7}"

@@ -45,7 +45,7 @@ def variables_of(states: Any, columns: int) -> Variables:
         columns: number of columns.
 
     Raises:
-        InputError: states are not whole numbers, or their number differs from the columns.
+        InputError: states are not whole numbers, or do not match the number of columns.
     """
     if states is None:
         states = 1
@@ -61,7 +61,7 @@ def variables_of(states: Any, columns: int) -> Variables:
 
 
 def states_of(layer: AbstractLayer) -> list[int]:
-    """Return the number of columns of each unit of a layer: its number of states, or 1."""
+    """Return the number of columns of each unit of a layer: its states if it is one-hot, else 1."""
     owners = layer.spread(np.arange(layer.n_units))
     return np.bincount(np.asarray(owners)).tolist()
 
@@ -85,7 +85,7 @@ def check_codes(rows: np.ndarray, name: str, variables: Variables) -> None:
 def groups(variables: Variables, order: int, most: int) -> np.ndarray:
     """Return groups of `order` variables from different columns, shape (n, order).
 
-    All groups, or a random subset of `most` groups, the same at every call.
+    If there are more than `most` groups, a random subset is returned, the same at every call.
     """
     n = len(variables.column)
     rng = np.random.default_rng(0)
@@ -133,7 +133,7 @@ def principal_axes(values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarr
 
 
 def pearson(x: np.ndarray, y: np.ndarray) -> float:
-    """Return Pearson's coefficient; NaN if one side does not vary."""
+    """Return Pearson's correlation coefficient, or NaN if x or y does not vary."""
     scale = float(x.std() * y.std())
     if len(x) < 2 or scale == 0.0:
         return math.nan

@@ -20,7 +20,7 @@ def pseudo_log_likelihoods(rbm: RBM, rows: Any) -> np.ndarray:
     p(v_i | rest) needs no Z and is exact: it is 1 / (1 + Σ e^(F(v) − F(v′))), where the sum runs
     over the states v′ that differ from v in unit i alone. The result is a sum over units, not a
     mean. For independent units it equals the log-likelihood; the more strongly the units depend on
-    each other, the less it says about the log-likelihood.
+    each other, the less the pseudo-likelihood reveals about the log-likelihood.
 
     Args:
         rbm: a model whose visible layer is discrete.

@@ -24,7 +24,7 @@ MOST_AXES = 20  # along which variances are compared
 
 
 class _Splits(NamedTuple):
-    """A number for each split: for the samples, for resampled samples, and for B."""
+    """A score for each split: of the samples, of the resampled samples, and of B."""
 
     samples: np.ndarray
     redrawn: np.ndarray
@@ -64,9 +64,9 @@ def sample_quality(
     """Score samples against data, together with the scores of a perfect sampler.
 
     The data are split at random, many times, into disjoint parts A and B of k rows each. A score
-    compares k samples with A; `perfect` compares B with A. k is the smallest of the number of
-    samples, half of the number of data rows, and `rows`. Samples are treated as independent rows,
-    so samples from slowly mixing chains score worse than their model. All rows have equal weights.
+    compares k samples with A; `perfect` compares B with A. k is the minimum of the number of
+    samples, half the number of data rows, and `rows`. Samples are treated as independent rows, so
+    samples from slowly mixing chains score worse than their model. All rows have equal weights.
     `Score.z` measures how far a score is from a perfect sampler's, `Score.judgement` reports it in
     words, and `print` shows all scores in a table.
 
@@ -104,7 +104,8 @@ def sample_quality(
         seed: random seed for the choice of rows and splits.
 
     Raises:
-        InputError: rows, states or numbers do not match, or there is only one row of data.
+        InputError: rows and states do not match, a number is invalid, or there is only one row of
+            data.
 
     Example:
         >>> data = np.random.default_rng(0).integers(0, 2, (400, 4))

@@ -13,12 +13,12 @@ from ..rbm import RBM
 
 
 def reconstruction_errors(rbm: RBM, rows: Any) -> np.ndarray:
-    """Return the mean over columns of (v − ⟨v⟩)² for each row, with ⟨v⟩ given ⟨h⟩ given v.
+    """Return the mean over columns of (v − ⟨v⟩)² for each row, with ⟨v⟩ computed from ⟨h⟩.
 
-    Nothing is sampled: the same rows always give the same errors, shape (n,). The mean is over the
-    columns of states: a Potts unit has one column for each of its states. For independent units the
-    error equals their variance. It is not a likelihood: it is small for a good model, but also if
-    chains hardly move.
+    ⟨h⟩ is computed from the row, and nothing is sampled: the same rows always give the same errors,
+    shape (n,). The mean is over the columns of states: a Potts unit has one column for each of its
+    states. For independent units the error equals their variance. It is not a likelihood: it is
+    small for a good model, but also if chains hardly move.
 
     Args:
         rbm: the model.

@@ -63,10 +63,11 @@ class ColumnScore(NamedTuple):
         log_p: log p(cell | other cells), nats.
         stderr: its standard error.
         alone: log p(cell) of the column on its own, estimated from the training rows.
-        correct: the fraction of cells whose best guess is right, for states; otherwise None.
-        commonest: the accuracy of guessing the most frequent state; otherwise None.
-        error: the root mean square error of the best guess, for numbers; otherwise None.
-        spread: the standard deviation of the cells, for numbers; otherwise None.
+        correct: the fraction of cells whose best guess is right, if they are states, otherwise
+            None.
+        commonest: the accuracy of always guessing the most frequent state; None for numbers.
+        error: the root mean square error of the best guess, if they are numbers, otherwise None.
+        spread: the standard deviation of the cells, if they are numbers, otherwise None.
 
     Example:
         >>> figures = (3, -0.59, 0.1, -0.64, 0.667, 0.667, None, None)
@@ -95,7 +96,7 @@ def cell_scores(
     key: PRNGKeyArray,
     progress: Callable[[float], None] | None = None,
 ) -> CellScores:
-    """Return log p of each cell given the other cells of its row, and its best guess.
+    """Return log p and the best guess of each cell, given the other cells of its row.
 
     The probabilities of a unit's states, or of a fine grid of its values, follow from the free
     energies of the row with each value. If other cells are missing, p is averaged over completions
@@ -167,7 +168,7 @@ def column_scores(
         rbm: a model of the columns.
         columns: the columns of the table.
         codes: rows to predict, as returned by `columns.encode`.
-        learned: the training rows, from which columns are predicted on their own.
+        learned: the training rows, from which the distribution of each column alone is estimated.
         key: a JAX random key.
 
     Example:
@@ -229,7 +230,7 @@ class _Group(NamedTuple):
 
 
 def _completed(rbm: RBM, rows: np.ndarray, unit: int, key: Any) -> list[_Group]:
-    """Return the rows with a cell of this unit: rows without other gaps, then rows with gaps."""
+    """Return the rows with a known cell of this unit, those without other missing cells first."""
     is_known = ~np.isnan(rows[:, unit])
     has_gaps = np.isnan(np.delete(rows, unit, axis=1)).any(1)
     groups = []
@@ -341,7 +342,7 @@ def _log_density(column: Any, codes: np.ndarray) -> np.ndarray:
 
 
 def _best_guesses(column: Any, means: np.ndarray) -> np.ndarray:
-    """Return the best guesses, or an arbitrary cell if there is none."""
+    """Return the best guess of each cell, or an arbitrary cell if its means are NaN."""
     fallback = np.zeros(means.shape[1])
     fallback[0] = float(column.states is not None)
     return column.best(np.where(np.isnan(means), fallback, means))
@@ -350,7 +351,7 @@ def _best_guesses(column: Any, means: np.ndarray) -> np.ndarray:
 def unexpected(
     scores: CellScores, columns: Columns, count: int = 3
 ) -> list[list[tuple[str, float]]]:
-    """Return, for each row, the columns whose cells are least expected, with their log p.
+    """Return, for each row, the columns whose cells are most unexpected, with their log p.
 
     A cell is compared with its column: it is named if its log p is below the column's mean over all
     rows.

@@ -1,4 +1,4 @@
-"""Gradient methods: one file per method, each a subclass of `AbstractGradient`."""
+"""Methods that estimate the likelihood gradient: one subclass of `AbstractGradient` per file."""
 
 from .base import About as About
 from .base import AbstractGradient as AbstractGradient

@@ -1,4 +1,4 @@
-"""The difference in mean free energy of two clouds, and the interface of gradient methods."""
+"""The interface of gradient methods, and the free-energy gap between data and model."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
 
 USUAL_CHAINS = 500
-# At 0.4, training on bars and stripes diverges; at 0.1, digits of 784 pixels score 3.5 nats lower:
-# see `Persistent`.
+# With a rate of 0.4, training on bars and stripes diverges; with 0.1, digits of 784 pixels score
+# 3.5 nats lower than with 0.4: see `Persistent`.
 USUAL_RATE = 0.1
-# Multiples of the variance of whitened columns; initially, hidden units contribute this much.
+# The variance that hidden units initially add, as a multiple of the variance of whitened columns.
 USUALLY_ADDED = 2.0
-ITERATIONS = 10  # of a power iteration; a few per cent accuracy is enough
-BOTH_WIDE = 4.0  # s_v s_h of a model with one layer of ±1 units and one of 0/1 units
+ITERATIONS = 10  # steps of a power iteration, for an accuracy of a few per cent
+BOTH_WIDE = 4.0  # s_v s_h of a model with one layer of ±1 units and one layer of 0/1 units
 
 
 class PhaseInfo(NamedTuple):
@@ -58,29 +58,29 @@ Estimate = tuple[RBM, Any, PhaseInfo]  # the gradient, the new state, the statis
 
 
 def usual_rate(rbm: RBM) -> float:
-    """Return 0.1 · min(1, 4 / (s_v s_h)): less than 0.1 if both layers vary widely.
+    """Return the default learning rate 0.1 · min(1, 4 / (s_v s_h)), where s is a layer's spread.
 
-    s is four times the variance of a layer's units without inputs, averaged over the layer, and at
+    The spread s of a layer is four times the mean variance of its units without inputs, and at
     least 1: it is 1 for 0/1 units, 4 for ±1 units and standardised columns, and more for columns
     with large numerical values. The gradient of W is proportional to the states of both layers. The
     best rate is about 0.1 for a model with one wide layer, and 0.4 for 0/1 units; with two wide
     layers, the chains fall behind at 0.1 (docs/practice.md, section 13).
 
     Correlated real columns are whitened, so their variance is 1. If hidden units add much more
-    variance, as in a mixture of distant classes, the rate is divided by this, since a step in the
-    precision moves the classes by correspondingly more.
+    variance, as in a mixture of distant classes, the rate is divided by the added variance, since a
+    step in the precision moves the classes by correspondingly more.
     """
     return USUAL_RATE * min(1.0, BOTH_WIDE / float(_spread_of_both(rbm)))
 
 
 @compiled
 def _spread_of_both(rbm: RBM) -> Float[Array, ""]:
-    """Return s_v s_h."""
+    """Return s_v s_h, the product of the layers' spreads; see `usual_rate`."""
     spread = _spread(rbm.visible) * _spread(rbm.hidden)
     columns = correlated(rbm.visible)
     if not len(columns):
         return spread
-    # Hidden units without inputs say little about their values if rows are far apart.
+    # If rows are far apart, the hidden units without inputs differ from the units given the rows.
     neutral = rbm.hidden.base()
     variance = neutral.variance(neutral.zero_inputs)
     added = whitening(rbm.visible).T @ rbm.dense_weights[columns] * jnp.sqrt(variance)
@@ -98,21 +98,21 @@ def _spread(layer: AbstractLayer) -> Float[Array, ""]:
     return jnp.maximum(1.0, 4.0 * variance.mean())
 
 
-# A value, not attributes of the method: a method that wraps another replaces some properties and
-# passes the rest on. With attributes, each wrapper would have to list them all.
+# The properties are one value instead of attributes of the method, so that a method that wraps
+# another can replace some of them. With attributes, each wrapper would have to list them all.
 class About(NamedTuple):
     """The properties of a gradient method; a method that wraps another replaces some of them.
 
     Attributes:
         title: the name of the method, such as "PCD-1".
-        sweeps: Gibbs sweeps per chain and update, the k of CD-k; None if there are none.
+        sweeps: number of Gibbs sweeps per chain and update, the k of CD-k; None if not applicable.
         follows_likelihood: whether the estimate converges to the gradient of the negative
             log-likelihood as the chains get longer.
         multiplies_states: whether the weights are used only in products `@` with states, so that
             `Rounded` weights can take their place.
         takes_missing: whether a batch may contain missing values (NaN); if not, `fit` wraps the
             method in `Marginal`.
-        keeps_lengths: whether the model cloud has the rows' lengths, if the model takes lengths as
+        keeps_lengths: whether the chains have the rows' lengths, for models that take lengths as
             given.
         is_exact: whether the result is the exact gradient, not an estimate.
         data_share: the factor of ∇⟨F⟩_data in the gradient; 1 if two clouds are compared.
@@ -136,7 +136,7 @@ class About(NamedTuple):
 
     @classmethod
     def for_sampler(cls, sampler: AbstractSampler, name: str, **others: Any) -> About:
-        """Return the properties of a method with one sampler step per update; "CD" becomes CD-k."""
+        """Return the properties of a method with one sampler step per update, such as CD-k."""
         k = sampler.sweeps_per_step
         if k is not None:
             name = f"{name}-{k}"
@@ -148,8 +148,8 @@ class Status(NamedTuple):
 
     Attributes:
         chains: the persistent chains; None if there are none.
-        kernel: the sampler that moves the chains, and its steps per update; None if there are no
-            chains.
+        kernel: the sampler that moves the chains, and the number of its steps per update; None if
+            there are no chains.
         notes: changes that the method made automatically, with reasons, one line each.
 
     Example:
@@ -209,7 +209,7 @@ class AbstractGradient(AbstractModule):
 
         Args:
             rbm: the model.
-            state: the method's state; None before a run, when only the kernel is known.
+            state: the method's state, or None before a run, when only the kernel is known.
         """
         return Status()
 
@@ -234,7 +234,7 @@ class AbstractSampled(AbstractGradient):
             )
 
     def cloud_of(self, state: Any) -> Cloud | None:
-        """Return the chains in a state; None if the method keeps none."""
+        """Return the chains in a state, or None if the method keeps no chains."""
         return None
 
     def status(self, rbm: RBM, state: Any) -> Status:
@@ -262,8 +262,8 @@ class AbstractChains(AbstractSampled):
 def free_energy_gap(rbm: RBM, data: Cloud, model: Cloud) -> Float[Array, ""]:
     """Return ⟨F⟩_data − ⟨F⟩_model, whose gradient is the gradient of the negative log-likelihood.
 
-    The model cloud is held constant. In F(v) the hidden units are summed out, so its gradient
-    contains their analytic average, ∂F/∂W_ij = −v_i ⟨h_j⟩, in both phases. For a cloud of *hidden*
+    The model cloud is held constant. In F(v) the hidden units are summed out, so the gradient
+    contains their analytic averages, ∂F/∂W_ij = −v_i ⟨h_j⟩, in both phases. For a cloud of *hidden*
     states, use F(h) of the transposed model: `mean_free_energy(rbm.T, cloud)`.
 
     Example:
@@ -277,7 +277,7 @@ def free_energy_gap(rbm: RBM, data: Cloud, model: Cloud) -> Float[Array, ""]:
 
 
 def mean_free_energy(rbm: RBM, cloud: Cloud) -> Float[Array, ""]:
-    """Return Σ_i w_i F(v_i) over a cloud.
+    """Return the weighted sum of free energies Σ_i w_i F(v_i) over a cloud.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[0.0]], [1.0], [0.0])  # F(v) = −v − log 2
@@ -290,7 +290,7 @@ def mean_free_energy(rbm: RBM, cloud: Cloud) -> Float[Array, ""]:
 
 
 def cloud_gradient(rbm: RBM, data: Cloud, model: Cloud) -> tuple[RBM, PhaseInfo]:
-    """Return the gradient of `free_energy_gap`, and the means of the data.
+    """Return the gradient of `free_energy_gap`, and the statistics of the data phase.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[0.0]], [0.0], [0.0])
@@ -305,7 +305,7 @@ def cloud_gradient(rbm: RBM, data: Cloud, model: Cloud) -> tuple[RBM, PhaseInfo]
 
 
 def _phases(rbm: RBM, data: Cloud, model: Cloud) -> tuple[RBM, PhaseInfo]:
-    """Return the difference of the two phases, and the means of the data phase."""
+    """Return the difference of the two phases' gradients, and the statistics of the data phase."""
     of_data = _phase(rbm, data)
     of_model = _phase(rbm, model)
     visible, hidden = jax.tree.map(jnp.subtract, of_data.layers, of_model.layers)
@@ -314,8 +314,9 @@ def _phases(rbm: RBM, data: Cloud, model: Cloud) -> tuple[RBM, PhaseInfo]:
         pairs = [tuple(map(jnp.concatenate, zip(*pairs, strict=True)))]
     products = [_gradient_by_weights(rbm.weights, *pair) for pair in pairs]
     weights = jax.tree.map(lambda *leaves: sum(leaves[1:], leaves[0]), *products)
-    # The derivative of ⟨F⟩ with respect to a unit's constant input is minus its mean. Computing the
-    # means from the states would need two more sums over rows per layer, separate kernels on a GPU.
+    # The derivative of ⟨F⟩ with respect to a constant input of a unit is minus the unit's mean.
+    # Computing the means from the states would need two more sums over rows per layer, which are
+    # separate kernels on a GPU.
     info = PhaseInfo(
         -shift_gradient(rbm.visible, of_data.layers[0]),
         -shift_gradient(rbm.hidden, of_data.layers[1]),
@@ -350,10 +351,10 @@ def _gradient_by_weights(weights: Any, states: Array, by_inputs: Array) -> Any:
 
 
 def shift_gradient(layer: AbstractLayer, grads: AbstractLayer) -> Float[Array, " columns"]:
-    """Return the derivative along a constant input: Jᵀ g, with J the derivative of `shift`."""
+    """Return the derivative with respect to constant inputs, Jᵀg, where J is that of `shift`."""
 
     def shifted(delta: Array) -> AbstractLayer:
-        return eqx.filter(layer.shift(delta), eqx.is_inexact_array)  # a mask has no gradient
+        return eqx.filter(layer.shift(delta), eqx.is_inexact_array)  # masks have no gradient
 
     return jax.vjp(shifted, layer.zero_inputs)[1](eqx.filter(grads, eqx.is_inexact_array))[0]
 

@@ -10,7 +10,7 @@ from .base import About, AbstractSampled, Estimate, contrasted
 class Contrastive(AbstractSampled):
     """CD-k: the model cloud is the batch after one step of the sampler.
 
-    `Contrastive(Gibbs(k))` is CD-k. Each chain has the weight of the row at which it starts. The
+    `Contrastive(Gibbs(k))` is CD-k. Each chain starts at a row and has that row's weight. The
     estimate is biased towards the data unless k is large compared with the mixing time.
 
     Attributes:

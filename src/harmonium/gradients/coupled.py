@@ -16,12 +16,12 @@ from ..samplers import Cloud
 from .base import About, AbstractGradient, Estimate, mean_free_energy, phase_info
 
 NARROWER = 2  # factor by which the number of pairs falls from one round to the next
-NARROWEST = 4  # the last round has at most NARROWER * NARROWEST pairs
-FEWEST_DRAWS = 16  # draws made at once
+NARROWEST = 4  # the last round starts with at most NARROWER * NARROWEST pairs
+FEWEST_DRAWS = 16  # the fewest draws made at once
 
 
 class CoupledState(NamedTuple):
-    """Coupling times of the run so far.
+    """Coupling times of the last update and of the run so far.
 
     Attributes:
         mean: mean coupling time of the pairs in the last update, in sweeps.
@@ -33,11 +33,11 @@ class CoupledState(NamedTuple):
 
 
 class Coupled(AbstractGradient):
-    r"""Unbiased CD-k: pairs of coupled chains correct the bias that k sweeps leave.
+    r"""Unbiased CD-k: pairs of coupled chains correct the bias that remains after k sweeps.
 
     Two chains, ξ and η, start at the same row, and ξ makes one sweep more than η. From then on both
-    move together. Each chain on its own is a Gibbs chain, but they are coupled so that they meet,
-    at the sweep τ at which ξ_τ = η_{τ−1}. Then, for every k,
+    move together. Each chain on its own is a Gibbs chain, but the chains are coupled so that they
+    meet, at the sweep τ at which ξ_τ = η_{τ−1}. Then, for every k,
 
         f(ξ_k) + Σ_{t=k+1}^{τ−1} [f(ξ_t) − f(η_{t−1})]
 
@@ -49,8 +49,8 @@ class Coupled(AbstractGradient):
 
     Attributes:
         sweeps: k, the number of sweeps before a chain enters the sum.
-        chains: number of pairs, which start at rows drawn in proportion to their weights. If None,
-            one pair starts at each row of the batch.
+        chains: number of pairs, which start at rows drawn in proportion to the rows' weights. If
+            None, one pair starts at each row of the batch.
 
     Example:
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
@@ -75,7 +75,7 @@ class Coupled(AbstractGradient):
         return About(f"unbiased CD-{self.sweeps}", multiplies_states=True)
 
     def metrics(self, state: CoupledState) -> dict[str, Array]:
-        """Return the coupling times."""
+        """Return the mean and the longest coupling time, in sweeps."""
         return {"coupling_time": state.mean, "longest_coupling_time": state.longest}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> CoupledState:
@@ -104,7 +104,7 @@ class Coupled(AbstractGradient):
 
 
 class Pairs(NamedTuple):
-    """Pairs of chains, ξ one sweep ahead of η.
+    """Pairs of chains ξ and η, of which ξ is one sweep ahead.
 
     Attributes:
         ahead: ξ_t, shape (n, visible).
@@ -120,7 +120,7 @@ class Pairs(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """Σ w F and Σ w ∂F/∂θ of the model cloud so far."""
+    """The sums Σ w F and Σ w ∂F/∂θ over the model cloud so far."""
 
     free_energy: Array
     grads: RBM
@@ -166,7 +166,7 @@ def _until_met(
 
 
 def _widths(n: int) -> list[tuple[int, int]]:
-    """Return, for each round, its number of pairs and the number that have not met at its end."""
+    """Return each round's number of pairs, and the number that have not met when the round ends."""
     widths = [n]
     while widths[-1] > NARROWER * NARROWEST:
         widths.append(-(-widths[-1] // NARROWER))
@@ -240,7 +240,7 @@ def drawn_together(
 
 
 def _in_turn(waiting: Bool[Array, " n"], slots: Int[Array, " slots"]) -> Int[Array, " slots"]:
-    """Return a row for each slot, cycling through the waiting rows."""
+    """Return the index of a row for each slot, cycling through the waiting rows."""
     n = len(waiting)
     place = jnp.where(waiting, jnp.cumsum(waiting) - 1, n)
     listed = jnp.zeros(n, slots.dtype).at[place].set(jnp.arange(n), mode="drop")

@@ -16,14 +16,14 @@ from ..rbm import RBM
 from ..samplers import Cloud
 from .base import About, AbstractGradient, Estimate, mean_free_energy, phase_info
 
-LARGEST_LOG2_STATES = 24  # 24 binary units: 4·10⁸ multiplications per unit of the other layer
+LARGEST_LOG2_STATES = 24  # for 24 binary units, 4·10⁸ multiplications per unit of the other layer
 
 
 class Exact(AbstractGradient):
     """The exact likelihood gradient, by enumeration of the smaller discrete layer.
 
     The states, each weighted by p(x) = e^(−F(x))/Z, are summed in chunks, so memory use is bounded
-    for any number of states. The reported gap is −log p of the batch.
+    for any number of states. The reported gap is the mean −log p(v) of the batch.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
@@ -56,7 +56,7 @@ class Exact(AbstractGradient):
 
 
 def _model_term(rbm: RBM) -> tuple[Array, RBM]:
-    """Return log Z and ⟨∂F/∂θ⟩ under the model."""
+    """Return log Z and the model's expectation ⟨∂F/∂θ⟩."""
     summed = enumerable(rbm)
     if summed is None:
         raise InputError(f"Exact learning: expected a discrete layer; got {rbm}.")

@@ -1,7 +1,7 @@
-"""A model cloud drawn by an external sampler: an annealer, a solver or hardware.
+"""Gradients whose model cloud is drawn by an external sampler, such as a quantum annealer.
 
-A problem is sent out; states and their inverse temperature β are returned. Code called while a
-compiled program waits uses NumPy. Problems are in spins −1 and +1.
+A problem in spins −1 and +1 is sent to the sampler, which returns states at an inverse temperature
+β. Code that is called while a compiled program waits uses NumPy.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .base import About, AbstractGradient, Estimate, Status, cloud_gradient
 
 WEIGHTINGS = ("counts", "boltzmann")
 FEW = 0.1  # the effective fraction of the draws below which a note is added
-# The β of a few draws may be 0 or ∞: the limits of its change in an update, and of its value.
+# With few draws the estimate of β may be 0 or ∞. STEP limits its change in an update.
 STEP = 8.0
 LEAST = 1e-2
 MOST = 1e2
@@ -40,13 +40,13 @@ Range = tuple[float, float]
 
 
 class ExternalState(NamedTuple):
-    """What is known about the sampler.
+    """The estimated inverse temperature of the sampler, and the quality of its draws.
 
     Attributes:
         beta: inverse temperature of the returned states, relative to the energies sent.
         information: the information on β from earlier updates, 1 / variance.
-        effective: effective fraction of the last draws, (Σw)² / (n Σw²), after they were weighted
-            to β = 1.
+        effective: effective fraction of the last draws, (Σw)² / (n Σw²), where w are the weights
+            that correct the draws to β = 1.
         clipped: the largest number of fields and couplings clipped in an update.
     """
 
@@ -57,12 +57,12 @@ class ExternalState(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """The result of a call.
+    """The draws returned by one call of the sampler, with estimates of β.
 
     Attributes:
-        is_high: distinct visible states, shape (n, visible), 1 where a unit is at its higher value.
-        counts: how often each was drawn, shape (n,); 0 for padding.
-        beta: β of the sampler, after these draws.
+        is_high: distinct visible states, shape (n, visible), 1 if a unit is at its higher value.
+        counts: the number of times that each state was drawn, shape (n,); 0 for padding.
+        beta: the estimate of the sampler's β that includes these draws.
         information: the information on β from these and all earlier draws.
         at: β of these draws, relative to the energies of the model itself.
         clipped: number of fields and couplings that were clipped.
@@ -81,19 +81,19 @@ class External(AbstractGradient):
 
     Each update sends the model to the sampler, as a `dimod.BinaryQuadraticModel` of spins with the
     labels of `to_dimod`, and uses the visible states that it returns; hidden units are averaged
-    analytically. Any object with a `sample(bqm, **parameters)` that returns a dimod `SampleSet` can
-    be used. The units must take two values, such as Bernoulli or Ising units.
+    analytically. Any object with a method `sample(bqm, **parameters)` that returns a dimod
+    `SampleSet` can be used. All units must take two values, as Bernoulli and Ising units do.
 
     An annealer returns states at an unknown inverse temperature β: p ∝ e^(−βE) for the energies E
-    that it was sent. With `beta=None`, β is estimated from the states by maximum pseudo-likelihood
-    over all units, combined with the estimates of earlier updates. The next energies are divided by
-    it, so that states are returned at β = 1. Weights correct any remaining difference: each state
-    returned at β = b has weight e^(F_b(v) − F(v)), where F_b is the free energy of the model with
-    all parameters multiplied by b.
+    sent to it. With `beta=None`, β is estimated from the states by maximum pseudo-likelihood over
+    all units, combined with the estimates of earlier updates. The next energies are divided by the
+    estimate, so that states are returned at β = 1. Weights correct any remaining difference: each
+    state returned at β = b has weight e^(F_b(v) − F(v)), where F_b is the free energy of the model
+    with all parameters multiplied by b.
 
-    Hardware limits the range of coefficients. If a model exceeds it, and β is estimated, all
-    coefficients are scaled down, and the weights above correct for this. With a given β,
-    coefficients beyond the range are clipped, and a note reports their number.
+    Hardware limits the range of coefficients. If a model exceeds this range, and β is estimated,
+    all coefficients are scaled down, and the weights above correct for the scaling. With a given β,
+    coefficients beyond the range are clipped, and a note reports the number of clipped ones.
 
     The gradient follows the likelihood to the extent that the states are Boltzmann-distributed,
     which cannot be guaranteed. A run is reproducible from its key only if the sampler accepts a
@@ -102,9 +102,9 @@ class External(AbstractGradient):
     Attributes:
         other: the sampler, with its `reads`, `ranges` and `parameters`.
         beta: inverse temperature of the sampler's states; None if it is estimated.
-        weighting: "counts" for draws, weighted by how often they occur; "boltzmann" for a solver
-            that lists states, such as `dimod.ExactSolver`: distinct visible states v are weighted
-            by e^(−F(v)), normalised. This is exact if the solver lists all states.
+        weighting: "counts" weights draws by the number of times they occur. "boltzmann" is for a
+            solver that lists states, such as `dimod.ExactSolver`: distinct visible states v are
+            weighted by e^(−F(v)), normalised, which is exact if the solver lists all states.
 
     Example:
         >>> import dimod
@@ -138,9 +138,9 @@ class External(AbstractGradient):
 
         Args:
             sampler: an object with `sample(bqm, **parameters)`.
-            reads: number of draws per update, passed as `num_reads` if the sampler accepts it; also
-                the most distinct visible states that may be returned.
-            beta: inverse temperature of its states; None to estimate it.
+            reads: number of draws per update, passed as `num_reads` if the sampler accepts that
+                argument; also the maximum number of distinct visible states in a reply.
+            beta: inverse temperature of the sampler's states; None to estimate it.
             weighting: "counts" or "boltzmann".
             ranges: ranges of the spin fields and couplings, such as ((-2, 2), (-1, 1)); None to use
                 "h_range" and "j_range" from the sampler's `properties`, if present.
@@ -216,7 +216,7 @@ class External(AbstractGradient):
         like = Draws(*map(jax.ShapeDtypeStruct, shapes, [*[dtype] * 5, np.int32]))
         seed = jax.random.bits(key, (), jnp.uint32) >> 1
         terms = terms_of(rbm, self.other.source)
-        # Not `pure_callback`, which may call twice or not at all: a call can cost money.
+        # `pure_callback` may call a function twice or not at all, but each call can cost money.
         drawn = call_python(self._drawn, like, terms, state.beta, state.information, seed)
         cloud, effective = self._weighted(rbm, drawn)
         grads, info = cloud_gradient(rbm, batch, cloud)
@@ -230,7 +230,7 @@ class External(AbstractGradient):
         model = quadratic_of(terms, "SPIN")
         now = float(beta)
         known = float(information)
-        if not all(np.isfinite(part).all() for part in model):  # the run diverged and will say so
+        if not all(np.isfinite(part).all() for part in model):  # a diverged run reports this itself
             size = len(model.visible_bias)
             room = other.room(size)
             return Draws(np.zeros((room, size)), np.full(room, np.nan), now, known, 1.0, 0)
@@ -274,16 +274,16 @@ class External(AbstractGradient):
         return Cloud(v, weights / weights.sum()), effective
 
 
-# ---------------------------------------------------------------- calls to the other sampler
+# ---------------------------------------------------------------- calls to the external sampler
 
 
 class States(NamedTuple):
-    """States that a sampler returned.
+    """States returned by an external sampler.
 
     Attributes:
         visible: whether each visible unit is at its higher value, shape (n, visible).
-        hidden: the same for the hidden units, shape (n, hidden).
-        counts: how often each row was drawn, shape (n,).
+        hidden: whether each hidden unit is at its higher value, shape (n, hidden).
+        counts: the number of times that each row was drawn, shape (n,).
     """
 
     visible: np.ndarray
@@ -295,9 +295,9 @@ class OtherSampler:
     """An external sampler with its options; compiled programs identify it by object identity.
 
     Attributes:
-        sampler: has `sample(bqm, **parameters)`, which returns a dimod `SampleSet`.
-        name: its name in error messages.
-        reads: number of draws to request, if the sampler accepts one.
+        sampler: an object whose `sample(bqm, **parameters)` returns a dimod `SampleSet`.
+        name: the sampler's name in error messages.
+        reads: number of draws to request, if the sampler accepts such a number.
         parameters: further arguments for `sample`.
         ranges: ranges of the spin fields and couplings, or None.
     """
@@ -375,13 +375,13 @@ class OtherSampler:
 def fitted(
     model: Quadratic, scale: float, ranges: tuple[Range, Range] | None, clips: bool
 ) -> tuple[Quadratic, float, int]:
-    """Return the model to send, the factor of its energies, and the number of clipped entries.
+    """Return the scaled model to send, the scale factor, and the number of clipped coefficients.
 
     Args:
         model: the energy in spins.
-        scale: the desired factor of the energies.
-        ranges: of fields and of couplings, in dimod's sign convention.
-        clips: whether coefficients beyond a range are clipped; if not, the factor is smaller.
+        scale: the desired scale factor of the energies.
+        ranges: the ranges of fields and of couplings, in dimod's sign convention.
+        clips: whether coefficients beyond a range are clipped; if not, the factor is reduced.
     """
     if ranges is None:
         return _scaled(model, scale), scale, 0
@@ -408,7 +408,7 @@ def inverse_temperature(
 
         Σ_n c_n Σ_i log σ(β z_ni) − ½ I (β − β₀)²,    z_ni = 2 s_ni (field_i + Σ_j J_ij s_nj)
 
-    is concave in β. β₀ and I summarise earlier updates.
+    is maximised over β, in which it is concave. β₀ and I summarise earlier updates.
 
     Args:
         states: the states.
@@ -443,7 +443,7 @@ def inverse_temperature(
 
 
 def distinct(states: States, room: int, source: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct visible states, and how often each was drawn, padded with zeros.
+    """Return the distinct visible states, and the number of draws of each, padded with zeros.
 
     Raises:
         InputError: there are more distinct states than `room`.
@@ -459,7 +459,7 @@ def distinct(states: States, room: int, source: str) -> tuple[np.ndarray, np.nda
 
 
 def lists_every_state(states: States) -> bool:
-    """Return whether these are all states of the model, once each, and thus not draws."""
+    """Return whether the states are a list of all states of the model, each of them once."""
     n = states.visible.shape[1] + states.hidden.shape[1]
     if len(states.counts) != 2**n or (states.counts != 1).any():
         return False
@@ -496,7 +496,7 @@ def _takes(sampler: Any, name: str) -> bool:
 
 
 def _ranges_of(sampler: Any) -> Any:
-    """Return h_range and j_range of a sampler or of the sampler that it wraps."""
+    """Return h_range and j_range of a sampler, or of the sampler that it wraps; None if unknown."""
     properties = getattr(sampler, "properties", None)
     while isinstance(properties, Mapping):
         if "h_range" in properties and "j_range" in properties:

@@ -13,11 +13,11 @@ from .base import About, AbstractChains, Estimate, cloud_gradient
 
 
 class FastState(NamedTuple):
-    """The state kept from update to update.
+    """The chains and the fast parameters, kept from update to update.
 
     Attributes:
         chains: the sampler's state.
-        fast: θ_fast, added to the parameters when the chains move.
+        fast: θ_fast, which is added to the parameters when the chains move.
     """
 
     chains: Any
@@ -28,13 +28,14 @@ class FastPersistent(AbstractChains):
     """FPCD-k: persistent chains with additional parameters that learn and decay fast.
 
     The chains move under θ + θ_fast, and θ_fast ← decay · θ_fast − rate · ∂(⟨F⟩_data − ⟨F⟩_model).
-    Where chains remain, θ_fast raises the energy until they leave. The learned model is θ, but its
-    model cloud is drawn under θ + θ_fast, so the bias of the estimate is of the order of θ_fast.
+    θ_fast raises the energy of states at which chains remain, until the chains leave. The learned
+    parameters are θ, but the model cloud is drawn under θ + θ_fast, so the estimate has a bias of
+    the order of θ_fast.
 
     Attributes:
         sampler: the sampler that moves the chains.
         chains: number of chains.
-        rate: learning rate of the fast parameters; with a rate of 0 the method is PCD.
+        rate: learning rate of the fast parameters; a rate of 0 makes the method PCD.
         decay: factor by which the fast parameters are multiplied at each update.
 
     Example:

@@ -23,8 +23,8 @@ class JarzynskiState(NamedTuple):
         v: visible states, shape (chains, visible).
         energies: F(v) under the model to which the weights refer, shape (chains,), nats.
         log_weights: log weights since the last resampling, shape (chains,).
-        log_z: estimate of log Z at the last resampling; the current log Z is this plus the log of
-            the mean weight.
+        log_z: estimate of log Z at the last resampling; adding the log of the mean weight gives the
+            current log Z.
         resampled: number of resamplings so far.
     """
 
@@ -36,20 +36,21 @@ class JarzynskiState(NamedTuple):
 
 
 class Jarzynski(AbstractChains):
-    r"""Persistent chains with weights that correct for their lag behind the model.
+    r"""Persistent chains whose importance weights correct for their lag behind the model.
 
-    Each update changes the model from θ to θ′ with a chain at v, and then moves the chain:
+    Each update changes the parameters from θ to θ′, reweights each chain at its state v, and then
+    moves the chain:
 
         log w += F_θ(v) − F_θ′(v),    then v moves under θ′.
 
     This is annealed importance sampling along the training run, which starts from independent
     units. The weighted chains represent the model at every update, however slowly they move: their
-    averages converge to the model's as the number of chains grows, and the mean of w has
+    averages converge to the model's averages as the number of chains grows, and the mean of w has
     expectation Z(θ)/Z(θ₀), so log Z is estimated throughout the run. When the effective fraction of
     the chains falls below `threshold`, the chains are resampled by weight.
 
-    A mode that no chain has found gets no weight. The effective size does not reveal this, because
-    it counts chains, not modes.
+    A mode that no chain has found gets no weight. The effective sample size does not reveal such a
+    mode, because it counts chains, not modes.
 
     Attributes:
         sampler: the sampler that moves the chains; it must be able to start from any visible
@@ -132,5 +133,5 @@ def _resampled(state: JarzynskiState, *, key: PRNGKeyArray) -> JarzynskiState:
 
 
 def _effective_fraction(log_weights: Float[Array, " n"]) -> Float[Array, ""]:
-    """Return (Σw)² / (n Σw²), from 1/n to 1."""
+    """Return the effective fraction of the chains, (Σw)² / (n Σw²), from 1/n to 1."""
     return effective_size(jax.nn.softmax(log_weights)) / len(log_weights)

@@ -40,12 +40,12 @@ class MeanField(AbstractGradient):
 
         −log Z ≈ Σ_v [I m − Γ(I)] + Σ_h [I m − Γ(I)] − m_vᵀ W m_h − ½ V_vᵀ W∘W V_h
 
-    stationary in I_v and I_h. `order=1` omits the last term (mean field); `order=2` includes it,
-    with its Onsager reaction terms (Thouless, Anderson & Palmer). Several solutions are kept from
-    update to update. Each update refines them by `iterations` fixed-point iterations, damped by
-    averaging the old and new inputs. All solutions have equal weight. Nothing is sampled after the
-    start, but the expansion has a bias, which grows with the weights and which more iterations do
-    not remove.
+    where I_v and I_h make the sum stationary. `order=1` omits the last term (mean field); `order=2`
+    includes it, which adds the Onsager reaction terms (Thouless, Anderson & Palmer). Several
+    solutions are kept from update to update. Each update refines them by `iterations` fixed-point
+    iterations, damped by averaging the old and new inputs. All solutions have equal weight. Nothing
+    is sampled after the start, but the expansion has a bias, which grows with the weights and which
+    more iterations do not remove.
 
     Attributes:
         order: 1 or 2; 2 requires layers whose units have one column each.
@@ -81,11 +81,11 @@ class MeanField(AbstractGradient):
         return About(title, follows_likelihood=False)
 
     def metrics(self, state: MeanFieldState) -> dict[str, Array]:
-        """Return how much the solutions changed in the last iteration."""
+        """Return the mean change |Δm_h| of the solutions in the last iteration."""
         return {"mean_field_residual": state.residual}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> MeanFieldState:
-        """Start near samples of the model with zero weights."""
+        """Start the solutions near samples of the model with zero weights."""
         for layer in (rbm.visible, rbm.hidden):
             is_simple = has_independent_units(layer) and layer.n_units == layer.size
             if self.order == 2 and not is_simple:
@@ -100,7 +100,7 @@ class MeanField(AbstractGradient):
     def estimate(
         self, rbm: RBM, batch: Cloud, state: MeanFieldState, *, key: PRNGKeyArray
     ) -> Estimate:
-        """Iterate the solutions and return the gradient; the key is not used."""
+        """Refine the solutions and return the gradient; the key is not used."""
         squares = self._squares(rbm)
 
         def again(_: Array, state: MeanFieldState) -> MeanFieldState:
@@ -116,7 +116,7 @@ class MeanField(AbstractGradient):
         return grads, state, phase_info(rbm, batch, gap)
 
     def _squares(self, rbm: RBM) -> Array | None:
-        """Return W∘W for order 2; None for order 1."""
+        """Return W∘W for order 2, or None for order 1."""
         if self.order == 1:
             return None
         return rbm.dense_weights**2
@@ -139,7 +139,7 @@ def _iterated(rbm: RBM, squares: Array | None, state: MeanFieldState) -> MeanFie
 
 
 def _reaction(layer: AbstractLayer, inputs: Array) -> Array:
-    """Return dV/dm = Γ‴/Γ″ for units of one column; 0 if a unit has no variance."""
+    """Return dV/dm = Γ‴/Γ″ for units with one column each; 0 if a unit has no variance."""
     variance, pull = jax.jvp(layer.variance, (inputs,), (jnp.ones_like(inputs),))
     certain = variance < jnp.finfo(variance.dtype).tiny
     return jnp.where(certain, 0.0, pull / jnp.where(certain, 1.0, variance))
@@ -151,9 +151,9 @@ def _expansion(
     visible: Float[Array, "n visible"],
     hidden: Float[Array, "n hidden"],
 ) -> Float[Array, " n"]:
-    """Return the expansion of −log Z at these inputs, in nats, differentiable at constant means.
+    """Return the expansion of −log Z at these inputs, in nats, for gradients at constant means.
 
-    At a stationary point, constant means and constant inputs give the same gradient.
+    At a stationary point, the gradients at constant means and at constant inputs are equal.
     """
     visible, hidden = jax.lax.stop_gradient((visible, hidden))
     m_v = jax.lax.stop_gradient(rbm.visible.mean(visible))
@@ -168,6 +168,6 @@ def _expansion(
 
 
 def _variance_at(mean: Array, layer: AbstractLayer, inputs: Array) -> Array:
-    """Return V; its derivative with respect to the layer's parameters is at constant mean."""
+    """Return V, whose derivative with respect to the layer's parameters is at constant mean."""
     reaction = jax.lax.stop_gradient(_reaction(layer, inputs))
     return layer.variance(inputs) - reaction * (layer.mean(inputs) - mean)

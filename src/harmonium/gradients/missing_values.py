@@ -41,8 +41,8 @@ class MarginalState(NamedTuple):
 
     Attributes:
         inner: the state of the inner method.
-        completed: states, shape (rows, visible), drawn without inputs for rows not yet visited;
-            None if no completions are kept.
+        completed: completed states, shape (rows, visible), drawn without inputs for rows not yet
+            visited; None if no completions are kept.
     """
 
     inner: Any
@@ -55,14 +55,15 @@ class Marginal(AbstractGradient):
         log p(v_seen) = log Σ_h exp(−U(h) + Σ_seen (v_i·I_i − U_i(v_i)) + Σ_missing Γ_i(I_i))
                         − log Z
 
-    with I = hWᵀ. Its gradient is the inner method's gradient, with the missing units of the data
-    drawn from p(v_missing | v_seen); the model phase is unchanged. This is correct if missingness
-    does not depend on the missing values themselves (missing at random).
+    with I = hWᵀ. The gradient is the inner method's gradient, with the missing units of the data
+    drawn from p(v_missing | v_seen); the model phase is unchanged. This gradient is correct if
+    missingness does not depend on the missing values themselves (missing at random).
 
     If a sum over hidden states or over a row's completions has few terms (`most`), the data phase
     is computed as that sum; with `Exact` as the inner method, the whole gradient is then exact.
     Otherwise the missing units are drawn by Gibbs sampling with the seen units fixed. A run keeps
-    each row's latest completion and moves it by one sweep at each visit, as PCD moves its chains.
+    each row's latest completion and moves it by one sweep each time the row is in a batch, as PCD
+    moves its chains.
     If completions are not kept, each update restarts with a few sweeps; too few sweeps make the
     learned correlations between missing units too weak. `fit` wraps its method in `Marginal` if the
     rows have missing values.
@@ -71,8 +72,8 @@ class Marginal(AbstractGradient):
         inner: the method that learns from the completed rows; its model phase is unchanged.
         sweeps: Gibbs sweeps of the missing units, if completions are not kept.
         missing: the largest number of missing units in a row, if known.
-        rows: number of rows whose completions are kept; 0 for none.
-        most: limits on the number of terms of a sum.
+        rows: number of rows whose completions are kept; 0 if no completions are kept.
+        most: limits on the number of terms of an exact sum.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
@@ -131,8 +132,8 @@ class Marginal(AbstractGradient):
     ) -> Estimate:
         """Complete the rows, and return the inner method's gradient on them.
 
-        A single draw per row is noisy. If there is a sum over h, the contribution of the draws to
-        the gradient is therefore replaced by the contribution of the sum.
+        A single draw per row is noisy. If the sum over h is available, its contribution to the
+        gradient therefore replaces the contribution of the draws.
         """
         key_fill, key_inner = jax.random.split(key)
         filled, completions, terms = self._filled(rbm, batch, state.completed, key=key_fill)
@@ -141,7 +142,7 @@ class Marginal(AbstractGradient):
         factor = self.inner.about.data_share
         if terms is None or not factor:
             return grads, state, info
-        if terms.h is None:  # already summed: ⟨F⟩ differs from F(v_seen) by the entropy
+        if terms.h is None:  # the sum was over completions; ⟨F⟩ − F(v_seen) is their entropy
             entropy = -(jnp.exp(terms.log_share) * jnp.nan_to_num(terms.log_share)).sum(-1)
             return grads, state, info._replace(gap=info.gap - factor * (batch.weights @ entropy))
 
@@ -160,15 +161,15 @@ class Marginal(AbstractGradient):
     def _filled(
         self, rbm: RBM, batch: Cloud, completions: Array | None, *, key: PRNGKeyArray
     ) -> tuple[Cloud, Array | None, Posterior | None]:
-        """Return completed rows, the completions to keep, and the terms of the sum, if any.
+        """Return the completed rows, the completions to keep, and the terms of any exact sum.
 
-        A row has either all its completions, weighted by probability, or a single drawn one.
+        A row contributes either all its completions, weighted by probability, or a single draw.
         """
         terms = jax.lax.stop_gradient(self._summed(rbm, batch.states))
-        if terms is None:  # there are too many
+        if terms is None:  # there are too many terms
             v, completions = self._drawn(rbm, batch, completions, key=key)
             return Cloud(v, batch.weights), completions, None
-        if terms.v is None:  # hidden states: the missing units are drawn given one of them
+        if terms.v is None:  # hidden states; the missing units are drawn given one of these states
             v = draw(rbm, terms, key=key, seen=batch.states)
             return Cloud(v, batch.weights), completions, terms
         v = terms.v.reshape(-1, rbm.visible.size)
@@ -178,7 +179,7 @@ class Marginal(AbstractGradient):
     def _drawn(
         self, rbm: RBM, batch: Cloud, completions: Array | None, *, key: PRNGKeyArray
     ) -> tuple[Array, Array | None]:
-        """Draw the missing units, by one sweep from kept completions or several from scratch."""
+        """Draw the missing units, by one sweep from kept completions or by several sweeps."""
         if completions is None or batch.rows is None:
             return completed(rbm, batch.states, self.sweeps, key=key), completions
         before = completions[jnp.minimum(batch.rows, self.rows - 1)]
@@ -195,8 +196,8 @@ class PerPattern(AbstractSampled):
         p_m(v_m) ∝ ∫ exp(−U(h) − Σ_{i ∈ m} (U_i(v_i) − v_i·(Wh)_i)) dh,
 
     and these RBMs share their parameters. Missing units are not summed out; the RBM of a row does
-    not contain them. They send no input to the hidden units, and the chains of a row stay within
-    its pattern. Each pattern has its own Z, and p_m is not a marginal of p_m′ for a larger m′:
+    not contain them. They send no input to the hidden units, and the chains of a row keep its
+    pattern. Each pattern has its own Z, and p_m is not a marginal of p_m′ for a larger m′:
     removing a unit from such an RBM changes the distribution of the others. There is thus no single
     distribution over whole rows, and `hm.sample` draws from the RBM with all units, although
     possibly no training row has all units. The method is meant for rows with few seen units among
@@ -232,7 +233,7 @@ class PerPattern(AbstractSampled):
         masked = Masked(layer=rbm.visible, present=present)  # pyright: ignore[reportCallIssue]
         family = RBM(masked, rbm.hidden, rbm.weights)
         grads, info = contrasted(family, data, self.sampler, key=key)
-        of_all: Any = grads.visible  # with the structure of the masked layer
+        of_all: Any = grads.visible  # has the structure of the masked layer
         grads = eqx.tree_at(lambda model: model.visible, grads, of_all.layer)
         seen = product(batch.weights, rbm.visible.spread(present.astype(data.states.dtype)))
         tiny = jnp.finfo(seen.dtype).tiny  # the mean is 0 for a unit that is missing in every row

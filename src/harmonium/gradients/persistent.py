@@ -12,8 +12,8 @@ from ..rbm import RBM
 from ..samplers import Cloud
 from .base import USUAL_CHAINS, About, AbstractChains, Estimate, cloud_gradient, usual_rate
 
-FEW_UNITS = 64  # the most units for which the rate is 0.1
-MOST_TIMES = 4.0  # the largest factor on this rate
+FEW_UNITS = 64  # the largest number of visible units for which the rate is 0.1
+MOST_TIMES = 4.0  # the largest factor by which this rate is raised
 
 
 class Persistent(AbstractChains):
@@ -51,13 +51,14 @@ class Persistent(AbstractChains):
         return about._replace(title=f"PCD by {kernel.unit}")
 
     def usual_rate(self, rbm: RBM) -> float:
-        """Return the usual rate, raised to at most 0.4 in proportion to 0/1 visible units above 64.
+        """Return the default rate, which grows with the number of 0/1 visible units above 64.
 
         With 10,000 updates and 500 chains, a rate of 0.4 or more fits most data sets of up to 800
-        columns best (docs/decisions/mnist_search.md). But on data that a model can nearly overfit,
-        such as bars and stripes, the chains fall behind at that rate. One-hot sites of sequences
-        are also learned better at higher rates (docs/sequences.md). With fewer chains a high rate
-        is noisier: in that case, and for other units, the rate is the same as for other methods.
+        columns best (docs/decisions/mnist_search.md); 0.4 is the limit here. But on data that a
+        model can nearly overfit, such as bars and stripes, the chains fall behind at that rate.
+        One-hot sites of sequences are also learned better at higher rates (docs/sequences.md). With
+        fewer chains a high rate is noisier. In that case, and for other units, the rate is the same
+        as for other methods.
         """
         rate = usual_rate(rbm)
         if self.chains < USUAL_CHAINS or not (_is_binary(rbm.visible) and _is_binary(rbm.hidden)):
@@ -65,7 +66,7 @@ class Persistent(AbstractChains):
         return rate * min(MOST_TIMES, max(1.0, rbm.visible.n_units / FEW_UNITS))
 
     def cloud_of(self, state: Any) -> Cloud:
-        """Return the chains, all of one weight."""
+        """Return the chains, with equal weights."""
         return Cloud.uniform(self.sampler.positions(state))
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
@@ -85,8 +86,9 @@ class Persistent(AbstractChains):
 def with_mean_length(layer: AbstractLayer, model: Cloud, data: Cloud) -> Cloud:
     """Return chains weighted so that their mean length equals the mean length of the data.
 
-    The weights are 1/C plus a linear function of a chain's length. Chance differences in length
-    between chains and batch thus do not affect the parameters. Other layers need no weights.
+    The weights of the C chains are 1/C plus a linear function of a chain's length, so that chance
+    differences in length between chains and batch do not affect the parameters. Chains of layers
+    without lengths keep equal weights.
     """
     if not takes_lengths(layer):
         return model
@@ -94,7 +96,7 @@ def with_mean_length(layer: AbstractLayer, model: Cloud, data: Cloud) -> Cloud:
     centred = lengths - lengths.mean()
     deficit = data.mean_of(layer.lengths(data.states)) - lengths.mean()
     variance = centred @ centred / len(centred)
-    # If all chains have the same length, the slope is undefined; the ridge makes it 0.
+    # If all chains have the same length, the slope is undefined; the ridge term makes it 0.
     ridge = jnp.finfo(variance.dtype).eps * (1.0 + variance)
     slope = deficit / (variance + ridge)
     return model._replace(weights=model.weights * (1.0 + centred * slope))

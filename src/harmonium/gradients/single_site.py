@@ -1,4 +1,4 @@
-"""Objectives that compare each row with states that differ in one unit, without chains."""
+"""Objectives without chains, which compare each row with the states that differ in one unit."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -19,10 +19,11 @@ from .base import About, AbstractGradient, Estimate, phase_info
 
 
 class AbstractSingleSite(AbstractGradient):
-    """An objective based on log p(v′) − log p(v), where v′ differs from v in one unit: Z cancels.
+    """An objective based on log p(v′) − log p(v), where v′ differs from v in one unit.
 
-    There are no chains, and the choice of the batch is the only noise. Each single-site proposal
-    costs one product with W. The relative weights of distant modes are not learned.
+    Z cancels, so there are no chains, and the choice of the batch is the only noise. Each
+    single-site proposal costs one product with W. The relative weights of distant modes are not
+    learned.
 
     Example:
         >>> class Flow(hm.gradients.AbstractSingleSite):
@@ -44,7 +45,7 @@ class AbstractSingleSite(AbstractGradient):
         return About(self.title, follows_likelihood=False, data_share=0.0)
 
     def units_of(self, visible: AbstractLayer) -> Sequence[int] | None:
-        """Return the units whose single-site proposals are used; None for all."""
+        """Return the units whose single-site proposals are used, or None for all units."""
         return None
 
     @abstractmethod
@@ -71,7 +72,7 @@ class AbstractSingleSite(AbstractGradient):
 
 
 class PseudoLikelihood(AbstractSingleSite):
-    """Ascent on Σ_i log p(v_i | all other units).
+    """Maximum pseudo-likelihood: ascent on Σ_i log p(v_i | all other units).
 
     Example:
         >>> free = hm.RBM.from_arrays(np.zeros((2, 2)), [0.0, 0.0], [0.0, 0.0])
@@ -91,15 +92,15 @@ class PseudoLikelihood(AbstractSingleSite):
 
 
 class Discriminative(AbstractSingleSite):
-    """Ascent on log p(label | all other units), where the label is one of the visible units.
+    """Discriminative training: ascent on log p(label | all other units) for a visible label unit.
 
     For a model of (v, y) this is log p(y | v), exactly and without Z:
 
         log p(y | v) = b_y + Γ_h(vW + W_y) − log Σ_y′ e^(b_y′ + Γ_h(vW + W_y′)).
 
-    For several labels it is the sum over the labels, each given all other units, including the
-    other labels. The distribution of v is not learned; `WeightedSum` can add a term for it. The
-    other units may be of any type.
+    For several labels the objective is the sum over the labels, each given all other units,
+    including the other labels. The distribution of v is not learned; `WeightedSum` can add a
+    generative term that learns it. The other units may be of any type.
 
     Attributes:
         target: the index of the label's unit, or several indices; negative indices count from the
@@ -149,7 +150,7 @@ class Discriminative(AbstractSingleSite):
 
 
 class RatioMatching(AbstractSingleSite):
-    """Descent on the Brier score of predicting each unit from all others, summed over units.
+    """Ratio matching: descent on the Brier scores of predictions of each unit from all others.
 
     The score of a unit is ½ Σ_a (δ(a, v_i) − p(a | rest))², which is (1 − p(v_i | rest))² for units
     of two states.
@@ -167,7 +168,7 @@ class RatioMatching(AbstractSingleSite):
     title: ClassVar[str] = "ratio matching"
 
     def of_rows(self, neighbours: Neighbours) -> Float[Array, " n"]:
-        """Return the score of each row."""
+        """Return the Brier score of each row, summed over units."""
         places = jnp.asarray(neighbours.units)
         count = neighbours.n_units
         others = jnp.exp(neighbours.log_odds - unit_surprisals(neighbours)[places])
@@ -178,8 +179,8 @@ class RatioMatching(AbstractSingleSite):
 class ProbabilityFlow(AbstractSingleSite):
     """Minimum probability flow: descent on Σ e^((F(v) − F(v′))/2) over all v′ one unit from v.
 
-    States v′ that are themselves data rows are not excluded; with many columns there are hardly
-    any.
+    States v′ that are themselves data rows are not excluded; with many columns, such states are
+    rare.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])

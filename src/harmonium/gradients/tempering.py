@@ -1,4 +1,4 @@
-"""Persistent replicas on a ladder of temperatures or past models that grows in training."""
+"""Persistent chains with replica exchange, on a ladder that grows during training."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from ..rbm import RBM
 from ..samplers import Cloud, ReplicaExchange
 from .base import About, AbstractGradient, Estimate, Status, cloud_gradient
 
-RENEWAL = 0.02  # weight of a new step in the running mean of acceptance: about 50 steps
+RENEWAL = 0.02  # weight of a new step in the running mean of acceptance, over about 50 steps
 PACE = 0.05  # fraction of the distance to its target that a temperature moves per update
-WAIT = 100  # steps between changes of the ladder, to measure the acceptance
+WAIT = 100  # steps between changes of the ladder, in which the acceptance is measured
 
 
 class LadderState(NamedTuple):
-    """Replicas and their ladder.
+    """The replicas and their ladder, kept from update to update.
 
     Attributes:
         replicas: the sampler's state, whose v has shape (models, chains, visible).
         ladder: temperatures or models, one for each place on the ladder.
-        at_end: which places hold the current model, shape (models,).
+        at_end: a mask of the places that hold the current model, shape (models,).
         acceptance: running mean of the swap probability of neighbours, shape (models − 1,).
-        since: steps since the ladder last changed.
+        since: number of steps since the ladder last changed.
     """
 
     replicas: Any
@@ -46,9 +46,9 @@ class AbstractLadder(AbstractGradient):
     r"""Persistent chains moved by replica exchange, on a ladder built during the run.
 
     A run starts with independent units, which need no ladder, and ends with a model that may need a
-    long one. There are `models` places. Unused places hold the current model, and their replicas
-    serve as additional chains. A place joins the ladder when neighbours would otherwise swap with a
-    probability below `acceptance`.
+    long ladder. There are `models` places. Unused places hold the current model, and their replicas
+    serve as additional chains. A place joins the ladder when neighbouring models would otherwise
+    swap with a probability below `acceptance`.
 
     Attributes:
         models: number of places, the maximum length of the ladder.
@@ -101,13 +101,13 @@ class AbstractLadder(AbstractGradient):
         return Status(chains_at_end(state), (self.sampler(rbm, state), 1))
 
     def sampler(self, rbm: RBM, state: LadderState) -> ReplicaExchange:
-        """Return the replica exchange on the current ladder."""
+        """Return the replica-exchange sampler on the current ladder."""
         path, times = self.on(rbm, state)
         blank = ReplicaExchange(path, 2, self.sweeps)
         return eqx.tree_at(lambda sampler: sampler.times, blank, times)
 
     def metrics(self, state: Any) -> dict[str, Array]:
-        """Return the length of the ladder, and the smallest swap probability on it."""
+        """Return the number of models on the ladder, and the smallest swap probability."""
         length = 1 + (~state.at_end).sum()
         return {"ladder": length, "acceptance": jnp.append(state.acceptance, 1.0).min()}
 
@@ -130,7 +130,7 @@ class AbstractLadder(AbstractGradient):
     def estimate(
         self, rbm: RBM, batch: Cloud, state: LadderState, *, key: PRNGKeyArray
     ) -> Estimate:
-        """Swap and sweep, return the gradient, and adapt the ladder."""
+        """Run a step of replica exchange, return the gradient, and adapt the ladder."""
         state = self.moved(rbm, state, key=key)
         grads, info = cloud_gradient(rbm, batch, chains_at_end(state))
         return grads, self.changed(rbm, state), info
@@ -145,7 +145,7 @@ def chains_at_end(state: LadderState) -> Cloud:
 
 
 class Temperatures(NamedTuple):
-    """Places between the initial independent units, t = 0, and the current model, t = 1.
+    """A ladder of temperatures from the initial independent units, t = 0, to the model, t = 1.
 
     Attributes:
         times: t of each place.
@@ -172,12 +172,12 @@ class AbstractTempering(AbstractLadder):
     """
 
     def first_ladder(self, rbm: RBM) -> Temperatures:
-        """Return a ladder with every place except the base at t = 1."""
+        """Return the ladder whose first place is at t = 0 and all other places at t = 1."""
         times = jnp.where(jnp.arange(self.models) > 0, 1.0, 0.0).astype(rbm.visible.dtype)
         return Temperatures(times, rbm.visible, rbm.hidden)
 
     def on(self, rbm: RBM, state: LadderState) -> tuple[AbstractPath | None, Array]:
-        """Return the path from the layers at the start of the run, and the temperatures."""
+        """Return the path from the initial layers to the model, and the temperatures."""
         return Heating(state.ladder.visible, state.ladder.hidden, rbm), state.ladder.times
 
     def changed(self, rbm: RBM, state: LadderState) -> LadderState:
@@ -215,8 +215,8 @@ class Trajectory(AbstractLadder):
     The current model is added to the ladder whenever it and the last added model swap with a
     probability below `acceptance`. When all places are taken, the place whose neighbours are
     nearest to each other is freed. Successive models of a run can be close to one another even if
-    successive temperatures are not: a phase that appears in training at a second-order transition
-    is reached continuously from earlier models, not across a gap.
+    successive temperatures are not: a phase that appears during training at a second-order
+    transition is reached continuously from earlier models, whereas temperatures may cross a gap.
 
     Example:
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
@@ -239,7 +239,7 @@ class Trajectory(AbstractLadder):
         return models
 
     def on(self, rbm: RBM, state: LadderState) -> tuple[AbstractPath | None, Array]:
-        """Return the path through the kept models and the current one, and their positions."""
+        """Return the path through the kept models and the current model, and their positions."""
 
         def present(past: Array, now: Array) -> Array:
             return jnp.where(state.at_end.reshape(-1, *[1] * now.ndim), now, past)
@@ -248,7 +248,7 @@ class Trajectory(AbstractLadder):
         return History(models), jnp.linspace(0.0, 1.0, self.models, dtype=rbm.visible.dtype)
 
     def changed(self, rbm: RBM, state: LadderState) -> LadderState:
-        """Add the current model to the ladder if due; free a place if none is left."""
+        """Add the current model to the ladder if due, after freeing a place if none is left."""
         first = (~state.at_end).sum()  # the first place of the current model
         is_far = state.acceptance[first - 1] < self.acceptance
         due = is_far & (state.since >= WAIT)

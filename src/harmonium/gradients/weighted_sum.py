@@ -1,4 +1,4 @@
-"""A weighted sum of objectives, such as a discriminative–generative hybrid."""
+"""Weighted sums of objectives, such as a discriminative–generative hybrid."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class WeightedSum(AbstractGradient):
 
     Attributes:
         methods: the methods whose gradients are added.
-        shares: the weight of each method, positive numbers.
+        shares: the positive weight of each method.
 
     Example:
         >>> generative = hm.Contrastive(hm.Gibbs(1))
@@ -57,7 +57,7 @@ class WeightedSum(AbstractGradient):
 
     @property
     def about(self) -> About:
-        """The combined properties of all methods."""
+        """The properties of the sum, combined from the properties of its methods."""
         abouts = [method.about for method in self.methods]
         pairs = list(zip(abouts, self.shares, strict=True))
         are_whole = abs(sum(self.shares) - 1.0) < 1e-6
@@ -85,7 +85,7 @@ class WeightedSum(AbstractGradient):
         )
 
     def metrics(self, state: Any) -> dict[str, Array]:
-        """Return the metrics of all methods."""
+        """Return the metrics of all methods in one dictionary."""
         metrics = {}
         for method, own in zip(self.methods, state, strict=True):
             metrics |= method.metrics(own)

@@ -32,16 +32,16 @@ class Imputation(NamedTuple):
     Attributes:
         rows: the rows, with each missing value replaced by the unit's marginally most probable
             state, or by its mean if the unit is continuous, shape (n, visible units).
-        mean: ⟨v⟩ given the seen units, in columns as `visible.encode` returns them, shape (n,
-            columns): the probability of a 1 for a Bernoulli unit, of each state for a Potts unit.
+        mean: ⟨v⟩ given the seen units, with the columns of `visible.encode`, shape (n, columns):
+            the probability of 1 for a Bernoulli unit, and of each state for a Potts unit.
         spread: the standard deviation of each column, 0 for observed units, shape (n, columns).
-        stderr: the standard error of `mean`, from the differences between families of chains, 0 if
-            the mean is exact, shape (n, columns); a 95 % interval is ± twice this.
-        draws: complete rows drawn jointly from p(v_missing | v_seen), with the dependence between
-            missing units, shape (draws, n, visible units).
+        stderr: the standard error of `mean`, from the differences between families of chains; 0 if
+            the mean is exact; shape (n, columns). ± twice this error is a 95 % interval.
+        draws: completed rows, whose missing units are drawn jointly from p(v_missing | v_seen),
+            shape (draws, n, visible units).
         method: a description of the computation.
-        converged: whether the values of all rows are exact, or their chains have mixed.
-        message: a sentence that confirms this, or says what is wrong and what to do.
+        converged: whether the values of every row are exact or its chains have mixed.
+        message: a sentence that confirms convergence, or states the problem and its remedy.
         effective: a lower bound on the effective number of independent draws, shape (n,).
 
     Example:
@@ -74,15 +74,16 @@ def impute(
         ⟨v_i⟩ = ⟨Γ_i′(I)⟩,    var v_i = ⟨Γ_i″(I)⟩ + var Γ_i′(I),    over p(h | v_seen).
 
     With at most 2^16 hidden states or 2^12 completions of a row (up to 2^22 if there are few rows),
-    both are exact sums and the draws are exact. Otherwise each row gets a population of at least 32
+    both are exact sums and the draws are exact. Otherwise each row has a population of at least 32
     Gibbs chains, with the seen units held fixed. A third of their sweeps are annealed with
-    importance weights, so that modes get their shares under the model; averages are taken over the
-    remaining sweeps. If the chains descend from too few families, or the families disagree, they
-    restart with twice the sweeps, for about 30 s at most; if that fails, `converged` is False.
+    importance weights, so that modes are represented with the model's probabilities; averages are
+    taken over the remaining sweeps. If the chains descend from too few families, or the families
+    disagree, the chains restart with twice the sweeps, for about 30 s at most; if this fails,
+    `converged` is False.
 
     Args:
         rbm: the model.
-        rows: in the user's coding, with NaN for missing values, shape (n, visible units).
+        rows: rows in the user's coding, with NaN for missing values, shape (n, visible units).
         key: a JAX random key.
         draws: number of completions per row.
         sweeps: initial number of Gibbs sweeps per chain, if the sums are not exact.
@@ -119,7 +120,7 @@ def impute(
     spread = np.zeros_like(mean)
     stderr = np.zeros_like(mean)
     effective = np.full(len(rows), float(draws))
-    # The user's values are restored, because encoding and decoding may round them.
+    # The seen values are copied from the input, because encoding and decoding may round them.
     likely = rows.copy()
     drawn = np.repeat(rows[None], draws, axis=0)
     if not len(gaps):
@@ -153,7 +154,7 @@ def impute(
 
 @compiled
 def _nearest_states(visible: AbstractLayer, mean: Float[Array, "n columns"]) -> Array:
-    """Return for each unit the state nearest to its mean; for a continuous unit, the mean itself.
+    """Return the state nearest to each unit's mean; for a continuous unit, the mean itself.
 
     For a unit with two states or one-hot columns, this is the most probable state.
     """

@@ -1,4 +1,4 @@
-"""Questions about a table: distributions of columns, given cells and ranges of others."""
+"""Questions about a table: the distributions of columns given cells or ranges of other columns."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from ..tables.conditions import Conditions, meant, meant_in_quotes, split_outsid
 from .imputation import Imputation, impute
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-MOST_STATES = 20  # numeric columns with more states are summarised by quantiles
+MOST_STATES = 20  # numeric columns with more states are summarised by their quantiles
 FEWEST_CHAINS = 8  # the interval is estimated from differences between chains
 
 
 class Answer(NamedTuple):
-    """The distribution of one column.
+    """The answer to a question: the distribution of one column.
 
     Attributes:
-        name: the column.
+        name: the name of the column.
         values: its values as text, or the names of quantiles.
         shares: the probability of each value, or None for quantiles.
         reach: half the width of the 95 % interval of each probability, estimated from the
             differences between families of chains; 0 if exact. None for quantiles.
         quantiles: the 5, 25, 50, 75 and 95 % quantiles as text, or None.
         method: a description of the computation.
-        converged: whether it is exact, or its chains have mixed.
-        message: a sentence that confirms this, or says what is wrong and what to do.
+        converged: whether the distribution is exact or its chains have mixed.
+        message: a sentence that confirms convergence, or states the problem and its remedy.
 
     Example:
         >>> values, shares, reach = ["long", "short"], [0.286, 0.714], [0.02, 0.02]
@@ -69,7 +69,7 @@ def ask(
 
     If all given cells are exact values, probabilities are exact sums over up to 2^22 states, or
     averages of p(column | h) over a population of annealed Gibbs chains, as in `impute`. If ranges
-    are given, they are frequencies among the draws within the ranges.
+    are given, probabilities are frequencies among the draws within the ranges.
 
     Args:
         rbm: a model of the columns' codes.
@@ -80,7 +80,7 @@ def ask(
         key: a JAX random key.
         chains: number of Gibbs chains, at least 8, if the sum is not exact.
         sweeps: initial number of sweeps per chain; averages are over the last two thirds. Chains
-            that have not mixed restart with twice as many, for some seconds; if that fails,
+            that have not mixed restart with twice as many sweeps, for some seconds; if this fails,
             `converged` is False.
 
     Raises:
@@ -112,7 +112,7 @@ def ask(
     def imputation(key: PRNGKeyArray) -> Imputation:
         return impute(rbm, row, key=key, draws=chains, sweeps=sweeps)
 
-    seed = int(_seed(key))  # for the cells that a code represents
+    seed = int(_seed(key))  # for drawing one of the cells that a code represents
     if conditions.ranges:
         distributions = _by_draws(columns, conditions, imputation, chains, seed, key)
     else:
@@ -130,7 +130,7 @@ def _row_of(columns: Columns, conditions: Conditions, names: list[str]) -> np.nd
     row = np.full((1, len(columns.modelled)), np.nan, np.float32)
     if conditions.cells.columns:
         row = columns.encode(conditions.cells, "QUESTION", may_lack=True)
-        # Estimators treat unknown words as missing cells; a condition would then say nothing.
+        # Estimators treat unknown words as missing cells, but such a condition has no effect.
         for name, words in columns.unseen_in(conditions.cells).items():
             unit = next(i for i, part in enumerate(columns.modelled) if part.name == name)
             if np.isnan(row[0, unit]):
@@ -159,10 +159,10 @@ class _Distributions(NamedTuple):
     """The distributions of all columns of one row.
 
     Attributes:
-        estimates: for each unit, probabilities of its states.
+        estimates: the probabilities of each unit's states.
         frame: a table of draws.
         method: a description of the computation.
-        imputation: the underlying chains or sums; if there are several, the worst.
+        imputation: the underlying imputation; if there are several, the least reliable.
     """
 
     estimates: list[_Estimate]
@@ -171,7 +171,7 @@ class _Distributions(NamedTuple):
     imputation: Imputation
 
     def answer(self, column: AbstractColumn, columns: Columns) -> Answer:
-        """Return the distribution of one column: shares of words or few numbers, or quantiles."""
+        """Return the distribution of one column, as shares of its values or as quantiles."""
         frame = columns.split(self.frame)
         cells = next(drawn.values for drawn in frame.columns if drawn.name == column.name)
         values = [f"{level:.0%}" for level in QUANTILES]
@@ -188,7 +188,7 @@ class _Distributions(NamedTuple):
             part, estimate = estimates[column.name]
             values = part.state_names()
             shares = estimate.probabilities.astype(float).tolist()
-            # With two values, both are equally uncertain, so one half-width serves for both.
+            # If there are two values, their shares have the same half-width.
             half_widths = np.broadcast_to(estimate.half_widths, len(shares)).astype(float).tolist()
         else:
             places = np.quantile(np.sort(cells), QUANTILES, method="nearest")
@@ -206,7 +206,7 @@ class _Distributions(NamedTuple):
 
 
 def _by_means(columns: Columns, imputation: Imputation, seed: int) -> _Distributions:
-    """Return distributions from averages of p(column | h)."""
+    """Return distributions estimated by averages of p(column | h)."""
     probabilities = columns.probabilities(imputation.mean)
     errors = columns.pieces(imputation.stderr)
     return _Distributions(
@@ -228,7 +228,7 @@ def _by_draws(
     seed: int,
     key: PRNGKeyArray,
 ) -> _Distributions:
-    """Return distributions from frequencies among the draws within the ranges."""
+    """Return distributions estimated by frequencies among the draws within the ranges."""
     imputations: list[Imputation] = []
 
     def draw(attempt: int) -> np.ndarray:
@@ -251,13 +251,13 @@ def _by_draws(
 
 
 def _effective_fraction(imputation: Imputation) -> float:
-    """Return the effective number of draws of the single row, divided by their number."""
+    """Return the effective number of draws of the single row, divided by the number of draws."""
     assert imputation.effective is not None
     return float(imputation.effective[0]) / len(imputation.draws)
 
 
 def _frequencies(codes: np.ndarray, states: int | None, size: float) -> _Estimate:
-    """Return the frequencies of states among draws of this effective size."""
+    """Return the frequencies of states among draws with this effective sample size."""
     counts = np.zeros(1)
     if states:
         counts = np.bincount(codes.astype(int), minlength=states)

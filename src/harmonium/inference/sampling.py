@@ -29,8 +29,8 @@ from ..samplers.gibbs import after_sweeps
 __all__ = ["condition", "sample"]
 
 DEFAULT_SWEEPS = 1_000
-FEWEST_SWEEPS = 64  # of chains for given rows with few draws each
-FEWEST_AT_ONCE = 1_000  # draws from one population, if very many are needed
+FEWEST_SWEEPS = 64  # the fewest sweeps of chains for given rows with few draws each
+FEWEST_AT_ONCE = 1_000  # the fewest draws from one population, if very many are needed
 NOTHING_DRAWN = "Converged: no value is free."
 UNCHECKED = "Not checked: the mixing of chains of a given sampler is not assessed."
 
@@ -50,10 +50,10 @@ def sample(
     single given row, fewer for many). Otherwise each row is a separate chain, in a population of at
     least 32 chains that runs 1,000 Gibbs sweeps. In the first third the population is annealed, one
     sweep at each of equally spaced inverse temperatures up to 1, and resampled by importance
-    weight. Modes thus get their shares under the model even if sweeps do not move between them. The
-    remaining sweeps are of the model itself. If the surviving chains descend from too few
-    ancestors, or independent groups differ, they restart with twice the sweeps; if this takes too
-    long, a `NotConvergedWarning` is issued.
+    weight. Modes are thus represented with the model's probabilities even if sweeps do not move
+    between them. The remaining sweeps sample the model itself. If the surviving chains descend from
+    too few ancestors, or independent groups differ, the chains restart with twice the sweeps; if
+    this takes too long, a `NotConvergedWarning` is issued.
 
     Args:
         rbm: the model.
@@ -61,11 +61,12 @@ def sample(
         key: a JAX random key.
         sampler: another sampler, whose chains start from the model with zero weights; use `Gibbs()`
             for sweeps without annealing.
-        steps: sweeps of annealed chains, without exact sums or restarts, or steps of `sampler`,
-            whose mixing is not checked. If None, as many as make 1,000 sweeps, or 1,000 steps for a
-            sampler whose steps do not consist of sweeps; for given rows with few draws, fewer
-            sweeps of more chains.
-        given: rows in the user's coding, with NaN for units to be drawn; the others are held fixed.
+        steps: number of sweeps of annealed chains, without exact sums or restarts, or number of
+            steps of `sampler`, whose mixing is not checked. If None, the number that makes 1,000
+            sweeps, or 1,000 steps for a sampler whose steps do not consist of sweeps; for given
+            rows with few draws, fewer sweeps of more chains.
+        given: rows in the user's coding, with NaN for units to be drawn; the other units are held
+            fixed.
 
     Returns:
         Rows in the user's coding, shape (n, visible units).
@@ -89,7 +90,7 @@ def sample(
 
 
 class DrawnRows(NamedTuple):
-    """Rows in the user's coding, whether they are reliable, and a message about this."""
+    """Drawn rows in the user's coding, whether they are reliable, and a message that says why."""
 
     rows: np.ndarray
     converged: bool
@@ -105,7 +106,7 @@ def drawn_rows(
     steps: int | None = None,
     given: Any = None,
 ) -> DrawnRows:
-    """Return the rows of `sample`, with the message of its warning."""
+    """Return the rows that `sample` returns, with its warning as a message."""
     if n is None:
         if given is None:
             raise InputError("n: expected the number of rows to draw.")
@@ -137,14 +138,14 @@ def drawn_rows(
 
 
 def _has_rows(rbm: RBM) -> bool:
-    """Return whether a model is a batch for several rows, as returned by `condition`."""
+    """Return whether a model is conditioned on a batch of several rows (see `condition`)."""
     return isinstance(rbm.visible, Clamped) and rbm.visible.known.ndim > 1
 
 
 def _completed(
     rbm: RBM, rows: np.ndarray, count: int, steps: int | None, *, key: PRNGKeyArray
 ) -> DrawnRows:
-    """Return rows with draws of their missing units."""
+    """Return the rows with their missing units replaced by draws."""
     states = np.repeat(fetched(encoded_rows(rbm.visible, from_numpy(rows))), count, axis=0)
     gaps = np.flatnonzero(np.isnan(rows).any(1))
     if not len(gaps):
@@ -175,7 +176,7 @@ def _completed(
 
 
 def condition(rbm: RBM, rows: Any) -> RBM:
-    """Return the model with visible units held fixed at the values in `rows`, and free if NaN.
+    """Return the model with visible units held at the values in `rows`; units at NaN stay free.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
@@ -186,7 +187,7 @@ def condition(rbm: RBM, rows: Any) -> RBM:
     """
     rows = _with_gaps(rbm, rows)
     if len(rows) == 1:
-        rows = rows[0]  # gives a single model, without a batch axis
+        rows = rows[0]  # yields a single model, without a batch axis
     return _conditioned(rbm, from_numpy(np.array(rows)))
 
 
@@ -209,7 +210,7 @@ def _draw(
     if sampler is None:
         # Half of the sweeps are annealed, at no extra cost. On Adult (64 hidden units) the total
         # variation between samples and rows, over pairs of columns, was 0.111 after 1,000 sweeps,
-        # 0.045 with half of them annealed, and 0.039 after 40,000.
+        # 0.045 if half of these sweeps were annealed, and 0.039 after 40,000 sweeps.
         annealed = annealed_draws(path_to(rbm), n, steps // 2, key=key_init)
         return after_sweeps(rbm, annealed.v, steps - steps // 2, key=key_step)
     state = sampler.init_independent(rbm, n, key=key_init)

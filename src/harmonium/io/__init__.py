@@ -1,4 +1,4 @@
-"""Reading and writing model files, and converting models to and from other packages."""
+"""Reading and writing model files, and converting models to and from other packages' formats."""
 
 from .convert import Couplings as Couplings
 from .convert import Parameters as Parameters

@@ -1,4 +1,4 @@
-"""Saving and loading models, with the format decided by a file's first bytes and its name."""
+"""Saving and loading models, with the format determined by a file's first bytes and its name."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def save(rbm: RBM, path: str | os.PathLike) -> None:
     """Write a model to a file, in the format given by the file's suffix.
 
     `.safetensors` stores every model exactly; `.npz`, `.h5` (the rbms package) and `.pt` (PyTorch)
-    store Bernoulli or Potts visible and Bernoulli hidden units; `.json` stores a quadratic model of
-    Bernoulli and Ising units for annealers (dimod) and cannot be read back. An existing file is
-    replaced; if anything goes wrong, it is left unchanged.
+    store models with Bernoulli or Potts visible units and Bernoulli hidden units; `.json` stores a
+    quadratic model of Bernoulli and Ising units for annealers (dimod) and cannot be read back. An
+    existing file is replaced, but is left unchanged if an error occurs.
 
     Args:
         rbm: the model.
         path: the file to write.
 
     Raises:
-        InputError: not a model, a folder that does not exist, an unknown suffix, or a format that
-            cannot represent such layers.
+        InputError: `rbm` is not a model, the folder does not exist, the suffix is unknown, or the
+            format cannot represent the layers.
         MissingDependencyError: writing needs a package that is not installed.
 
     Example:
@@ -70,28 +70,28 @@ def save(rbm: RBM, path: str | os.PathLike) -> None:
         )
     # Any error of a format is raised here, before the file is touched.
     content = format_to_write(file).serialise(rbm, str(path))
-    if jax.process_index() == 0:  # if several processes make this call
+    if jax.process_index() == 0:  # only one of several processes writes the file
         write_whole(file, content)
 
 
 def load(path: str | os.PathLike, *, trust: Iterable[str] = ()) -> RBM:
-    """Read a model from a run folder or a file; no code in it is ever executed.
+    """Load a model from a run folder or a file, without executing any code in the file.
 
     The file may come from `save` or from another package: `.safetensors`, `.npz` with `W`, `a` and
-    `b`, `.h5` of the rbms package or `.pt` with a PyTorch state dict. `FILE.h5:update_100` selects
-    one of the updates that rbms saved; without it, the last one is read.
+    `b`, `.h5` of the rbms package, or `.pt` with a PyTorch state dict. `FILE.h5:update_100` selects
+    one of the updates saved by rbms; without a selection, the last update is read.
 
-    Custom layers and weights are found if their module has already been imported. A file cannot
-    cause a module to run by naming it.
+    Custom layers and weights are found if their module has already been imported. Naming a module
+    in a file does not import it.
 
     Args:
         path: the folder or the file.
-        trust: names of modules to import first; the file may use their layers and weights.
+        trust: names of modules to import first, whose layers and weights the file may use.
 
     Raises:
-        ModelFileError: the file is missing, truncated, of another type, or its arrays do not match;
-            a pickle, such as a joblib file, is never loaded.
-        InputError: a module to trust cannot be imported.
+        ModelFileError: the file is missing, truncated or of another type, or its arrays do not
+            match. Pickles, such as joblib files, are never loaded.
+        InputError: a module in `trust` cannot be imported.
         MissingDependencyError: reading needs a package that is not installed.
 
     Example:
@@ -124,19 +124,19 @@ def load(path: str | os.PathLike, *, trust: Iterable[str] = ()) -> RBM:
 
 
 def holds_model(path: str | os.PathLike) -> bool:
-    """Return whether to read a path as a model; reading it may still fail."""
+    """Return whether a path is to be read as a model, although reading may still fail."""
     file, _ = _file_and_part(path)
     if file.is_dir() or file.suffix.lower() in PICKLED:
-        return True  # pickles, so that they are rejected as models with a helpful message
+        return True  # so that pickles are rejected with a helpful message
     known = _by_suffix(file)
     return known is not None and known.holds_model(file)
 
 
 def format_to_write(file: Path) -> AbstractFormat:
-    """Return the format that belongs to a file's suffix.
+    """Return the format for writing a file with this suffix.
 
     Raises:
-        InputError: an unknown suffix.
+        InputError: the suffix is unknown.
     """
     known = _by_suffix(file)
     if known is None:
@@ -152,7 +152,7 @@ def _by_suffix(file: Path) -> AbstractFormat | None:
 
 
 def _format_of(file: Path) -> AbstractFormat:
-    """Return a file's format, decided by its contents, or by its name if they are ambiguous."""
+    """Return a file's format, determined by its contents or, if they are ambiguous, its name."""
     with file.open("rb") as opened:
         start = opened.read(LONGEST_START)
     by_suffix = _by_suffix(file)
@@ -162,7 +162,7 @@ def _format_of(file: Path) -> AbstractFormat:
     if by_content:
         return by_content[0]
     if _PICKLE.match(start) or file.suffix.lower() in PICKLED:
-        # Loading it would run any code in it, so its contents are not examined.
+        # Loading a pickle would run any code in it, so its contents are not examined.
         raise ModelFileError(
             f"{file}: expected a model file; got a pickle, as joblib writes it, never loaded, since"
             " loading runs code in it; if you trust it, load it yourself, pass a BernoulliRBM of"
@@ -173,7 +173,7 @@ def _format_of(file: Path) -> AbstractFormat:
 
 
 def _file_and_part(path: Any) -> tuple[Path, str | None]:
-    """Split FILE:PART if the format has parts and no file has exactly this name."""
+    """Split FILE:PART at the colon if the format has parts and no file has exactly this name."""
     match = _FILE_AND_PART.fullmatch(os.fspath(path))
     if match is None or Path(path).exists():
         return Path(path), None

@@ -54,9 +54,9 @@ PACKAGE = "harmonium"  # the prefix of harmonium's class names in Keras's files
 def arithmetic_dtype(layer: Any) -> str:
     """Return the dtype of a layer's parameters and arithmetic: float32 or float64.
 
-    It is never a half-precision type: rounded logits bias the two phases of learning differently,
-    and a free energy is a sum of thousands of terms. A mixed policy only sets the dtype that `call`
-    returns.
+    It is never a half-precision type: rounded logits bias the two phases of the gradient
+    differently, and a free energy is a sum of thousands of terms. A mixed-precision policy only
+    sets the dtype that `call` returns.
     """
     if layer.variable_dtype == "float64":
         return "float64"

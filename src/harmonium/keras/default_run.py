@@ -15,8 +15,8 @@ from ..errors import InputError
 from .base import keras, ops, rows_and_weights, synchronise, to_numpy
 from .units.base import Tensor
 
-LEAST_SECONDS = 10.0  # for the final score
-PART_OF_TIME = 0.1  # fraction of the run's time, for the same
+LEAST_SECONDS = 10.0  # minimum time for the final score
+PART_OF_TIME = 0.1  # time for the final score as a fraction of the run's time
 
 
 class Penalty(keras.metrics.Metric):
@@ -57,7 +57,7 @@ Part = tuple[np.ndarray, np.ndarray | None]  # rows, in the coding of the Keras 
 def split_of(
     x: Any, weights: Any, fraction: float | None, held_out: Any
 ) -> tuple[Part, Part | None]:
-    """Return the training rows and the held-out rows, the last ones, as Keras will split them."""
+    """Return the training rows and the held-out rows, which are the last ones, as in Keras."""
     rows = to_numpy(x)
     if weights is not None:
         weights = np.ravel(np.asarray(weights))
@@ -88,11 +88,11 @@ def _dataset(part: Part, visible: Any, name: str) -> Any:
 
 
 class DefaultRun(keras.callbacks.Callback):
-    """Sets the penalty, tracks the held-out log-likelihood, and keeps the best model.
+    """A callback that sets the penalty, tracks held-out log-likelihood, and keeps the best model.
 
     Attributes:
         epochs: the number of epochs of the run.
-        message: what was chosen, in a sentence or two, once the run has ended.
+        message: the chosen penalty and model, in a sentence or two, once the run has ended.
     """
 
     def __init__(self, model: Any, train: Part, held_out: Part | None, batch_size: int):
@@ -116,7 +116,7 @@ class DefaultRun(keras.callbacks.Callback):
         end = self.epochs * self.per_epoch
         measured = self.judge.monitors.watching
         self.timetable = Timetable.of(end, self.per_epoch, len(rows), measured)
-        self.weights: dict[int, list[np.ndarray]] = {}  # of the models that may be restored
+        self.weights: dict[int, list[np.ndarray]] = {}  # of models that may be restored later
         self.likelihood = math.nan
 
     def on_train_begin(self, logs: Any = None) -> None:
@@ -133,7 +133,7 @@ class DefaultRun(keras.callbacks.Callback):
             self.judge.begin(Tracker(start, self.batch_size, chains, key=key))
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """At a record, evaluate the model on the held-out rows and adapt the penalty."""
+        """Evaluate the model on the held-out rows if a record is due, and adapt the penalty."""
         updates = (epoch + 1) * self.per_epoch
         if self.follows and self.timetable.is_due(updates):
             self._record(updates)
@@ -156,7 +156,7 @@ class DefaultRun(keras.callbacks.Callback):
         self.model.penalty.strength.assign(strength)
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Restore the best model, and describe what was chosen."""
+        """Restore the best model, and describe the choice in `message`."""
         synchronise(self.model)
         strength = float(to_numpy(self.model.penalty.strength))
         parts = [f"a penalty of {strength:.2g} on the kernel"]

@@ -22,7 +22,7 @@ def free_energy_gap(model: Any, rows: Tensor, weights: Tensor | None, training: 
         return _contrastive_gap(model, rows, weights, seed)
     if training:
         return _persistent_gap(model, rows, weights, seed)
-    # One draw of v, without advancing the chains, is enough.
+    # Outside training, one draw of v is enough; the chains are not advanced.
     v = model.sample_v_from_h(ops.convert_to_tensor(model.chains), seed)
     return _gap_to_chains(model, rows, weights, v, model.inputs_to_h(v))
 
@@ -54,7 +54,7 @@ def _gap_to_chains(
 
 
 def _visible_after(model: Any, h: Tensor, seed: Any) -> Tensor:
-    """Return the k-th v of a chain h → v → h → … → v."""
+    """Return the k-th visible state of a chain h → v → h → … → v that starts at h."""
     v = model.sample_v_from_h(h, seed)
     for _ in range(model.k - 1):
         v = model.sample_v_from_h(model.sample_h_from_v(v, seed), seed)

@@ -13,6 +13,9 @@ from .base import rows_and_weights, to_numpy
 from .model import check_width
 from .watching import off_scale
 
+INFINITE = -1  # the cardinality of an infinite `tf.data.Dataset`
+MOST_OF_FEW_LEVELS = 100  # larger values are assumed to be bytes
+
 
 def adapt(model: Any, data: Any) -> None:
     """Fit the visible units to the data's moments and centre the biases, as `hm.initialize` does.
@@ -21,6 +24,12 @@ def adapt(model: Any, data: Any) -> None:
     section 8), and both biases are shifted to cancel the input from the weights at the means of
     the other layer (Melchior, Fischer & Wiskott 2016).
     """
+    # `tf.data` gives this cardinality to a data set that repeats for ever.
+    if getattr(data, "cardinality", None) is not None and int(data.cardinality()) == INFINITE:
+        raise InputError(
+            "data: expected a data set that ends; got an infinite one; take a number of batches,"
+            " as in data.take(100)."
+        )
     n = 0
     total_weight = 0.0
     sums = 0.0
@@ -50,7 +59,7 @@ def adapt(model: Any, data: Any) -> None:
 
 
 def batches(data: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield parts of the rows and weights of an array or of batches x, (x, y), (x, y, weights)."""
+    """Yield parts of rows and weights from an array or from batches x, (x, y), (x, y, weights)."""
     if isinstance(data, list):
         data = np.asarray(data)
     if hasattr(data, "shape"):
@@ -70,7 +79,7 @@ def batches(data: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def check_rows(model: Any, rows: np.ndarray, name: str, first_row: int = 0) -> None:
-    """Build the model if needed, and raise InputError unless the rows lie in its domain."""
+    """Build the model if needed, and raise InputError if any value is outside its domain."""
     if rows.ndim != 2 or rows.dtype.kind not in "buif":
         advice = "; flatten them first" if rows.ndim > 2 else ""
         raise InputError(
@@ -89,9 +98,13 @@ def check_rows(model: Any, rows: np.ndarray, name: str, first_row: int = 0) -> N
         return
     row = first_row + int(np.argwhere(wrong)[0][0])
     value = "others"
-    if wrong.shape == rows.shape:  # else units have several columns
+    if wrong.shape == rows.shape:  # otherwise each unit has several columns
         value = f"{rows[wrong][0]:g}"
-    advice = "; divide by 255, or threshold" if 1 < rows.max() <= 255 else ""
+    advice = ""
+    if 1 < rows.max() <= 255:
+        # The largest possible byte is 255, even if no row contains it.
+        largest = 255 if rows.max() > MOST_OF_FEW_LEVELS else rows.max()
+        advice = f"; divide by {largest:g}, the largest possible value, or threshold"
     raise InputError(f"{name}: expected {expected}; got {value}, first in row {row}{advice}.")
 
 
@@ -112,7 +125,7 @@ def check_input(model: Any, x: Any, name: str) -> None:
 
 
 def targets(x: Any, y: Any, weights: Any) -> Any:
-    """Return y, or zeros if only sample weights are given, since Keras ignores them without a y."""
+    """Return y, or zeros if only weights are given, since Keras ignores weights without a y."""
     if y is None and weights is not None:
         return np.zeros((len(x), 1), np.float32)
     return y

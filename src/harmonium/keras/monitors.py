@@ -15,10 +15,11 @@ UNITS_IN_EVALUATION = 32  # of each row: a tenth of the cost of the product with
 
 
 def reconstruction(model: Any, rows: Tensor) -> Tensor:
-    """Return the mean over columns of (x − ⟨v⟩)² for each row, with ⟨v⟩ given ⟨h | x⟩.
+    """Return the reconstruction error of each row, the mean over columns of (x − ⟨v⟩)².
 
-    It needs no draws, so the same rows give the same value. It is not a likelihood: it falls for
-    chains that do not mix, just as it does for a good model (Hinton 2010, section 5).
+    ⟨v⟩ is the visible mean given the hidden means ⟨h | x⟩. Nothing is drawn, so equal rows have
+    equal errors. The error is not a likelihood: it is small if chains do not mix, just as it is for
+    a good model (Hinton 2010, section 5).
     """
     return ops.mean(ops.square(rows - model.reconstruct(rows)), axis=-1)
 
@@ -26,9 +27,9 @@ def reconstruction(model: Any, rows: Tensor) -> Tensor:
 def pseudo_likelihood(model: Any, rows: Tensor) -> Tensor:
     """Return n log p(x_i | all other units), in nats, for one random unit i of each row.
 
-    n is the number of units. The mean over i is exactly the log-pseudo-likelihood
-    Σ_i log p(x_i | x_−i), and the cost is one row of W instead of n passes. Only for discrete
-    visible units.
+    n is the number of visible units, which must be discrete. The mean over i is exactly the
+    log-pseudo-likelihood Σ_i log p(x_i | x_−i), and the cost is that of one row of W instead of n
+    passes.
 
     Source: Besag 1975.
     """
@@ -37,12 +38,12 @@ def pseudo_likelihood(model: Any, rows: Tensor) -> Tensor:
 
 
 def evaluated_pseudo_likelihood(model: Any, rows: Tensor) -> Tensor:
-    """Return the same quantity, averaged over up to 32 units of each row: over all, if so few.
+    """Return n log p(x_i | all other units) of each row, averaged over up to 32 units i.
 
-    They are spaced evenly, from another unit on in each row, and the same ones in each evaluation.
-    Evaluations can therefore be compared, and runs can be stopped by them: of one random unit, the
-    mean over 300 rows of 64 pixels had a standard deviation of 1.7 nats, as much as a run gains
-    in many epochs.
+    All units are used if there are at most 32. Otherwise the units are evenly spaced, with another
+    first unit in each row, and the same in each evaluation, so values can be compared and used for
+    early stopping. With one random unit per row, the mean over 300 rows of 64 pixels had a standard
+    deviation of 1.7 nats, as much as a run gains in many epochs.
     """
     n = model.visible.n_units
     count = min(n, UNITS_IN_EVALUATION)

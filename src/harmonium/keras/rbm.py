@@ -24,7 +24,7 @@ from .model import BaseModel
 from .units import registry
 from .units.base import Tensor
 
-STEPS_PER_EXECUTION = 128  # an update is faster than the return to Python that follows it
+STEPS_PER_EXECUTION = 128  # since returning to Python takes longer than an update
 
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
@@ -187,15 +187,16 @@ class RBM(BaseModel):
             optimizer: any Keras optimiser; Adam(1e-3) by default.
             metrics: some of "free_energy_gap" (the loss without penalties), "reconstruction" and
                 "pseudo_likelihood"; "auto" means the last two, but without the pseudo-likelihood if
-                the visible units are continuous. In training these two use the first 64 rows of
-                each batch, and one unit of each; in evaluation all rows, and up to 32 units.
+                the visible units are continuous. During training, both use the first 64 rows of
+                each batch, and the pseudo-likelihood one unit per row; during evaluation, all rows
+                and up to 32 units per row.
             steps_per_execution: updates between calls of the callbacks' batch methods; "auto" is
                 128, or 1 on PyTorch, the only value allowed there.
             loss: None, since the loss is built in.
             **kwargs: further arguments of `keras.Model.compile`.
 
         Raises:
-            InputError: a loss, or a metric that these units do not have.
+            InputError: a loss was given, or a metric that is not defined for these units.
         """
         if loss is not None:
             raise InputError("loss: expected None, since the loss is the free-energy gap; got one.")
@@ -242,7 +243,7 @@ class RBM(BaseModel):
         penalty is adapted to their free-energy gap, the logs include `val_log_likelihood`, and the
         model with the highest held-out log-likelihood is restored at the end. The history's
         `message` describes what was chosen; it is printed unless `verbose` is 0. With `epochs` or
-        an optimiser, none of this happens. A data set is visited once if `epochs` is not given.
+        an optimiser, `fit` does none of this. Without `epochs`, one pass is made over a data set.
 
         A run that diverges stops with a `DivergenceWarning` and keeps the last model before that.
         Further warnings are given if continuous columns are not standardised, and if a callback
@@ -277,7 +278,7 @@ class RBM(BaseModel):
         """Add the penalty to the loss and the displayed metrics, or remove it."""
         if present != self._has_penalty:
             self._has_penalty = present
-            self.train_function = self.test_function = None  # compiled for the previous loss
+            self.train_function = self.test_function = None  # these were compiled for the old loss
 
     def evaluate(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Return the loss and the metrics on rows x, as `keras.Model.evaluate` does.
@@ -345,8 +346,8 @@ class RBM(BaseModel):
     def pseudo_likelihood(self, v: Any) -> Tensor:
         """Return n log p(v_i | other units), in nats, averaged over up to 32 units i of each row.
 
-        For up to 32 units this is the log-pseudo-likelihood, the sum over all i; for more, the mean
-        over rows estimates that of the log-pseudo-likelihood, with the same units in each call.
+        For up to 32 units this is the log-pseudo-likelihood, the sum over all i. For more units, it
+        is an estimate of the log-pseudo-likelihood from the same units in each call.
 
         Raises:
             InputError: continuous visible units.

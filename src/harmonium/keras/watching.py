@@ -13,14 +13,14 @@ from ..errors import count_of, warn_user
 from .base import keras, ops, synchronise, to_numpy
 
 GAPS = ("loss", "free_energy_gap")
-# Nats for each unit. No model close to its data has such a gap; at a learning rate of 1,000 on 0/1
-# rows, where the run diverges, it is 120.
+# Nats per unit. No model that fits its data has so large a gap; in a run on 0/1 rows that diverges
+# at a learning rate of 1,000, the gap is 120.
 LARGEST_GAP = 100.0
-SECONDS_BETWEEN_COPIES = 1.0  # of the parameters to the host, where they are checked
+SECONDS_BETWEEN_COPIES = 1.0  # the parameters are copied to the host to be checked
 
 
 def named(method: Any, values: tuple, after: int) -> dict[str, Any]:
-    """Return positional arguments of a method by name, after its first `after` parameters."""
+    """Return a method's positional arguments by name, skipping its first `after` parameters."""
     names = list(inspect.signature(method).parameters)[after:]
     return dict(zip(names, values, strict=False))
 
@@ -29,7 +29,7 @@ class Divergence(keras.callbacks.Callback):
     """Stops a run whose parameters or loss grow without bound, and restores the last good model.
 
     Attributes:
-        message: what happened and what to do; empty if the run did not diverge.
+        message: why the run was stopped and what to do; empty if it did not diverge.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Divergence(keras.callbacks.Callback):
         self.time_of_copy = time.perf_counter()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Stop if the loss is too large for a model near its data; at times check parameters."""
+        """Stop if the loss is too large for a useful model; from time to time, check parameters."""
         loss = float((logs or {}).get("loss", 0.0))
         if not abs(loss) < LARGEST_GAP * self.model.visible.n_units:  # NaN is not smaller either
             self._stop(f"the loss was {loss:.3g} in epoch {epoch + 1}")
@@ -54,7 +54,7 @@ class Divergence(keras.callbacks.Callback):
             self._check(epoch)
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Check the final parameters too; restore the copied ones if the run diverged."""
+        """Check the final parameters; if the run diverged, restore the last good copy."""
         self._check(None)
         if self.message:
             self.model.set_weights(self.copied_weights)
@@ -119,11 +119,11 @@ class Run:
 
     Attributes:
         options: the arguments of `keras.Model.fit`, with our callbacks before the user's.
-        message: what was chosen, described in words.
+        message: the chosen penalty and model, described in words.
     """
 
     def __init__(self, model: Any, default_run: Any, options: dict):
-        """Make the callbacks.
+        """Create the callbacks of a run.
 
         Args:
             model: the RBM, compiled.
@@ -158,7 +158,7 @@ class Run:
         return self.default_run.epochs
 
     def end(self) -> str:
-        """Print what was chosen, warn about a divergence, and return both messages."""
+        """Print the chosen penalty and model, warn if the run diverged, and return all of it."""
         if self.default_run is not None:
             self.message = self.default_run.message
         if self.message:
@@ -228,14 +228,14 @@ def warn_of_monitors(model: Any, callbacks: list, is_tracked: bool) -> None:
 
 
 def _acts_on_gap(callback: Any) -> bool:
-    """Return whether a callback acts on the loss, unlike a checkpoint of every epoch."""
+    """Return whether a callback's behaviour depends on the loss, unlike saving every epoch."""
     monitor = getattr(callback, "monitor", None)
     is_gap = isinstance(monitor, str) and monitor.removeprefix("val_") in GAPS
     return is_gap and bool(getattr(callback, "save_best_only", True))
 
 
 def off_scale(model: Any, mean: np.ndarray, square: np.ndarray, name: str) -> None:
-    """Warn once about columns far from standardised, for units to which the scale matters."""
+    """Warn once about columns that are far from standardised, for units whose scale matters."""
     if not model.visible.has_scale or model.has_warned_of_scale:
         return
     deviation = np.sqrt(np.maximum(square - mean**2, 0.0))

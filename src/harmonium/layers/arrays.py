@@ -17,18 +17,18 @@ from ..errors import InputError
 # column.
 Columns = Float[Array, "*batch columns"]
 Units = Float[Array, "*batch units"]
-# The same if the layer itself has batch axes, such as for its known units or lengths.
+# The same arrays, for a layer that itself has batch axes, such as for its known units.
 AllColumns = Float[Array, "*all columns"]
 AllUnits = Float[Array, "*all units"]
 Rows = Float[Array, "rows columns"]
 RowWeights = Float[Array, " rows"] | None
 Proposals = tuple[Integer[np.ndarray, "proposals few"], Float[Array, "*batch proposals few"]]
 
-HALVINGS = 40  # of an interval: beyond the resolution of float32
+HALVINGS = 40  # bisection steps; they narrow an interval beyond the resolution of float32
 
 
 def places_in(blocks: Integer[np.ndarray, " members"]) -> Integer[np.ndarray, " members"]:
-    """Return the position of each member within its block: 0, 1, …, in order."""
+    """Return the position of each member within its block, counted from 0."""
     order = np.argsort(blocks, kind="stable")
     places = np.empty_like(order)
     in_order = blocks[order]
@@ -37,7 +37,7 @@ def places_in(blocks: Integer[np.ndarray, " members"]) -> Integer[np.ndarray, " 
 
 
 def parameter(value: Any, shape: Sequence[int], what: str, default: float = 0.0) -> Array:
-    """Return a parameter array of this shape: `value` checked, or filled with the default.
+    """Return `value` as a checked array of this shape; if it is None, an array of the default.
 
     NumPy is used where possible: compiling even a small JAX program would take longer.
     """
@@ -66,7 +66,7 @@ def weighted_mean(x: Array, weights: Array | None) -> tuple[Array, Array]:
 
 
 def bisected(is_low: Callable[[Array], Array], low: Array, high: Array) -> tuple[Array, Array]:
-    """Return, by bisection, an interval around each largest number for which `is_low` holds."""
+    """Return intervals around the largest numbers for which `is_low` holds, found by bisection."""
 
     def halved(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = ends
@@ -107,7 +107,7 @@ def derivatives_of_means(
         mean: the means of all columns, as a function of the inputs.
         inputs: the inputs, shape (..., columns).
         blocks: the block of each unit.
-        spread: repeats each unit's entry over its columns.
+        spread: a function that repeats each unit's entry over its columns.
     """
 
     def along(direction: np.ndarray) -> Array:

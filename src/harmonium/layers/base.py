@@ -1,4 +1,4 @@
-"""The base class of all layers: what a layer must define, and what is derived from it."""
+"""The base class of all layers: the methods a layer must define, and those derived from them."""
 
 import dataclasses
 from abc import abstractmethod
@@ -29,7 +29,7 @@ from .arrays import (
 )
 from .coding import AbstractCoding
 
-STEEPEST = 1e4  # the largest |b| bisection finds; units on [0, 1] then have means 10⁻⁴ from an end
+STEEPEST = 1e4  # the largest |b| found by bisection; a mean on [0, 1] is then 10⁻⁴ from an end
 
 
 class AbstractLayer(AbstractModule):
@@ -83,7 +83,7 @@ class AbstractLayer(AbstractModule):
 
     @abstractmethod
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        """Draw the units independently from p(x | inputs)."""
+        """Draw states from p(x | inputs), independently for each unit."""
 
     @abstractmethod
     def shift(self, delta: Columns) -> "AbstractLayer":
@@ -94,9 +94,9 @@ class AbstractLayer(AbstractModule):
 
     @abstractmethod
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "AbstractLayer":
-        """Return the layer whose independent units have the (weighted) moments of the states `x`.
+        """Return the layer whose isolated units have the (weighted) moments of the states `x`.
 
-        The moments are smoothed as if there were one more row, to keep every parameter finite.
+        The moments are smoothed with one pseudo-row, which keeps every parameter finite.
         """
 
     @abstractmethod
@@ -106,10 +106,10 @@ class AbstractLayer(AbstractModule):
         Γ(0) must be finite, so parameters required for this, such as a precision, are kept.
         """
 
-    # ------------------------------------- what follows, and may be overridden by a closed form
+    # ---------------------------------- derived methods that a closed form may override
 
     def mean(self, inputs: Columns) -> Columns:
-        """Return ⟨x⟩ = Γ′(I)."""
+        """Return the mean of each column, ⟨x⟩ = Γ′(I)."""
         return jax.grad(lambda i: self.unit_cgfs(i).sum())(inputs)
 
     def variance(self, inputs: Columns) -> Columns:
@@ -124,7 +124,7 @@ class AbstractLayer(AbstractModule):
         """Return Γ(I), the sum of the unit cgfs, in nats."""
         return self.unit_cgfs(inputs).sum(-1)
 
-    # ---------------------------------------------------------------- what follows
+    # ---------------------------------------------------------------- derived methods
 
     @property
     def n_units(self) -> int:
@@ -148,7 +148,7 @@ class AbstractLayer(AbstractModule):
 
     @property
     def form(self) -> tuple:
-        """The type, sizes and data, which training does not change, in a comparable form."""
+        """The type, sizes and data, which training does not change, as a tuple for comparisons."""
         data = tuple(np.asarray(array).tobytes() for array in data_in(self))
         return (jax.tree.structure(self), *data)
 
@@ -162,7 +162,7 @@ class AbstractLayer(AbstractModule):
         return self.sample(jnp.broadcast_to(self.zero_inputs, (*shape, self.size)), key=key)
 
     def fold(self, x: Columns) -> Units:
-        """Sum the columns of each unit."""
+        """Sum the columns of each unit: (..., columns) → (..., units)."""
         return self.coding.fold(x)
 
     def spread(self, x: Any) -> Any:
@@ -170,7 +170,7 @@ class AbstractLayer(AbstractModule):
         return self.coding.spread(x)
 
     def encode(self, rows: Any) -> Columns:
-        """Convert rows in the user's coding to states. Traceable; `validate` checks the rows."""
+        """Convert rows in the user's coding to states. Traceable; use `validate` to check rows."""
         states = self.coding.encode(rows, self.dtype)
         return from_numpy(states) if isinstance(states, np.ndarray) else states
 
@@ -186,7 +186,7 @@ class AbstractLayer(AbstractModule):
 
         Args:
             rows: shape (n, units).
-            name: what to call them in an error message.
+            name: the name of the rows in an error message.
             first_row: the index of the first row, for error messages.
             missing: whether NaN may represent a missing value.
 
@@ -267,7 +267,7 @@ class AbstractUnits(AbstractBiased):
     """A layer of units with one column and one bias each: U(x) = −b·x, unless overridden.
 
     A subclass without further parameters needs no `__init__`. But type checkers overlook the
-    inherited one and require a bias, so the layers of this package repeat it.
+    inherited `__init__` and require a bias, so the layers of this package define it again.
 
     Attributes:
         size: number of units.
@@ -310,5 +310,5 @@ class AbstractUnits(AbstractBiased):
 def independent_states(
     layer: AbstractLayer, shape: tuple[int, ...], *, key: PRNGKeyArray
 ) -> Columns:
-    """Draw what `sample_without_inputs` returns, in one compiled program."""
+    """Draw states of the isolated layer in one compiled program."""
     return layer.sample_without_inputs(shape, key=key)

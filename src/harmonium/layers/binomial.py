@@ -54,12 +54,12 @@ class Binomial(AbstractUnits, AbstractDiscrete, AbstractMatched):
 
     @property
     def values(self) -> tuple[float, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """0 to n."""
+        """The counts 0 to n."""
         return tuple(map(float, range(self.total + 1)))
 
     @property
     def coding(self) -> AbstractCoding:
-        """Whole numbers from 0 to n."""
+        """The coding: whole numbers from 0 to n."""
         words = f"a Binomial unit takes whole numbers from 0 to {self.total}"
         stored = np.min_scalar_type(self.total)
         return Numbers(self.size, words, 0.0, float(self.total), is_whole=True, stored=stored)
@@ -82,11 +82,11 @@ class Binomial(AbstractUnits, AbstractDiscrete, AbstractMatched):
         return self.total * softplus(inputs + self.bias)
 
     def mean(self, inputs: Columns) -> Columns:
-        """Return n σ(t)."""
+        """Return the mean count n σ(t) at t = I + b."""
         return self.total * jax.nn.sigmoid(inputs + self.bias)
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return n σ(t) σ(−t), accurate in both tails."""
+        """Return the variance n σ(t) σ(−t), accurate in both tails."""
         t = inputs + self.bias
         return self.total * jax.nn.sigmoid(t) * jax.nn.sigmoid(-t)
 
@@ -98,7 +98,7 @@ class Binomial(AbstractUnits, AbstractDiscrete, AbstractMatched):
         return Binomial(self.size, self.total, jnp.log(up) - jnp.log(down))
 
     def inputs_at(self, mean: Columns) -> Columns:
-        """Return logit m/n − b."""
+        """Return the inputs logit m/n − b at which the means are m."""
         return jnp.log(mean) - jnp.log(self.total - mean) - self.bias
 
 

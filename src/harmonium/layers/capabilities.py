@@ -29,7 +29,7 @@ Values = Float[Array, "*rows columns"]
 
 
 class AbstractEnumerable(AbstractLayer):
-    """A layer whose joint states can be listed if each unit has finitely many states."""
+    """A layer whose joint states can be enumerated if each unit has finitely many states."""
 
     @property
     @abstractmethod
@@ -72,8 +72,8 @@ def joint_states(
 def proposals_from(layer: AbstractLayer, x: Array) -> tuple[np.ndarray, Array]:
     """Return every single-site proposal from `x`; continuous units have none.
 
-    With these, a pseudo-likelihood needs a few rows of W for each proposal, not a product with all
-    of W.
+    With these proposals, a pseudo-likelihood needs only a few rows of W for each of them, rather
+    than a product with the whole of W.
     """
     if isinstance(layer, AbstractEnumerable):
         return layer.proposals(x)
@@ -135,7 +135,7 @@ class AbstractBlocked(AbstractLayer):
         """Draw the unknown units given the `known` ones, which keep their values."""
 
     def apart(self) -> AbstractLayer:
-        """Return a layer with the same units made independent; itself if there is none."""
+        """Return a layer of independent units of the same type, or this layer if none exists."""
         return self
 
     def variance(self, inputs: Columns) -> Columns:
@@ -162,7 +162,7 @@ def has_independent_units(layer: AbstractLayer) -> bool:
 
 
 def apart(layer: AbstractLayer) -> AbstractLayer:
-    """Return a layer with the same units made independent, with arbitrary parameters."""
+    """Return a layer of independent units of the same type, with arbitrary parameters."""
     return layer.apart() if isinstance(layer, AbstractBlocked) else layer
 
 
@@ -202,21 +202,21 @@ def variance_given(layer: AbstractLayer, inputs: Array, known: Array, values: Ar
 
 
 class AbstractAffine(AbstractLayer):
-    """A layer of real units: scale · x, and possibly x + offset, has the same layer type."""
+    """A layer of real units whose type is preserved by x → scale · x, and possibly x + offset."""
 
     @property
     def is_rescalable(self) -> Bool[np.ndarray, " units"]:
-        """Which units may be rescaled."""
+        """A mask of the units that may be rescaled."""
         return np.ones(self.n_units, bool)
 
     @property
     def is_shiftable(self) -> Bool[np.ndarray, " units"]:
-        """Which units may be shifted. Rectified units may not, since their zero is fixed."""
+        """A mask of the units that may be shifted; rectified units may not, as 0 is their bound."""
         return np.ones(self.n_units, bool)
 
     @abstractmethod
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> AbstractAffine:
-        """Return the layer of scale · x + offset, with a scale and an offset for each unit."""
+        """Return the layer of scale · x + offset, for one scale and one offset per unit."""
 
     @property
     @abstractmethod
@@ -233,26 +233,26 @@ class AbstractAffine(AbstractLayer):
 
     @property
     def gaussian_parameters(self) -> tuple[Array, Array] | None:
-        """(b, γ) if the energy is ½γx² − bx on the whole line; otherwise None."""
+        """Return (b, γ) if the energy is ½γx² − bx on the whole real line, or None otherwise."""
         return None
 
 
 def is_rescalable(layer: AbstractLayer) -> Bool[np.ndarray, " units"]:
-    """Return which units may be rescaled, so that scale · x has the same layer type."""
+    """Return a mask of the units that may be rescaled: scale · x has the same layer type."""
     if isinstance(layer, AbstractAffine):
         return layer.is_rescalable
     return np.zeros(layer.n_units, bool)
 
 
 def is_shiftable(layer: AbstractLayer) -> Bool[np.ndarray, " units"]:
-    """Return which units may be shifted, so that x + offset has the same layer type."""
+    """Return a mask of the units that may be shifted: x + offset has the same layer type."""
     if isinstance(layer, AbstractAffine):
         return layer.is_shiftable
     return np.zeros(layer.n_units, bool)
 
 
 def rescaled(layer: AbstractLayer, scale: np.ndarray, offset: np.ndarray) -> AbstractLayer:
-    """Return the layer of scale · x + offset, with a scale and an offset for each unit.
+    """Return the layer of scale · x + offset, for one scale and one offset per unit.
 
     Units that can be neither rescaled nor shifted accept only a scale of 1 and an offset of 0.
 
@@ -277,7 +277,7 @@ def _check(
 
 
 def curvature(layer: AbstractLayer) -> Float[Array, "*rows columns"]:
-    """Return a curvature for each column: ∞ if the column is bounded, 0 if none is known."""
+    """Return each column's curvature: ∞ for a bounded column, 0 if no curvature is known."""
     if isinstance(layer, AbstractAffine):
         return layer.curvature
     return from_numpy(np.where(_bounded_columns(layer), np.inf, 0.0).astype(layer.dtype))
@@ -289,13 +289,13 @@ def is_bounded(layer: AbstractLayer) -> bool:
 
 
 def are_unbounded(layer: AbstractLayer) -> Bool[np.ndarray, " columns"]:
-    """Return which columns are real numbers, unbounded on both sides."""
+    """Return a mask of the columns of real numbers that are unbounded on both sides."""
     low, high = layer.coding.support
     return np.isinf(low) & np.isinf(high)
 
 
 def unbounded_units(layer: AbstractLayer) -> Bool[np.ndarray, " units"]:
-    """Return which units are real numbers, unbounded on both sides."""
+    """Return a mask of the units of real numbers that are unbounded on both sides."""
     columns = from_numpy(are_unbounded(layer).astype(layer.dtype))
     return np.asarray(layer.fold(columns)) > 0
 
@@ -312,7 +312,7 @@ def projected(layer: AbstractLayer) -> AbstractLayer:
 
 
 def gaussian_parameters(layer: AbstractLayer) -> tuple[Array, Array] | None:
-    """Return (b, γ) of a layer of independent normal units, for closed forms; otherwise None."""
+    """Return (b, γ) of a layer of independent normal units, or None for any other layer."""
     return layer.gaussian_parameters if isinstance(layer, AbstractAffine) else None
 
 
@@ -320,44 +320,44 @@ def gaussian_parameters(layer: AbstractLayer) -> tuple[Array, Array] | None:
 
 
 class AbstractCorrelated(AbstractLayer):
-    """A layer in which some real columns depend on each other linearly."""
+    """A layer in which some real columns are correlated."""
 
     @property
     @abstractmethod
     def correlated(self) -> Integer[np.ndarray, " some"]:
-        """The columns that depend on each other linearly."""
+        """The indices of the correlated columns."""
 
     @property
     @abstractmethod
     def whitening(self) -> Float[Array, "some some"]:
-        """S such that SSᵀ is the covariance of the `correlated` columns without inputs."""
+        """A matrix S such that SSᵀ is the covariance of the `correlated` columns without inputs."""
 
     @abstractmethod
     def along(self, basis: Float[Array, "some some"]) -> AbstractCorrelated:
-        """Return the layer of y if the `correlated` columns are x = S y, with S the `basis`."""
+        """Return the layer of y, where the `correlated` columns are x = S y and S is `basis`."""
 
     @abstractmethod
     def confined(self, variance: float) -> AbstractCorrelated:
-        """Return the layer with variance at most `variance` in every direction of these columns."""
+        """Return the layer with every eigenvalue of the columns' covariance at most `variance`."""
 
 
 def correlated(layer: AbstractLayer) -> Integer[np.ndarray, " some"]:
-    """Return the columns that depend on each other linearly, if any."""
+    """Return the indices of the correlated columns; empty for most layers."""
     return layer.correlated if isinstance(layer, AbstractCorrelated) else np.zeros(0, int)
 
 
 def whitening(layer: AbstractLayer) -> Float[Array, "some some"]:
-    """Return S such that SSᵀ is the covariance of the correlated columns without inputs."""
+    """Return a matrix S such that SSᵀ is the correlated columns' covariance without inputs."""
     return layer.whitening if isinstance(layer, AbstractCorrelated) else jnp.zeros((0, 0))
 
 
 def along(layer: AbstractLayer, basis: Float[Array, "some some"]) -> AbstractLayer:
-    """Return the layer of y if the correlated columns are x = S y, with S the `basis`."""
+    """Return the layer of y, where the correlated columns are x = S y and S is `basis`."""
     return layer.along(basis) if isinstance(layer, AbstractCorrelated) else layer
 
 
 def confined(layer: AbstractLayer, variance: float) -> AbstractLayer:
-    """Return the layer with variance at most `variance` in every direction of these columns."""
+    """Return the layer with every eigenvalue of the correlated columns' covariance bounded."""
     return layer.confined(variance) if isinstance(layer, AbstractCorrelated) else layer
 
 
@@ -379,14 +379,14 @@ class AbstractMatched(AbstractLayer):
     def fit_with_prior(
         self, x: Rows, weights: Float[Array, " rows"], prior: Array
     ) -> AbstractLayer:
-        """Return the layer fitted to these rows and to `prior` more rows like this layer's."""
+        """Return the layer fitted to these rows plus `prior` pseudo-rows with its own moments."""
         own = self.mean(self.zero_inputs)
         mean = (product(weights, x) + prior * own) / (weights.sum() + prior)
         return self.shift(self.inputs_at(mean))
 
 
 def has_inputs_at(layer: AbstractLayer) -> bool:
-    """Return whether `inputs_at` works for a layer."""
+    """Return whether a layer's inputs can be computed from its means (`inputs_at`)."""
     return isinstance(layer, AbstractMatched) and layer.has_inputs_at
 
 
@@ -394,7 +394,7 @@ def inputs_at(layer: AbstractLayer, mean: Array) -> Float[Array, "*batch columns
     """Return the inputs at which the units of a layer have these means.
 
     Raises:
-        InputError: the layer has no closed form for them.
+        InputError: the layer has no closed form for these inputs.
     """
     _check_matched(layer)
     return layer.inputs_at(mean)  # pyright: ignore[reportAttributeAccessIssue]
@@ -408,7 +408,7 @@ def _check_matched(layer: AbstractLayer) -> None:
 def fit_with_prior(
     layer: AbstractLayer, x: Rows, weights: Float[Array, " rows"], prior: Array
 ) -> AbstractLayer:
-    """Return the layer fitted to these rows and to `prior` more rows like this layer's.
+    """Return the layer fitted to these rows plus `prior` pseudo-rows with the layer's moments.
 
     Raises:
         InputError: the inputs of the layer cannot be computed from its means.
@@ -417,19 +417,19 @@ def fit_with_prior(
     return layer.fit_with_prior(x, weights, prior)  # pyright: ignore[reportAttributeAccessIssue]
 
 
-# ---------------------------------------------------------------- values in classes
+# ---------------------------------------------------------------- mixtures of classes
 
 
 class AbstractClassed(AbstractLayer):
-    """A layer whose values fall into classes, which are data and not parameters.
+    """A layer whose values fall into classes; the classes are data, not parameters.
 
-    `initialize` finds them by expectation maximisation, starting at rows that are far apart.
+    `initialize` finds the classes by expectation maximisation, starting at rows that are far apart.
     """
 
     @property
     @abstractmethod
     def n_classes(self) -> int:
-        """The number of classes."""
+        """The number of classes of the mixture."""
 
     @property
     @abstractmethod
@@ -438,7 +438,7 @@ class AbstractClassed(AbstractLayer):
 
     @abstractmethod
     def refitted(self, x: Rows, weights: RowWeights = None) -> AbstractClassed:
-        """Return the layer with classes fitted to the rows, starting from its own classes."""
+        """Return the layer with its classes refitted to the rows, starting from these classes."""
 
 
 def has_classes(layer: AbstractLayer) -> TypeGuard[AbstractClassed]:
@@ -450,26 +450,26 @@ def has_classes(layer: AbstractLayer) -> TypeGuard[AbstractClassed]:
 
 
 class AbstractOrdered(AbstractLayer):
-    """A layer whose units may have ordered states, along which fields rise or fall."""
+    """A layer whose units may have ordered states, such as ratings, along which fields vary."""
 
     @property
     @abstractmethod
     def ordered_columns(self) -> Integer[np.ndarray, " some"]:
-        """The columns of the ordered states."""
+        """The indices of the columns of ordered states."""
 
     @property
     @abstractmethod
     def smoothing(self) -> Float[np.ndarray, "some some"]:
-        """S such that (SSᵀ)⁻¹ is the expected covariance of the fields on the `ordered_columns`."""
+        """A matrix S: (SSᵀ)⁻¹ is the prior covariance of the fields on the `ordered_columns`."""
 
 
 def ordered_columns(layer: AbstractLayer) -> Integer[np.ndarray, " some"]:
-    """Return the columns of ordered states, if any."""
+    """Return the indices of the columns of ordered states; empty for most layers."""
     return layer.ordered_columns if isinstance(layer, AbstractOrdered) else np.zeros(0, int)
 
 
 def smoothing(layer: AbstractLayer) -> Float[np.ndarray, "some some"]:
-    """Return S such that (SSᵀ)⁻¹ is the expected covariance of the fields on ordered columns."""
+    """Return a matrix S: (SSᵀ)⁻¹ is the prior covariance of the fields on the ordered columns."""
     return layer.smoothing if isinstance(layer, AbstractOrdered) else np.zeros((0, 0))
 
 
@@ -482,8 +482,8 @@ class AbstractDocuments(AbstractLayer):
     Its p(x) is p(x | length), and each length has its own log Z.
     """
 
-    # A free length with one log Z would not need this class, but its chains would change length by
-    # only a word or two per sweep.
+    # If the length were modelled too, there would be a single log Z and no need for this class, but
+    # chains would change length by only a word or two per sweep.
 
     @abstractmethod
     def lengths(self, x: Columns) -> Float[Array, "*batch"]:
@@ -491,7 +491,7 @@ class AbstractDocuments(AbstractLayer):
 
     @abstractmethod
     def with_lengths(self, lengths: Float[Array, "*batch"]) -> AbstractDocuments:
-        """Return the layer of states with this length, or with one length per row."""
+        """Return the layer for states of this length; `lengths` may hold one length per row."""
 
 
 def takes_lengths(layer: Any) -> TypeGuard[AbstractDocuments]:

@@ -27,7 +27,7 @@ from .coding import Codes
 from .discrete import AbstractOneHot
 from .registry import register_layer
 
-TINIEST = float(np.finfo(np.float32).tiny)  # replaces a waiting time of 0, to divide by it
+TINIEST = float(np.finfo(np.float32).tiny)  # replaces a waiting time of 0 as a divisor
 # The share of the variance of fields along ordered states that is linear; the rest allows curves if
 # many rows support them. With a share of one half, or with random walks instead of slopes, models
 # of ratings and marks needed more rows (docs/decisions/rows.md).
@@ -53,8 +53,8 @@ class Categorical(AbstractOneHot, AbstractOrdered):
     Attributes:
         counts: q_i of each unit, each at least 2. The constructor calls them `states`.
         bias: b, shape (size,), in nats.
-        orders: the states of each unit from lowest to highest, or () for a unit without an order;
-            empty if no unit has one.
+        orders: the states of each unit from lowest to highest, or () for a unit with unordered
+            states; empty if no unit has ordered states.
 
     Example:
         >>> layer = hm.Categorical(2, states=(2, 4))
@@ -79,7 +79,7 @@ class Categorical(AbstractOneHot, AbstractOrdered):
         bias: Any = None,
         orders: Iterable[Iterable[int]] = (),
     ):
-        """Make `size` units; `states` is their number of states, or one number for each unit."""
+        """Make `size` units with `states` states each, or one number of states for each unit."""
         given = np.broadcast_to(np.asarray(states), np.shape(states) or (max(int(size), 1),))
         if given.shape != (size,) or given.dtype.kind not in "iu" or (given < 2).any():
             expected = "a positive number of units, and whole numbers of states, at least 2 each"
@@ -109,7 +109,7 @@ class Categorical(AbstractOneHot, AbstractOrdered):
 
     @property
     def coding(self) -> Codes:
-        """A code of 0 to q_i − 1 for each unit; one-hot in states."""
+        """The coding: a code from 0 to q_i − 1 per unit in rows; one-hot in states."""
         return Codes(self.counts)
 
     def _highest(self, x: Array) -> Units:
@@ -120,7 +120,7 @@ class Categorical(AbstractOneHot, AbstractOrdered):
         return jax.lax.stop_gradient(jnp.moveaxis(highest, 0, -1))
 
     def _sums(self, x: Columns) -> Units:
-        """Sum each unit's columns, faster than `fold`, if all numbers are finite."""
+        """Sum each unit's columns; faster than `fold`, but all numbers must be finite."""
         member = self.coding.units[:, None] == np.arange(self.n_units)
         return product(x, jnp.asarray(member, x.dtype))
 
@@ -131,7 +131,7 @@ class Categorical(AbstractOneHot, AbstractOrdered):
         return highest + jnp.log(self._sums(jnp.exp(logits - self.spread(highest))))
 
     def _odds(self, inputs: Array) -> Columns:
-        """Return e^(I + b) of each state, divided by the largest of its unit."""
+        """Return e^(I + b) of each state, divided by the largest such value of its unit."""
         logits = inputs + self.bias
         return jnp.exp(logits - self.spread(self._highest(logits)))
 
@@ -141,14 +141,14 @@ class Categorical(AbstractOneHot, AbstractOrdered):
         return odds / self.spread(self._sums(odds))
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return p(1 − p) for each column, with 1 − p summed from a unit's other states."""
+        """Return p(1 − p) for each column; 1 − p is the sum of the unit's other probabilities."""
         odds = self._odds(inputs)
         others = (self.coding.units[:, None] == self.coding.units) & ~np.eye(self.size, dtype=bool)
         rest = product(odds, jnp.asarray(others, odds.dtype))
         return odds * rest / self.spread(self._sums(odds)) ** 2
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        """Draw the state with the shortest waiting time, with the states' odds as rates."""
+        """Draw each unit's state as the first arrival of competing exponential waiting times."""
         odds = self._odds(inputs)
         times = jax.random.exponential(key, odds.shape, odds.dtype)
         speeds = odds / jnp.maximum(times, TINIEST)
@@ -157,7 +157,7 @@ class Categorical(AbstractOneHot, AbstractOrdered):
         return (ranks == self.spread(self._highest(ranks))).astype(odds.dtype)  # ties: the lowest
 
     def states(self, indices: Integer[Array, "*batch"]) -> Columns:
-        """Return the digits of the indices in the mixed radix q_0, q_1, …, one-hot."""
+        """Return the one-hot digits of the indices in the mixed radix (q_0, q_1, …)."""
         check_indexable(self.n_states)
         steps = np.cumprod((1, *self.counts[:-1])).astype(np.uint32)
         counts = np.array(self.counts, np.uint32)
@@ -181,7 +181,7 @@ class Categorical(AbstractOneHot, AbstractOrdered):
 
     @property
     def ordered_columns(self) -> Integer[np.ndarray, " some"]:
-        """The columns of the units with ordered states, each unit's columns in that order."""
+        """The columns of units with ordered states, unit by unit, from lowest to highest state."""
         firsts = self.coding.first_columns
         columns = [
             first + state
@@ -192,7 +192,7 @@ class Categorical(AbstractOneHot, AbstractOrdered):
 
     @property
     def smoothing(self) -> Float[np.ndarray, "some some"]:
-        """S with (SSᵀ)⁻¹ = K, where a unit's K mainly favours a slope along its states.
+        """A matrix S with (SSᵀ)⁻¹ = K, a prior covariance that favours slopes along the states.
 
         K = 0.95 (q − 1) uuᵀ + 0.05 (1 − 11ᵀ/q) + 11ᵀ/q for q states, where u is the unit vector
         that rises by equal steps from state to state. K has the trace of the identity, so the
@@ -203,7 +203,7 @@ class Categorical(AbstractOneHot, AbstractOrdered):
         return np.asarray(scipy.linalg.block_diag(np.zeros((0, 0)), *blocks))
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Categorical":
-        """Set b = log p with p = (n m + 1/q) / (n + 1), centred over each unit's states."""
+        """Set b = log p with p = (n m + 1/q) / (n + 1), then subtract each unit's mean bias."""
         mean, n = weighted_mean(x, weights)
         counts = from_numpy(np.array(self.counts, self.dtype))
         logs = jnp.log((n * mean + 1.0 / self.spread(counts)) / (n + 1.0))

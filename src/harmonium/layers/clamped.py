@@ -54,45 +54,45 @@ class AbstractPartial(AbstractBlocked, AbstractAffine):
         return capabilities.blocks_of(self.layer)
 
     def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> Units:
-        """Return each unit's cgf if more units are held (independent units only)."""
+        """Return each unit's cgf with further units held (independent units only)."""
         held = self.fold(inputs * values) - self.unit_energies(values)
         return jnp.where(known, held, self.unit_cgfs(inputs))
 
     def sample_given(
         self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
     ) -> Columns:
-        """Draw the units if more units are held (independent units only)."""
+        """Draw the units with further units held (independent units only)."""
         return jnp.where(self.spread(known), values, self.sample(inputs, key=key))
 
     def shift(self, delta: Columns) -> "AbstractPartial":
-        """Shift the wrapped layer."""
+        """Return this wrapper around the shifted layer."""
         return self._around(self.layer.shift(delta))
 
     def fit_moments(self, x: Array, weights: Array | None = None) -> "AbstractPartial":
-        """Fit the wrapped layer."""
+        """Return this wrapper around the wrapped layer fitted to the rows."""
         return self._around(self.layer.fit_moments(x, weights))
 
     @property
     def curvature(self) -> Float[Array, " columns"]:
-        """The curvatures of the wrapped layer."""
+        """The curvature of each column of the wrapped layer."""
         return capabilities.curvature(self.layer)
 
     @property
     def is_rescalable(self) -> np.ndarray:
-        """Which units the wrapped layer can rescale."""
+        """A mask of the units that the wrapped layer can rescale."""
         return capabilities.is_rescalable(self.layer)
 
     @property
     def is_shiftable(self) -> np.ndarray:
-        """Which units the wrapped layer can shift."""
+        """A mask of the units that the wrapped layer can shift."""
         return capabilities.is_shiftable(self.layer)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractPartial":
-        """Rescale the wrapped layer."""
+        """Return this wrapper around the rescaled layer."""
         return self._around(capabilities.rescaled(self.layer, scale, offset))
 
     def project(self) -> "AbstractPartial":
-        """Project the wrapped layer."""
+        """Return this wrapper with the wrapped layer's parameters moved into their domain."""
         return self._around(capabilities.projected(self.layer))
 
     def base(self) -> "AbstractPartial":
@@ -109,13 +109,13 @@ class Clamped(AbstractPartial):
 
     With it, any sampler can draw from a conditional distribution. A known unit contributes
     exp(I·x − U(x)) at its value x instead of the integral over x. A model with this layer therefore
-    has the conditional distribution given the values, and its Z is the unnormalised marginal
+    represents the conditional distribution given the values, and its Z is the unnormalised marginal
     probability of the values.
 
     Attributes:
         layer: the layer without the clamp.
-        known: which units are held, shape (..., units).
-        values: their states, shape (..., columns); any finite number for free units.
+        known: a mask of the held units, shape (..., units).
+        values: the states of the held units, shape (..., columns); any finite number elsewhere.
 
     Example:
         >>> known, values = jnp.array([True, False]), jnp.array([1.0, 0.0])
@@ -135,11 +135,11 @@ class Clamped(AbstractPartial):
 
     @property
     def _held(self) -> tuple[Array, Array]:
-        """Which units are held, and the values of all columns: data, not parameters."""
+        """Return the mask of held units and the values of all columns: data, not parameters."""
         return self.known, jax.lax.stop_gradient(self.values)
 
     def unit_energies(self, x: Columns) -> Units:
-        """Return the energies in the unclamped layer."""
+        """Return the unit energies of the unclamped layer."""
         return self.layer.unit_energies(x)
 
     def unit_cgfs(self, inputs: Columns) -> Float[Array, "*rows units"]:
@@ -164,7 +164,7 @@ class Clamped(AbstractPartial):
         return jnp.where(self.spread(self.known), jnp.inf, capabilities.curvature(self.layer))
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractPartial":
-        """Rescale the wrapped layer and the values."""
+        """Return this wrapper around the rescaled layer, with rescaled values."""
         s = self.spread(jnp.asarray(scale, self.values.dtype))
         m = self.spread(jnp.asarray(offset, self.values.dtype))
         changed = super().rescaled(scale, offset)
@@ -174,11 +174,11 @@ class Clamped(AbstractPartial):
 class Masked(AbstractPartial):
     """A layer restricted to the units that are `present`; others are 0 and add no energy.
 
-    Each row thus has a model of its own size. `Clamped` differs: its free units are summed over.
+    The model can thus differ in size between rows. `Clamped` instead sums over its free units.
 
     Attributes:
         layer: the layer with all units.
-        present: which units are in the layer, shape (..., units).
+        present: a mask of the units that are in the layer, shape (..., units).
 
     Example:
         >>> layer = hm.layers.Masked(layer=hm.Bernoulli(3), present=jnp.array([True, True, False]))
@@ -196,7 +196,7 @@ class Masked(AbstractPartial):
 
     @property
     def _absent(self) -> tuple[Bool[Array, "*batch units"], Columns]:
-        """Which units are held at 0, and the values of all columns."""
+        """Return the mask of the units held at 0, and the values of all columns."""
         shape = (*self.present.shape[:-1], self.size)
         return ~self.present, jnp.zeros(shape, self.dtype)
 
@@ -216,7 +216,7 @@ class Masked(AbstractPartial):
 
 
 def _check_widths(partial: AbstractPartial, mask: Array, values: Array | None = None) -> None:
-    """Reject arrays from a file with mismatched shapes, which broadcasting would make far larger.
+    """Reject arrays with mismatched shapes, which broadcasting could make far larger.
 
     Raises:
         InputError: the types or shapes are wrong.

@@ -13,12 +13,12 @@ from jaxtyping import Array, Float, Integer
 
 from .arrays import Columns, Units, places_in
 
-LARGEST = float(2**53)  # float64 holds all whole numbers up to here
-EXACT_IN_BFLOAT16 = 256  # whole numbers up to here
+LARGEST = float(2**53)  # float64 represents every whole number up to this one exactly
+EXACT_IN_BFLOAT16 = 256  # bfloat16 represents every whole number up to this one exactly
 
 
 class AbstractCoding(ABC):
-    """The values of a layer's units, as rows and as states.
+    """The values of a layer's units, and how they are represented in rows and in states.
 
     A *row* in the user's coding has one column for each unit; a *state* has the columns that are
     multiplied by W. A unit may own several columns of a state: one for each state of a Potts unit.
@@ -49,7 +49,7 @@ class AbstractCoding(ABC):
 
     @abstractmethod
     def encode(self, rows: Any, dtype: Any) -> Any:
-        """Return the states of rows; NumPy in, NumPy out, since JAX would compile programs.
+        """Return the states of rows: a NumPy array for NumPy rows, to avoid compilation by JAX.
 
         Traceable; `AbstractLayer.validate` checks the rows.
         """
@@ -59,7 +59,7 @@ class AbstractCoding(ABC):
         """Return the rows for these states, in the smallest type that holds them."""
 
     def fold(self, x: Columns) -> Units:
-        """Sum the columns of each unit."""
+        """Sum the columns of each unit: (..., columns) → (..., units)."""
         return x
 
     def spread(self, x: Any) -> Any:
@@ -100,7 +100,7 @@ class AbstractNumbers(AbstractCoding):
         return self.stored is not None and max(-self.low, self.high) <= EXACT_IN_BFLOAT16
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark entries beyond the ends, and fractions where numbers are whole."""
+        """Return a mask of entries outside the interval, and of fractions if `is_whole`."""
         beyond = (rows < self.low) | (rows > self.high)
         if self.is_whole:
             beyond |= rows != np.floor(rows)
@@ -144,13 +144,13 @@ class Values(AbstractNumbers):
         return all(x == int(x) and abs(x) <= EXACT_IN_BFLOAT16 for x in self.values)
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark entries that are not among the values."""
+        """Return a mask of the entries that are not among the values."""
         return ~np.isin(rows, np.asarray(self.values))
 
 
 @dataclasses.dataclass(frozen=True)
 class AbstractCodes(AbstractCoding):
-    """Units with states 0, 1, …: codes in rows, one-hot in states.
+    """Units with states 0, 1, …, which are codes in rows and one-hot vectors in states.
 
     Attributes:
         counts: the number of states of each unit.
@@ -166,7 +166,7 @@ class AbstractCodes(AbstractCoding):
 
     @property
     def units(self) -> Integer[np.ndarray, " columns"]:
-        """The unit of each column."""
+        """The index of the unit to which each column belongs."""
         return np.repeat(np.arange(self.n_units), self.counts)
 
     @property
@@ -176,7 +176,7 @@ class AbstractCodes(AbstractCoding):
 
     @property
     def first_columns(self) -> Integer[np.ndarray, " units"]:
-        """The first column of each unit."""
+        """The index of each unit's first column."""
         return np.cumsum((0, *self.counts[:-1]))
 
     @property
@@ -188,14 +188,14 @@ class AbstractCodes(AbstractCoding):
         return True
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark entries that are not whole numbers from 0 to q_i − 1."""
+        """Return a mask of the entries that are not whole numbers from 0 to q_i − 1."""
         return (rows < 0) | (rows >= np.array(self.counts)) | (rows != np.floor(rows))
 
     def describe(self, unit: int) -> str:
         return f"{self.noun} takes integer codes from 0 to {self.counts[unit] - 1}"
 
     def decode(self, x: Any) -> np.ndarray:
-        """Return integer codes; for ties, the first of the largest columns."""
+        """Return integer codes: for each unit, the code of its largest column (ties: the first)."""
         array = np.asarray(x)
         highest = np.maximum.reduceat(array, self.first_columns, axis=-1)
         is_highest = array == np.repeat(highest, self.counts, axis=-1)
@@ -212,10 +212,10 @@ class AbstractCodes(AbstractCoding):
 
 
 class Codes(AbstractCodes):
-    """Units whose numbers of states may differ."""
+    """Codes for units whose numbers of states may differ."""
 
     def fold(self, x: Columns) -> Units:
-        """Sum over the states of each unit; NaN stays within its unit."""
+        """Sum over the columns of each unit; a NaN affects only its own unit."""
         columns = jnp.moveaxis(x, -1, 0)
         sums = jax.ops.segment_sum(columns, self.units, self.n_units, indices_are_sorted=True)
         return jnp.moveaxis(sums, 0, -1)
@@ -225,7 +225,7 @@ class Codes(AbstractCodes):
 
 
 class EqualCodes(AbstractCodes):
-    """Units with equal numbers of states; a separate axis is faster than segments."""
+    """Codes for units with equal numbers of states; a separate axis is faster than segments."""
 
     def by_unit(self, x: Array) -> Float[Array, "*batch units states"]:
         """Return the states with a separate axis for the columns of each unit."""

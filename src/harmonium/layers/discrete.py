@@ -1,4 +1,4 @@
-"""Base classes of units with few states: of a few numbers, of 0 and 1, and one-hot."""
+"""Base classes of discrete units: units that take a few numbers, 0/1 units, one-hot units."""
 
 import itertools
 import math
@@ -73,7 +73,7 @@ class AbstractDiscrete(AbstractEnumerable):
         )
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return the sum of p(x) p(y) (x − y)² over pairs of values, accurate in the tails."""
+        """Return the sum of p(x) p(y) (x − y)² over pairs of values; accurate in the tails."""
         p = jax.nn.softmax(self._logits(inputs), axis=0)
         pairs = itertools.combinations(range(len(self.values)), 2)
         gaps = ((i, j, self.values[i] - self.values[j]) for i, j in pairs)
@@ -90,7 +90,7 @@ class AbstractDiscrete(AbstractEnumerable):
         return len(self.values) ** self.size
 
     def states(self, indices: Integer[Array, "*batch"]) -> Columns:
-        """Return the values at the digits of the indices, the lowest digit first."""
+        """Return the joint states whose values are given by the digits of the indices."""
         places = digits(indices, len(self.values), self.size, jnp.int32)
         return jnp.asarray(self.values, self.dtype)[places]
 
@@ -98,18 +98,18 @@ class AbstractDiscrete(AbstractEnumerable):
         """Return the proposals that set one unit to one of its other values."""
         values = jnp.asarray(self.values, x.dtype)
         place = (x[..., None] > (values[:-1] + values[1:]) / 2).sum(-1)
-        steps = np.arange(1, len(values))[:, None]  # to the following values, cyclically
+        steps = np.arange(1, len(values))[:, None]  # from one value to the others, cyclically
         others = values[(place[..., None, :] + steps) % len(values)] - x[..., None, :]
         columns = np.tile(np.arange(self.size), len(values) - 1)
         return columns[:, None], others.reshape(*x.shape[:-1], -1, 1)
 
     def base(self) -> "AbstractDiscrete":
-        """Return the layer with parameters of 0: all states are equally likely."""
+        """Return the layer with all parameters 0, for which all states are equally likely."""
         return map_parameters(jnp.zeros_like, self)
 
 
 class AbstractBernoulli(AbstractUnits, AbstractDiscrete):
-    """Base of 0/1 units: U(x) = −b·x, Γ(I) = Σ log(1 + e^(I + b)), ⟨x⟩ = σ(I + b)."""
+    """Base class of 0/1 units: U(x) = −b·x, Γ(I) = Σ log(1 + e^(I + b)), ⟨x⟩ = σ(I + b)."""
 
     values: ClassVar[tuple[float, ...]] = (0.0, 1.0)
 
@@ -142,7 +142,7 @@ class AbstractBernoulli(AbstractUnits, AbstractDiscrete):
 
 
 class AbstractOneHot(AbstractBiased, AbstractEnumerable, AbstractMatched):
-    """Base of units whose states are one-hot, with a field for each state: U(x) = −b·x.
+    """Base class of one-hot units with a bias for each state: U(x) = −b·x.
 
     Attributes:
         bias: b, one entry for each state of each unit, in nats.
@@ -164,11 +164,11 @@ class AbstractOneHot(AbstractBiased, AbstractEnumerable, AbstractMatched):
         return math.prod(self.coding.counts)
 
     def energy(self, x: Columns) -> Float[Array, "*batch"]:
-        """Return −b·x as a product, so that many layers share one product with all biases."""
+        """Return −b·x as a dot product, so that a batch of layers needs one matrix product."""
         return product(x, -self.bias)
 
     def unit_energies(self, x: Columns) -> Units:
-        """Return −b_i·x_i, the bias of each unit's state."""
+        """Return −b_i·x_i, the negative bias of each unit's state."""
         return -self.fold(self.bias * x)
 
     def inputs_at(self, mean: Columns) -> Columns:

@@ -31,9 +31,9 @@ class DReLU(AbstractAffine):
 
         Γ(I) = log [R(t⁺)/√γ⁺ + R(t⁻)/√γ⁻].
 
-    With equal sides it is a Gaussian unit; with b⁺ < b⁻ there is a peak at zero, so small inputs
-    leave the unit silent; with b⁺ > b⁻ there are two peaks, almost a spin. It is the usual hidden
-    unit in RBMs for sequences.
+    With equal sides a unit is Gaussian; with b⁺ < b⁻ there is a peak at zero, so small inputs
+    leave the unit silent; with b⁺ > b⁻ there are two peaks, as for a spin. The dReLU is the usual
+    hidden unit in RBMs for sequences.
 
     Attributes:
         size: number of units.
@@ -73,7 +73,7 @@ class DReLU(AbstractAffine):
 
     @property
     def coding(self) -> AbstractCoding:
-        """Any finite number."""
+        """The coding: any finite number."""
         return Numbers(self.size, "a DReLU unit takes finite numbers")
 
     def _sides(self, inputs: Array) -> tuple[Array, Array, Array, Array, Array]:
@@ -86,20 +86,20 @@ class DReLU(AbstractAffine):
         return t_above, above, t_below, below, log_odds
 
     def unit_energies(self, x: Columns) -> Units:
-        """Return ½ γ_i x_i² − b_i x_i with the parameters of the side that x_i is on."""
+        """Return ½ γ_i x_i² − b_i x_i with the parameters for the sign of x_i."""
         is_above = x > 0
         precision = jnp.where(is_above, self.precision_above, self.precision_below)
         bias = jnp.where(is_above, self.bias_above, self.bias_below)
         return 0.5 * precision * x**2 - bias * x
 
     def unit_cgfs(self, inputs: Columns) -> Units:
-        """Return log [R(t⁺)/√γ⁺ + R(t⁻)/√γ⁻]."""
+        """Return log [R(t⁺)/√γ⁺ + R(t⁻)/√γ⁻] for each unit, in nats."""
         t_above, above, t_below, below, _ = self._sides(inputs)
         logs = log_half_line(t_above) + jnp.log(above), log_half_line(t_below) + jnp.log(below)
         return jnp.logaddexp(*logs)
 
     def mean(self, inputs: Columns) -> Columns:
-        """Return p⁺m⁺ − p⁻m⁻: each side's probability times the mean distance from zero on it."""
+        """Return p⁺m⁺ − p⁻m⁻, with each side's probability p and mean distance m from zero."""
         t_above, above, t_below, below, log_odds = self._sides(inputs)
         up = jax.nn.sigmoid(log_odds) * mean_half_line(t_above) * above
         return up - jax.nn.sigmoid(-log_odds) * mean_half_line(t_below) * below
@@ -123,18 +123,18 @@ class DReLU(AbstractAffine):
         return size * jnp.where(is_above, above, -below)
 
     def shift(self, delta: Columns) -> "DReLU":
-        """Add `delta` to both biases."""
+        """Return the layer with `delta` added to the biases of both sides."""
         moved = (self.bias_above + delta, self.bias_below + delta)
         return eqx.tree_at(lambda layer: (layer.bias_above, layer.bias_below), self, moved)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "DReLU":
-        """Set equal sides, with the mean and variance of n rows and one of average spread."""
+        """Set equal sides, with moments of n rows plus one pseudo-row of average spread."""
         mean, precision = mean_and_precision(x, weights)
         bias = mean * precision
         return DReLU(self.size, bias, bias, precision, precision)
 
     def base(self) -> "DReLU":
-        """Return the layer with zero biases and the same precisions; no flat density exists."""
+        """Return the layer with zero biases and the same precisions, as no flat density exists."""
         return eqx.tree_at(
             lambda layer: (layer.bias_above, layer.bias_below), self, replace_fn=jnp.zeros_like
         )
@@ -145,7 +145,7 @@ class DReLU(AbstractAffine):
         return jnp.minimum(self.precision_above, self.precision_below)
 
     def project(self) -> "DReLU":
-        """Keep the precisions positive."""
+        """Return the layer with its precisions raised to the smallest allowed value."""
         return eqx.tree_at(
             lambda layer: (layer.precision_above, layer.precision_below), self, replace_fn=positive
         )
@@ -155,7 +155,7 @@ class DReLU(AbstractAffine):
         return np.zeros(self.size, bool)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "DReLU":
-        """Return the layer of s · x, s > 0, with b/s and γ/s² on either side."""
+        """Return the layer of s · x for s > 0, which has b/s and γ/s² on either side."""
         s = jnp.asarray(scale, self.dtype)
         biases = self.bias_above / s, self.bias_below / s
         return DReLU(self.size, *biases, self.precision_above / s**2, self.precision_below / s**2)

@@ -29,7 +29,7 @@ class _StrictGroups(AbstractNumbers):
     groups: tuple[tuple[int, ...], ...] = ()
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark entries outside [0, 1], and entries that violate a group."""
+        """Return a mask of entries outside [0, 1], and of units on beyond the first of a group."""
         is_outside = super().outside(rows)
         for group in self.groups:
             on = rows[..., list(group)] > 0
@@ -48,8 +48,8 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
     x_g is the number of units of group g that are on, and (·)₊ is the positive part: each unit of a
     group that is on beyond the first costs κ_g. With κ → ∞ a group becomes a Potts unit with the
     additional state "none". With κ = 0 its units are independent, and with κ < 0 they tend to be on
-    together. A row with several units of a group on has a probability too; the probabilities of all
-    binary rows sum to one. With S_g = Σ_{i in g} log(1 + e^(I_i + b_i − κ_g)),
+    together. Rows with several units of a group on also have a nonzero probability; all binary rows
+    together have probability one. With S_g = Σ_{i in g} log(1 + e^(I_i + b_i − κ_g)),
 
         Γ(I) = Σ_g log(1 + e^κ_g (e^S_g − 1)).
 
@@ -103,12 +103,12 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return _StrictGroups(self.size, words, 0.0, 1.0, stored=np.uint8, groups=groups)
 
     def apart(self) -> AbstractLayer:
-        """Return Bernoulli units, without groups."""
+        """Return a layer of independent Bernoulli units."""
         return layer_named("bernoulli", "apart").make(self.size)
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
-        """The group of each unit; each unit outside them is its own block, after the groups."""
+        """The block of each unit: its group, or a block of its own if it is in no group."""
         numbers = np.full(self.size, -1)
         for number, group in enumerate(self.groups):
             numbers[list(group)] = number
@@ -117,7 +117,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return numbers
 
     def _costs(self) -> Float[Array, "*models blocks"]:
-        """Return κ of each block; 0 for a single unit, for which κ has no effect."""
+        """Return κ of each block, or 0 for a block of one unit, where κ has no effect."""
         singles = self.size - sum(map(len, self.groups))
         zeros = jnp.zeros((*self.cost.shape[:-1], singles), self.cost.dtype)
         return jnp.concatenate([self.cost, zeros], axis=-1)
@@ -149,7 +149,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return self._costs() * jnp.maximum(self._sums(x) - 1.0, 0.0)
 
     def _firsts(self) -> np.ndarray:
-        """Return the first unit of each block."""
+        """Return the index of the first unit of each block."""
         return np.unique(self.blocks, return_index=True)[1]
 
     def energy(self, x: Columns) -> Float[Array, "*batch"]:
@@ -168,15 +168,16 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return (-self.bias * x).at[..., self._firsts()].add(self._energies_beyond(x))
 
     def unit_cgfs(self, inputs: Columns) -> Units:
-        """Return each block's Γ at its first unit, and 0 at the others."""
+        """Return each block's Γ in the entry of its first unit, and 0 in the others."""
         none = jnp.zeros_like(inputs + self.bias)
         return none.at[..., self._firsts()].set(self._block_cgfs(inputs))
 
     def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> Units:
-        """Return the cgfs with known units held; if one is on, its group's others are independent.
+        """Return the cgfs with the known units held at their values.
 
-        With k known units on, the others of a group contribute log(1 + e^(κ (1 − k)) (e^S − 1)) for
-        k ≤ 1 and S − κ (k − 1) for k > 1. This value is placed at the first unknown unit.
+        With k known units on, a group's other units contribute log(1 + e^(κ (1 − k)) (e^S − 1)) for
+        k ≤ 1 and S − κ (k − 1) for k > 1, stored in the entry of the first unknown unit. For k ≥ 1
+        these other units are independent.
         """
         values = jnp.where(known, values, 0.0)
         rest = self._sums(jnp.where(known, 0.0, softplus(self._logits(inputs))))
@@ -196,7 +197,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return jax.nn.sigmoid(logits) * ratio[..., self.blocks]
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return p(1 − p) of each unit, with 1 − p summed from the states without the unit."""
+        """Return p(1 − p) of each unit; 1 − p is the sum over the states where the unit is off."""
         blocks = self.blocks
         rates = softplus(self._logits(inputs))
         log_any = self._log_any(self._sums(rates))[..., blocks]
@@ -207,12 +208,12 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return self.mean(inputs) * off
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        """Draw groups exactly, as arrivals within one unit of time.
+        """Draw the units of each group exactly, as arrivals in competing Poisson processes.
 
         Given that at least one unit of a group is on, its units are independent with probabilities
-        σ(I + b − κ), conditioned on not all being off. Such a unit is on if it arrives before time
-        1 at the rate log(1 + e^(I + b − κ)). The first arrival is drawn from the times below 1;
-        later arrivals are exponential and therefore memoryless.
+        σ(I + b − κ), conditioned on not all being off. This is the distribution of units that are
+        on if they arrive before time 1 at the rates log(1 + e^(I + b − κ)). The time of the first
+        arrival is drawn from the times below 1; the waiting times of the others are memoryless.
         """
         rates = softplus(self._logits(inputs))
         return self._arrived(rates, self._log_any(self._sums(rates)), key)
@@ -236,7 +237,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         first = self._least(times)
         total = self._sums(rates)
         blocks = self.blocks
-        # 1 − e^(−S t) of the first arrival is uniform, and independent of which unit it is
+        # For the first arrival, at time t, 1 − e^(−S t) is uniform and independent of the unit
         earliest = -jnp.log1p(jnp.expm1(-total * first) * -jnp.expm1(-total)) / total
         uniforms = jax.random.uniform(key_any, total.shape, total.dtype)
         room = jnp.where(uniforms < jax.nn.sigmoid(log_any), 1.0 - earliest, -1.0)
@@ -244,10 +245,10 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return computed_once(drawn)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Exclusive":
-        """Fit b and κ to the means of x and of (x_g − 1)₊, with one additional row.
+        """Fit b and κ to the means of x and of (x_g − 1)₊, with one pseudo-row.
 
-        In that row, each group has at most one unit on with probability ½ and two units on with
-        probability ½; a unit outside the groups has ½.
+        In the pseudo-row, each group has at most one unit on with probability ½ and two units on
+        with probability ½; a unit outside the groups is on with probability ½.
         """
         on = self._sums(x)
         means, n = weighted_mean(x, weights)
@@ -294,7 +295,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
 def _log_any_alone(
     shares: Float[Array, " units"], beyond: Float[Array, " blocks"], blocks: np.ndarray
 ) -> Float[Array, " blocks"]:
-    """Return log c of each block, with 1 − c = Π (1 − c w_i), where w_i = p_i / p(any).
+    """Return log c of each block, where 1 − c = Π (1 − c w_i) and w_i = p_i / p(any).
 
     c = 1 − e^−S is the probability that any of the independent units is on. The nonzero root is
     found by bisection in log c. The equation is divided by c and written in a form that is also

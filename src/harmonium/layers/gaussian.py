@@ -38,7 +38,7 @@ class Gaussian(AbstractQuadratic, AbstractMatched):
 
     @property
     def coding(self) -> AbstractCoding:
-        """Any finite number."""
+        """The coding: any finite number."""
         return Numbers(self.size, "a Gaussian unit takes finite numbers")
 
     def unit_cgfs(self, inputs: Columns) -> Units:
@@ -47,11 +47,11 @@ class Gaussian(AbstractQuadratic, AbstractMatched):
         return 0.5 * (field**2 / self.precision + LOG_2PI - jnp.log(self.precision))
 
     def mean(self, inputs: Columns) -> Columns:
-        """Return (I + b)/γ."""
+        """Return the mean (I + b)/γ."""
         return (inputs + self.bias) / self.precision
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return 1/γ, which does not depend on the inputs."""
+        """Return the variance 1/γ, which does not depend on the inputs."""
         return jnp.broadcast_to(1.0 / self.precision, inputs.shape)
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
@@ -61,16 +61,16 @@ class Gaussian(AbstractQuadratic, AbstractMatched):
         return mean + noise * jax.lax.rsqrt(self.precision)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Gaussian":
-        """Set the mean and variance of n rows and one more row of average spread."""
+        """Set the mean and variance from n rows plus one pseudo-row of average spread."""
         mean, precision = mean_and_precision(x, weights)
         return Gaussian(self.size, mean * precision, precision)
 
     def inputs_at(self, mean: Columns) -> Columns:
-        """Return γm − b."""
+        """Return the inputs γm − b at which the means are m."""
         return self.precision * mean - self.bias
 
     def fit_with_prior(self, x: Rows, weights: Float[Array, " rows"], prior: Array) -> "Gaussian":
-        """Set the mean and variance of these rows and `prior` more rows like this layer's."""
+        """Set the mean and variance from the rows plus `prior` pseudo-rows with its own moments."""
         total = weights.sum() + prior
         mean = (product(weights, x) + prior * self.bias / self.precision) / total
         variance = (product(weights, (x - mean) ** 2) + prior / self.precision) / total

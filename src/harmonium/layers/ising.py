@@ -37,7 +37,7 @@ class Ising(AbstractUnits, AbstractDiscrete, AbstractMatched):
 
     @property
     def coding(self) -> AbstractCoding:
-        """−1 and +1."""
+        """The coding: −1 and +1."""
         return Values.of(self.size, "an Ising unit takes the values -1 and +1", self.values)
 
     def unit_cgfs(self, inputs: Columns) -> Units:
@@ -65,12 +65,12 @@ class Ising(AbstractUnits, AbstractDiscrete, AbstractMatched):
         return np.arange(self.size)[:, None], (-2.0 * x)[..., None]
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Ising":
-        """Set b = ½ logit p with p = (n (1 + m)/2 + 1/2) / (n + 1), m the mean of n rows."""
+        """Set b = ½ logit p with p = (n (1 + m)/2 + ½) / (n + 1), where n rows have mean m."""
         mean, n = weighted_mean(x, weights)
         up = 0.5 * n * (1.0 + mean) + 0.5
         down = 0.5 * n * (1.0 - mean) + 0.5
         return Ising(self.size, 0.5 * (jnp.log(up) - jnp.log(down)))
 
     def inputs_at(self, mean: Columns) -> Columns:
-        """Return artanh m − b."""
+        """Return the inputs artanh m − b at which the means are m."""
         return jnp.arctanh(mean) - self.bias

@@ -1,4 +1,4 @@
-"""Layers of different types side by side."""
+"""A layer that joins layers of different types side by side."""
 
 import dataclasses
 import math
@@ -27,7 +27,7 @@ from .coding import AbstractCoding
 
 
 def _joined(function: Callable[..., Any], *pieces: Iterable[Any]) -> Any:
-    """Apply a function to each part and its pieces, and concatenate the results."""
+    """Apply a function to the pieces of each part, and concatenate the results."""
     results = [function(*own) for own in zip(*pieces, strict=True)]
     # For concrete arrays, JAX would compile one program per shape.
     is_known = all(isinstance(result, np.ndarray) for result in results)
@@ -36,7 +36,7 @@ def _joined(function: Callable[..., Any], *pieces: Iterable[Any]) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class _Joined(AbstractCoding):
-    """The units of several layers side by side."""
+    """The coding of several layers' units side by side."""
 
     parts: tuple[AbstractCoding, ...]
     sizes: tuple[int, ...]
@@ -120,8 +120,8 @@ class Mixed(
         wrong = [part for part in parts if not isinstance(part, AbstractLayer)]
         if not parts or wrong:
             raise InputError(f"Mixed: expected one or more layers; got {parts!r}.")
-        # Chains of such a layer keep the lengths of their rows. Alongside other columns, every
-        # product and every sum over rows would need to know which columns the length refers to.
+        # Chains of such a layer keep the lengths of their rows. If it were joined to other columns,
+        # every product and every sum over rows would have to treat its columns separately.
         documents = [part for part in parts if capabilities.takes_lengths(part)]
         if documents:
             raise InputError(
@@ -156,7 +156,7 @@ class Mixed(
         return zip(self.parts, self.coding.columns(columns), strict=True)
 
     def energy(self, x: Columns) -> Float[Array, "*batch"]:
-        """Return the sum of the parts' energies; some parts compute it without unit energies."""
+        """Return the sum of the parts' energies, each computed by the part's own `energy`."""
         return sum((part.energy(own) for part, own in self._pieces(x)), jnp.zeros(x.shape[:-1]))
 
     def unit_energies(self, x: Columns) -> Units:
@@ -176,7 +176,7 @@ class Mixed(
         return self._over_columns(lambda part, own: part.variance(own), inputs)
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        """Draw the units of every part, each part with its own key."""
+        """Draw states of every part, with a separate key for each part."""
         draws = zip(self._pieces(inputs), jax.random.split(key, len(self.parts)), strict=True)
         return jnp.concatenate([part.sample(own, key=key) for (part, own), key in draws], axis=-1)
 
@@ -186,7 +186,7 @@ class Mixed(
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
-        """The blocks of the parts' units, numbered consecutively from part to part."""
+        """The block of each unit, numbered consecutively across the parts."""
         blocks = [capabilities.blocks_of(part) for part in self.parts]
         return _after_one_another(blocks, [part.n_units for part in self.parts])
 
@@ -222,7 +222,7 @@ class Mixed(
         return self._given(draw, inputs, known, values)
 
     def shift(self, delta: Columns) -> "Mixed":
-        """Shift every part by its columns of `delta`."""
+        """Return the layer with every part shifted by its columns of `delta`."""
         return Mixed(*(part.shift(own) for part, own in self._pieces(delta)))
 
     @property
@@ -251,7 +251,7 @@ class Mixed(
         return jnp.concatenate([*pieces, capabilities.joint_states(last, indices)], axis=-1)
 
     def proposals(self, x: Columns) -> Proposals:
-        """Return the proposals of every part; narrower ones are padded with changes of 0."""
+        """Return the proposals of every part, padded with changes of 0 to a common width."""
         of_parts = [capabilities.proposals_from(part, own) for part, own in self._pieces(x)]
         width = max(columns.shape[1] for columns, _ in of_parts)
         places = []
@@ -264,7 +264,7 @@ class Mixed(
         return _after_one_another(places, sizes), jnp.concatenate(changes, axis=-2)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Mixed":
-        """Fit every part to its columns."""
+        """Return the layer with every part fitted to its columns of the rows."""
         return Mixed(*(part.fit_moments(own, weights) for part, own in self._pieces(x)))
 
     @property
@@ -273,11 +273,11 @@ class Mixed(
         return all(map(capabilities.has_inputs_at, self.parts))
 
     def inputs_at(self, mean: Columns) -> Columns:
-        """Return the inputs of every part."""
+        """Return the inputs of every part at which the columns have these means."""
         return self._over_columns(capabilities.inputs_at, mean)
 
     def fit_with_prior(self, x: Rows, weights: Float[Array, " rows"], prior: Array) -> "Mixed":
-        """Fit every part to its columns."""
+        """Return the layer with every part fitted to its columns of the rows."""
         pieces = self._pieces(x)
         return Mixed(
             *(capabilities.fit_with_prior(part, own, weights, prior) for part, own in pieces)
@@ -285,17 +285,17 @@ class Mixed(
 
     @property
     def curvature(self) -> Float[Array, " columns"]:
-        """The curvatures of all parts' columns."""
+        """The curvature of each column, over all parts."""
         return jnp.concatenate([capabilities.curvature(part) for part in self.parts])
 
     @property
     def is_rescalable(self) -> np.ndarray:
-        """Which units of the parts may be rescaled."""
+        """A mask of the units that may be rescaled."""
         return np.concatenate([capabilities.is_rescalable(part) for part in self.parts])
 
     @property
     def is_shiftable(self) -> np.ndarray:
-        """Which units of the parts may be shifted."""
+        """A mask of the units that may be shifted."""
         return np.concatenate([capabilities.is_shiftable(part) for part in self.parts])
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Mixed":
@@ -304,7 +304,7 @@ class Mixed(
 
     @property
     def correlated(self) -> Integer[np.ndarray, " some"]:
-        """The correlated columns of all parts."""
+        """The indices of the correlated columns of all parts."""
         columns = [capabilities.correlated(part) for part in self.parts]
         return _after_one_another(columns, [part.size for part in self.parts])
 
@@ -322,7 +322,7 @@ class Mixed(
         return Mixed(*moved)
 
     def confined(self, variance: float) -> "Mixed":
-        """Confine every part that has a covariance."""
+        """Limit the variance of every part that has a covariance matrix."""
         return Mixed(*(capabilities.confined(part, variance) for part in self.parts))
 
     @property
@@ -336,7 +336,7 @@ class Mixed(
         return np.asarray(scipy.linalg.block_diag(*map(capabilities.smoothing, self.parts)))
 
     def project(self) -> "Mixed":
-        """Project every part."""
+        """Move the parameters of every part into their domain."""
         return Mixed(*map(capabilities.projected, self.parts))
 
     def base(self) -> "Mixed":
@@ -344,7 +344,7 @@ class Mixed(
 
     @property
     def gaussian_parameters(self) -> tuple[Array, Array] | None:
-        """(b, γ) of all parts; None if one of them is not Gaussian."""
+        """Return (b, γ) of all parts, or None if any part is not Gaussian."""
         of_parts = [capabilities.gaussian_parameters(part) for part in self.parts]
         if None in of_parts:
             return None
@@ -353,6 +353,6 @@ class Mixed(
 
 
 def _after_one_another(numbers: list[np.ndarray], counts: list[int]) -> np.ndarray:
-    """Return the parts' indices as indices into the whole; `counts` is the length of each part."""
+    """Return the parts' indices as indices into the joined layer; `counts` are the lengths."""
     firsts = np.cumsum([0, *counts[:-1]])
     return np.concatenate([own + first for own, first in zip(numbers, firsts, strict=True)])

@@ -1,4 +1,4 @@
-"""Units whose values fall into classes, so that hidden units need not model the classes."""
+"""Units with a mixture distribution, so that hidden units need not model the classes."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -40,8 +40,8 @@ class Mixture(
 ):
     r"""Units whose values fall into K classes: U(x) = −b·x − log Σ_k π_k p_k(x).
 
-    Each class is a layer with density p_k(x) = exp(−U_k(x) − Γ_k(0)) and share π_k. The inputs are
-    the same for all classes and raise the probability of classes in their direction:
+    Each class is a layer with density p_k(x) = exp(−U_k(x) − Γ_k(0)) and share π_k. All classes
+    receive the same inputs, which raise the probability of classes in their direction:
 
         Γ(I) = log Σ_k π_k exp(Γ_k(I + b) − Γ_k(0)).
 
@@ -94,7 +94,7 @@ class Mixture(
         self.bias = parameter(bias, (layers[0].size,), "Mixture bias")
         self.prior = parameter(prior, (), "Mixture prior")
 
-    # ------------------------------------------------------------------ what is stored
+    # ------------------------------------------------------------------ stored arrays
 
     @property
     def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -103,7 +103,7 @@ class Mixture(
 
     @property
     def coding(self) -> AbstractCoding:
-        """The coding of each class."""
+        """The coding, which is the same for every class."""
         return self.classes.coding
 
     def __str__(self) -> str:
@@ -114,20 +114,20 @@ class Mixture(
         return super().to_fields() | {"classes": layers}
 
     def _class(self, k: int) -> AbstractLayer:
-        """Return the layer of one class."""
+        """Return the layer of class k, without the axis of classes."""
         return jax.tree.map(lambda array: array[k], self.classes)
 
     # ------------------------------------------------------------------ sums over the classes
 
     def _of_classes(self, function: Callable[..., Any], *arrays: Array) -> Any:
-        """Apply a function to each class, and to arrays with a leading axis of classes."""
+        """Map a function over the classes and over arrays with a leading axis of classes."""
         # If the layer has batch axes, these come before the axis of the classes.
         axis = self.log_shares.ndim - 1
         classes = jax.tree.map(lambda array: jnp.moveaxis(array, axis, 0), self.classes)
         return jax.vmap(function)(jax.lax.stop_gradient(classes), *arrays)
 
     def log_joint(self, x: Columns) -> Float[Array, "*batch classes"]:
-        """Return log π_k p_k(x)."""
+        """Return log π_k p_k(x) for each class k."""
         log_joint = self._weighed(self._of_classes(lambda layer: -layer.energy(x)))
         return jnp.moveaxis(log_joint, 0, -1)
 
@@ -139,11 +139,11 @@ class Mixture(
         return logs + before.reshape(before.shape[0], *of_rows, *before.shape[1:])
 
     def _with_inputs(self, inputs: Array) -> Float[Array, "classes ..."]:
-        """Return log π_k exp(Γ_k(I + b) − Γ_k(0))."""
+        """Return log π_k exp(Γ_k(I + b) − Γ_k(0)) for each class k."""
         return self._weighed(self._of_classes(lambda layer: layer.cgf(inputs + self.bias)))
 
     def _given(self, inputs: Array, known: Array, values: Array) -> Float[Array, "classes ..."]:
-        """Return `_with_inputs` with the known units held."""
+        """Return the log weight of each class, given the inputs, with the known units held."""
 
         def cgf(layer: AbstractLayer) -> Array:
             held = capabilities.unit_cgfs_given(layer, inputs + self.bias, known, values)
@@ -161,7 +161,7 @@ class Mixture(
         return jax.nn.logsumexp(self._with_inputs(inputs), axis=0)
 
     def unit_cgfs(self, inputs: Columns) -> Units:
-        """Return Γ at the first unit, and 0 at the others."""
+        """Return Γ in the entry of the first unit, and 0 in the others."""
         return self._at_first(self.cgf(inputs))
 
     def _at_first(self, total: Float[Array, "*batch"]) -> Units:
@@ -171,7 +171,7 @@ class Mixture(
     def _moments(
         self, log_weights: Array, means: Array, variances: Array | None = None
     ) -> Shaped[Array, "*batch columns"]:
-        """Return the means over all classes, or the variances if `variances` are given."""
+        """Return the mixture's means, or its variances if the classes' `variances` are given."""
         shares = jax.nn.softmax(log_weights, axis=0)[..., None]
         mean = (shares * means).sum(0)
         if variances is None:
@@ -190,14 +190,14 @@ class Mixture(
         return self._moments(self._with_inputs(inputs), means, variances)
 
     def _drawn(self, log_weights: Array, draw: Callable[..., Array], key: PRNGKeyArray) -> Columns:
-        """Choose a class for each row and draw from it; `draw` takes a class and a key."""
+        """Draw a class for each row, then its units with `draw`, which takes a class and a key."""
         key_class, key_units = jax.random.split(key)
         draws = self._of_classes(draw, jax.random.split(key_units, self.n_classes))
         chosen = jax.random.categorical(key_class, log_weights, axis=0)
         return jnp.take_along_axis(draws, chosen[None, ..., None], axis=0)[0]
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        """Draw the class, then its units."""
+        """Draw a class for each row, then the units from that class."""
 
         def draw(layer: AbstractLayer, key: PRNGKeyArray) -> Array:
             return layer.sample(inputs + self.bias, key=key)
@@ -208,26 +208,26 @@ class Mixture(
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
-        """One block of all units."""
+        """The block of each unit: all units form one block."""
         return np.zeros(self.n_units, int)
 
     def apart(self) -> AbstractLayer:
-        """Return the units of one class, made independent."""
+        """Return a layer of independent units of the classes' type."""
         return capabilities.apart(self.prototype)
 
     def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> Units:
-        """Return the cgf with the known units held, at the first unit."""
+        """Return the cgf with the known units held, in the entry of the first unit."""
         return self._at_first(jax.nn.logsumexp(self._given(inputs, known, values), axis=0))
 
     def mean_given(self, inputs: Array, known: Array, values: Array) -> Columns:
-        """Return the means of the units that are not known, given those that are."""
+        """Return the means of the unknown units, given the known units."""
         means = self._of_classes(
             lambda layer: capabilities.mean_given(layer, inputs + self.bias, known, values)
         )
         return self._moments(self._given(inputs, known, values), means)
 
     def variance_given(self, inputs: Array, known: Array, values: Array) -> Columns:
-        """Return the variances of the units that are not known, given those that are."""
+        """Return the variances of the unknown units, given the known units."""
         given = (inputs + self.bias, known, values)
         means = self._of_classes(lambda layer: capabilities.mean_given(layer, *given))
         variances = self._of_classes(lambda layer: capabilities.variance_given(layer, *given))
@@ -236,7 +236,7 @@ class Mixture(
     def sample_given(
         self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
     ) -> Columns:
-        """Draw the class given the known units, then its other units."""
+        """Draw the class given the known units, then the unknown units given the class."""
 
         def draw(layer: AbstractLayer, key: PRNGKeyArray) -> Array:
             return capabilities.sample_given(layer, inputs + self.bias, known, values, key=key)
@@ -250,17 +250,17 @@ class Mixture(
         return self.prototype.n_states
 
     def states(self, indices: Integer[Array, "*batch"]) -> Columns:
-        """Return the joint states of a class."""
+        """Return the joint states with these indices, which are the same for every class."""
         return capabilities.joint_states(self.prototype, indices)
 
     def proposals(self, x: Columns) -> Proposals:
-        """Return the proposals of a class."""
+        """Return the single-site proposals, which are the same for every class."""
         return capabilities.proposals_from(self.prototype, x)
 
     # ------------------------------------------------------------------ expectation maximisation
 
     def first(self, classes: int) -> "Mixture":
-        """Return the layer with only the first classes, their shares unchanged."""
+        """Return the layer with only the first `classes` classes, whose shares are unchanged."""
         first = jax.tree.map(lambda array: array[:classes], (self.classes, self.log_shares))
         return eqx.tree_at(lambda layer: (layer.classes, layer.log_shares), self, first)
 
@@ -273,9 +273,9 @@ class Mixture(
         return self._class(0)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Mixture":
-        """Return the layer with b = 0, whose classes already have the moments of their rows.
+        """Return the layer with b = 0 and the same classes, which already fit their rows.
 
-        New classes would be different data, and annealing cannot interpolate between data.
+        The classes are data, and annealing cannot interpolate between layers with different data.
         """
         return self.base()
 
@@ -284,7 +284,7 @@ class Mixture(
         return eqx.tree_at(lambda layer: layer.bias, self, zeros_like(self.bias))
 
     def refitted(self, x: Rows, weights: RowWeights = None) -> "Mixture":
-        """Return the layer with the classes that EM reaches from these, and b = 0."""
+        """Return the layer with b = 0 and classes refined by EM, starting from these classes."""
         if weights is None:
             weights = jnp.ones(len(x), x.dtype)
         unbiased = self.base()
@@ -297,13 +297,13 @@ class Mixture(
         memberships: Float[Array, "rows classes"],
         mean_log_p: Any = -jnp.inf,
     ) -> "Mixture":
-        """Return the mixture that EM reaches from these class memberships.
+        """Return the mixture to which EM converges from these class memberships.
 
         Args:
             x: states.
-            weights: of the rows.
+            weights: the weights of the rows.
             memberships: the probability of each class, for each row.
-            mean_log_p: the starting log-likelihood, which a step must improve, nats per row.
+            mean_log_p: the initial log-likelihood in nats per row, which a step must improve.
         """
         # Scale the weights to sum to Kish's effective number of rows (Kish 1965).
         weights = weights * weights.sum() / (weights @ weights)
@@ -329,7 +329,7 @@ class Mixture(
     def _expected(
         self, x: Rows, weights: Float[Array, " rows"]
     ) -> tuple[Float[Array, "rows classes"], Float[Array, ""]]:
-        """Return the memberships of the rows, and their mean log-likelihood."""
+        """Return the class memberships of the rows, and the rows' mean log-likelihood."""
         log_joint = self.log_joint(x)
         log_p = jax.nn.logsumexp(log_joint, axis=1)
         return jax.nn.softmax(log_joint, axis=1), weights @ log_p / weights.sum()
@@ -342,16 +342,16 @@ class Mixture(
         overall: AbstractLayer,
         noise: Float[Array, "rows classes"],
     ) -> "Mixture":
-        """Return the mixture that is most likely given the class memberships.
+        """Return the mixture of maximum likelihood given the class memberships (the M step).
 
         Each class has additional pseudo-rows, which are like all rows except that their covariance
         is the covariance within classes.
 
         Args:
             x: states.
-            weights: of the rows, summing to their effective number.
+            weights: the weights of the rows, which sum to their effective number.
             memberships: the probability of each class, for each row.
-            overall: the layer of all rows.
+            overall: a layer fitted to all rows.
             noise: Gumbel noise, used to draw classes.
         """
         weighted = memberships * weights[:, None]
@@ -361,15 +361,15 @@ class Mixture(
         if is_real.any():
             mean = product(weights, x) / weights.sum()
             means = (product(weighted.T, x) + self.prior * mean) / (counts + self.prior)[:, None]
-            # Centred at a class drawn from the memberships; centred at the mean of all classes, the
-            # covariance would be too small.
+            # Each row is centred at a class drawn from its memberships. If it were centred at the
+            # mean of all classes, the covariance would be too small.
             drawn = (jnp.log(memberships) + noise).argmax(1)
             around = jnp.where(is_real, x - means[drawn] + mean, x)
             typical = capabilities.fit_with_prior(overall, around, weights, self.prior)
         classes = jax.vmap(
             lambda own: capabilities.fit_with_prior(typical, x, own, self.prior), in_axes=1
         )(weighted)
-        # One more row, shared among the classes in use.
+        # One pseudo-row is shared among the classes in use.
         is_used = jnp.isfinite(self.log_shares)
         shares = jnp.where(is_used, counts + 1.0 / is_used.sum(), 0.0) / (counts.sum() + 1.0)
         return eqx.tree_at(
@@ -385,16 +385,16 @@ class Mixture(
 
     @property
     def is_rescalable(self) -> np.ndarray:
-        """Which units a class can rescale."""
+        """A mask of the units that a class can rescale."""
         return capabilities.is_rescalable(self.prototype)
 
     @property
     def is_shiftable(self) -> np.ndarray:
-        """Which units a class can shift."""
+        """A mask of the units that a class can shift."""
         return capabilities.is_shiftable(self.prototype)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Mixture":
-        """Return the layer whose classes are rescaled, with b′ = b/s."""
+        """Return the layer of scale · x + offset: rescaled classes, and b′ = b/s."""
         classes = self._of_classes(lambda layer: capabilities.rescaled(layer, scale, offset))
         bias = self.bias / self.spread(jnp.asarray(scale, self.dtype))
         return eqx.tree_at(lambda layer: (layer.bias, layer.classes), self, (bias, classes))
@@ -405,12 +405,12 @@ class Mixture(
 
     @property
     def correlated(self) -> Integer[np.ndarray, " some"]:
-        """The correlated columns of a class."""
+        """The indices of the correlated columns, which are the same for every class."""
         return capabilities.correlated(self.classes)
 
     @property
     def whitening(self) -> Float[Array, "some some"]:
-        """The mean of the classes' matrices, weighted by their shares."""
+        """The mean of the classes' whitening matrices, weighted by their shares."""
         return jnp.tensordot(
             jnp.exp(self.log_shares), self._of_classes(capabilities.whitening), axes=1
         )

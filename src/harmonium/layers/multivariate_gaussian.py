@@ -19,11 +19,11 @@ from .capabilities import AbstractAffine, AbstractBlocked, AbstractCorrelated, A
 from .coding import AbstractCoding, Numbers
 from .registry import layer_named
 
-SMALLEST_EIGENVALUE = 1e-6  # relative to the largest
-# Weights of the covariance without correlations in the mixture; float32 resolves the smallest.
+SMALLEST_EIGENVALUE = 1e-6  # relative to the largest eigenvalue
+# Candidate weights for shrinking the covariance towards its diagonal; float32 resolves them all.
 FRACTIONS = np.array([1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 1.0])
-USUAL_FRACTION = 0.1  # if there are too few rows to choose
-FOLDS = 5  # each evaluated with the covariance of the others
+USUAL_FRACTION = 0.1  # used if there are too few rows for cross-validation
+FOLDS = 5  # each is evaluated with the covariance of the other four
 
 
 class MultivariateGaussian(
@@ -69,7 +69,7 @@ class MultivariateGaussian(
 
     @property
     def coding(self) -> AbstractCoding:
-        """Any finite number."""
+        """The coding: any finite number."""
         return Numbers(self.size, "a MultivariateGaussian unit takes finite numbers")
 
     # ------------------------------------------------------------------ Λ and its factor
@@ -89,7 +89,7 @@ class MultivariateGaussian(
         return _cgfs(inputs + self.bias, self._inverse_factor())
 
     def mean(self, inputs: Columns) -> Columns:
-        """Return Λ⁻¹(I + b)."""
+        """Return the mean Λ⁻¹(I + b)."""
         return _solved(inputs + self.bias, self._inverse_factor())
 
     def variance(self, inputs: Columns) -> Columns:
@@ -104,25 +104,25 @@ class MultivariateGaussian(
     # ------------------------------------------------------------------ given some units
 
     def apart(self) -> AbstractLayer:
-        """Return Gaussian units, without correlations."""
+        """Return a layer of independent Gaussian units."""
         return layer_named("gaussian", "apart").make(self.size)
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
-        """One block of all units."""
+        """The block of each unit: all units form one block."""
         return np.zeros(self.size, int)
 
     def _field_given(self, inputs: Array, known: Array, values: Array) -> Array:
-        """Return the field on each unit with known units held: I + b − Λv, summed over these."""
+        """Return the field on each unit: I + b minus Λv, where v has the values of known units."""
         return inputs + self.bias - _times(jnp.where(known, values, 0.0), self._symmetric())
 
     def _of_unknown(
         self, known: Array, field: Array, statistic: Callable[..., Array], *more: Array
     ) -> Array:
-        """Return a statistic of the unknown units of each row, and 0 for known ones.
+        """Return a statistic of each row's unknown units, and 0 for its known units.
 
-        Most rows lack few cells, so only the rows and columns of Λ that belong to unknown units are
-        factorised, in a matrix of the smallest of `_sizes` that suffices for every row.
+        Most rows have few missing cells, so only the rows and columns of Λ that belong to unknown
+        units are factorised, in a matrix of the smallest of `_sizes` that suffices for every row.
 
         Args:
             known: a mask of the known units.
@@ -132,7 +132,7 @@ class MultivariateGaussian(
         """
         precision = self._symmetric()
         shape = jnp.broadcast_shapes(known.shape, field.shape)
-        order = jnp.argsort(known, axis=-1, stable=True)  # the unknown units first, in their order
+        order = jnp.argsort(known, axis=-1, stable=True)  # unknown units first, order preserved
         place = jnp.argsort(order, axis=-1)
 
         def padded_to(size: int) -> Callable[[], Array]:
@@ -184,11 +184,11 @@ class MultivariateGaussian(
     # ------------------------------------------------------------------ parameters
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "MultivariateGaussian":
-        """Fit the means and the covariance of the rows, with correlations slightly reduced.
+        """Fit the means and the covariance of the rows, shrinking the covariance to its diagonal.
 
-        A fraction of the covariance without its correlations is mixed in. The fraction is chosen
-        from `FRACTIONS` by cross-validated likelihood, with five folds. This keeps the precision
-        finite, and avoids spurious correlations when there are few more rows than columns.
+        The amount of shrinkage is chosen from `FRACTIONS` by five-fold cross-validated likelihood.
+        Shrinkage keeps the precision finite, and avoids spurious correlations when there are few
+        more rows than columns.
         """
         mean, _ = weighted_mean(x, weights)
         if weights is None:
@@ -200,16 +200,16 @@ class MultivariateGaussian(
         return MultivariateGaussian(self.size, _times(mean, precision), precision)
 
     def inputs_at(self, mean: Columns) -> Columns:
-        """Return Λm − b."""
+        """Return the inputs Λm − b at which the means are m."""
         return _times(mean, self._symmetric()) - self.bias
 
     def fit_with_prior(
         self, x: Rows, weights: Float[Array, " rows"], prior: Array
     ) -> "MultivariateGaussian":
-        """Fit the mean and covariance of these rows and `prior` more rows like this layer's.
+        """Fit the mean and covariance to the rows plus `prior` pseudo-rows with its own moments.
 
-        The covariance has ½(size + 1) entries per column, so it gets ½(size + 1) times as many of
-        these additional rows as the mean.
+        The covariance has ½(size + 1) entries per column, so it is given ½(size + 1) times as many
+        pseudo-rows as the mean.
         """
         n = weights.sum()
         factor = self._inverse_factor()
@@ -221,10 +221,10 @@ class MultivariateGaussian(
         return MultivariateGaussian(self.size, _times(mean, precision), precision)
 
     def project(self) -> "MultivariateGaussian":
-        """Keep the precision positive definite, and its smallest eigenvalue above rounding errors.
+        """Return the layer with a precision that is safely positive definite in float32.
 
-        The eigenvalues of Λ_ij / √(Λ_ii Λ_jj), which do not depend on the units of measurement, are
-        kept above 10⁻⁶ of its norm.
+        The eigenvalues of the matrix Λ_ij / √(Λ_ii Λ_jj), which does not depend on the units of
+        measurement, are raised to at least 10⁻⁶ of its norm.
         """
         precision = self._symmetric()
         diagonal = jnp.diagonal(precision, axis1=-2, axis2=-1)
@@ -235,7 +235,7 @@ class MultivariateGaussian(
         return self._with(_raised(relative, least, precision, scales))
 
     def confined(self, variance: float) -> "MultivariateGaussian":
-        """Keep the eigenvalues of the precision above 1/variance."""
+        """Return the layer with eigenvalues of the precision raised to at least 1/variance."""
         least = jnp.asarray(1.0 / variance, self.dtype)
         precision = self._symmetric()
         return self._with(_raised(precision, least, precision))
@@ -257,7 +257,7 @@ class MultivariateGaussian(
 
     @property
     def whitening(self) -> Float[Array, "*models size size"]:
-        """S = L⁻ᵀ, where Λ = LLᵀ."""
+        """The matrix S = L⁻ᵀ, where Λ = LLᵀ; SSᵀ is the covariance."""
         return jnp.swapaxes(self._inverse_factor(), -1, -2)
 
     def along(self, basis: Float[Array, "size size"]) -> "MultivariateGaussian":
@@ -267,7 +267,7 @@ class MultivariateGaussian(
 
     @property
     def curvature(self) -> Float[Array, " columns"]:
-        """The smallest eigenvalue of Λ, for each column."""
+        """The smallest eigenvalue of Λ, repeated for each column."""
         values, _ = eigh(self._symmetric())
         return jnp.broadcast_to(values[..., :1], self.bias.shape)
 
@@ -302,7 +302,7 @@ def _times(x: Array, matrix: Array) -> Array:
 
 
 def _solved(field: Array, factor: Array) -> Array:
-    """Return Λ⁻¹ f."""
+    """Return Λ⁻¹f from the Cholesky factor of Λ."""
     return _times(_times(field, jnp.swapaxes(factor, -1, -2)), factor)
 
 
@@ -324,7 +324,7 @@ def _drawn(field: Array, factor: Array, noise: Array) -> Array:
 
 
 def _sizes(size: int) -> list[int]:
-    """Return the block sizes for which programs are compiled: twice powers of 4, and all units."""
+    """Return the block sizes for which programs are compiled: 2 · 4ᵏ, and the number of units."""
     return [power for power in (2, 8, 32) if power < size] + [size]
 
 
@@ -335,7 +335,7 @@ def _covariance(x: Array, weights: Array, centre: Array) -> Float[Array, "size s
 
 
 def _precision(covariance: Array, fraction: Array) -> Float[Array, "size size"]:
-    """Return the inverse of a covariance, with a fraction of its correlations removed.
+    """Return the inverse of a covariance whose correlations are shrunk by a fraction.
 
     A constant column gets the mean variance of all columns. The correlation matrix is inverted,
     because its scale does not depend on the units of measurement.
@@ -350,7 +350,7 @@ def _precision(covariance: Array, fraction: Array) -> Float[Array, "size size"]:
 
 
 def _likeliest_fraction(x: Array, weights: Array) -> Float[Array, ""]:
-    """Return the fraction for which each fifth of the rows is most likely, given the others."""
+    """Return the shrinkage with the largest five-fold cross-validated likelihood."""
     fractions = jnp.asarray(FRACTIONS, x.dtype)
 
     def loss_of(fold: Array) -> Float[Array, " fractions"]:

@@ -19,8 +19,8 @@ from .registry import register_layer
 class Poisson(AbstractUnits, AbstractMatched):
     r"""Counts x ∈ {0, 1, 2, …}: U(x) = log x! − b·x, Γ(I) = Σ e^(I + b), ⟨x⟩ = e^(I + b).
 
-    Without inputs a unit has the Poisson distribution with mean e^b. Z is finite if the other layer
-    is bounded, such as 0/1 units, but not if it consists of normal units.
+    Without inputs a unit has the Poisson distribution with mean e^b. Z is finite if the units of
+    the other layer are bounded, such as 0/1 units, but not if they are normal.
 
     Attributes:
         size: number of units.
@@ -52,7 +52,7 @@ class Poisson(AbstractUnits, AbstractMatched):
         return jnp.exp(inputs + self.bias)
 
     def mean(self, inputs: Columns) -> Columns:
-        """Return the rate e^(I + b)."""
+        """Return the mean, the rate e^(I + b)."""
         return jnp.exp(inputs + self.bias)
 
     def variance(self, inputs: Columns) -> Columns:
@@ -60,14 +60,14 @@ class Poisson(AbstractUnits, AbstractMatched):
         return jnp.exp(inputs + self.bias)
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        """Draw from the Poisson distribution."""
+        """Draw counts from Poisson distributions with these inputs."""
         return poissons(jnp.exp(inputs + self.bias), key=key)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Poisson":
-        """Set b = log (m + ½/(n + 1)), m the mean of n rows: finite even if all counts are 0."""
+        """Set b = log (m + ½/(n + 1)), where n rows have mean m; b is finite even if m is 0."""
         mean, n = weighted_mean(x, weights)
         return Poisson(self.size, jnp.log(mean + 0.5 / (n + 1.0)))
 
     def inputs_at(self, mean: Columns) -> Columns:
-        """Return log m − b."""
+        """Return the inputs log m − b at which the means are m."""
         return jnp.log(mean) - self.bias

@@ -73,13 +73,13 @@ class Potts(AbstractOneHot):
         return jax.nn.softmax(self.coding.by_unit(logits), axis=-1).reshape(logits.shape)
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return p(1 − p) for each column, with 1 − p summed from a site's other states."""
+        """Return p(1 − p) for each column; 1 − p is the sum of the site's other probabilities."""
         probability = self.coding.by_unit(self.mean(inputs))
         others = product(probability, 1.0 - jnp.eye(self.states_per_site, dtype=probability.dtype))
         return (probability * others).reshape(inputs.shape)
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        """Draw each site's state by inverting the cumulative distribution at one uniform number."""
+        """Draw each site's state by inverting its cumulative distribution."""
         logits = inputs + self.bias
         by_state = jnp.moveaxis(self.coding.by_unit(logits), -1, 0)
         chosen = chosen_states(by_state, key=key)
@@ -87,7 +87,7 @@ class Potts(AbstractOneHot):
         return one_hot.reshape(logits.shape)
 
     def states(self, indices: Integer[Array, "*batch"]) -> Columns:
-        """Return the digits of the indices in base q, the lowest first, one-hot."""
+        """Return the one-hot digits of the indices in base q, lowest digit first."""
         return self.encode(digits(indices, self.states_per_site, self.sites, jnp.int32))
 
     def proposals(self, x: Columns) -> Proposals:
@@ -99,7 +99,7 @@ class Potts(AbstractOneHot):
         return np.tile(columns, (len(others), 1)), jnp.concatenate(changes, axis=-2)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Potts":
-        """Set b = log p with p = (n m + 1/q) / (n + 1), centred over each site's states."""
+        """Set b = log p with p = (n m + 1/q) / (n + 1), then subtract each site's mean bias."""
         mean, n = weighted_mean(x, weights)
         logs = self.coding.by_unit(jnp.log((n * mean + 1.0 / self.states_per_site) / (n + 1.0)))
         bias = (logs - logs.mean(-1, keepdims=True)).reshape(-1)

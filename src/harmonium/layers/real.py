@@ -39,11 +39,11 @@ class AbstractQuadratic(AbstractUnits, AbstractAffine):
 
     @property
     def curvature(self) -> Float[Array, " columns"]:
-        """The precision γ."""
+        """The curvature of each column, which is its precision γ."""
         return self.precision
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractQuadratic":
-        """Return the layer with γ′ = γ/s² and b′ = b/s + γm/s².
+        """Return the layer of s · x + m, with γ′ = γ/s² and b′ = b/s + γm/s².
 
         Its energy is ½γz² − bz at z = (x − m)/s, up to a constant.
         """
@@ -54,7 +54,7 @@ class AbstractQuadratic(AbstractUnits, AbstractAffine):
         return eqx.tree_at(lambda layer: (layer.bias, layer.precision), self, changed)
 
     def project(self) -> "AbstractQuadratic":
-        """Keep the precision positive."""
+        """Return the layer with its precisions raised to the smallest allowed value."""
         return eqx.tree_at(lambda layer: layer.precision, self, positive(self.precision))
 
 
@@ -72,9 +72,9 @@ def precisions(value: Any, shape: Sequence[int], what: str) -> Array:
 
 
 def mean_and_precision(x: Array, weights: Array | None) -> tuple[Array, Array]:
-    """Return the mean of n rows, and the inverse variance with one more row of average spread.
+    """Return the mean of n rows, and the precision with one pseudo-row of average spread.
 
-    The additional row keeps the precision of a constant column finite.
+    The pseudo-row keeps the precision of a constant column finite.
     """
     mean, n = weighted_mean(x, weights)
     variance, _ = weighted_mean((x - mean) ** 2, weights)

@@ -1,4 +1,4 @@
-"""The registry of layer types: their names in options, and how their rows are read."""
+"""The registry of layer types, with their names in options and the coding of their rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..errors import InputError
 from .base import AbstractLayer
 
-# How rows are read for a layer; see `Registered`.
+# The codings in which rows are read for a layer; see `Registered`.
 CODINGS = ("levels", "spins", "codes", "reals")
 Layer = TypeVar("Layer", bound=type[AbstractLayer])
 
@@ -89,7 +89,7 @@ def layer_named(name: Any, what: str, *others: str) -> Registered:
 
     Args:
         name: the name.
-        what: the option that the name is for, such as "hidden", for error messages.
+        what: the option that contains the name, such as "hidden", for error messages.
         others: other accepted words, for error messages.
 
     Raises:
@@ -102,5 +102,5 @@ def layer_named(name: Any, what: str, *others: str) -> Registered:
 
 
 def row_of(layer: AbstractLayer) -> Registered | None:
-    """Return the registry entry of a layer's type; None for composite or unregistered layers."""
+    """Return the registry entry of a layer's type, or None for composite or unregistered types."""
     return next((row for row in _BY_NAME.values() if type(layer) is row.layer), None)

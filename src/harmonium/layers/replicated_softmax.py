@@ -19,7 +19,7 @@ from .capabilities import AbstractBlocked, AbstractDocuments
 from .coding import AbstractCoding, Numbers
 from .registry import register_layer
 
-MOST_WORDS = 2**24  # float32 cannot count further, and drawing takes a step for every few words
+MOST_WORDS = 2**24  # the largest count that is exact in float32; drawing time grows with the count
 
 
 @register_layer("replicated_softmax")
@@ -32,16 +32,16 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
     favours some words, and all words of a document share the hidden units. The length D is not
     random but given with each row: the model defines p(x | D), and its log Z depends on D. Training
     by CD or PCD keeps the length of each row or chain; `hm.log_likelihood` uses the log Z for each
-    row's length. The biases of hidden units do not grow with D; a term that does, such as the D·a
-    of Salakhutdinov & Hinton, is a constant added to a row of W.
+    row's length. The biases of hidden units do not grow with D. The term D·a of Salakhutdinov &
+    Hinton, which does, corresponds to adding a constant to the weights of each hidden unit.
 
     log p(x | D) is the log probability of the counts. Subtract `log_arrangements(x)` for the log
     probability of the words in their order.
 
     Between whole numbers, D = m + s means m words and one with inputs and biases scaled by s: Γ(I)
-    = m L(I + b) + L(s (I + b)) − (1 − s) log K, with L(t) = log Σ_k e^(t_k). That word has count s.
-    Models thus form a path from empty to long documents, along which one annealing run gives the
-    log Z of all lengths.
+    = m L(I + b) + L(s (I + b)) − (1 − s) log K, with L(t) = log Σ_k e^(t_k). The scaled word counts
+    as s. Models thus form a path from empty to long documents, along which a single annealing run
+    yields the log Z of every length.
 
     Attributes:
         size: K, the number of words.
@@ -83,7 +83,7 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
-        """All units are one block: their sum is the length."""
+        """The block of each unit: all units form one block, because their sum is the length."""
         return np.zeros(self.size, int)
 
     def lengths(self, x: Columns) -> Float[Array, "*batch"]:
@@ -94,7 +94,7 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
         return eqx.tree_at(lambda layer: layer.length, self, lengths)
 
     def log_arrangements(self, x: Any) -> Float[Array, "*batch"]:
-        """Return log(D! / Π_k x_k!), the log number of orders of a document's words."""
+        """Return log(D! / Π_k x_k!), the log number of ways to order a document's words."""
         x = jnp.asarray(x, self.dtype)
         log_factorial = jax.scipy.special.gammaln
         return log_factorial(x.sum(-1) + 1.0) - log_factorial(x + 1.0).sum(-1)
@@ -104,13 +104,13 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
         """Return the integer and fractional parts of D; a fraction close to 1 counts as a word.
 
         XLA may compute D twice, with different rounding. Steps of a path often end at whole
-        numbers; splitting exactly there could lose a word between the two parts.
+        numbers, where an exact split could lose a word between the two parts.
         """
         whole = jnp.floor(self.length + _NEARLY)
         return whole, jnp.maximum(self.length - whole, 0.0)
 
     def _at_first(self, value: Float[Array, "*batch"]) -> Units:
-        """Put the value of the block at its first unit."""
+        """Return unit values with the block's value at the first unit and 0 at the others."""
         return jnp.zeros((*value.shape, self.size), value.dtype).at[..., 0].set(value)
 
     def energy(self, x: Columns) -> Float[Array, "*batch"]:
@@ -131,14 +131,14 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
         return whole * jax.nn.logsumexp(logits, axis=-1) + jnp.where(rest > 0, last, 0.0)
 
     def unit_cgfs(self, inputs: Columns) -> AllUnits:
-        """Return Γ at the first unit, and 0 at the others."""
+        """Return Γ in the entry of the first unit, and 0 in the others."""
         return self._at_first(self.cgf(inputs))
 
     def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> AllUnits:
         """Return the cgfs with the known counts held; the other units share the rest of D.
 
-        With r = D − Σ of the known counts, the others contribute log(D!/r!) + r log Σ e^(I + b),
-        placed at the first of them, or −∞ if r is negative.
+        If r = D − Σ (known counts) ≥ 0, the other units contribute log(D!/r!) + r log Σ e^(I + b),
+        stored in the entry of the first of these units. If r is negative, they contribute −∞.
         """
         log_factorial = jax.scipy.special.gammaln
         values = jnp.where(known, values, 0.0)
@@ -191,7 +191,7 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
     def sample_given(
         self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
     ) -> AllColumns:
-        """Draw the words that remain, given the known counts."""
+        """Draw the counts of the unknown units given the known counts."""
         values = jnp.where(known, values, 0.0)
         logits = jnp.where(known, _NEVER, inputs + self.bias)
         left = jnp.maximum(self.length - values.sum(-1), 0.0) * ~known.all(-1)
@@ -208,5 +208,5 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
         return eqx.tree_at(lambda layer: (layer.bias, layer.length), self, fitted)
 
 
-_NEARLY = 1e-4  # words
-_NEVER = -1e30  # the logit of a word that is never drawn; times a count of 0 it is finite
+_NEARLY = 1e-4  # in words
+_NEVER = -1e30  # the logit of a word that is never drawn; unlike −∞, it can be multiplied by 0

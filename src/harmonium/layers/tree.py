@@ -1,4 +1,4 @@
-"""0/1 units with dependences along a tree."""
+"""0/1 units that are coupled along the edges of a tree."""
 
 import functools
 from collections.abc import Iterable
@@ -64,7 +64,7 @@ class Tree(AbstractBernoulli, AbstractBlocked):
     # ------------------------------------------------------------------ sums along the tree
 
     def apart(self) -> AbstractLayer:
-        """Return Bernoulli units, without a tree."""
+        """Return a layer of independent Bernoulli units."""
         return layer_named("bernoulli", "apart").make(self.size)
 
     @property
@@ -76,7 +76,7 @@ class Tree(AbstractBernoulli, AbstractBlocked):
         return np.unique(roots, return_inverse=True)[1]
 
     def _joined(self, by_level: list[Array]) -> Units:
-        """Join the values of all levels, in the order of the units."""
+        """Concatenate the values of all levels, and sort them into the order of the units."""
         order = np.concatenate([level.units for level in _levels_of(self.parents)])
         rows = jnp.concatenate(by_level)[np.argsort(order).astype(np.int32)]
         return jnp.moveaxis(rows, 0, -1)
@@ -86,7 +86,7 @@ class Tree(AbstractBernoulli, AbstractBlocked):
         return x[..., np.maximum(self.parents, 0).astype(np.int32)]
 
     def _couplings(self) -> Float[Array, "*models size"]:
-        """Return J, with 0 for roots."""
+        """Return each unit's coupling J to its parent, or 0 for a root."""
         has_parent = np.asarray(self.parents) != NONE
         return jnp.where(has_parent, self.couplings, 0.0)
 
@@ -104,7 +104,7 @@ class Tree(AbstractBernoulli, AbstractBlocked):
         return self._joined(on)
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return p(1 − p) of each unit."""
+        """Return the variance p(1 − p) of each unit."""
         on, off = self._free(inputs).probabilities()
         return self._joined(on) * self._joined(off)
 
@@ -117,7 +117,7 @@ class Tree(AbstractBernoulli, AbstractBlocked):
     # ------------------------------------------------------------------ given some units
 
     def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> Units:
-        """Return the cgfs with the known units held; a known unit has f v."""
+        """Return the cgfs with the known units held; a known unit contributes f v."""
         fields = self._joined(self._held(inputs, known, values).fields())
         return jnp.where(known, fields * values, softplus(fields))
 
@@ -140,16 +140,16 @@ class Tree(AbstractBernoulli, AbstractBlocked):
         return self._joined(messages.draws(uniforms))
 
     def _free(self, inputs: Array) -> "_Messages":
-        """Return the messages if no unit is known."""
+        """Return the messages when no unit is known."""
         shape = jnp.broadcast_shapes(inputs.shape, self.bias.shape)
         couplings = _units_first(self._couplings(), shape)
         total = _units_first(inputs + self.bias, shape)
         return _Messages(_levels_of(self.parents), total, couplings, None, total)
 
     def _held(self, inputs: Array, known: Array, values: Array) -> "_Messages":
-        """Return the messages if some units are known; these cut the tree.
+        """Return the messages when some units are known and thus cut the tree.
 
-        The field of a known unit's child includes J v of the known unit.
+        The field of a known unit's child includes J v, where v is the value of the known unit.
         """
         shape = jnp.broadcast_shapes(inputs.shape, known.shape, values.shape, self.bias.shape)
         is_cut = self._of_parents(known) & (np.asarray(self.parents) != NONE)
@@ -161,9 +161,9 @@ class Tree(AbstractBernoulli, AbstractBlocked):
     # ------------------------------------------------------------------ parameters
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Tree":
-        """Fit the means and the correlations with the parents to the rows and one more row.
+        """Fit the means, and the correlations with the parents, to the rows and one pseudo-row.
 
-        In that row all states are equally likely, so each state of a pair of units has ¼.
+        In the pseudo-row each of the four states of a pair of units has probability ¼.
         """
         parents = np.asarray(self.parents)
         mean, n = weighted_mean(x, weights)
@@ -185,7 +185,7 @@ class Tree(AbstractBernoulli, AbstractBlocked):
 
 
 class _Messages(NamedTuple):
-    """One pass up a tree and one down; results are lists with an array for each level.
+    """Message passing up and down a tree; results are lists with one array per level.
 
     Units are on the first axis of all arrays: a level then consists of whole rows, which are
     gathered several times as fast as columns.
@@ -194,8 +194,8 @@ class _Messages(NamedTuple):
         levels: the levels of the tree, the roots first.
         total: I + b of each unit.
         couplings: J of each unit; 0 if it has no parent or its parent is known.
-        known: which units are known, if any.
-        values: their values.
+        known: a mask of the known units, or None.
+        values: the values of the known units.
     """
 
     levels: tuple["_Level", ...]
@@ -224,7 +224,7 @@ class _Messages(NamedTuple):
     def probabilities(self) -> tuple[list[Array], list[Array]]:
         """Return p(x = 1) and p(x = 0) of each unit; for a known unit, v and 1 − v."""
         on: list[Array] = []
-        off: list[Array] = []  # computed separately, since 1 − p loses digits if p is near 1
+        off: list[Array] = []  # computed separately, since 1 − p loses digits when p is near 1
         for (units, links), field in zip(self.levels, self.fields(), strict=True):
             p_on = jax.nn.sigmoid(field)
             p_off = jax.nn.sigmoid(-field)
@@ -240,7 +240,7 @@ class _Messages(NamedTuple):
         return on, off
 
     def draws(self, uniforms: Array) -> list[Array]:
-        """Draw each unit given its parent, from its own uniform number."""
+        """Draw each unit given its parent, using one uniform number per unit."""
         drawn: list[Array] = []
         for (units, links), field in zip(self.levels, self.fields(), strict=True):
             logits = field
@@ -252,7 +252,7 @@ class _Messages(NamedTuple):
 
 
 def _along(links: np.ndarray, x: Array) -> Array:
-    """Return, for each row of the links, the sum of the rows of x that it marks."""
+    """Return, for each row of `links`, the sum of the rows of `x` that it selects."""
     return jnp.tensordot(links, x, 1, precision="highest")
 
 
@@ -266,8 +266,8 @@ class _Level(NamedTuple):
 
     Attributes:
         units: the indices of the units.
-        links: 1 if the parent of a unit of this level (row) is that unit of the level above
-            (column).
+        links: a 0/1 matrix; entry (i, j) is 1 if unit j of the level above is the parent of unit i
+            of this level.
     """
 
     units: np.ndarray
@@ -279,7 +279,7 @@ def _levels_of(parents: tuple[int, ...]) -> tuple[_Level, ...]:
     """Return the levels of units with these parents, the roots first.
 
     Raises:
-        InputError: some units have no root above them.
+        InputError: some units have no root as an ancestor.
     """
     of_units = np.asarray(parents)
     roots = np.flatnonzero(of_units == NONE).astype(np.int32)

@@ -43,13 +43,13 @@ class UnitInterval(AbstractUnits):
         return log_interval(inputs + self.bias)
 
     def mean(self, inputs: Columns) -> Columns:
-        """Return 1/(1 − e^(−t)) − 1/t."""
+        """Return the mean 1/(1 − e^(−t)) − 1/t at t = I + b."""
         return mean_interval(inputs + self.bias)
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return 1/t² − 1/(2 sinh(t/2))²."""
+        """Return the variance 1/t² − 1/(2 sinh(t/2))² at t = I + b."""
         return variance_interval(inputs + self.bias)
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        """Draw from the density e^(tx)."""
+        """Draw from the density ∝ e^(tx) on [0, 1], with t = I + b."""
         return tilted_uniforms(inputs + self.bias, key=key)

@@ -104,7 +104,7 @@ class LogLikelihood(NamedTuple):
 def likelihood_from(
     free_energies: np.ndarray, log_z: LogZ, note: str = "", weights: np.ndarray | None = None
 ) -> LogLikelihood:
-    """Combine free energies of rows with log Z; the interval is log Z's with reversed sign.
+    """Combine free energies of rows with log Z into the mean log-likelihood and its interval.
 
     Args:
         free_energies: F of each row, shape (n,), nats.
@@ -152,7 +152,7 @@ def _joined(*remarks: str) -> str:
 
 @dataclass(frozen=True)
 class Automatic(AbstractLogZ):
-    """log Z, exact if cheap or in closed form, otherwise estimated.
+    """A method that computes log Z exactly if cheap or in closed form, and otherwise estimates it.
 
     Attributes:
         otherwise: the method of the estimate; if None, an InputError is raised instead.
@@ -175,7 +175,7 @@ class Automatic(AbstractLogZ):
         return self.otherwise
 
     def is_estimate(self, rbm: RBM) -> bool:
-        """Return whether log Z is not cheap to enumerate and has no closed form."""
+        """Return whether log Z is too costly to enumerate and has no closed form."""
         return self.for_model(rbm).is_estimate(rbm)
 
     def with_rows(self, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> AbstractLogZ:
@@ -245,7 +245,7 @@ def log_likelihood(
     a base, and reverse runs from the rows serve as a check. Rows count in proportion to their
     sample weights. For rows with missing values the result is ⟨log p(v_seen)⟩: exact if the missing
     units can be summed over (see `free_energies`), otherwise by annealing in both directions, whose
-    error is included in the interval; if too many rows fail to converge, so does the result.
+    error is included in the interval; if too many rows have not converged, neither has the result.
     Documents of different lengths have a separate log Z for each length (`ReplicatedSoftmax`).
 
     Args:
@@ -295,13 +295,13 @@ def log_likelihood(
 
 
 class _ScoredRows(NamedTuple):
-    """The quantities of rows on which their likelihood depends.
+    """The quantities on which the likelihood of rows depends.
 
     Attributes:
         energies: F minus the log density factor for the units of measurement, nats.
-        of_seen: F(v_seen), with the errors of rows whose missing values were annealed.
+        of_seen: F(v_seen), with intervals for rows whose missing values were annealed.
         weights: sample weights; None if all are equal.
-        lengths: the lengths of documents; None for a model with one log Z.
+        lengths: the lengths of documents; None if the model has a single log Z.
         note: a remark on the rows.
     """
 
@@ -397,12 +397,13 @@ def _method_of(rbm: Any, method: Any, settings: dict[str, Any]) -> AbstractLogZ:
 
 
 def free_energies(rbm: RBM, rows: Any, *, key: PRNGKeyArray | None = None) -> np.ndarray:
-    """Return F of rows in the user's coding, shape (n,), in nats, a few thousand rows at a time.
+    """Return the free energies of rows, shape (n,), in nats, a few thousand rows at a time.
 
     For a row with missing values (NaN), the result is F(v_seen) = −log of the sum of e^(−F) over
     the missing units, so that log p(v_seen) = −F(v_seen) − log Z. The sum is exact if there are at
-    most 2^16 hidden states or 2^12 completions of a row; otherwise it is annealed, which requires a
-    key, and a warning is issued if rows do not converge. Exact sums are in float64.
+    most 2^16 hidden states or 2^12 completions of a row; otherwise it is estimated by annealing,
+    which requires a key, and a warning is issued if rows do not converge. Exact sums are in
+    float64.
 
     Args:
         rbm: the model.
@@ -431,7 +432,7 @@ def free_energies(rbm: RBM, rows: Any, *, key: PRNGKeyArray | None = None) -> np
 
 
 def is_exact_cheap(rbm: RBM, work: int = LARGEST_EXACT_WORK) -> bool:
-    """Return whether enumerating log Z takes at most `work` terms times their width."""
+    """Return whether enumerating log Z takes at most `work`, the number of terms × their width."""
     layers = layers_to_enumerate(rbm)
     if layers is None:
         return False
@@ -441,7 +442,7 @@ def is_exact_cheap(rbm: RBM, work: int = LARGEST_EXACT_WORK) -> bool:
 
 
 def _note(rbm: RBM, rows: np.ndarray) -> str:
-    """Return a note if discrete units hold values between their states, else an empty string."""
+    """Return a note if discrete units have values between their states, else an empty string."""
     for part in parts_of(rows):
         seen = ~np.isnan(part)
         back = rbm.visible.decode(rbm.visible.encode(np.where(seen, part, 0)))

@@ -33,7 +33,7 @@ def autocorrelations(curves: Any, *, names: Sequence[str], sweeps: Any) -> Figur
             sweeps between successive lags if the first lag is 0.
 
     Raises:
-        InputError: curves, names and lags that do not match, or are not finite.
+        InputError: curves, names and lags do not match, or are not finite.
 
     Example:
         >>> from harmonium import plot
@@ -85,7 +85,7 @@ def _checked_lags(sweeps: Any, count: int) -> np.ndarray:
 
 
 def _scale(axes: Axes, lags: np.ndarray) -> None:
-    """Set the axis of the lags: logarithmic if the steps between them grow."""
+    """Make the lag axis logarithmic if the steps between lags grow."""
     steps = np.diff(lags)
     positive = lags[lags > 0.0]
     grown = len(steps) > 1 and steps[-1] > 2.0 * steps[0]

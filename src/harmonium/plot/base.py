@@ -52,7 +52,7 @@ def new_figure(width: float, height: float, title: str = "") -> Figure:
 
 
 def panels(figure: Figure, count: int, across: int, **options: Any) -> list[Axes]:
-    """Return the axes of `count` panels in rows of `across` panels; the last may be shorter."""
+    """Return the axes of `count` panels in rows of `across` panels; the last row may be shorter."""
     axes = figure.subplots(math.ceil(count / across), across, squeeze=False, **options).ravel()
     for unused in axes[count:]:
         figure.delaxes(unused)
@@ -70,7 +70,7 @@ def save_figure(figure: Figure, path: str | os.PathLike) -> Path:
         The path.
 
     Raises:
-        InputError: another suffix, or a folder that does not exist.
+        InputError: the suffix is not `.png`, or the folder does not exist.
 
     Example:
         >>> import pathlib, tempfile
@@ -202,7 +202,7 @@ def color_bar(
 
 
 def as_picture(rows: np.ndarray, shape: tuple[int, int] | None) -> np.ndarray:
-    """Return rows as one picture: tiles of this shape, or the rows themselves if it is None."""
+    """Return rows as one picture: tiles of this shape, or one matrix if `shape` is None."""
     if shape is None:
         return rows
     return tiled(rows.reshape(-1, *shape))
@@ -247,7 +247,7 @@ def checked_numbers(
     """Return finite numbers of shape `axes` as floats.
 
     Raises:
-        InputError: another shape, no numbers, or entries that are not finite.
+        InputError: the shape differs, or there are no numbers, or any entry is not finite.
     """
     array = as_array(values, name)
     if array.ndim != len(axes) or 0 in array.shape or array.dtype.kind not in "buif":
@@ -280,7 +280,7 @@ def checked_variables(
     """Return samples and data as matrices, and the variables that their columns encode.
 
     Raises:
-        InputError: rows or states that do not match.
+        InputError: rows and states do not match.
     """
     samples, data = checked_pair(samples, data)
     variables = variables_of(states, data.shape[1])

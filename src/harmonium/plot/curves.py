@@ -35,12 +35,12 @@ MOST_BELOW = 3  # panels in one column; more than these are drawn in two columns
 
 
 def learning_curves(history: History) -> Figure:
-    """Draw the quantities measured during a run, with a panel for each one in the history.
+    """Draw the quantities measured during a run, with one panel for each quantity.
 
-    A band around the log-likelihood shows the uncertainty of log Z; one around the free-energy gap
-    shows its standard error over rows. A growing gap means that the model favours the training rows
-    (overfitting). Neither ⟨F⟩ alone (because log Z changes too) nor the reconstruction error is a
-    score.
+    A band around the log-likelihood shows the uncertainty of log Z; a band around the free-energy
+    gap shows its standard error over rows. A growing gap means that the model favours the training
+    rows (overfitting). Neither ⟨F⟩ alone (because log Z changes too) nor the reconstruction error
+    is a score.
 
     Args:
         history: records as `fit` returns them, each with `epoch` and any of `log_likelihood` (with
@@ -50,7 +50,7 @@ def learning_curves(history: History) -> Figure:
             Entries that are missing, None or not finite are ignored.
 
     Raises:
-        InputError: not a sequence of records, or a record without a finite epoch.
+        InputError: `history` is not a sequence of records, or a record has no finite epoch.
 
     Example:
         >>> from harmonium import plot

@@ -18,10 +18,11 @@ def image_grid(rows: Any, *, image_shape: ImageShape = None) -> Figure:
 
     Args:
         rows: rows in the user's coding, shape (n, units).
-        image_shape: (rows, columns) of a row, or "square"; if None, rows are the rows of a matrix.
+        image_shape: (rows, columns) of a row, or "square"; if None, the rows are drawn as one
+            matrix.
 
     Raises:
-        InputError: rows that are not a matrix of numbers, or do not match the image shape.
+        InputError: rows are not a matrix of numbers, or do not match the image shape.
 
     Example:
         >>> from harmonium import plot

@@ -1,4 +1,4 @@
-"""The filters of the hidden units: the weights of each as an image."""
+"""The filters of the hidden units: the weights of each unit as an image."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ PERCENTILE = 99.5  # of |w|: a few large weights would leave the others pale
 def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Figure:
     """Draw the weights of each hidden unit, largest norm first.
 
-    With an image shape, each hidden unit is a tile, in order row by row; without one, the weight
-    matrix is drawn as a heat map. All units share one colour scale that ends at the 99.5th
-    percentile of |w|. If a visible unit has several weights, as a Potts site has one for each
-    state, their Euclidean norm is drawn.
+    With an image shape, each hidden unit is a tile, arranged row by row in this order; without one,
+    the weight matrix is drawn as a heat map. All units share one colour scale that ends at the
+    99.5th percentile of |w|. If a visible unit has several weights, as a Potts site has one for
+    each state, their Euclidean norm is drawn.
 
     Args:
         rbm: the model.
@@ -36,8 +36,8 @@ def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Fi
         count: the largest number of hidden units to draw.
 
     Raises:
-        InputError: an image shape whose number of pixels is not the number of visible units, or
-            weights that are not finite.
+        InputError: the number of pixels of the image shape differs from the number of visible
+            units, or weights are not finite.
 
     Example:
         >>> from harmonium import plot

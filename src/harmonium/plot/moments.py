@@ -1,4 +1,4 @@
-"""Moments of samples against those of data: means of units, covariances of pairs."""
+"""Scatter plots of moments, samples against data: means of units, covariances of pairs."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class _Moments(NamedTuple):
 
 
 def means(samples: Any, data: Any, *, states: Any = None, weights: Any = None) -> Figure:
-    """Draw the means of units and the covariances of pairs, of samples against those of data.
+    """Draw the means of units and the covariances of pairs, samples against data.
 
     For a well-trained model all points lie near the line of equality. A note gives the rms
-    difference, and the one expected from noise alone if both sets were independent rows of the same
-    distribution. At most 10,000 rows of each are used, evenly spaced, and at most 5,000 pairs,
-    drawn at random; two states of the same unit do not count as a pair.
+    difference, and the difference expected from noise alone if both sets were independent rows of
+    the same distribution. At most 10,000 evenly spaced rows of each set are used, and at most 5,000
+    random pairs; two states of the same unit do not count as a pair.
 
     Args:
         samples: rows in the user's coding, shape (n, units).
@@ -42,7 +42,7 @@ def means(samples: Any, data: Any, *, states: Any = None, weights: Any = None) -
         weights: sample weights of the data, shape (m,).
 
     Raises:
-        InputError: rows, states or weights that do not match.
+        InputError: rows, states and weights do not match.
 
     Example:
         >>> from harmonium import plot

@@ -26,7 +26,7 @@ def weight_histogram(rbm: RBM) -> Figure:
         rbm: the model.
 
     Raises:
-        InputError: parameters that are not finite.
+        InputError: parameters are not finite.
 
     Example:
         >>> from harmonium import plot
@@ -60,7 +60,7 @@ def _arrays(value: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _histogram(axes: Axes, name: str, values: np.ndarray) -> None:
-    """Draw a histogram with its mean and std in the title, and a line at zero if in range."""
+    """Draw a histogram, with mean and std in its title and a line at zero if zero is in range."""
     bins = max(5, min(MOST_BINS, math.ceil(2 * math.sqrt(len(values)))))
     axes.hist(values, bins=bins, color=BLUE)
     if values.min() <= 0.0 <= values.max():

@@ -39,9 +39,9 @@ def pca_plane(samples: Any, data: Any, *, states: Any = None) -> Figure:
 
     Both panels have the same limits and the same scale. Many rows are drawn as cells, darker for a
     larger share of the rows; few rows as points with areas in proportion to their shares. In the
-    panel of samples, places that have data but no samples are pale grey. At most 10,000 rows of
-    each are used, evenly spaced. A mode of the data that the model misses shows here only if it is
-    separate on these two axes, whose labels give their shares of the variance.
+    panel of samples, places that have data but no samples are pale grey. At most 10,000 evenly
+    spaced rows of each set are used. A mode of the data that the model misses shows here only if it
+    is separate on these two axes, whose labels give their shares of the variance.
 
     Args:
         samples: rows in the user's coding, shape (n, columns).
@@ -51,7 +51,7 @@ def pca_plane(samples: Any, data: Any, *, states: Any = None) -> Figure:
             its numbers are used directly.
 
     Raises:
-        InputError: rows or states that do not match.
+        InputError: rows and states do not match.
 
     Example:
         >>> from harmonium import plot

@@ -18,16 +18,16 @@ def samples_beside_data(
     """Draw the same number of rows of data and of samples in two panels.
 
     With an image shape each row is drawn as an image; without one, the rows are drawn as a matrix.
-    Both panels share one grey scale. The rows drawn are evenly spaced among those passed.
+    Both panels share one grey scale. The rows drawn are evenly spaced among the rows passed.
 
     Args:
         samples: rows in the user's coding, shape (n, units).
         data: rows in the user's coding, shape (m, units).
         image_shape: (rows, columns) of a row, "square" to infer it, or None.
-        count: the largest number of rows to draw of each.
+        count: the largest number of rows of data, and of samples, to draw.
 
     Raises:
-        InputError: rows that do not match each other or the image shape.
+        InputError: samples and data do not match each other or the image shape.
 
     Example:
         >>> from harmonium import plot

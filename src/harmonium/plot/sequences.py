@@ -91,14 +91,14 @@ def contact_map(
     """Draw the most strongly coupled pairs, and the contacts of a structure if it is known.
 
     Below the diagonal are the contacts of the structure, in grey; above it the best pairs, in blue
-    if they are contacts, in orange if not.
+    if they are contacts and in orange otherwise.
 
     Args:
         scores: a symmetric matrix, from `contact_scores`.
         best: the number of pairs to draw.
         apart: pairs of sites |i − j| ≤ apart are left out.
-        distances: distances between sites in Å, NaN where unknown; None for none.
-        contact: the largest distance of a contact.
+        distances: distances between sites in Å, NaN if unknown; None if there is no structure.
+        contact: the largest distance that counts as a contact, in Å.
 
     Example:
         >>> from harmonium import plot
@@ -147,8 +147,8 @@ def weight_logos(
 ) -> Figure:
     """Draw the weights of hidden units as logos: a letter's height is its weight.
 
-    Letters above the line push the unit up, those below push it down. The 30 sites with the largest
-    weights are shown, in sequence order.
+    Letters above the line push the unit up; letters below the line push it down. The 30 sites with
+    the largest weights are shown, in sequence order.
 
     Args:
         weights: W, shape (sites, letters, hidden units).
@@ -157,7 +157,7 @@ def weight_logos(
         numbers: the number of each site; 1, 2, … if None.
 
     Raises:
-        InputError: no units, or more than ten.
+        InputError: no units are given, or more than ten.
         MissingDependencyError: logomaker is not installed.
 
     Example:

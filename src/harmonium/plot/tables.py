@@ -17,16 +17,16 @@ MOST_PANELS = 30  # a page of five by six
 MOST_BARS = 8
 BINS = 24
 MOST_COLUMNS = 60  # with more, names are too small to read
-NOTABLE = 0.05  # least fraction of missing cells that is shown, since samples have those cells
+NOTABLE = 0.05  # smallest fraction of missing cells that is shown in a title
 
 
 def columns_beside_data(columns: Columns, samples: Any, data: Any, *, seed: int = 0) -> Figure:
     """Draw the distribution of each column of a table, data in grey and samples in blue.
 
     Words, and numbers with few values, are drawn as bars (at most the eight most frequent in the
-    data); other numbers as histograms with common bins. Only known cells of the data count; if many
-    are missing, the title gives their fraction, since samples have those cells and may rightly
-    differ.
+    data); other numbers as histograms with common bins. Only known cells of the data are drawn; if
+    many are missing, the title gives their fraction, because samples have no missing cells and may
+    rightly differ.
 
     Args:
         columns: the column types.
@@ -116,7 +116,7 @@ def _histograms(axes: Axes, data: np.ndarray, samples: np.ndarray) -> None:
 
 
 def dependence(columns: Columns, samples: Any, data: Any) -> Figure:
-    """Draw how strongly each pair of columns depends: data above the diagonal, samples below it.
+    """Draw the dependence of each pair of columns: data above the diagonal, samples below it.
 
     The strength is √(1 − e^(−2 I)), with I the mutual information of the two columns in nats; for
     normal variables it is the absolute correlation. Numbers are binned into six classes with equal

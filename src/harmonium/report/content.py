@@ -39,7 +39,7 @@ class Rows(NamedTuple):
 
 
 def model_content(rbm: RBM, rows: np.ndarray) -> dict[str, Any]:
-    """Return a model with its weights in 16 bits, and a sentence on the effect.
+    """Return a model with weights rounded to 16 bits, and a sentence on the effect of the rounding.
 
     Args:
         rbm: the model.
@@ -73,7 +73,7 @@ def rows_content(
         rbm: the model.
         rows: the rows.
         image_shape: height and width of a row; None for a square, or lines of at most 32 units.
-        most: the largest number of rows of either.
+        most: the largest number of rows of data, and of samples.
     """
     units = rbm.visible.n_units
     most = max(1, min(most, MOST_NUMBERS // units))

@@ -22,7 +22,7 @@ EXPORT = re.compile(r"^export (const|function|class) (\w+)", re.MULTILINE)
 
 
 def page_of(content: dict[str, Any], title: str, *, is_live: bool = False) -> str:
-    """Return a page with its content.
+    """Return the HTML of a page with this content.
 
     Args:
         content: the content for the page's script, in JSON types; numbers must be finite.
@@ -46,7 +46,7 @@ def page_of(content: dict[str, Any], title: str, *, is_live: bool = False) -> st
 
 
 def _plain(content: dict[str, Any], title: str) -> str:
-    """Return the text shown without JavaScript: the score, its method, and why there is no more."""
+    """Return the text shown without JavaScript: the score, its method, and why no more is shown."""
     lines = ["The rest of this page is drawn by JavaScript, which is switched off here."]
     score = (content.get("summary") or {}).get("log_likelihood")
     if score:
@@ -65,7 +65,7 @@ def _plain(content: dict[str, Any], title: str) -> str:
 
 
 def _end(number: float | None) -> str:
-    """Format an end of an interval; JSON has null in place of infinite numbers."""
+    """Format an end of an interval, which is None if infinite, because JSON has no infinity."""
     return "unknown" if number is None else f"{number:.4g}"
 
 
@@ -89,7 +89,7 @@ def _wrapped(name: str, source: str) -> str:
 
 
 def _policy(style: str, script: str, is_live: bool) -> str:
-    """Return the content security policy: this style, these scripts, and pictures of its own."""
+    """Return the content security policy: this style, these scripts, the page's own pictures."""
     news = " connect-src 'self';" if is_live else ""
 
     def allowed(text: str) -> str:

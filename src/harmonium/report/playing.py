@@ -27,7 +27,7 @@ class Page(NamedTuple):
 
     Attributes:
         text: the page as self-contained HTML.
-        height: its height in a notebook, in pixels; longer pages scroll.
+        height: the height of the page in a notebook, in pixels; longer pages scroll.
 
     Example:
         >>> hm.report.Page("<!doctype html>").text
@@ -42,7 +42,7 @@ class Page(NamedTuple):
         write_whole(path, self.text.encode())
 
     def __repr__(self) -> str:
-        """Return the size of the page; `save` writes it."""
+        """Return a short description with the page's size."""
         return f"Page({len(self.text):,} characters)"
 
     def _repr_html_(self) -> str:
@@ -76,7 +76,7 @@ def play(
         seed: seed of the samples shown beside the data.
 
     Raises:
-        InputError: rows that do not fit the model, or an image shape that does not fit the rows.
+        InputError: the rows do not fit the model, or the image shape does not fit the rows.
 
     Example:
         >>> rows = hm.bars_and_stripes(3)

@@ -1,4 +1,4 @@
-"""Files of a run that must be consistent: its column types or sites, its options and its model."""
+"""Check that a run's files agree: its column types or sites, its options and its model."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .schema import RESTORE
 
 
 def check_units(layer: AbstractLayer, file: Path, model: Path) -> None:
-    """Raise InputError if a file describes other visible units than the run's model has.
+    """Raise InputError if a file does not describe the visible units of the run's model.
 
     A missing or damaged model is not an error here: a run can continue from its checkpoint without
-    it, and whoever loads the model will see the damage.
+    the model, and code that loads the model will report the damage.
 
     Args:
         layer: the units that the file describes.
@@ -38,7 +38,7 @@ def check_units(layer: AbstractLayer, file: Path, model: Path) -> None:
 
 
 def check_hidden(count: int | str, file: Path, model: Path) -> None:
-    """Raise InputError if the options name another number of hidden units than the model has.
+    """Raise InputError if the options and the model differ in the number of hidden units.
 
     Raises:
         InputError: the numbers differ; names both files.
@@ -59,7 +59,7 @@ def _model_in(file: Path) -> RBM | None:
         return None
 
 
-@lru_cache(1)  # several files of a run are compared with its one model
+@lru_cache(1)  # several files of a run are compared with the same model
 def _loaded(file: Path, *_: int) -> RBM:
     return load(file)
 

@@ -27,22 +27,22 @@ from ..transforms.initialization import fitted_units
 from .options import EVALUATION_SEED, ROWS_TO_START_FROM
 from .summaries import BaselineSummary
 
-MOST_WORK_OF_TREE = 2**33  # rows × columns², for counting pairs: about a second
-FEWEST_ROWS_OF_TREE = 1_000  # a tree learned from fewer of many rows would be a poor baseline
-SURE = 2.0  # standard errors of a difference
+MOST_WORK_OF_TREE = 2**33  # rows × columns² when counting pairs: about a second
+FEWEST_ROWS_OF_TREE = 1_000  # a tree learned from a smaller subsample would be a poor baseline
+SURE = 2.0  # standard errors at or below which a difference may be chance
 BEST_TREE = "best tree"
 
 
 def baselines(rbm: RBM, train: Dataset, rows: Dataset, value: float) -> list[BaselineSummary]:
-    """Return the log-likelihoods of rows under simpler models, which are exact, in nats per row.
+    """Return the exact log-likelihoods of rows under simpler models, in nats per row.
 
     Args:
         rbm: the model.
-        train: the rows that it learned from, to which the simpler models are fitted.
+        train: the rows that the model learned from, to which the simpler models are fitted.
         rows: the rows that are scored.
         value: the log-likelihood of these rows under the model.
     """
-    log_p = None  # of each row under the model, up to a constant
+    log_p = None  # log p of each row under the model, up to a constant
     if not rows.missing and not takes_lengths(rbm.visible):
         log_p = -free_energies(rbm, rows.rows(key=key_of(EVALUATION_SEED)))
     summaries = []
@@ -57,7 +57,7 @@ def baselines(rbm: RBM, train: Dataset, rows: Dataset, value: float) -> list[Bas
 
 
 def verdict(summaries: list[BaselineSummary]) -> str:
-    """Return a sentence if a simpler model is as good; empty if none is, or none is known."""
+    """Return a sentence that warns if a simpler model is as good; else an empty string."""
     if not summaries:
         return ""
     best = max(summaries, key=lambda summary: summary.value)
@@ -73,12 +73,12 @@ def verdict(summaries: list[BaselineSummary]) -> str:
 
 
 class _Simpler(NamedTuple):
-    """A simpler model.
+    """A simpler model and the log-likelihoods that it gives to the rows.
 
     Attributes:
         name: its name in a table.
         words: its name in a sentence.
-        value: the log-likelihood of rows, nats per row.
+        value: the mean log-likelihood of the rows, in nats.
         log_p: the log-likelihood of each row, up to a constant; None if some cells are missing.
     """
 
@@ -89,7 +89,7 @@ class _Simpler(NamedTuple):
 
 
 def _simpler_models(visible: AbstractLayer, train: Dataset, rows: Dataset) -> Iterator[_Simpler]:
-    """Yield independent units, the visible units with any dependence, and the best tree."""
+    """Yield models: independent units, the visible layer alone, and the best tree of columns."""
     yield _of_units("independent units", "independent units", apart(visible), train, rows)
     if not has_independent_units(visible) and not takes_lengths(visible):
         words = "its own visible units without hidden ones"
@@ -116,7 +116,7 @@ def _of_units(
 
 
 def _best_tree(visible: AbstractLayer, train: Dataset, rows: Dataset) -> _Simpler | None:
-    """Return the best tree of columns; None for columns for which it is not known."""
+    """Return the best tree of columns, or None if it cannot be computed for these columns."""
     affordable = MOST_WORK_OF_TREE // visible.size**2
     if takes_lengths(visible) or visible.n_units == 1 or affordable < FEWEST_ROWS_OF_TREE:
         return None
@@ -135,7 +135,7 @@ def _best_tree(visible: AbstractLayer, train: Dataset, rows: Dataset) -> _Simple
 
 
 def stderr_of(differences: np.ndarray, weights: Any = None) -> float | None:
-    """Return the standard error of the mean of differences, one for each row."""
+    """Return the standard error of the mean of per-row differences, or None if it is unknown."""
     shares = weights_of(len(differences), weights)
     shares = shares / shares.sum()
     size = float(effective_size(shares))

@@ -18,15 +18,15 @@ from .prepare import Prepared
 from .rows import remember
 from .summaries import Summary
 
-SECONDS_BETWEEN_CHECKPOINTS = 30.0  # the most work that a kill can lose
+SECONDS_BETWEEN_CHECKPOINTS = 30.0  # a killed process loses at most this much work
 LOG_LIKELIHOODS = ("log_likelihood", "log_likelihood_low", "log_likelihood_high")
 
 
 class Checkpointer:
     """Callbacks of `fit` that measure, write metrics and keep the run's last good state on disk.
 
-    If something cannot be written (because the disk is full, say, or the folder has gone), the run
-    continues and tries again. Only at its end is this an error.
+    If a file cannot be written (because the disk is full, say, or the folder has been removed), the
+    run continues and tries again. Only at the end of the run is this an error.
     """
 
     def __init__(
@@ -52,14 +52,14 @@ class Checkpointer:
         self.speed = Speed(int(state.updates))
 
     def convert(self, report: Report) -> None:
-        """Convert log-likelihoods of standardised rows to those of the source's rows."""
+        """Convert log-likelihoods from standardised rows to the source's original units."""
         for name in LOG_LIKELIHOODS:
             if name in report.metrics:
                 report.metrics[name] += self.prepared.log_density
 
     def __call__(self, report: Report) -> None:
         """Write metrics, and at most every 30 seconds a checkpoint."""
-        if report.updates <= int(self.state.updates):  # restarted, after it diverged
+        if report.updates <= int(self.state.updates):  # the run diverged and restarted
             self.records = []
             self.begins_anew = True
             self.speed.updates = 0
@@ -68,13 +68,13 @@ class Checkpointer:
         self.speed.count(report)
         if report.metrics:
             self.records.append(report.metrics)
-        now = clock()  # several processes all write, or none does
+        now = clock()  # the same in all processes, so that all write or none does
         is_due = now - self.saved > SECONDS_BETWEEN_CHECKPOINTS
-        # Set before writing: if there is no room, the next try is 30 seconds later.
+        # Set before writing, so that after a failure the next attempt is 30 seconds later.
         self.saved = now if is_due else self.saved
         try:
-            # Metrics first: a resumed run drops those after its checkpoint, and must not lack any
-            # before it.
+            # Write metrics first: a resumed run drops the records after its checkpoint, but must
+            # have all records before it.
             self._write_metrics()
             if is_due:
                 self._write()
@@ -118,7 +118,7 @@ class Checkpointer:
 
     @by_first
     def _add_metrics(self) -> None:
-        if not self.folder.path.is_dir():  # it was moved or removed
+        if not self.folder.path.is_dir():  # the folder was moved or removed
             rows = self.prepared.rows
             self.folder.restore(self.prepared.config, rows.columns, rows.sites)
             remember(self.folder, rows)
@@ -148,7 +148,7 @@ class Checkpointer:
         )
 
     def _earlier_speed(self) -> float | None:
-        """Return the median speed of earlier calls, for a call with nothing left to train."""
+        """Return the median speed of earlier calls, or None; used if this call trained nothing."""
         speeds = [record.get("samples_per_second") for record in self.folder.metrics()]
         known = [speed for speed in speeds if speed]
         return float(np.median(known)) if known else None

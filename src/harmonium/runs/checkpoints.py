@@ -18,7 +18,7 @@ from ..io.formats.native import load_tree, read_header, save_tree
 from ..training import TrainState
 
 CHECKPOINTS = "checkpoints"
-LEARNED_OF_ROWS = ("held_out", "folds")  # parts of a `TrainState`
+LEARNED_OF_ROWS = ("held_out", "folds")  # fields of `TrainState` on unseen rows
 
 
 class Checkpoints:
@@ -34,7 +34,7 @@ class Checkpoints:
 
     def __init__(self, run: Path):
         self.run = run
-        self._known: tuple[Path, dict[str, Any]] | None = None  # undamaged, and its header
+        self._known: tuple[Path, dict[str, Any]] | None = None  # last undamaged file, header
 
     @property
     def last(self) -> Path:
@@ -73,13 +73,13 @@ class Checkpoints:
         return self._found()[0]
 
     def _found(self) -> tuple[Path, dict[str, Any]]:
-        """Return the last undamaged checkpoint and its header, which are looked up once."""
+        """Return the path of the last undamaged checkpoint and its header; search only once."""
         if self._known is None:
             path, header = self._undamaged()
             self._known = Path(path), header
         return self._known
 
-    # The first process reads them for all, since a file system may show others an older folder.
+    # The first process looks for all, since a shared file system may show others an older state.
     @by_first
     def _undamaged(self) -> tuple[str, dict[str, Any]]:
         try:
@@ -91,10 +91,10 @@ class Checkpoints:
                 raise damage from None
 
     def write(self, state: TrainState, fingerprint: str) -> None:
-        """Write a checkpoint with a hash of the rows; the last one so far becomes the one before.
+        """Write a checkpoint with a hash of the rows, and keep its predecessor as `previous`.
 
         Raises:
-            OSError: it cannot be written; the existing checkpoints stay.
+            OSError: the checkpoint cannot be written; the existing ones are kept.
         """
         header = {"format": "harmonium", "version": 1, "holds": "training state"}
         header |= {"rows": fingerprint, "jax": jax.__version__}
@@ -107,7 +107,7 @@ class Checkpoints:
         last = self.last
         new = self._in("new.safetensors")
         save_tree(state, new, header)
-        # Between the two renamings the previous checkpoint exists, from which a run can resume too.
+        # Between the two renamings, a run can still resume from the previous checkpoint.
         if last.exists():
             last.replace(self.previous)
         new.replace(last)
@@ -115,7 +115,7 @@ class Checkpoints:
 
     @property
     def learned_of_rows(self) -> set[str]:
-        """The fields of `TrainState` with results for unseen rows that the checkpoint holds.
+        """The names of those fields in the checkpoint that hold results for unseen rows.
 
         Empty for runs with a single record, and for runs of earlier versions.
         """
@@ -124,7 +124,7 @@ class Checkpoints:
 
     @property
     def fingerprint_of_rows(self) -> str | None:
-        """The hash of the rows that the run began with; None if unknown."""
+        """The hash of the rows with which the run began; None if unknown."""
         return self._found()[1].get("rows") if self.exist else None
 
     @property
@@ -133,16 +133,16 @@ class Checkpoints:
         return self._found()[1].get("jax", jax.__version__)
 
     def state(self, like: TrainState, fingerprint: str, source: str) -> TrainState:
-        """Read the training state of a run; each process reads all of it.
+        """Read the training state of a run; each process reads the whole state.
 
         Args:
             like: a state with the same structure.
-            fingerprint: the hash of the rows at hand.
+            fingerprint: the hash of the present rows.
             source: the name of these rows.
 
         Raises:
             ModelFileError: the checkpoint is damaged, or belongs to another run.
-            InputError: the run began with other rows.
+            InputError: the run began with different rows.
         """
         path = self.whole
         if self.fingerprint_of_rows != fingerprint:
@@ -151,7 +151,7 @@ class Checkpoints:
                 " the source, or train a new model."
             )
         state = load_tree(path, like)
-        # Known likelihoods may be −∞ (a model that is worse than any other), but never NaN.
+        # A log-likelihood may be −∞ (for a very poor model), but a known one is never NaN.
         learned = dict.fromkeys(LEARNED_OF_ROWS)
         is_sound = all(np.isfinite(x).all() for x in _floats(state._replace(**learned)))
         of_rows = [getattr(state, name) for name in LEARNED_OF_ROWS]
@@ -170,6 +170,6 @@ def _floats(tree: Any) -> list[Any]:
 
 
 def _gathered(leaf: Any) -> Any:
-    """Gather all parts of an array in the first process; the others drop it at once."""
+    """Gather all parts of an array in the first process; return None in all other processes."""
     array = fetched(leaf)
     return array if is_first() else None

@@ -1,4 +1,4 @@
-"""Checks that need the model: rows must fit it, and exact sums must be short enough."""
+"""Checks that need the model: rows must fit it, and exact sums must be feasible."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..rbm import RBM
 
 
 def refuse_misfit(rows: np.ndarray, rbm: RBM, name: str, advice: str) -> None:
-    """Raise InputError if rows have another width than the model, or invalid values.
+    """Raise InputError if rows have a different width from the model, or invalid values.
 
     NaN marks a missing value; whether missing values are allowed is not checked here.
 
     Raises:
-        InputError: the rows do not fit; names them and the first invalid value.
+        InputError: the rows do not fit; the message names the rows and the first invalid value.
     """
     width = rbm.visible.n_units
     if rows.shape[1] != width:
@@ -41,7 +41,7 @@ def refuse_many_states(rbm: RBM, log2_limit: int, advice: str) -> None:
     """Raise InputError if the smaller discrete layer is too large for `--method exact`.
 
     Raises:
-        InputError: it has more than 2^limit states; says how many there are.
+        InputError: the layer has more than 2^limit states; the message gives their number.
     """
     enumerated = enumerable(rbm)
     if enumerated is None or (enumerated.visible.n_states or 0) > 2**log2_limit:
@@ -52,7 +52,7 @@ def refuse_many_states(rbm: RBM, log2_limit: int, advice: str) -> None:
 
 
 def states_to_sum(rbm: RBM) -> str:
-    """Return how many terms the exact sum has: "32 states", "2^500 states", "no discrete layer"."""
+    """Describe the length of the exact sum: "32 states", "2^500 states", "no discrete layer"."""
     enumerated = enumerable(rbm)
     count = None if enumerated is None else enumerated.visible.n_states
     if count is None:

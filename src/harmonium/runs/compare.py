@@ -1,4 +1,4 @@
-"""Runs side by side: log-likelihoods of the same rows, with paired intervals, and their cost."""
+"""Compare runs by log-likelihoods of the same rows, with paired intervals, and by their cost."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ from .options import EVALUATION_SEED
 from .rows import Rows, own_rows
 from .summaries import NORMAL, ScoreSummary, Summary
 
-SECONDS = 30.0  # after which log Z for the lengths of documents is not refined further
+SECONDS = 30.0  # time limit for refining log Z for the lengths of documents
 
 
 class Compared(NamedTuple):
     """A run compared with the best one.
 
     Attributes:
-        run: its folder.
+        run: the run's folder.
         value: its log-likelihood, nats per row.
         low: lower end of the 95 % interval from the error of log Z; None if it is not finite.
-        high: upper end; None if it is not finite.
+        high: upper end of this interval; None if it is not finite.
         converged: whether log Z is trusted.
-        behind: how far it is behind the best run, nats per row.
-        behind_low: lower end of its 95 % interval, for paired rows, so that what the runs share
-            cancels.
-        behind_high: upper end.
+        behind: the best run's log-likelihood minus this run's, nats per row.
+        behind_low: lower end of the 95 % interval of `behind`, from differences between paired
+            rows, in which fluctuations that the runs share cancel.
+        behind_high: upper end of this interval.
         seconds: training time; None if unknown.
         updates: number of updates; None if unknown.
         weights: number of weights.
-        command: the command that made it.
+        command: the command that made the run.
     """
 
     run: str
@@ -64,18 +64,18 @@ class Compared(NamedTuple):
 
 
 class _Scored(NamedTuple):
-    """A run with log p of each of the rows that it was scored on.
+    """A run, the rows that it was scored on, and log p of each of these rows.
 
     Attributes:
-        run: its folder, as the user named it.
-        source: the rows of its source.
-        rows: the rows that it was scored on, shape (n, columns).
+        run: the run's folder, as the user named it.
+        source: the rows of the run's source.
+        rows: the rows that the run was scored on, shape (n, columns).
         weights: the weights of these rows, shape (n,), which sum to 1.
         log_p: log p of each row, shape (n,), nats.
         log_z_error: standard error of log Z, nats.
         size: the number of weights of the model.
         summary: the summary that the run reported.
-        score: its log-likelihood, with its interval.
+        score: the run's log-likelihood, with its interval.
     """
 
     run: str
@@ -95,7 +95,7 @@ class _Scored(NamedTuple):
 
     @property
     def columns(self) -> set[str]:
-        """Names of the table columns that the model has; empty for other rows."""
+        """The names of the table columns that are modelled; empty if the rows are not a table."""
         columns = () if self.source.columns is None else self.source.columns.columns
         return {column.name for column in columns if column.parts}
 
@@ -106,19 +106,19 @@ class _Scored(NamedTuple):
 
 
 def runs_in(paths: list[str]) -> list[str]:
-    """Return these run folders, with a search's folder replaced by the folders of its trials."""
+    """Return run folders, replacing the folder of a search by the folders of its trials."""
     return [str(run) for path in paths for run in trials_in(path) or [path]]
 
 
 def compare(runs: list[str], out: str | None, source: str | None = None) -> list[Compared]:
-    """Compare runs on the rows that they were scored on, the best one first.
+    """Compare runs on the rows that they were scored on; return them with the best run first.
 
     Runs that have not ended are left out if at least two others remain.
 
     Args:
-        runs: their folders, two or more.
-        out: a page to write; None for none.
-        source: a file of rows named by the user, in place of the runs' own source.
+        runs: the run folders, at least two.
+        out: a page to write; None to write none.
+        source: a file of rows named by the user, which replaces the runs' own source.
 
     Raises:
         InputError: fewer than two runs, no finished runs, or runs scored on different rows.
@@ -153,7 +153,7 @@ def _has_score(run: str) -> bool:
 
 
 def _check_same_rows(best: _Scored, other: _Scored) -> None:
-    """Raise InputError if runs were scored on different rows, or model different columns."""
+    """Raise InputError if two runs were scored on different rows, or model different columns."""
     differing = sorted(best.columns.symmetric_difference(other.columns))
     if differing:
         raise InputError(
@@ -172,10 +172,10 @@ def _rows_of(folder: RunFolder, source: str | None, known: dict[tuple[Any, ...],
 
     Args:
         folder: the folder of the run.
-        source: a file of rows named by the user, in place of the run's own source.
-        known: rows of other runs by their hashes; these rows are added.
+        source: a file of rows named by the user, which replaces the run's own source.
+        known: rows of other runs by their hashes; the rows of this run are added to it.
     """
-    # Hashes are of codes: two tables may have the same codes and different column names.
+    # Hashes depend only on codes: two tables may have equal codes but different column names.
     hashes = tuple(folder.rows().hashes.values())
     if source is not None or not any(hashes) or folder.columns() is not None:
         return own_rows(folder, source)
@@ -221,8 +221,8 @@ def _scored(run: str, source: str | None, known: dict[tuple[Any, ...], Rows]) ->
 def _log_z_deviations(rbm: RBM, rows: np.ndarray, weights: Any) -> np.ndarray:
     """Return each row's log Z minus the mean of log Z over rows, nats, shape (n,).
 
-    It is 0 for models with a single log Z. If documents differ in length, the summary has only the
-    mean of their log Z.
+    It is 0 for models with a single log Z. If documents differ in length, log Z depends on the
+    length, and the summary contains only its mean.
     """
     if not takes_lengths(rbm.visible):
         return np.zeros(len(rows))

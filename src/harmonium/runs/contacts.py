@@ -28,7 +28,7 @@ AROUND = 24
 class Pair:
     """Two columns of the alignment, counted from 1, and the strength of their coupling.
 
-    The distance, in Å, is taken from the structure; None if unknown.
+    The distance, in Å, is taken from the structure; it is None if unknown.
     """
 
     column_1: int
@@ -47,11 +47,11 @@ class Precision:
 
 @dataclass(frozen=True, kw_only=True)
 class Contacts:
-    """Pairs of sites by the strength of their coupling.
+    """Pairs of sites in order of coupling strength, and how many are contacts.
 
     Attributes:
-        run: the run.
-        out: the file with all pairs; None for none.
+        run: the folder of the run.
+        out: the file with all pairs; None if none was written.
         pairs: the number of pairs.
         best: the most strongly coupled pairs.
         precision: the precision of the best L, 2L and 5L pairs, for L sites; None without a
@@ -82,9 +82,9 @@ def contacts(
 
     Args:
         run: the folder of a run on an alignment.
-        out: the file to write: a table (.csv, .tsv) or a map (.png); None for none.
+        out: the file to write: a table (.csv, .tsv) or a map (.png); None to write none.
         structure: a text file of distances, each line with two columns of the alignment, counted
-            from 1, and last the distance in Å; None for none.
+            from 1, and then the distance in Å; None if there is no structure.
         near: the largest distance that counts as a contact, in Å.
         apart: pairs |i − j| ≤ apart are left out.
         overwrite: whether an existing file is replaced.
@@ -106,7 +106,7 @@ def contacts(
     around = typical_sequences(run, sites)
     progress = display.timer("couplings")
     couplings = effective_couplings(rbm, around=around, progress=progress)
-    scores = contact_scores(couplings, without=0)  # the gap, which is not a residue
+    scores = contact_scores(couplings, without=0)  # code 0 is the gap, which is not a residue
     i, j = np.triu_indices(n, apart + 1)
     order = np.argsort(-scores[i, j])
     i = i[order]
@@ -146,14 +146,15 @@ def contacts(
 def typical_sequences(run: str, sites: Sites) -> np.ndarray | None:
     """Return a few evenly spaced sequences of the run as codes; None if its file is missing.
 
-    Couplings around them predict contacts slightly better than around equally likely letters.
+    Couplings around these sequences predict contacts slightly better than couplings around
+    equally likely letters.
     """
     own = own_sequences(run, sites)
     return None if own is None else own[1][:: -(-len(own[1]) // AROUND)]
 
 
 def distances_of(path: str, sites: Sites) -> np.ndarray:
-    """Read distances between sites, with NaN for pairs that the file does not list.
+    """Read a matrix of distances between sites, with NaN for pairs that the file does not list.
 
     Raises:
         InputError: the file cannot be read, or names a column that the alignment does not have.
@@ -172,7 +173,7 @@ def distances_of(path: str, sites: Sites) -> np.ndarray:
 
 
 def _numbers_of(path: str) -> np.ndarray:
-    """Read lines of numbers, separated by blanks or commas; a first line of words is a header."""
+    """Read lines of numbers, separated by blanks or commas; skip a header of words."""
     try:
         lines = Path(path).read_text("utf-8").splitlines()
     except (OSError, ValueError) as error:

@@ -19,15 +19,15 @@ from ..errors import printable, printable_lines
 from ..training import Report
 from ..training.progress import clock
 
-LINES = 20  # per run, if its progress is written to a pipe
+LINES = 20  # lines per run, if progress is written to a pipe
 SECONDS_BETWEEN_LINES = 5.0
 
 
 class PatientConsole(Console):
-    """A console for text that may come from files, which survives failing writes.
+    """A console that is safe for text from files and survives write errors.
 
-    Nothing in a name or a cell controls the terminal, and [red] is not a colour. If the reader of a
-    pipe closes it (as `head` does), a terminal is closed, or a disk is full, the console stops
+    Names and cells cannot control the terminal, and [red] is not read as a colour. If the reader of
+    a pipe closes it (as `head` does), a terminal is closed, or a disk is full, the console stops
     writing and the run continues.
     """
 
@@ -36,7 +36,7 @@ class PatientConsole(Console):
         super().__init__(**plain | options)
 
     def render(self, *args: Any, **options: Any) -> Iterator[Segment]:
-        """Yield the segments of a renderable, in which only Rich's own characters are control."""
+        """Yield the segments of a renderable, without control characters other than Rich's own."""
         for segment in super().render(*args, **options):
             if segment.control:
                 yield segment
@@ -44,7 +44,7 @@ class PatientConsole(Console):
                 yield Segment(printable_lines(segment.text), segment.style)
 
     def on_broken_pipe(self) -> None:
-        """Stop writing."""
+        """Stop writing, without an error."""
         self.quiet = True
         # Python flushes the stream on exit, which would raise the error again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
@@ -56,9 +56,9 @@ class PatientConsole(Console):
 
 
 class _PatientFile:
-    """A stream whose errors, other than a closed pipe, silence its console.
+    """A stream that silences its console after an error, unless the pipe was closed.
 
-    The command's own standard output remembers them, so that the command ends with an error.
+    The command's own standard output remembers such errors, so the command ends with an error.
     """
 
     def __init__(self, console: Console, stream: Any):
@@ -69,11 +69,11 @@ class _PatientFile:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write text, unless that fails."""
+        """Write text; if that fails, silence the console."""
         return self._attempt(self._stream.write, text) or len(text)
 
     def flush(self) -> None:
-        """Flush the stream, unless that fails."""
+        """Flush the stream; if that fails, silence the console."""
         self._attempt(self._stream.flush)
 
     def _attempt(self, call: Any, *given: Any) -> Any:
@@ -103,7 +103,8 @@ def nats(number: float | None, digits: int = 2, sign: str = "") -> str:
 def describe_metrics(metrics: dict[str, Any]) -> str:
     """Format the latest log-likelihood with its interval, and the free-energy gap.
 
-    The log-likelihood is measured less often than the rest; an older one is shown with its epoch.
+    The log-likelihood is measured less often than the other metrics; an older value is shown with
+    its epoch.
     """
     parts = []
     if "log_likelihood" in metrics:
@@ -131,8 +132,8 @@ class Display:
         self.task: Any = None
 
     def say(self, text: str) -> None:
-        """Print a line, neither truncated nor coloured."""
-        line = printable(text)  # a line break in a name must not begin a line
+        """Print a line of text in full and without colours."""
+        line = printable(text)  # a line break in a name must not start a new line
         self.console.print(line, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
     def __enter__(self) -> Display:
@@ -162,7 +163,7 @@ class Display:
             self.live = None
 
     def __call__(self, report: Report) -> None:
-        """Show a report of `fit`."""
+        """Show the metrics of a report from `fit`."""
         self.known |= report.metrics
         if "log_likelihood" in report.metrics:
             self.known["measured_at"] = report.metrics["epoch"]
@@ -183,15 +184,15 @@ class Display:
             )
 
     def timer(self, what: str, at_most: float = math.inf) -> Any:
-        """Return a progress callback for a long computation; it takes the fraction done, 0 to 1.
+        """Return a progress callback for a long computation, called with the fraction done, 0 to 1.
 
         Args:
             what: the name of the computation.
-            at_most: the seconds after which it stops, whatever remains.
+            at_most: the time limit of the computation, in seconds.
 
-        The fraction may fall, as when an estimate restarts with more steps because it has not
-        converged; this is shown as a new attempt. Most computations end early, as soon as they are
-        precise enough.
+        The fraction may decrease, as when an estimate restarts with more steps because it has not
+        converged; this is shown as a new attempt. Most computations end early, as soon as their
+        result is precise enough.
         """
         began = shown = common_clock()
         end = began + at_most

@@ -1,4 +1,4 @@
-"""Runs of several models from successive seeds, trained side by side."""
+"""Runs of several models with successive seeds, trained simultaneously."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ from .summaries import EnsembleSummary, MeanSummary, ScoreSummary
 def learn_together(
     prepared: Prepared, state: TrainState, callbacks: Sequence[Callback]
 ) -> list[Fit]:
-    """Make the updates of all models of a run; return the fit of each.
+    """Train all models of a run together; return the fit of each.
 
     Args:
         prepared: the parts of the run.
         state: the state to continue from.
-        callbacks: functions called with the first model, the state of all and the means of metrics.
+        callbacks: functions called with the first model, the joint state of all models, and the
+            means of the metrics.
     """
 
     def called(report: Report) -> bool:
         models: Any = report.rbm
         states: Any = report.state
-        # One state, and so one checkpoint: a kill cannot leave the models at different updates.
+        # One joint state has one checkpoint, so all models of a killed run resume at one update.
         of_run = report._replace(rbm=models[0], state=prepared.joined(states))
         stops = [callback(of_run) is True for callback in callbacks]
         return any(stops)
@@ -60,7 +61,7 @@ def learn_together(
 def as_one(prepared: Prepared, fits: Sequence[Fit]) -> Fit:
     """Return the fit of a run: the fit of its first model, with the state of all models.
 
-    It has diverged if any of them has.
+    The run has diverged if any of its models has.
     """
     ended = next((fit for fit in fits if fit.diverged), fits[0])
     state = prepared.joined([fit.state for fit in fits])
@@ -68,7 +69,7 @@ def as_one(prepared: Prepared, fits: Sequence[Fit]) -> Fit:
 
 
 def summary_of_ensemble(folder: RunFolder, scores: list[ScoreSummary]) -> EnsembleSummary:
-    """Return the models' part of a run's summary, from their log-likelihoods."""
+    """Return the part of a run's summary on its models, from their log-likelihoods."""
     files = [str(folder.model(number)) for number in range(len(scores))]
     return EnsembleSummary(models=files, log_likelihoods=scores, mean=mean_of(scores))
 

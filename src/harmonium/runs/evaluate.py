@@ -31,12 +31,12 @@ QUICK = "left out by --quick"
 
 
 def evaluate(options: EvaluationConfig, display: Display) -> Evaluation:
-    """Return the evaluation of a model; add it to the report of its run.
+    """Return the evaluation of a model, and add it to the report of the model's run.
 
-    Log Z comes first; without a finite log Z there is no evaluation. Each later block may fail
-    without affecting the others. An interruption skips the remaining blocks and keeps the results
-    so far. A complete evaluation of a run's own rows is saved in the folder of the run and in its
-    report.
+    Log Z is computed first; without a finite log Z there is no evaluation. Each later block may
+    fail without affecting the others. An interruption skips the remaining blocks and keeps the
+    results so far. A complete evaluation of a run's own rows is saved in the folder of the run and
+    in its report.
 
     Raises:
         InputError: a model or rows that cannot be read or do not fit each other.
@@ -81,7 +81,7 @@ def evaluate(options: EvaluationConfig, display: Display) -> Evaluation:
 
 
 def _add_to_report(evaluation: Evaluation, folder: RunFolder, rows: Rows, display: Display) -> None:
-    """Write an evaluation into the folder of its run, and the report that shows it.
+    """Write an evaluation into the folder of its run, and rewrite the run's report to show it.
 
     If the folder is read-only or its disk is full, the evaluation is still printed.
     """
@@ -93,7 +93,7 @@ def _add_to_report(evaluation: Evaluation, folder: RunFolder, rows: Rows, displa
 
 
 def _settings(options: EvaluationConfig, rbm: RBM) -> dict[str, Any]:
-    """Return the arguments of `log_z`; raise InputError if they do not fit the model."""
+    """Return the arguments of `log_z`; raise InputError if the model does not allow them."""
     if options.method == "exact":
         advice = "leave the method out, or choose annealed"
         refuse_many_states(rbm, LARGEST_LOG2_STATES, advice)

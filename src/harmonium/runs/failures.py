@@ -1,4 +1,4 @@
-"""Why a command, or a part of it, failed, in words."""
+"""Describe in words why a command, or a part of a command, failed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def failure_of(error: Exception) -> str:
 
 
 def memory_error(error: BaseException) -> InputError | None:
-    """Return an error with the memory requested and what to lower; None for other errors."""
+    """Return an error with the requested memory and advice, or None for any other kind of error."""
     if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):
         return None
     reason = "too little memory"

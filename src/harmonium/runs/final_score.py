@@ -1,4 +1,4 @@
-"""The final score of a model, with an error if its parameters are too large to have one."""
+"""The final score of a model, with an error if huge parameters make the score overflow."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .folder import RunFolder
 
 
 def finite_score(rbm: RBM, estimate: Callable[[], Any]) -> Any:
-    """Return the result of `estimate`, a LogZ or LogLikelihood, if its value is finite.
+    """Call `estimate` and return its result, a LogZ or LogLikelihood with a finite value.
 
     Raises:
-        NotFiniteError: float32 overflows in the computation, as it does with huge parameters.
+        NotFiniteError: the computation overflows float32, as happens with huge parameters.
     """
     try:
         with np.errstate(all="ignore"):
@@ -30,7 +30,7 @@ def finite_score(rbm: RBM, estimate: Callable[[], Any]) -> Any:
             value = float(result.value)
     except HarmoniumError:
         raise
-    except (ValueError, ArithmeticError):  # root finding among NaNs
+    except (ValueError, ArithmeticError):  # raised by root finding if it meets NaN
         value = math.nan
     if math.isfinite(value):
         return result
@@ -42,7 +42,7 @@ def finite_score(rbm: RBM, estimate: Callable[[], Any]) -> Any:
 
 
 def known_log_z(folder: RunFolder, rbm: RBM) -> LogZ | None:
-    """Return log Z as the run computed it when it ended; None if unknown or not converged."""
+    """Return the log Z computed at the end of the run; None if unknown or not converged."""
     summary = folder.summary()
     if summary is None or summary.log_z is None or takes_lengths(rbm.visible):
         return None
@@ -52,13 +52,13 @@ def known_log_z(folder: RunFolder, rbm: RBM) -> LogZ | None:
 def scored_by_run(
     folder: RunFolder, rbm: RBM, rows: Dataset, seconds: float, *, key: Any, progress: Any = None
 ) -> LogLikelihood:
-    """Return the log-likelihood of rows, with the run's own log Z or a new one.
+    """Return the log-likelihood of rows, with the run's own log Z if known, else a new estimate.
 
     Args:
         folder: the run.
-        rbm: its model.
+        rbm: the run's model.
         rows: the rows.
-        seconds: time after which a new log Z is not refined further.
+        seconds: time limit for refining a new estimate of log Z.
         key: a JAX random key.
         progress: a function called with the fraction done.
     """

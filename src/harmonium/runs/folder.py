@@ -50,9 +50,9 @@ T = TypeVar("T", Columns, Sites)
 class RunFolder:
     """The folder of a run. Files are written whole or not at all; metrics are appended by line.
 
-    To write more than one file, use it as a context manager, which locks out other processes. If
-    several processes share a run, all call the methods that write, and the first one writes
-    (`by_first`).
+    To write more than one file, use the folder as a context manager, which locks out other
+    processes. If several processes share a run, all of them call the methods that write, but only
+    the first process writes (`by_first`).
     """
 
     def __init__(self, path: str | os.PathLike):
@@ -64,7 +64,7 @@ class RunFolder:
         """Lock out other processes until the context, or this process, ends.
 
         Raises:
-            InputError: another process is at work on the run.
+            InputError: another process is using the run.
         """
         self._lock()
         return self
@@ -83,7 +83,7 @@ class RunFolder:
                     f"{self.path}: expected a run that no other process uses; got another process"
                     " at work on it; wait for it, or end it."
                 ) from None
-            except OSError:  # a file system without locks
+            except OSError:  # the file system does not support locks
                 os.close(descriptor)
             else:
                 self._locked = descriptor
@@ -96,9 +96,9 @@ class RunFolder:
 
     @classmethod
     def claim(cls, out: str | None, name: str, overwrite: bool, config: RunConfig) -> RunFolder:
-        """Create the folder of a new run and write its options; no two runs get the same one.
+        """Create the folder of a new run and write its options; no two runs get the same folder.
 
-        Without `out` it is `runs/NAME`, or `runs/NAME-2` and so on if that is taken.
+        Without `out`, the folder is `runs/NAME` or, if that is taken, `runs/NAME-2` and so on.
 
         Raises:
             InputError: `out` holds a run and `overwrite` is False, holds something other than a
@@ -141,7 +141,7 @@ class RunFolder:
 
     @by_first
     def restore(self, config: RunConfig, columns: Columns | None, sites: Sites | None) -> None:
-        """Make the folder of a run again after it was moved or removed."""
+        """Recreate the folder of a run after it was moved or removed."""
         self.checkpoints.make_folder()
         self.write_config(config)
         self.write_meaning(columns, sites)
@@ -150,7 +150,7 @@ class RunFolder:
         """Return the path of one of the run's files.
 
         Raises:
-            InputError: a link leads out of the folder, where nothing is read or written.
+            InputError: a link points outside the folder, where nothing is read or written.
         """
         return inside(self.path, name)
 
@@ -175,7 +175,7 @@ class RunFolder:
         """Read the column types of the run's table.
 
         Raises:
-            InputError: it is not a run on a table, or the file is damaged.
+            InputError: the run is not on a table, or the file is damaged.
         """
         expected = "the folder of a run on a table"
         return self._needed(self.columns(), expected, "a model of plain numbers", "TABLE")
@@ -192,13 +192,13 @@ class RunFolder:
         """Read the sites of the run's alignment.
 
         Raises:
-            InputError: it is not a run on an alignment, or the file is damaged.
+            InputError: the run is not on an alignment, or the file is damaged.
         """
         expected = "the folder of a run on an alignment"
         return self._needed(self.sites(), expected, "a model of other rows", "FILE.fasta")
 
     def _meaning(self, name: str, from_record: Callable[[Any, str], T]) -> T | None:
-        """Read a file of column types or sites; None if there is none."""
+        """Read a file of column types or sites; return None if the file does not exist."""
         path = self.file(name)
         if not path.is_file():
             return None
@@ -225,7 +225,7 @@ class RunFolder:
 
     @by_first
     def add_metrics(self, records: Sequence[dict[str, Any]]) -> None:
-        """Append records to the metrics: all of them or none."""
+        """Append records to the metrics file: all of them or none."""
         lines = "".join(to_json(record) + "\n" for record in records).encode()
         with self.file(METRICS).open("ab", buffering=0) as file:
             end = os.fstat(file.fileno()).st_size
@@ -234,12 +234,12 @@ class RunFolder:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file.name))
             except OSError:
                 with suppress(OSError):
-                    # Half a line would hide everything after it.
+                    # An incomplete line would hide all later lines.
                     file.truncate(end)
                 raise
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Read the metrics up to the first damaged line: a crash may cut the last line short."""
+        """Read the metrics up to the first damaged line, since a crash may truncate a line."""
         file = self.file(METRICS)
         records = []
         content = file.read_bytes() if file.is_file() else b""
@@ -255,7 +255,7 @@ class RunFolder:
 
     @by_first
     def keep_metrics_until(self, updates: int) -> None:
-        """Drop the records after this update, the one of the checkpoint to resume from."""
+        """Drop the records after this update, that of the checkpoint from which the run resumes."""
         records = [record for record in self.metrics() if record["update"] <= updates]
         lines = [to_json(record) + "\n" for record in records]
         write_whole(self.file(METRICS), "".join(lines).encode())
@@ -273,7 +273,7 @@ class RunFolder:
             rbm: the model, the first one of an ensemble.
             state: the state to resume from.
             fingerprint: a hash of the rows.
-            models: all models of an ensemble that has ended.
+            models: all models of an ensemble, once its run has ended.
         """
         files = {self.model(number): model for number, model in enumerate(models)}
         files[self.file(MODEL)] = rbm
@@ -287,19 +287,19 @@ class RunFolder:
         write_whole(path, content)
 
     def model(self, number: int) -> Path:
-        """Return the path of a model of an ensemble."""
+        """Return the path of the model with this index in an ensemble."""
         return self.file(f"{ENSEMBLE}/model-{number}.safetensors")
 
     @by_first
     def write_summary(self, summary: Summary) -> None:
-        """Write the summary reported by the command."""
+        """Write the summary that the command reports."""
         write_whole(self.file(SUMMARY), (to_json(summary, indent=2) + "\n").encode())
 
     def summary(self) -> Summary | None:
-        """Read the summary reported by the command; None if the run has not ended.
+        """Read the summary that the command reported; None if the run has not ended.
 
         Raises:
-            InputError: the file is damaged; names the field.
+            InputError: the file is damaged; the message names the field.
         """
         path = self.file(SUMMARY)
         return Summary.read(path) if path.is_file() else None
@@ -322,23 +322,23 @@ class RunFolder:
         write_whole(self.file(EVALUATION), (to_json(evaluation, indent=2) + "\n").encode())
 
     def evaluation(self) -> EvaluationTable | None:
-        """Read the table of the evaluation of the run's own rows; None if there is none.
+        """Read the table from the evaluation of the run's own rows; None if there is none.
 
         Raises:
-            InputError: the file is damaged; names the field.
+            InputError: the file is damaged; the message names the field.
         """
         path = self.file(EVALUATION)
         return EvaluationTable.read(path) if path.is_file() else None
 
     @by_first
     def drop_summary(self) -> None:
-        """Remove summary, report and evaluation before a run continues and changes its model."""
+        """Remove summary, report and evaluation, before the run continues and its model changes."""
         for name in (SUMMARY, REPORT, EVALUATION, OLD_EVALUATION, ENSEMBLE):
             _remove(self.path / name)
 
 
 def check_target(path: Path, *, overwrite: bool) -> None:
-    """Raise InputError if a new run may not use a folder; nothing on disk is changed.
+    """Raise InputError if a new run may not use a folder; change nothing on disk.
 
     Raises:
         InputError: the path is a file, or a folder that holds a run that may not be overwritten, or
@@ -367,7 +367,7 @@ def _taken(path: Path) -> InputError:
 
 
 def _first_free(path: Path) -> Path:
-    """Create the first of NAME, NAME-2, NAME-3, ... that does not exist, so that none is shared."""
+    """Create the first folder of NAME, NAME-2, NAME-3, ... that does not exist; return its path."""
     candidate = path
     for number in itertools.count(2):
         try:

@@ -20,7 +20,7 @@ from .rows import text_format_for
 from .writing import check_target, write_filled
 
 DRAW = "draw"
-DRAWS = 10  # chains of each row, which are averaged
+DRAWS = 10  # chains per row, over which predictions are averaged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class FilledColumn:
     """A column with filled-in cells.
 
     Attributes:
-        name: its name.
+        name: the column's name.
         missing: the number of missing cells.
         probability: mean probability of the most probable state; None for real numbers.
         standard_deviation: standard deviation of the draws, in the column's own unit; None for
@@ -43,7 +43,7 @@ class FilledColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class UnfilledColumn:
-    """A column that keeps missing cells: how many, and why."""
+    """A column that keeps missing cells: its name, how many are missing, and why they stay."""
 
     name: str
     missing: int
@@ -52,7 +52,7 @@ class UnfilledColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class Filling:
-    """What was filled in, column by column."""
+    """The result of filling in a table: files, and the filled and unfilled columns."""
 
     table: str
     run: str
@@ -81,7 +81,7 @@ def fill(
     """Write a table with its missing cells filled in; return what was filled.
 
     With `draws`, this many complete tables are written, with cells drawn from p(missing |
-    observed); else each cell gets its best guess, or one draw if that is the `guess`. The help of
+    observed); otherwise each cell gets its best guess, or one draw if `guess` says so. The help of
     `harmonium impute` describes the arguments.
 
     Raises:
@@ -132,7 +132,7 @@ def _unfilled_columns(columns: Columns, frame: Frame) -> list[UnfilledColumn]:
 
 
 def _stacked(frames: list[Frame]) -> Frame:
-    """Return the tables one below the other, numbered from 1 in a first column."""
+    """Return one table that contains all tables in turn, numbered from 1 in a first column."""
     first = frames[0]
     numbers = np.repeat(np.arange(1.0, len(frames) + 1), len(first))
     columns = [RawColumn("imputation", numbers)]

@@ -37,12 +37,12 @@ def info(
 
     Args:
         path: a run folder, a model, or a data source.
-        visible: kind of visible units to read a data source for.
-        scale: the grey level of a data source that stands for 1.
+        visible: the kind of visible units for which a data source is read.
+        scale: the grey level in a data source that represents 1.
         text: how a text file is read, as fields of `TextFormat`.
 
     Raises:
-        InputError: it is not a run, a model or a data source.
+        InputError: the path is not a run, a model or a data source.
     """
     if (Path(path) / CONFIG).is_file():
         return _describe_run(RunFolder(path))

@@ -1,4 +1,4 @@
-"""JSON, which has no NaN and no infinity: conversion to it, and reading from files."""
+"""Convert values to standard JSON, which has no NaN or infinity, and read JSON files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._base.files import bytes_of, parsed_json, parser_errors
 
 
 def jsonable(value: Any) -> Any:
-    """Return a value in JSON types; a number that is not finite becomes None."""
+    """Convert a value to JSON types; a number that is not finite becomes None."""
     if is_dataclass(value):
         record: Any = value
         return jsonable(asdict(record))
@@ -29,7 +29,7 @@ def jsonable(value: Any) -> Any:
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
-    """Encode a value as standard JSON, which every reader accepts."""
+    """Encode a value as standard JSON, without NaN or infinity."""
     return json.dumps(jsonable(value), indent=indent, allow_nan=False)
 
 
@@ -38,10 +38,10 @@ def read_json(path: Path, *, has_paths: bool = False) -> Any:
 
     Args:
         path: the file.
-        has_paths: whether it names files; see `parsed_json`.
+        has_paths: whether the file contains paths; see `parsed_json`.
 
     Raises:
-        InputError: there is no such file, or it is not JSON.
+        InputError: the file does not exist, or is not JSON.
     """
     content = bytes_of(path, str(path))
     with parser_errors(path, "a JSON file", "restore it, or write it again"):

@@ -1,4 +1,4 @@
-"""The files of runs, and whether a folder without options belongs to a run."""
+"""The names of the files in run folders, and tests of whether a folder belongs to a run."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ SITES = "sites.json"
 ROWS = "rows.json"  # what the run learned about its rows, and hashes that identify them
 SUMMARY = "summary.json"
 REPORT = "report.html"
-STUDY = "study.db"  # of `harmonium tune`, next to the folders of its runs
+STUDY = "study.db"  # written by `harmonium tune`, next to the folders of its runs
 STUDY_BEFORE_0_1 = "study.journal"
-EVALUATION = "evaluation.json"  # of the run's own rows, by `harmonium evaluate`
+EVALUATION = "evaluation.json"  # scores of the run's own rows, by `harmonium evaluate`
 OLD_EVALUATION = "evaluation"  # pictures that earlier versions drew
 ENSEMBLE = "ensemble"  # all models of an ensemble
 LEFT_BY_RUNS = (
@@ -30,7 +30,7 @@ LEFT_BY_RUNS = (
     SUMMARY,
     REPORT,
     CHECKPOINTS,
-    "pictures",  # of earlier versions, like the next
+    "pictures",  # written by earlier versions, like the next entry
     OLD_EVALUATION,
     EVALUATION,
     ENSEMBLE,
@@ -55,8 +55,8 @@ def are_of_run(folder: Path) -> bool:
     """Return whether the files of a folder without options belong to a run.
 
     A full disk or a power failure may leave config.json empty. Such a folder may be replaced by a
-    new run, but a folder that may be anything else never is: this one has a checkpoint of
-    harmonium, or only empty files with the names that a run starts with.
+    new run, but a folder that may hold anything else must not be. So the folder must contain a
+    harmonium checkpoint, or only empty files with the names of a run's first files.
     """
     names = {path.name for path in folder.iterdir() if not path.name.endswith(PARTIAL)}
     if CONFIG not in names or not names <= {CONFIG, *LEFT_BY_RUNS} or _size(folder / CONFIG):
@@ -72,7 +72,7 @@ def _has_checkpoint(folder: Path) -> bool:
 
 
 def _size(path: Path) -> int:
-    """Return the number of bytes of a file, or of files in a folder; a link counts as one."""
+    """Return the size of a file, or of all files in a folder, in bytes; a link counts as 1."""
     if path.is_symlink():
         return 1
     return sum(1 for _ in os.scandir(path)) if path.is_dir() else path.stat().st_size

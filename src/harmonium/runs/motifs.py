@@ -1,4 +1,4 @@
-"""Motifs that the hidden units of a model of sequences detect, and sequences that have them."""
+"""Motifs that the hidden units of a sequence model detect, and sequences with these motifs."""
 
 from __future__ import annotations
 
@@ -32,15 +32,16 @@ class LetterWeight:
 
 @dataclass(frozen=True, kw_only=True)
 class Motif:
-    """The motif that a hidden unit detects.
+    """The motif that a hidden unit detects, and the sequences at both extremes.
 
     Attributes:
         unit: the index of the unit.
         norm: the norm of its weights, in the zero-sum gauge.
-        letters: its largest weights.
-        high: names of the run's sequences with the largest inputs; None if their file is missing.
-        low: names of the sequences with the smallest inputs.
-        spread: the standard deviation of its inputs over these sequences.
+        letters: the letters with its largest weights.
+        high: names of the sequences that give the unit its largest inputs; None if the file of the
+            run's sequences is missing.
+        low: names of the sequences that give the unit its smallest inputs.
+        spread: the standard deviation of its inputs over the run's sequences.
     """
 
     unit: int
@@ -53,7 +54,7 @@ class Motif:
 
 @dataclass(frozen=True, kw_only=True)
 class Motifs:
-    """The strongest hidden units of a run, and the file with their picture, None for none."""
+    """The strongest hidden units of a run, and the file of their picture or None."""
 
     run: str
     out: str | None
@@ -65,8 +66,8 @@ def motifs(run: str, units: int, out: str | None, overwrite: bool) -> Motifs:
 
     Args:
         run: the folder of a run on an alignment.
-        units: number of hidden units, largest weights first.
-        out: a picture of their weights as logos (.png); None for none.
+        units: number of hidden units to return, those with the largest weights first.
+        out: the file for a picture of their weights as logos (.png); None to draw none.
         overwrite: whether an existing file is replaced.
 
     Raises:
@@ -100,14 +101,14 @@ def motifs(run: str, units: int, out: str | None, overwrite: bool) -> Motifs:
 def _inputs(rbm: RBM, codes: np.ndarray) -> np.ndarray:
     """Return the inputs of the hidden units for each sequence.
 
-    They order sequences as the means do, even when many means are 1.
+    Inputs order sequences as the hidden means do, even when many means are rounded to 1.
     """
     visible = rbm.visible
     return in_parts(lambda rows, _: rbm.inputs_to_h(visible.encode(rows)), codes, rbm.widest)
 
 
 def _letters(weights: np.ndarray, sites: Sites) -> list[LetterWeight]:
-    """Return the letters with the largest weights of a unit."""
+    """Return the letters to which a hidden unit assigns its largest weights."""
     flat = weights.ravel()
     return [
         LetterWeight(
@@ -120,7 +121,7 @@ def _letters(weights: np.ndarray, sites: Sites) -> list[LetterWeight]:
 
 
 def _with_sequences(motif: Motif, names: list[str], inputs: np.ndarray) -> Motif:
-    """Return a motif with the sequences of largest and smallest inputs."""
+    """Return a copy of a motif, with the sequences that have its largest and smallest inputs."""
     order = np.argsort(inputs, kind="stable")
     return replace(
         motif,

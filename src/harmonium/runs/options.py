@@ -1,8 +1,8 @@
 """Options: each is defined once, with its help and its valid values.
 
 An option is an `Annotated` type with an `AbstractOption`, on a field of a dataclass (which
-`check_options` checks) or on a parameter of a command. The command line and its help are made from
-the same annotation (`harmonium.cli.command`). Nothing here imports JAX, so that `--help` is fast.
+`check_options` checks) or on a parameter of a command. The command line and its help are generated
+from the same annotation (`harmonium.cli.command`). Nothing here imports JAX, to keep `--help` fast.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_
 from ..errors import HarmoniumError, InputError
 
 LARGEST_COUNT = 2**31 - 1  # the limit of a 32-bit counter on the device
-LARGEST_NUMBER = 1e38  # about that of float32
+LARGEST_NUMBER = 1e38  # about the largest float32
 SEEDS = 2**32
-EVALUATION_SEED = 0  # the default
-ROWS_TO_START_FROM = 10_000  # whose moments fit the visible units
-METHODS = (  # as in training.methods, which a test compares: importing it here would be slow
+EVALUATION_SEED = 0  # the default seed of an evaluation
+ROWS_TO_START_FROM = 10_000  # rows whose moments initialise the visible units
+METHODS = (  # a copy of the names in training.methods, which is slow to import (a test compares)
     *("pcd", "cd", "exact", "auto", "unbiased", "fpcd", "pt", "ptt", "jarzynski", "tap"),
     *("mean-field", "pseudo-likelihood", "ratio-matching", "flow"),
 )
@@ -31,7 +31,7 @@ PARTS = ("auto", "train", "validation", "test")
 
 
 class NotANumberError(HarmoniumError):
-    """A text is not the expected number; not a ValueError, which the parser would reword."""
+    """The error for text that is not the expected number; the parser would reword a ValueError."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ class AbstractOption:
     """An option: its help and its valid values.
 
     Attributes:
-        help: its description in the command's help.
+        help: the option's description in the command's help.
         metavar: the placeholder for its value in the help.
-        names: its names; if there are none, the field's name with dashes.
-        is_argument: whether it is given by position, without a name.
+        names: its names on the command line; if empty, the field's name with dashes.
+        is_argument: whether it is a positional argument, without a name.
     """
 
     is_argument: ClassVar[bool] = False
@@ -51,14 +51,14 @@ class AbstractOption:
     names: tuple[str, ...] = ()
 
     def name(self, field: str) -> str:
-        """Return its name in messages."""
+        """Return the option's name for messages."""
         return self.names[-1] if self.names else f"--{field.replace('_', '-')}"
 
     def read(self, text: str, name: str) -> Any:
-        """Return the value of a text: a number if one is expected, else the text.
+        """Convert the text to a number if the option expects one, else return the text.
 
         Raises:
-            NotANumberError: a number is expected, and the text is not one.
+            NotANumberError: the option expects a number, and the text is not a number.
         """
         return text
 
@@ -66,18 +66,18 @@ class AbstractOption:
         """Raise InputError if a value is not valid for the option.
 
         Raises:
-            InputError: says what was expected and what to do.
+            InputError: the value is invalid; the message says what was expected and what to do.
         """
 
 
 @dataclass(frozen=True)
 class Option(AbstractOption):
-    """An option that takes any text, or none if it is a flag."""
+    """An option whose value is any text, or a flag without a value."""
 
 
 @dataclass(frozen=True)
 class Argument(AbstractOption):
-    """Text that is given by position, without a name; messages call it by its metavar."""
+    """A positional argument that takes any text; messages refer to it by its metavar."""
 
     is_argument = True
 
@@ -118,11 +118,11 @@ class Number(AbstractOption):
     """An option that takes a number, or a word.
 
     Attributes:
-        below: an upper bound; the number is smaller than this, and larger than 0.
-        is_zero_allowed: whether it may also be 0.
+        below: the exclusive upper bound; the lower bound is 0, also exclusive.
+        is_zero_allowed: whether 0 is also valid.
         word: a word that is allowed in place of a number.
         expected: a description of a valid number.
-        advice: what to do if the number is not valid.
+        advice: the advice in the error message for an invalid number.
     """
 
     metavar: str = "NUMBER"
@@ -150,7 +150,7 @@ def check_options(record: Any) -> None:
     None is accepted if it is the default.
 
     Raises:
-        InputError: names the option, what was expected and what to do.
+        InputError: an option is invalid; the message says what was expected and what to do.
     """
     defaults = {field.name: field.default for field in fields(record)}
     for name, option in options_of(type(record)).items():
@@ -161,7 +161,7 @@ def check_options(record: Any) -> None:
 
 @cache
 def options_of(kind: Any) -> dict[str, AbstractOption]:
-    """Return the options of a dataclass or a function by the names of fields or parameters."""
+    """Return the options of a dataclass or function, keyed by field or parameter name."""
     hints = get_type_hints(kind, include_extras=True)
     return {
         name: annotation
@@ -173,7 +173,7 @@ def options_of(kind: Any) -> dict[str, AbstractOption]:
 
 
 def _number(text: Any, name: str, kind: type, expected: str, word: str | None) -> Any:
-    """Return the number that a text represents, or the word that is allowed in its place."""
+    """Convert text to a number, or return it if it is the word allowed in place of a number."""
     if text == word:
         return text
     try:
@@ -221,12 +221,12 @@ def shown(value: Any) -> str:
     """Return a value as text, shortened if it is very long."""
     try:
         text = repr(value)
-    except ValueError:  # a whole number of thousands of digits
+    except ValueError:  # a whole number with thousands of digits
         return "a number of thousands of digits"
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
-# Options that several commands have.
+# Options shared by several commands.
 Seed = Annotated[int, Whole("Random seed.", least=0, most=SEEDS - 1)]
 Scale = Annotated[
     float | None,
@@ -265,7 +265,7 @@ SKIP = Whole("Lines to skip at the beginning of a text file.  [default: inferred
 
 @dataclass(frozen=True, kw_only=True)
 class TextOptions:
-    """How a text file is read, as far as a command sets it; `TextFormat` checks the values."""
+    """Options on how a text file is read; those not given are inferred from the file."""
 
     header: Header = None
     separator: Separator = None
@@ -274,10 +274,10 @@ class TextOptions:
 
     @property
     def given(self) -> dict[str, Any]:
-        """The options that are given, by their names in `TextFormat`."""
+        """The options that the user gave, by their names in `TextFormat`."""
         values = {option.name: getattr(self, option.name) for option in fields(self)}
         return {name: value for name, value in values.items() if value not in (None, [])}
 
 
-AS_DECIDED = TextOptions()  # inferred from the file
+AS_DECIDED = TextOptions()  # everything is inferred from the file
 TEXT_OPTIONS = tuple(option.name for option in fields(TextOptions))

@@ -1,6 +1,6 @@
-"""Whether a command may use the rows of a run's source, of which its folder has only the name.
+"""Decide whether a command may read a run's source, which the run's folder only names.
 
-A folder made by someone else can name any file of the computer on which a command reads it, and the
+A folder made by someone else can name any file on the computer that reads the folder, and the
 report would show that file's rows. So rows outside the folder are used only if the folder holds
 their hashes, which cannot be written without having the rows, or if the user names the file in this
 command.
@@ -21,7 +21,7 @@ from .train_options import RunConfig
 
 
 def config_of(folder: RunFolder, source: str | None = None) -> RunConfig:
-    """Return a run's options, to read its rows.
+    """Return a run's options for reading its rows, after checking that they may be read.
 
     Args:
         folder: the folder of the run.
@@ -29,13 +29,13 @@ def config_of(folder: RunFolder, source: str | None = None) -> RunConfig:
 
     Raises:
         InputError: the run's source is a file outside its folder, and the folder has no hashes of
-            it.
+            the source.
     """
     config = folder.config()
     if source is not None:
         return replace(config, source=source, folder=str(Path.cwd()))
     if not _exists(config.origin):
-        return config  # it names no file: the reader says what it looked for
+        return config  # the source names no file, and reading it raises a clear error
     if not _is_own(folder, config) and not any(folder.rows().hashes.values()):
         raise InputError(
             f"{folder.path}: expected a source whose hashes the run holds; got {config.origin},"
@@ -48,7 +48,7 @@ def config_of(folder: RunFolder, source: str | None = None) -> RunConfig:
 def check_hashes(
     folder: RunFolder, config: RunConfig, hashes: Mapping[str, str], has_columns: bool
 ) -> None:
-    """Raise InputError if nobody named the source and the run is not known to have had its rows.
+    """Raise InputError if rows differ from the run's, unless the user named their source.
 
     Args:
         folder: the folder of the run.
@@ -57,12 +57,12 @@ def check_hashes(
         has_columns: whether the source is a table, whose column names and words are shown.
 
     Raises:
-        InputError: they are other rows.
+        InputError: the rows are not the ones that the run had.
     """
     if _is_own(folder, config):
         return
     known = folder.rows().hashes
-    # Column types must not come from the file either: its names are contents too.
+    # Column types must not be inferred from the file either: column names are contents too.
     has_meaning = folder.file(COLUMNS).is_file() or not has_columns
     if not has_meaning or any(known[part] != digest for part, digest in hashes.items()):
         raise InputError(
@@ -72,14 +72,14 @@ def check_hashes(
 
 
 def _exists(origin: str) -> bool:
-    """Return whether a source may name anything that can be read: a file, a folder or a pattern."""
+    """Return whether a source may refer to something readable: a file, a folder or a pattern."""
     if origin in BUILTIN or is_in_blocks(origin):
         return True
     return any(path.exists() for path in _paths(origin))
 
 
 def _is_own(folder: RunFolder, config: RunConfig) -> bool:
-    """Return whether a run's rows are built in, or are in the folder of the run."""
+    """Return whether a run's rows are a built-in data set, or lie in the folder of the run."""
     if config.source in BUILTIN and config.origin == config.source:
         return not folder.file(COLUMNS).is_file()  # it would be read as a file with these
     for path in _paths(config.origin):

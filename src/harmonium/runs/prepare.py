@@ -1,4 +1,4 @@
-"""From options to the parts of a run: rows, model, method. All checks precede any writing."""
+"""Create the parts of a run from its options: rows, model, method; all checks come first."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from .options import LARGEST_COUNT, ROWS_TO_START_FROM
 from .rows import Rows, fingerprint, hashes, rows_of_run
 from .train_options import USUAL, RunConfig
 
-# Peak memory of an update, in arrays of the size of W and of the states (measured).
+# Measured peak memory of an update: the number of arrays of the size of W, and of the states.
 COPIES_OF_WEIGHTS = 8
 COPIES_OF_STATES = 6
 BYTES_OF_A_NUMBER = 4
@@ -53,13 +53,13 @@ class Prepared(NamedTuple):
 
     Attributes:
         rows: the source's rows.
-        change: the change from the source's rows to standardised rows, if columns can be rescaled.
+        change: the map from the source's rows to standardised rows, if columns can be rescaled.
         learned: the rows to train on and to hold out: the source's rows, standardised.
         rbm: the model of `learned` before the first update.
-        plan: the run's fixed parts: method, optimiser, batches.
+        plan: the fixed parts of training: method, optimiser, batches.
         config: the options, with all defaults filled in.
         key: the run's JAX random key.
-        others: the same for the other models of an ensemble, each with its own seed.
+        others: the preparations of the other models of an ensemble, each with its own seed.
     """
 
     rows: Rows
@@ -73,7 +73,7 @@ class Prepared(NamedTuple):
 
     @property
     def models(self) -> tuple[Prepared, ...]:
-        """The preparation of each model: this one and the others."""
+        """The preparation of each model of an ensemble: `self`, then `others`."""
         return (self, *self.others)
 
     @property
@@ -82,7 +82,7 @@ class Prepared(NamedTuple):
         return self.start_with(set())
 
     def start_with(self, parts: set[str]) -> TrainState:
-        """Return a state with the structure of the results for rows that a model has not seen."""
+        """Return the start state, with placeholders in those fields, `parts`, on unseen rows."""
         return self.joined([model._start_with(parts) for model in self.models])
 
     def joined(self, states: list[TrainState]) -> TrainState:
@@ -108,40 +108,40 @@ class Prepared(NamedTuple):
 
     @property
     def validation(self) -> Dataset | None:
-        """The rows held out, or None."""
+        """The held-out rows, or None if no rows are held out."""
         return self.learned.get("validation")
 
     def with_note(self, note: str) -> Prepared:
-        """Return a copy with a further note on the rows."""
+        """Return a copy of the preparation with a further note on the rows."""
         notes = (*self.rows.notes, f"{self.rows.name}: {note}.")
         return self._replace(rows=self.rows._replace(notes=notes))
 
     def model_of(self, state: TrainState) -> RBM:
-        """Return the model of the source's rows in a run's state, the first one of an ensemble."""
+        """Return the (first) model in a run's state, converted to the source's original units."""
         first = self.separate(state)[0]
         return self.restored(averaged_model(first.optimizer, first.rbm))
 
     def restored(self, rbm: RBM) -> RBM:
-        """Return the model of the source's rows, not standardised: to save, score and sample."""
+        """Convert a model of standardised rows to the source's units, for saving and scoring."""
         return rbm if self.change.is_identity else self.change.of_rows(rbm)
 
     @property
     def log_density(self) -> float:
-        """The log-likelihood of the source's held-out rows minus that of the standardised ones."""
+        """The mean log p of held-out rows in the source's units, minus its standardised value."""
         held_out = self.rows.parts.get("validation")
-        mean = 0.0  # if the units are the columns themselves
+        mean = 0.0  # if the units model the columns directly
         if held_out is not None and held_out.log_density is not None:
             mean = float(held_out.log_density.mean())
         return mean - self.change.log_volume  # p(x) = p(y) / s of y = (x − m) / s
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the training rows, so that a run is resumed only on the same rows."""
+        """A hash of the training rows, to ensure that a run is resumed only on the same rows."""
         return fingerprint(self.rows, standardised=not self.change.is_identity)
 
     @property
     def scored(self) -> tuple[str, Dataset]:
-        """The name of the rows that the final score uses, and the rows."""
+        """The name of the part of the rows used for the final score, and its rows."""
         return self.rows.scored, self.rows.parts[self.rows.scored]
 
 
@@ -150,7 +150,7 @@ def prepare(config: RunConfig, columns: Columns | None = None) -> Prepared:
 
     Args:
         config: the options.
-        columns: the column types of a table, for a run that has begun.
+        columns: the column types of a table, for a run that has already begun.
 
     Raises:
         InputError: the options or the source cannot be used.
@@ -209,16 +209,16 @@ def _begun(
         int(config.batch or USUAL["batch"]),
         precision,
     )
-    if config.ensemble > 1:  # its models go through the same updates
+    if config.ensemble > 1:  # all models make the same number of updates
         plan = plan._replace(may_stop=False)
-    # A diverging run restarts at a lower rate only if nobody chose the rate.
+    # A diverging run restarts at a lower rate only if the user did not choose the rate.
     plan = plan._replace(may_slow=config.lr is None)
     config = replace(config, precision=SHORT if plan.method.rounds else "float32")
     return Prepared(rows, change, learned, rbm, plan, config, key_run)
 
 
 def _check_ensemble(config: RunConfig, rows: Rows) -> None:
-    """Raise InputError for several models on several devices, or on streamed rows."""
+    """Raise InputError for an ensemble on several devices, or on streamed rows."""
     if config.ensemble > 1 and size_of_axis(ROWS) * size_of_axis(HIDDEN) > 1:
         raise InputError(
             "--ensemble: expected models on one device; got --mesh too; leave one of them out."
@@ -250,7 +250,7 @@ def with_choices(config: RunConfig, rows: Rows) -> RunConfig:
     validation = config.validation
     if validation == "auto":
         validation = USUAL_FRACTION if has_held_out or rows.exhaustive else 0.0
-        if rows.stream is not None:  # from which at most a fixed number of rows are held out
+        if rows.stream is not None:  # a stream holds out at most a fixed number of rows
             held = len(rows.parts.get("validation", ()))
             validation = held / (held + len(rows.stream))
     may_be_mixture = config.may_be_mixture
@@ -271,7 +271,7 @@ def with_choices(config: RunConfig, rows: Rows) -> RunConfig:
 
 
 def is_left_open(config: RunConfig) -> bool:
-    """Return whether the options leave the hidden units and how they are learned open."""
+    """Return whether the user chose neither the hidden units nor how to train them."""
     names = ("hidden", "hidden_units", "hidden_states", "method", "k", "chains", "batch", "lr")
     return all(getattr(config, name) == getattr(RunConfig, name) for name in names)
 
@@ -286,17 +286,17 @@ def hidden_count(config: RunConfig, rows: Rows) -> int:
 
 
 def usual_batch(rows: int) -> int:
-    """Return the rows per update for a run of this many rows, a number that devices can share."""
+    """Return the default batch size for this many rows, a multiple of the number of devices."""
     devices = size_of_axis(ROWS)
     usual = shared_by_devices(USUAL["batch"], ROWS)
     if devices <= 1 or rows < devices:
         return usual
-    # An update has all rows if they are few, as many of them as the devices can share equally.
+    # If there are few rows, an update uses all rows that the devices can share equally.
     return min(usual, rows - rows % devices)
 
 
 def shared_by_devices(count: int, axis: str) -> int:
-    """Round a number up to one that the devices of a mesh axis can share equally."""
+    """Round a count up to a multiple of the number of devices on a mesh axis."""
     devices = size_of_axis(axis)
     return devices * math.ceil(count / devices)
 
@@ -305,25 +305,26 @@ def usual_hidden(rows: int, columns: int) -> int:
     """Return the number of hidden units for a table of this many training rows.
 
     More rows support more parameters: with 15,671 rows of 69 columns (plants), 138 hidden units
-    gain 0.1 nats over 64; with 4,500 rows of 123 (adult), 200 gain nothing (docs/defaults.md).
+    gain 0.1 nats over 64 units; with 4,500 rows of 123 columns (adult), 200 units gain nothing
+    (docs/defaults.md).
     """
     by_rows = rows // ROWS_PER_HIDDEN_UNIT
     return max(FEWEST_HIDDEN, min(by_rows, 2 * columns, MOST_HIDDEN))
 
 
 def penalties_of(config: RunConfig) -> tuple[AbstractPenalty, ...]:
-    """Return the penalties that the options ask for."""
-    # Not L1: at W = 0 the likelihood has no slope, so L1 would hold small weights at 0.
+    """Return the penalties on the weights that the options specify."""
+    # Not L1: at W = 0 the gradient of the likelihood vanishes, so L1 would keep weights at 0.
     return (Huber(config.penalty),) if config.penalty else ()
 
 
 def changed(rows: T, change: Standardization) -> T:
-    """Return rows standardised."""
+    """Return a copy of the rows, standardised."""
     return rows if change.is_identity else rows.changed(change.standardised)
 
 
 def hidden_layer(config: RunConfig) -> AbstractLayer:
-    """Return the hidden layer that the options ask for."""
+    """Return the hidden layer that the options specify."""
     row = named_units("--hidden-units", config.hidden_units)
     if row.rows == "codes" and config.hidden_states is None:
         raise InputError(
@@ -339,7 +340,7 @@ def hidden_layer(config: RunConfig) -> AbstractLayer:
 
 
 def gradient_of(config: RunConfig, rbm: RBM) -> AbstractGradient:
-    """Return the method that the options ask for.
+    """Return the gradient method that the options specify.
 
     Raises:
         InputError: exact training of a model with too many states.
@@ -353,13 +354,13 @@ def gradient_of(config: RunConfig, rbm: RBM) -> AbstractGradient:
 def check_sizes(config: RunConfig, visible: AbstractLayer, rows: int) -> None:
     """Raise InputError for sizes that exceed memory, or more updates than the loop can count.
 
-    Linux grants more memory than there is and later kills the process without a message, and 2³¹
+    Linux grants more memory than it has and later kills the process without a message, and 2³¹
     models take days to start. So sizes that a typing error may make huge are compared with the
-    memory before anything is written; on other systems the allocation itself fails.
+    available memory before anything is written; on other systems, the allocation itself fails.
 
     Raises:
-        InputError: names the most unusual option and the available memory, or the number of
-            updates.
+        InputError: a size is too large; the message names the most unusual option and the available
+            memory, or the number of updates.
     """
     hidden = int(config.hidden)
     chains = config.chains or USUAL["chains"]

@@ -1,4 +1,4 @@
-"""The report of a run: one page with its numbers and its model to play with."""
+"""The report of a run: one HTML page with its results and an interactive view of its model."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def report(run: str, out: str | None, display: Display, source: str | None = Non
 
     Args:
         run: the folder.
-        out: the file; None for the run's own.
-        display: where to report what takes time.
-        source: a file of rows named by the user, in place of the run's own source.
+        out: the file to write; None for report.html of the run.
+        display: shows the progress of long computations.
+        source: a file of rows named by the user, which replaces the run's own source.
 
     Raises:
-        InputError: it is not a run, has no model yet, or its rows cannot be read.
+        InputError: the folder is not a run, it has no model yet, or its rows cannot be read.
     """
     folder = RunFolder(run)
     if not is_run(run) or not (folder.path / MODEL).is_file():
@@ -60,8 +60,8 @@ def report_with(folder: RunFolder, rows: Rows, out: str | None = None) -> Path:
 
     Args:
         folder: the folder of the run.
-        rows: its own rows.
-        out: the file; None for the run's own.
+        rows: the run's own rows.
+        out: the file to write; None for report.html of the run.
 
     Raises:
         InputError: a file of the run cannot be read.
@@ -76,18 +76,18 @@ def report_with(folder: RunFolder, rows: Rows, out: str | None = None) -> Path:
 
 
 def rows_to_show(rows: Rows, rbm: RBM, key: Any) -> Shown:
-    """Return rows of data, and as many samples of the model."""
+    """Return rows of data to show, and an equal number of samples of the model."""
     data = rows_of_data(rows, key)
     try:
         drawn = drawn_rows(rbm, len(data), key=key)
-    except NotFiniteError:  # the report says so in place of log Z
+    except NotFiniteError:  # the report shows this in place of log Z
         return Shown(data, data[:0])
     doubt = "" if drawn.converged else f"Samples that are shown: {drawn.message}"
     return Shown(data, drawn.rows, doubt)
 
 
 def rows_of_data(rows: Rows, key: Any) -> np.ndarray:
-    """Return rows of data; many for a table, since they show how its columns are distributed."""
+    """Return rows of data to show: many for a table, to plot the distributions of its columns."""
     name = rows.scored if rows.columns is None else "train"
     return np.asarray(rows.parts[name].some(MOST_ROWS).rows(key=key))
 
@@ -100,14 +100,14 @@ def content_of_run(
     shown: Shown,
     summary: Summary | None,
 ) -> dict[str, Any]:
-    """Return the content of a run's report, in JSON types.
+    """Return the contents of a run's report, in JSON types.
 
     Args:
         folder: the run's folder.
         config: the run's options.
-        rows: the rows of its source.
-        rbm: its model.
-        shown: rows of data and samples.
+        rows: the rows of the run's source.
+        rbm: the run's model.
+        shown: the rows of data and the samples to show.
         summary: the summary reported by the command; None for a run that has not ended.
     """
     from .. import __version__
@@ -135,7 +135,7 @@ def content_of_run(
 
 
 def baselines_of(summary: Summary | None) -> list[dict[str, Any]]:
-    """Return the simpler models with which a run's model was compared."""
+    """Return records of the simpler models with which a run's model was compared."""
     if summary is None or summary.log_likelihood is None:
         return []
     return [
@@ -145,7 +145,7 @@ def baselines_of(summary: Summary | None) -> list[dict[str, Any]]:
 
 
 def write_report(folder: RunFolder, content: dict[str, Any], out: str | None = None) -> Path:
-    """Write the report of a run to a file, or as the run's own, and return its path."""
+    """Write the report of a run to `out`, or else into the run's folder; return its path."""
     return Path(_written(folder, content, out))
 
 

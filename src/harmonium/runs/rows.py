@@ -1,4 +1,4 @@
-"""The rows of a source as a run uses them: the datasets and the layer for them."""
+"""The rows of a source as a run uses them: datasets, and the visible layer that fits them."""
 
 from __future__ import annotations
 
@@ -41,28 +41,28 @@ from .streamed import is_streamed, opened, parts_of_stream
 from .summaries import RowsSummary
 from .train_options import RunConfig
 
-TREE = "tree"  # a value of --visible: units with parents chosen from the training rows
-_UNITS_OF_TREE = "bernoulli"  # its rows are read as these units
+TREE = "tree"  # a value of --visible: a tree of units, chosen from the training rows
+_UNITS_OF_TREE = "bernoulli"  # the units for which the rows of a tree are read
 
 
 class Rows(NamedTuple):
-    """The rows of a source.
+    """The rows of a source, in parts, with the visible layer and what is known about them.
 
-    The source's own arrays are not kept; the datasets made of them are smaller.
+    The source's own arrays are not kept, since the datasets made from them are smaller.
 
     Attributes:
         name: name of the source.
         about: the source, described in one line.
         visible: the layer for such rows.
-        image_shape: height and width of a row as a picture, or None.
+        image_shape: height and width of a row as a picture, or None if a row is not a picture.
         parts: training rows, and validation and test rows if there are any.
-        notes: sentences on what was done to the data.
+        notes: sentences that describe how the data were processed.
         exhaustive: whether the rows are a whole distribution rather than a sample.
-        binary: whether they consist of 0 and 1 only.
+        binary: whether the rows contain only 0 and 1.
         columns: the column types of a table; None for rows of plain numbers.
         sites: the sites of an alignment; None for other rows.
-        stream: the rows to learn from, if they are read during training; "train" is then a sample
-            of them. None if they are in memory.
+        stream: the rows to learn from, if they are read during training (the part "train" is then a
+            sample of them); None if the rows are in memory.
     """
 
     name: str
@@ -84,17 +84,17 @@ class Rows(NamedTuple):
 
     @property
     def scored(self) -> str:
-        """The name of the rows that a final score uses: test, else validation, else train."""
+        """The name of the part used for a final score: test, else validation, else train."""
         return next(name for name in ("test", "validation", "train") if name in self.parts)
 
     @property
     def introduction(self) -> list[str]:
-        """Lines on what the rows are and what was done to them."""
+        """Lines of text that describe the rows and how they were processed."""
         return [self.about, *(f"  {note}" for note in self.notes)]
 
 
 def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
-    """Read a run's source and hold out rows, always the same ones.
+    """Read a run's source and hold out rows; the same options always hold out the same rows.
 
     Args:
         config: the options.
@@ -105,7 +105,7 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
     """
     units = _UNITS_OF_TREE if config.visible == TREE else config.visible
     if units != AUTO:
-        named_units("--visible", units, AUTO, TREE)  # here, since a tree is one of them
+        named_units("--visible", units, AUTO, TREE)  # checked here, since "tree" is also valid
     if is_streamed(config):
         table, stream = opened(replace(config, visible=units))
         parts, stream, notes = parts_of_stream(config, table, stream)
@@ -133,8 +133,8 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
         binarize=config.binarize,
         seed=config.seed_of_rows,
     )
-    # Bernoulli units can learn that at most one of a group is on only by strong couplings, which
-    # the penalty suppresses: dna lost 9 nats by it.
+    # Bernoulli units can learn that columns exclude one another only by strong couplings, which
+    # the penalty suppresses: on the dna data this cost 9 nats.
     may_group = config.visible == AUTO and config.groups and not table.exhaustive
     if may_group and table.kind == Kind.BINARY:
         groups = column_groups(parts["train"])
@@ -147,10 +147,10 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
 
 
 def _in_classes(visible: AbstractLayer, config: RunConfig) -> AbstractLayer:
-    """Return units with the number of classes that the options ask for, fitted to the rows.
+    """Return the visible units with the requested number of classes, fitted to the rows.
 
     Raises:
-        InputError: units that cannot have classes.
+        InputError: the units cannot have classes.
     """
     if config.classes is None or config.classes == 1:
         return visible
@@ -165,18 +165,18 @@ def _in_classes(visible: AbstractLayer, config: RunConfig) -> AbstractLayer:
 def _tree(train: Dataset) -> Tree:
     """Return 0/1 units that depend on one another along the best tree of the training rows.
 
-    Held-out rows have no part in it, since they judge it.
+    Held-out rows are not used, since the tree is later judged by them.
     """
     return Tree(train.columns, dependence_tree(train))
 
 
 def roles_of(config: RunConfig) -> dict[str, Any]:
-    """Return the roles of columns that a run does not learn, for `open_source`."""
+    """Return the columns with other roles, labels and weights, as arguments of `open_source`."""
     return {"label": config.label, "weight": config.weight}
 
 
 def _fraction(config: RunConfig, visible: AbstractLayer) -> float | Literal["auto"]:
-    """Return the fraction to hold out, which a run without cross-validation needs."""
+    """Return the fraction of rows to hold out; "auto" only if cross-validation may replace it."""
     may_cross_validate = (
         can_cross_validate(visible)
         and config.epochs is None
@@ -189,7 +189,7 @@ def _fraction(config: RunConfig, visible: AbstractLayer) -> float | Literal["aut
 
 
 def told_columns(config: RunConfig) -> dict[str, Any] | None:
-    """Return the options on the columns of a table as a record; None if there are none.
+    """Return the user's choices of column types as a record, or None if there are none.
 
     Raises:
         InputError: the file of columns cannot be read.
@@ -217,11 +217,11 @@ def rows_for_model(
     Args:
         data: the source.
         rbm: the model.
-        binarize: how grey levels are treated.
-        scale: the grey level that stands for 1.
+        binarize: how grey levels are binarised.
+        scale: the grey level that represents 1.
         columns: the column types, for a model of a table.
         sites: the sites, for a model of an alignment.
-        text_format: how a text file is read, as far as it is not inferred.
+        text_format: how a text file is read; None to infer the format.
         config: the options of the model's run, or None.
 
     Raises:
@@ -265,7 +265,7 @@ def rows_for_model(
 
 
 def visible_layer(table: Table, name: str = AUTO) -> AbstractLayer:
-    """Return the layer of this kind; for "auto", the usual one for the table's kind of rows."""
+    """Return a visible layer of the named kind; for "auto", the default for the table's values."""
     if table.columns is not None:
         return table.columns.layer
     if name == AUTO:
@@ -298,12 +298,12 @@ def _rows(
 
 
 def fingerprint(rows: Rows, *, standardised: bool, part: str = "train") -> str:
-    """Return a hash of training rows, by which a run recognises its rows.
+    """Return a hash of the training rows, or another part, by which a run recognises its rows.
 
     Args:
-        rows: the rows; of a stream, their number and a sample count.
-        standardised: whether the run standardises them.
-        part: the name of the rows, if they are not the training rows.
+        rows: the rows; for a stream, the hash covers only a sample and the number of rows.
+        standardised: whether the run standardises the rows.
+        part: the name of the part to hash.
     """
     train = rows.parts[part]
     arrays = [np.asarray(array) for array in jax.tree.leaves(train.stored)]
@@ -320,7 +320,7 @@ def fingerprint(rows: Rows, *, standardised: bool, part: str = "train") -> str:
 
 
 def hashes(rows: Rows) -> dict[str, str]:
-    """Return a hash of each part of the rows, by which later commands recognise them."""
+    """Return a hash of each part of the rows, by name; later commands recognise rows by it."""
     return {part: fingerprint(rows, standardised=False, part=part) for part in rows.parts}
 
 
@@ -331,21 +331,21 @@ def remember(folder: RunFolder, rows: Rows) -> None:
 
 
 def own_rows(folder: RunFolder, source: str | None = None) -> Rows:
-    """Read the rows of a run's source, from any folder.
+    """Read the rows of a run's source, from any working folder.
 
     Args:
         folder: the folder of the run.
         source: a file of rows named by the user in this command; None for the run's own.
 
     Raises:
-        InputError: the source cannot be read, the run began with other rows, or there is no record
-            that the run had them.
+        InputError: the source cannot be read, the run began with different rows, or its folder has
+            no record of these rows.
     """
     config = config_of(folder, source)
     rows = rows_of_run(config, folder.columns())
     known = folder.checkpoints.fingerprint_of_rows
-    # Otherwise another file of the same name would be scored silently. A checkpoint does not record
-    # whether the run standardised its rows.
+    # Without this check, another file of the same name would be scored silently. A checkpoint does
+    # not record whether the run standardised its rows.
     fingerprints = [fingerprint(rows, standardised=flag) for flag in (False, True)]
     if known is not None and known not in fingerprints:
         raise InputError(
@@ -366,7 +366,7 @@ def text_format_for(file: str, run: str, options: TextOptions) -> TextFormat:
 
     Args:
         file: the file; a run's text format does not apply to files of another format.
-        run: a run folder, or a model, which has no text format.
+        run: a run folder, or a model file, which has no text format.
         options: the options of the command.
     """
     text_format = TextFormat()

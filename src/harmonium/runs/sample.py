@@ -35,19 +35,19 @@ from .rows import own_rows, text_format_for
 from .sequences import fasta_of, given_rows
 from .writing import check_target, write_table
 
-FEWEST_DRAWN = 200  # rows in a set of draws, from which those in a range are kept
+FEWEST_DRAWN = 200  # rows in each set of draws, of which the rows in a range are kept
 SUFFIXES = (".npy", ".npz", ".csv", ".tsv", ".png")
 
 
 class Draws(NamedTuple):
-    """Drawn rows, and the same as a table or as sequences if the run is on these.
+    """Drawn rows, also as a table or as sequences if the run is on a table or an alignment.
 
     Attributes:
         rows: the rows in the user's coding.
-        table: the same as a table, or None.
-        words: the same as sequences, or None.
+        table: the rows as a table, or None.
+        words: the rows as sequences, or None.
         converged: whether the rows can be relied on.
-        message: a sentence to that effect, or on what is wrong and what to do.
+        message: how the rows were drawn and, if not converged, what is wrong and what to do.
     """
 
     rows: np.ndarray
@@ -58,7 +58,7 @@ class Draws(NamedTuple):
 
     @property
     def noun(self) -> str:
-        """The noun for what was drawn."""
+        """The noun for the draws: rows or sequences."""
         return "rows" if self.words is None else "sequences"
 
     @property
@@ -68,7 +68,7 @@ class Draws(NamedTuple):
 
     @property
     def values(self) -> Any:
-        """The rows as JSON: words, or cells by column name, or numbers."""
+        """The rows in JSON types: sequences, or cells by column name, or numbers."""
         if self.words is not None:
             return self.words
         if self.table is not None:
@@ -76,26 +76,26 @@ class Draws(NamedTuple):
         return self.rows
 
     def text(self, guard: bool = False) -> Iterator[str]:
-        """Yield the rows as FASTA or CSV: plain rows one by one, since there may be millions.
+        """Yield the rows as FASTA or CSV text, plain rows one by one, since there may be millions.
 
         Args:
-            guard: whether cells that a spreadsheet would run as formulas are guarded.
+            guard: whether to guard cells that a spreadsheet would run as formulas.
         """
         if self.words is not None:
             yield fasta_of(self.words)
         elif self.table is not None:
             yield text_of(self.table, "rows.csv", guard)
         else:
-            for row in self.rows:  # with the fewest digits that read back as the same number
+            for row in self.rows:  # use the fewest digits from which each number is recovered
                 yield f"{','.join(map(str, row))}\n"
 
     def write(self, out: str, run: str, guard: bool = False) -> None:
         """Write the rows in the format of the suffix, whole or not at all.
 
         Args:
-            out: the file.
-            run: the run, which knows the shape of a picture.
-            guard: whether cells that a spreadsheet would run as formulas are guarded.
+            out: the file to write.
+            run: the run, which has the shape of a picture.
+            guard: whether to guard cells that a spreadsheet would run as formulas.
         """
         path = Path(out)
         content = io.BytesIO()
@@ -160,7 +160,7 @@ def draw_rows(
     verdicts: list[tuple[bool, str]] = []
 
     def drawn(count: int, number: int) -> np.ndarray:
-        """Return a set of draws, by index."""
+        """Return the set of draws with this index."""
         key = key_of(seed) if number == 0 else fold_in(key_of(seed), number)
         draws = drawn_rows(rbm, count, key=key, steps=sweeps, given=conditions.rows)
         verdicts.append((draws.converged, draws.message))
@@ -192,7 +192,7 @@ def draw_rows(
 
 
 class _Conditions(NamedTuple):
-    """The conditions on drawn rows: rows with gaps, and for a table cells and ranges."""
+    """The conditions on drawn rows: rows with gaps to fill and, for a table, cells and ranges."""
 
     rows: np.ndarray | None = None
     cells: Frame | None = None
@@ -218,13 +218,13 @@ def _conditions(
         request = columns.conditions(given, f"--given {given}")
         cells = request.cells
     rows = None
-    if cells.columns:  # there may be ranges only
+    if cells.columns:  # there may be only ranges
         rows = columns.encode(cells, f"--given {given}", may_lack=True)
     return _Conditions(rows, cells, request)
 
 
 def _gaps_of(run: str) -> np.ndarray:
-    """Return which values are missing in the rows of a run's source.
+    """Return a mask of the values that are missing in the rows of a run's source.
 
     Raises:
         InputError: the run is not a folder, or its source cannot be read or has no missing values.
@@ -245,21 +245,21 @@ def _gaps_of(run: str) -> np.ndarray:
 
 
 def _missing_as_in(gaps: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Return which values of drawn rows to leave out, as in random rows of the source.
+    """Return a mask of values to leave out of drawn rows, copied from random rows of the source.
 
-    So each column lacks as many cells as in the source, in the same combinations; which values are
-    missing does not depend on the values drawn.
+    So missing cells are as frequent in each column as in the source, and in the same combinations.
+    They do not depend on the values drawn.
     """
     return gaps[np.random.default_rng(seed).integers(len(gaps), size=count)]
 
 
 def read_given(given: str, rbm: RBM, text_format: TextFormat | None = None) -> np.ndarray:
-    """Read rows to complete: numbers, and nan for each value to be drawn.
+    """Read rows to complete, with numbers for known values and nan for each value to be drawn.
 
     Args:
         given: a file.
         rbm: the model.
-        text_format: how a text file is read, as far as it is not inferred.
+        text_format: how a text file is read; None to infer the format.
 
     Raises:
         InputError: the width or the values of the rows do not fit the visible units.
@@ -283,13 +283,13 @@ def read_given(given: str, rbm: RBM, text_format: TextFormat | None = None) -> n
 
 
 def picture_shape(run: str, columns: int) -> tuple[int, int] | None:
-    """Return the shape of a row as a picture: the source's own, else a square if possible."""
+    """Return a row's height and width as a picture: the source's, else a square, else None."""
     if is_run(run):
         folder = RunFolder(run)
         summary = folder.rows()
         if summary.counts and _is_shape(summary.image_shape, columns):
             return summary.image_shape
-        # A folder of an earlier version has no shape; its source may have moved since.
+        # A folder from an earlier version has no shape, and its source may have been moved.
         with suppress(HarmoniumError):
             return own_rows(folder).image_shape
     width = math.isqrt(columns)
@@ -297,5 +297,5 @@ def picture_shape(run: str, columns: int) -> tuple[int, int] | None:
 
 
 def _is_shape(shape: tuple[int, ...] | None, columns: int) -> bool:
-    """Return whether a shape is None, or that of pictures with this many pixels."""
+    """Return whether a shape is None, or has as many pixels as there are columns."""
     return shape is None or (len(shape) == 2 and math.prod(shape) == columns)

@@ -21,7 +21,7 @@ SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Mutant:
-    """A single mutant, such as A12G, and log p of it minus log p of the sequence, nats."""
+    """A single mutant, such as A12G, and log p(mutant) − log p(sequence), in nats."""
 
     mutant: str
     score: float
@@ -29,13 +29,13 @@ class Mutant:
 
 @dataclass(frozen=True, kw_only=True)
 class Scan:
-    """All single mutants of a sequence; the lowest and highest scores are listed by name.
+    """A scan of all single mutants of a sequence, with the lowest and the highest scores.
 
     Attributes:
-        run: the run.
+        run: the folder of the run.
         sequence: the name of the sequence.
-        numbered: how its residues are numbered.
-        out: the file with all scores; None for none.
+        numbered: a description of how its residues are numbered.
+        out: the file with all scores; None if none was written.
         mutants: the number of mutants.
         mean: the mean score, nats; None if there are no mutants.
         most_harmful: the mutants with the lowest scores.
@@ -53,13 +53,13 @@ class Scan:
 
 
 def scan(run: str, sequence: str | None, out: str | None, overwrite: bool) -> Scan:
-    """Return log p of each single mutant relative to a sequence; write them if asked.
+    """Score each single mutant of a sequence by log p(mutant) − log p(sequence).
 
     Args:
         run: the folder of a run on an alignment.
         sequence: a file, whose first sequence is scanned, or a name in the run's alignment; None
             for that alignment's first sequence.
-        out: the file to write: a table (.csv, .tsv) or a heat map (.png); None for none.
+        out: the file to write: a table (.csv, .tsv) or a heat map (.png); None to write none.
         overwrite: whether an existing file is replaced.
 
     Raises:
@@ -75,7 +75,7 @@ def scan(run: str, sequence: str | None, out: str | None, overwrite: bool) -> Sc
     numbers, numbered = raw.numbers(row)
     numbers = numbers[list(sites.columns)]
     site, code = np.nonzero(np.ones_like(scores, bool))
-    # Code 0 is the gap: neither a change of a gap nor a deletion is a mutant.
+    # Code 0 is the gap: neither replacing a gap nor a deletion counts as a mutant.
     is_mutant = (code != codes[site]) & (code != 0) & (codes[site] != 0)
     site = site[is_mutant]
     code = code[is_mutant]
@@ -84,7 +84,7 @@ def scan(run: str, sequence: str | None, out: str | None, overwrite: bool) -> Sc
     values = scores[site, code]
     names = [f"{a}{k}{b}" for a, k, b in zip(before, numbers[site], after, strict=True)]
     if out is not None and Path(out).suffix.lower() == ".png":
-        shown = np.where(codes[:, None] == 0, np.nan, scores)  # there is nothing to mutate at a gap
+        shown = np.where(codes[:, None] == 0, np.nan, scores)  # gaps are not mutated
         figure = mutation_map(shown, letters, codes, numbers=numbers.tolist(), label=numbered)
         save_figure(figure, out)
     elif out is not None:

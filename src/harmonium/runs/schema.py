@@ -1,8 +1,8 @@
 """Records from files, checked as a whole: JSON is parsed into frozen dataclasses.
 
-The types of a dataclass's fields are the schema. A field that a file lacks takes its default, since
-files of earlier versions lack it; names that the dataclass lacks are ignored, since later versions
-write more.
+The types of a dataclass's fields are the schema. A field missing from a file takes its default,
+since files from earlier versions lack newer fields; names unknown to the dataclass are ignored,
+since later versions write additional fields.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _WORDS = {
 
 
 class Misfit(Exception):  # noqa: N818  (the reader of the file makes an error of it)
-    """A value is not of the type of its field.
+    """An exception for a value whose type does not match its field.
 
     Attributes:
-        place: the names and indices that lead to the value.
-        expected: a description of what should be there.
-        value: the value found, `MISSING` if there is none.
+        place: the path of names and indices to the value.
+        expected: a description of a valid value.
+        value: the value found, or `MISSING` if there is no value.
     """
 
     def __init__(self, place: tuple[str | int, ...], expected: str, value: Any):
@@ -53,7 +53,7 @@ class Misfit(Exception):  # noqa: N818  (the reader of the file makes an error o
         at = f" as {''.join(steps).removeprefix('.')}" if self.place else ""
         if self.value is MISSING:
             content = "nothing"
-        elif isinstance(self.value, list | dict) and self.value:  # which may be long
+        elif isinstance(self.value, list | dict) and self.value:  # may be long
             content = _WORDS[type(self.value)]
         else:
             content = repr(self.value)
@@ -61,7 +61,7 @@ class Misfit(Exception):  # noqa: N818  (the reader of the file makes an error o
 
 
 def read_record(kind: type[T], path: Path, advice: str = RESTORE) -> T:
-    """Read the record in a JSON file.
+    """Read a record, an instance of a dataclass, from a JSON file.
 
     Args:
         kind: a dataclass.
@@ -69,14 +69,14 @@ def read_record(kind: type[T], path: Path, advice: str = RESTORE) -> T:
         advice: what to do with a damaged file.
 
     Raises:
-        InputError: there is no such file, or it is not JSON.
-        ModelFileError: a field is missing or of another type; names the file and the field.
+        InputError: the file does not exist, or is not JSON.
+        ModelFileError: a field is missing or has the wrong type; the message names file and field.
     """
     return record_from(kind, read_json(path, has_paths=True), str(path), advice)
 
 
 def record_from(kind: type[T], value: Any, label: str, advice: str = RESTORE) -> T:
-    """Return the record in a JSON value, as `read_record` does."""
+    """Convert a JSON value to a record, with the errors of `read_record`."""
     try:
         return as_kind(value, kind)
     except Misfit as misfit:
@@ -84,7 +84,7 @@ def record_from(kind: type[T], value: Any, label: str, advice: str = RESTORE) ->
 
 
 def fits(value: Any, kind: Any) -> bool:
-    """Return whether a JSON value is of a type."""
+    """Return whether a JSON value has a type, as `as_kind` checks it."""
     try:
         as_kind(value, kind)
     except Misfit:
@@ -99,10 +99,10 @@ def as_kind(value: Any, kind: Any, place: tuple[str | int, ...] = ()) -> Any:
         value: the JSON value.
         kind: a dataclass, bool, int, float, str, None, Any, or a Literal, union, list, tuple or
             dict of these.
-        place: names and indices that lead to the value.
+        place: the path of names and indices to the value.
 
     Raises:
-        Misfit: it is of another type.
+        Misfit: the value does not have this type.
     """
     outer = get_origin(kind)
     inner = get_args(kind)
@@ -124,7 +124,7 @@ def as_kind(value: Any, kind: Any, place: tuple[str | int, ...] = ()) -> Any:
 
 
 def _is_plain(value: Any, kind: Any) -> bool:
-    if kind in (int, float):  # a bool is not a number, and a whole number is a real number
+    if kind in (int, float):  # a bool is not a number, but an int is a valid float
         return is_number(value) and isinstance(value, int | kind)
     return isinstance(value, NoneType if kind is None else kind)
 
@@ -137,7 +137,7 @@ def _first_that_fits(value: Any, kind: Any, place: tuple[str | int, ...]) -> Any
         except Misfit as misfit:
             misfits.append(misfit)
     deepest = max(misfits, key=lambda misfit: len(misfit.place))
-    # A wrong field within an object is more informative than that no type of a union fits.
+    # An error about a field within an object is more useful than one about the whole union.
     if len(deepest.place) > len(place):
         raise deepest
     raise Misfit(place, in_words(kind), value)

@@ -23,7 +23,7 @@ from .options import AS_DECIDED, TextOptions
 from .rows import text_format_for
 from .writing import check_target, frame_of, write_table
 
-SHOWN = 10  # rows in the report
+SHOWN = 10  # rows listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Interval:
 
 @dataclass(frozen=True, kw_only=True)
 class RowScore:
-    """A row of a table by its number from 1, with its least expected cells in words."""
+    """The score of a table row, with the row's number, from 1, and its least expected cells."""
 
     row: int
     log_p: float
@@ -51,7 +51,7 @@ class RowScore:
 
 @dataclass(frozen=True, kw_only=True)
 class SequenceScore:
-    """A sequence by its name."""
+    """The score of a sequence, with the sequence's name."""
 
     name: str
     log_p: float
@@ -62,10 +62,10 @@ class AbstractScores:
     """The scores of the rows of a file under a run.
 
     Attributes:
-        run: the run.
-        out: the file with the scores of all rows; None for none.
+        run: the folder of the run.
+        out: the file with the scores of all rows; None if none was written.
         log_likelihood: the mean log p of the rows.
-        method: how log Z was computed.
+        method: a description of how log Z was computed.
         converged: whether log Z is trusted.
     """
 
@@ -108,7 +108,7 @@ def score_table(
     text: TextOptions = AS_DECIDED,
     guard: bool = False,
 ) -> TableScores:
-    """Return log p of each row of a table, and its least expected cells; write them if asked.
+    """Score each row of a table by log p, find its least expected cells, and write both to `out`.
 
     The help of `harmonium score` describes the arguments.
 
@@ -155,7 +155,7 @@ def score_table(
 
 
 def _identifiers(columns: Columns, frame: Frame) -> dict[str, np.ndarray]:
-    """Return the columns that are not modelled, such as names, which identify a row to people."""
+    """Return the columns that are not modelled, such as names, by which people identify rows."""
     names = {column.name for column in columns.columns if not column.parts}
     names -= {"row", "log_p", "least_expected"}
     identifiers = {}
@@ -190,7 +190,7 @@ def score_sequences(
     overwrite: bool,
     guard: bool = False,
 ) -> AlignmentScores:
-    """Return log p of each sequence of a file, as `score_table` does for rows.
+    """Score each sequence of a file by log p, as `score_table` scores rows.
 
     Raises:
         InputError: a file that cannot be read or written, or sequences that do not fit the run.

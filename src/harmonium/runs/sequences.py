@@ -1,4 +1,4 @@
-"""Sequences in and out of a run on an alignment: given, drawn and scored ones."""
+"""Read and write the sequences of a run on an alignment: given, drawn or scored sequences."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from ..errors import InputError
 from ..sequences import RawAlignment, Sites, file_and_family, is_alignment, read_sequences
 from .folder import RunFolder
 
-SHOWN = 10  # sequences in the report
+SHOWN = 10  # sequences listed
 
 
 def given_rows(given: str, sites: Sites) -> np.ndarray:
     """Return rows of codes to complete, with NaN for each letter to be drawn.
 
     Args:
-        given: a file of aligned sequences, in which unclear letters such as X are to be drawn; or
-            letters at columns of the alignment, counted from 1, as "12=A,45=G".
+        given: a file of aligned sequences, whose ambiguous letters, such as X, are to be drawn; or
+            letters at columns of the alignment, counted from 1, such as "12=A,45=G".
         sites: the sites.
 
     Raises:
-        InputError: a file that does not fit, or a column or letter that does not exist.
+        InputError: the file does not fit the sites, or a column or letter does not exist.
     """
     label = f"--given {given}"
     if file_and_family(given)[0].is_file():
@@ -55,7 +55,7 @@ def given_rows(given: str, sites: Sites) -> np.ndarray:
 
 
 def fasta_of(words: list[str], names: list[str] | None = None) -> str:
-    """Return sequences as FASTA; without names they are numbered."""
+    """Return sequences as FASTA text; sequences without names are numbered."""
     titles = [f"sample_{i + 1}" for i in range(len(words))] if names is None else names
     return "".join(f">{title}\n{word}\n" for title, word in zip(titles, words, strict=True))
 
@@ -70,7 +70,7 @@ def own_sequences(run: str, sites: Sites) -> tuple[list[str], np.ndarray] | None
 
 
 def reference(run: str, sites: Sites, sequence: str | None) -> tuple[RawAlignment, int, np.ndarray]:
-    """Return a sequence to mutate: its alignment, its index there, and its codes.
+    """Return the sequence to mutate: its alignment, its index in the alignment, and its codes.
 
     Args:
         run: a run folder.
@@ -79,7 +79,7 @@ def reference(run: str, sites: Sites, sequence: str | None) -> tuple[RawAlignmen
             for that alignment's first sequence.
 
     Raises:
-        InputError: no such file or sequence.
+        InputError: the file or sequence does not exist.
     """
     is_file = sequence is not None and is_alignment(file_and_family(sequence)[0])
     source = sequence if sequence is not None and is_file else RunFolder(run).config().origin

@@ -1,20 +1,21 @@
-"""Simpler models from which a run restarts if they alone score better than its model.
+"""Simpler models from which a run restarts if one of them alone scores better than its model.
 
-A run starts from independent columns. Four kinds of data are better described by another start:
+A run starts from independent columns. For four kinds of data, another start is better:
 
 - Columns that nearly repeat one another, with few rows: a tree expresses this with one number per
-  column. On 124 rows of 512 chemical fingerprints (benchmarks/obvious.py) a run from independent
-  columns was 30 to 100 nats below the tree, and one from the tree 9 nats above it.
-- Rows that fall into classes far apart: Gibbs chains do not cross from one class to another. A
+  column. On 124 rows of 512 chemical fingerprints (benchmarks/obvious.py), a run that started from
+  independent columns was 30 to 100 nats below the tree; a run that started from the tree was 9 nats
+  above the tree.
+- Rows that fall into well-separated classes: Gibbs chains do not cross from one class to another. A
   mixture of products is one hidden unit with a state for each class.
-- Columns that depend on one another in threes and not in pairs: weights near 0 have no direction in
-  which to grow, whereas EM for a mixture starts away from 0.
+- Columns with interactions in threes but not in pairs: near W = 0 the gradient vanishes, whereas EM
+  for a mixture starts away from 0.
 - Numbers whose variance differs from class to class, such as salaries by grade: hidden units with
-  few states move the mean of a number but not its variance. On 142 rows of wine a run from one
-  covariance was 0.9 nats below a mixture in which each class has its own.
+  few states change the mean of a number but not its variance. On 142 rows of the wine data, a run
+  from one covariance was 0.9 nats below a mixture in which each class has its own covariance.
 
-For other data hidden units do better, so a run restarts only if the simpler model is better on rows
-that neither has seen.
+For other data, hidden units do better, so a run restarts only if the simpler model is better on
+rows that neither model has seen.
 """
 
 from __future__ import annotations
@@ -45,37 +46,37 @@ from ..transforms.mixture import as_rbm, mixture_of, spread_out
 from .baselines import stderr_of
 from .prepare import Prepared
 
-STATES = 2  # of each column of a tree
-# Standard errors of the difference by which a simpler model must score better: if neither is
-# better, it does so by chance in one case in twenty.
+STATES = 2  # states of each column of a tree
+# Standard errors of the difference by which a simpler model must score better. If neither model is
+# better, this happens by chance in one case in twenty.
 BETTER = 1.645
-# Less is required of classes of numbers, to which hidden units then add what they can, so that a
-# wrong choice costs only time. With 1.645, runs stayed 0.2 nats below a mixture that 60 held-out
-# rows preferred.
+# A lower threshold for mixtures over numbers: hidden units are then trained on top of the mixture,
+# so a wrong choice costs only time. With 1.645, runs stayed 0.2 nats below a mixture that 60
+# held-out rows preferred.
 BETTER_IN_CLASSES = 1.0
-SIMPLER = 5  # folded into a run's key, whose parts 0 to 4 are used otherwise
-# Numbers of classes that are tried, by the capacity of the program that tries them.
+SIMPLER = 5  # folded into a run's key; 0 to 4 have other uses
+# Numbers of classes to try, by the largest number for which the compiled program has room.
 CLASSES = {16: (2, 3, 4, 6, 8, 12, 16), 128: (24, 32, 48, 64, 96, 128)}
-MOST_OF_NUMBERS = 16  # classes; each has a covariance, and more take minutes on wide tables
+MOST_OF_NUMBERS = 16  # classes, each with a covariance; more would take minutes on wide tables
 ROWS_PER_CLASS = 4
 PATIENCE = 3  # numbers of classes in a row without a new best score before the search ends
-# Multiple of the gain of the last step: at most this many steps follow, each gaining less.
+# The search assumes at most this many further steps, none with a larger gain than the last step.
 HOPE = 6.0
-# Simpler models learn from at most this many entries and rows, which takes seconds; if that leaves
-# too few of the rows, they are not tried.
+# Simpler models learn from at most this many entries and rows, which takes seconds. They are not
+# tried if these limits leave too few of the rows.
 MOST_ENTRIES = 2**19
 MOST_ROWS = 4_000
 FEWEST_ROWS = 1_000
 
 
 class SimplerStart(NamedTuple):
-    """A simpler model from which a run may start.
+    """A simpler model from which a run may start, and its scores.
 
     Attributes:
-        words: its name in a sentence.
-        options: the options of the run that starts from it.
-        scores: its scores of rows that it has not seen, in nats.
-        limit: standard errors of the difference by which it must score better.
+        words: the model's name in a sentence.
+        options: the options of a run that starts from the model.
+        scores: the model's scores of rows that were not used to fit it, in nats.
+        limit: standard errors of the difference by which it must score better than the run.
     """
 
     words: str
@@ -85,15 +86,15 @@ class SimplerStart(NamedTuple):
 
 
 class SimplerIsBetterError(Exception):
-    """A simpler model alone scores better than the model of a run.
+    """Raised if a simpler model alone scores better than the model of a run.
 
     Attributes:
-        options: the options of the run that starts from it.
-        note: what is done and why, as a sentence without a full stop.
+        options: the options of a run that starts from the simpler model.
+        note: the decision and its reason, as a sentence without a full stop.
     """
 
     def __init__(self, simpler: SimplerStart, score: float, other: float):
-        """Take the mean scores of the simpler model and of the run's, nats per row."""
+        """Describe the decision by the mean scores of the simpler and the run's model, in nats."""
         self.options = simpler.options
         self.note = (
             f"the model begins from {simpler.words}, which on unseen rows scores {score:.2f} nats"
@@ -105,8 +106,8 @@ class SimplerIsBetterError(Exception):
 class SimplerCheck:
     """End a run if a simpler model describes its rows better.
 
-    It checks once: after a run's cross-validation, as a callback, or by held-out rows, when the
-    model is scored. Options that the user chose are kept.
+    The check is made once: as a callback after a run's cross-validation, or on held-out rows when
+    the model is scored. Options that the user chose are kept.
 
     Args:
         prepared: the run.
@@ -116,26 +117,26 @@ class SimplerCheck:
         rows = prepared.rows
         config = prepared.config
         self.prepared = prepared
-        # Several processes would have to restart together.
+        # No restarts with several processes, which would have to restart together.
         is_free = config.classes is None and not prepared.others and not are_several()
         is_plain = not rows.exhaustive and rows.stream is None and rows.sites is None
         self.is_due = is_free and is_plain and prepared.plan.may_stop
         is_auto = config.visible == AUTO
-        # `dependence_forest` refuses more states.
+        # The limit of `dependence_forest` on the number of states.
         self.may_be_tree = is_auto and rows.binary and STATES * rows.visible.size <= MOST_VALUES
-        # Within classes, units stay as the user chose them.
+        # Within classes, visible units keep the type that the user chose.
         is_open = is_auto or bool(are_unbounded(rows.visible).any())
         self.may_be_mixture = is_open and bool(config.may_be_mixture)
         self.may_be_mixture &= has_inputs_at(rows.visible)
 
     def __call__(self, report: Report) -> None:
-        """Compare the scores of the run's cross-validation, if it has made one.
+        """Compare scores from the run's cross-validation, if it has been done.
 
         Raises:
             SimplerIsBetterError: a simpler model is better by more than chance allows.
         """
         folds = report.state.folds
-        # A score that could not be tracked is no evidence against the model.
+        # A score that could not be tracked is not evidence against the model.
         if folds is None or not self._once() or not np.isfinite(folds.score):
             return
         key = self.prepared.key
@@ -148,7 +149,7 @@ class SimplerCheck:
 
         Args:
             rbm: the model of the source's rows.
-            log_z: its log Z.
+            log_z: log Z of this model.
 
         Raises:
             SimplerIsBetterError: a simpler model is better by more than chance allows.
@@ -163,7 +164,7 @@ class SimplerCheck:
     def _compare(
         self, simpler: Iterator[SimplerStart], of_model: Float[np.ndarray, " rows"]
     ) -> None:
-        """Restart from the best of several simpler models, if it is better.
+        """Raise SimplerIsBetterError if the best of several simpler models beats the run's model.
 
         Args:
             simpler: the models, with scores of the rows.
@@ -181,7 +182,7 @@ class SimplerCheck:
             raise SimplerIsBetterError(best, float(best.scores.mean()), float(of_model.mean()))
 
     def _once(self) -> bool:
-        """Return whether to check, the first time; simpler models need complete, equal rows."""
+        """Return whether to check now: once, and only for complete rows of equal weight."""
         parts = self.prepared.learned.values()
         are_plain = all(not part.missing and part.weights is None for part in parts)
         is_due = self.is_due and are_plain
@@ -222,10 +223,10 @@ class SimplerCheck:
                 yield from mixtures.best(target=target + log_volume, less=log_volume)
 
     def _visible_of_mixtures(self) -> Iterator[tuple[AbstractLayer, dict[str, Any]]]:
-        """Yield the visible layer, and independent columns if it has groups, with their options.
+        """Yield visible layers for mixtures, with their options: the run's own, and ungrouped.
 
-        A constraint on a group over all rows need not hold within a class, or be the only one
-        there.
+        Groups of exclusive columns in all rows need not be the best description within a class, so
+        a layer with groups is also tried without them.
         """
         visible = self.prepared.rows.visible
         yield visible, {}
@@ -244,12 +245,12 @@ def _tree(
 ) -> SimplerStart:
     """Return the best tree of columns, with its scores on rows that it has not seen.
 
-    It works on counts and not on a model: each fold has its own tree, for which JAX would compile
-    separate programs, in 3 to 70 seconds altogether.
+    The scores are computed from counts, not with a model: each fold has its own tree, for which JAX
+    would compile separate programs, in 3 to 70 seconds altogether.
 
     Args:
         x: rows of 0 and 1.
-        left_out: which rows are scored, each by the tree of all others.
+        left_out: for each fold, the rows scored by a tree that is fitted to all other rows.
         pseudo: whether the score is the pseudo-log-likelihood rather than the log-likelihood.
     """
     log_p = _pseudo_log_p if pseudo else DependenceForest.log_p
@@ -265,10 +266,10 @@ def _pseudo_log_p(
 ) -> Float[np.ndarray, " rows"]:
     """Return Σ_i log p(x_i | all other x) of rows of 0 and 1, in nats.
 
-    If x_i changes, so do the terms of the link to its parent and of the links to its children.
+    If x_i changes, the terms of the links from i to its parent and to its children change too.
     """
     other = 1.0 - rows
-    change = np.zeros(rows.shape)  # of log p(x) if x_i alone takes its other value
+    change = np.zeros(rows.shape)  # change of log p(x) if only x_i takes its other value
     for i, parent in enumerate(forest.parents.tolist()):
         link = forest.links[i]
         of_parent = rows[:, parent] if parent != NONE else np.zeros(len(rows))
@@ -283,13 +284,13 @@ def _pseudo_log_p(
 
 
 class _Mixtures:
-    """Mixtures of products, each learned without some rows and scored on them.
+    """Mixtures of products, each fitted without some of the rows and scored on those rows.
 
     Args:
         visible: the visible layer.
         options: the options of a run with such a layer.
         rows: complete rows, in the user's coding.
-        left_out: which rows are scored, each by the mixture of all others.
+        left_out: for each fold, the rows scored by a mixture that is fitted to all other rows.
         key: a JAX random key.
     """
 
@@ -303,7 +304,7 @@ class _Mixtures:
         key: PRNGKeyArray,
     ):
         self.visible = visible
-        # The states of a hidden unit cannot have variances of their own.
+        # The states of a hidden unit cannot have different variances.
         self.are_of_numbers = bool(are_unbounded(visible).any())
         self.options = options
         self.rows = spread_out(visible, rows)
@@ -311,7 +312,7 @@ class _Mixtures:
         self.key = fold_in(key, SIMPLER)
 
     def of(self, classes: int, room: int) -> tuple[list[Mixture], list[np.ndarray]]:
-        """Return the mixture for each part, and log p of the rows left out of each."""
+        """Return the mixture for each fold, and log p of the rows left out of that fold."""
         mixtures = []
         of_left_out = []
         for judged in self.left_out:
@@ -332,12 +333,12 @@ class _Mixtures:
     def best(
         self, *, pseudo: bool = False, target: float = -np.inf, less: float = 0.0
     ) -> Iterator[SimplerStart]:
-        """Yield the mixture with the fewest classes that scores best, if there are enough rows.
+        """Yield the smallest mixture whose score is close to the best, if there are enough rows.
 
         Args:
-            pseudo: whether it is scored by the pseudo-log-likelihood.
-            target: the score that it must exceed; if that is out of reach, the search ends.
-            less: the amount subtracted from log p.
+            pseudo: whether mixtures are scored by the pseudo-log-likelihood.
+            target: the score to exceed; the search ends when it is out of reach.
+            less: a constant to subtract from log p.
         """
         tried = self._tried(target)
         if not tried:
@@ -362,7 +363,7 @@ class _Mixtures:
         yield SimplerStart(words, options, values)
 
     def _tried(self, target: float) -> dict[int, tuple[list[Mixture], list[np.ndarray]]]:
-        """Return the results of `of` for numbers of classes, as long as more may help."""
+        """Return the results of `of` by number of classes, increased as long as that may help."""
         seen = len(self.rows) - max(map(len, self.left_out))
         most = MOST_OF_NUMBERS if self.are_of_numbers else math.inf
         tried: dict[int, tuple[list[Mixture], list[np.ndarray]]] = {}
@@ -386,14 +387,16 @@ class _Mixtures:
     def _pseudo(
         self, mixtures: list[Mixture], classes: int
     ) -> Iterator[Float[np.ndarray, " some"]]:
-        """Yield the pseudo-log-likelihoods of the rows left out of each part."""
+        """Yield the pseudo-log-likelihoods of the rows left out of each fold."""
         for mixture, judged in zip(mixtures, self.left_out, strict=True):
             rbm = as_rbm(mixture.first(classes), Potts(1, classes))
             yield pseudo_log_likelihoods(rbm, self.rows[judged])
 
 
 def _fewest(scores: dict[int, Float[np.ndarray, " rows"]]) -> int:
-    """Return the fewest classes within one standard error of the difference from the best.
+    """Return the smallest number of classes whose score is within one standard error of the best.
+
+    The standard error is the error of the mean difference between the two scores.
 
     Source: Breiman, Friedman, Olshen & Stone 1984, section 3.4.3.
     """
@@ -415,7 +418,7 @@ def _fitted(
     *,
     key: PRNGKeyArray,
 ) -> tuple[Mixture, Array]:
-    """Return the mixture of rows by their weights, and log p of all rows."""
+    """Return a mixture fitted to weighted rows, and log p of all rows."""
     x = visible.encode(rows)
     mixture = mixture_of(visible, x, weights, room, classes, key=key)
     return mixture, -mixture.energy(x)

@@ -1,4 +1,4 @@
-"""Rows of files larger than memory, as a run uses them: a stream, and a sample of it."""
+"""Rows of files larger than memory, as a run uses them: a stream, and a sample of its rows."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from ..errors import InputError, count_of
 from ..tables.text_format import TextFormat
 from .train_options import RunConfig
 
-SHARE_OF_MEMORY = 0.5  # larger files are streamed, since numbers may take as much memory as on disk
-ROWS_TO_LOOK_AT = 10_000  # from which the meaning of the numbers is inferred
-MOST_HELD_OUT = 10_000  # rows, unless a fraction is given
+SHARE_OF_MEMORY = 0.5  # larger files are streamed; numbers may take as much memory as on disk
+ROWS_TO_LOOK_AT = 10_000  # sample size for inferring the meaning of the numbers
+MOST_HELD_OUT = 10_000  # limit on held-out rows, unless a fraction is given
 
 
 def is_streamed(config: RunConfig) -> bool:
-    """Return whether rows are read during training: as requested, or if memory is too small."""
+    """Return whether rows are read during training: if requested, or if memory is too small."""
     if config.window != "auto":
         return config.window > 0
     source = config.origin
     if source in BUILTIN or not is_in_blocks(source):
         return False
     if not Path(source).is_file():
-        return True  # a folder, or a pattern
+        return True  # a folder or a glob pattern
     there = from_first(memory_there())
     is_mapped = Path(source).suffix.lower() == ".npy"  # other files may be tables of words
     return is_mapped and there is not None and size_of(source) > SHARE_OF_MEMORY * there
@@ -45,10 +45,10 @@ def size_of(source: str) -> int:
 
 
 def opened(config: RunConfig) -> tuple[Table, Stream]:
-    """Return a table of some rows of a source, and the stream of all of them.
+    """Return a table of some rows of a source, and a stream of all its rows.
 
     The meaning of the numbers is inferred from the rows of the table, which come from all blocks;
-    later rows that do not fit raise an error.
+    rows read later that do not fit raise an error.
 
     Raises:
         InputError: the source cannot be read in blocks, or does not hold plain numbers.
@@ -94,7 +94,7 @@ def opened(config: RunConfig) -> tuple[Table, Stream]:
 def parts_of_stream(
     config: RunConfig, table: Table, stream: Stream
 ) -> tuple[dict[str, Dataset], Stream, tuple[str, ...]]:
-    """Return rows to judge by, held-out rows, the stream of the others, and notes on them."""
+    """Return datasets for evaluation, the stream of training rows, and notes on both."""
     fraction = USUAL_FRACTION if config.validation == "auto" else float(config.validation)
     count = round(fraction * len(stream))
     count = min(count, MOST_HELD_OUT) if config.validation == "auto" else count

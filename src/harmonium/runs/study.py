@@ -1,7 +1,7 @@
 """The trials of `harmonium tune`: an Optuna study shared by any number of processes.
 
 Optuna's storage (an SQLite file) gives each trial to one process. Its heartbeat detects that a
-process has ended, and its retry callback then queues the trial again for any free process.
+process has ended, and its retry callback then requeues the trial for any free process.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from .schema import record_from
 from .summaries import DONE, MeanSummary, ScoreSummary
 from .tune_spec import SearchSpec
 
-OPTUNA = ("optuna", "tune", "tune")  # the package, what needs it, the extra
+OPTUNA = ("optuna", "tune", "tune")  # the package, the command that needs it, the extra
 NAME = "harmonium"
 SECONDS_BETWEEN_HEARTBEATS = 10
-SECONDS_UNTIL_STALE = 60  # without a heartbeat
-SECONDS_FOR_A_LOCK = 60  # of SQLite, which serves one writing process at a time
-FEWEST_OTHERS = 5  # completed trials that got as far before one is pruned
+SECONDS_UNTIL_STALE = 60  # time without a heartbeat
+SECONDS_FOR_A_LOCK = 60  # wait for the lock of SQLite, which allows one writer at a time
+FEWEST_OTHERS = 5  # completed trials with a value at the same epoch before a trial is pruned
 # Attributes of the study and of trials, in addition to Optuna's.
 SPEC = "spec"
 ROWS = "rows"
@@ -44,12 +44,12 @@ SURPLUS = "surplus"
 
 @dataclass(frozen=True, kw_only=True)
 class TrialScore:
-    """The log-likelihood of held-out rows, nats per row, with known errors.
+    """The log-likelihood of held-out rows, nats per row, with those errors that are known.
 
     Attributes:
         value: the log-likelihood; for an ensemble, the mean over its models.
         low: the lower end of the 95 % interval from the error of log Z.
-        high: its upper end.
+        high: the upper end of this interval.
         stderr_rows: the standard error over rows, for a single model.
         stderr_models: the standard error over the models of an ensemble.
         converged: whether log Z is trusted.
@@ -66,7 +66,7 @@ class TrialScore:
 
     @classmethod
     def of(cls, score: ScoreSummary | MeanSummary) -> TrialScore:
-        """Return the result from the score of a run, or from the mean over its models."""
+        """Return the trial's score from a run's score, or from the mean over a run's models."""
         names = [field.name for field in fields(cls) if hasattr(score, field.name)]
         return cls(**{name: getattr(score, name) for name in names})
 
@@ -78,7 +78,7 @@ class TrialScore:
 
 @dataclass(frozen=True, kw_only=True)
 class AbstractResult:
-    """How a trial ended."""
+    """The result of a trial: how the trial ended, and its score."""
 
     status: str
     message: str
@@ -88,23 +88,23 @@ class AbstractResult:
 
     @property
     def value(self) -> float:
-        """The log-likelihood by which trials are ranked, lowest if there is none."""
+        """The log-likelihood by which trials are ranked; −∞ if there is none."""
         return -math.inf if self.log_likelihood is None else self.log_likelihood.value
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrialResult(AbstractResult):
-    """How a trial ended, as stored in the study."""
+    """The result of a trial, as stored in the study."""
 
 
 class Problem(NamedTuple):
-    """A trial could not be run: it fails, and is queued when the search is started again."""
+    """A trial that could not be run: it fails, and is requeued when the search is restarted."""
 
     message: str
 
 
 class Study:
-    """An Optuna study in which a repeated trial uses the folder of its first attempt.
+    """An Optuna study in which a retried trial uses the folder of its first attempt.
 
     Attributes:
         spec: the search.
@@ -115,7 +115,7 @@ class Study:
         """Open the study of a folder, or create it.
 
         Raises:
-            InputError: the folder has the study of another search.
+            InputError: the folder contains the study of a different search.
             MissingDependencyError: Optuna is not installed.
         """
         self.spec = spec
@@ -126,7 +126,7 @@ class Study:
                 self._create(file)
             storages = self.optuna.storages
             self._retry = storages.RetryHeartbeatStaleTrialCallback(
-                # A repeated trial continues from its checkpoint, and reports only new values.
+                # A retried trial continues from its checkpoint and reports only later values.
                 inherit_intermediate_values=True
             )
             storage = storages.RDBStorage(
@@ -136,7 +136,7 @@ class Study:
                 grace_period=SECONDS_UNTIL_STALE,
                 heartbeat_stale_trial_callback=self._retry,
             )
-            # At least this many that have ended, and this many that were measured at this epoch.
+            # Require this many trials that have ended, and this many with a value at this epoch.
             pruner = self.optuna.pruners.MedianPruner(FEWEST_OTHERS, n_min_trials=FEWEST_OTHERS)
             self.study = self.optuna.load_study(study_name=NAME, storage=storage, pruner=pruner)
         known = self.study.user_attrs[SPEC]
@@ -150,7 +150,7 @@ class Study:
             )
 
     def _create(self, file: Path) -> None:
-        """Create the study elsewhere: two processes must not create SQLite's tables at once."""
+        """Create the study in a temporary file: only one process may create SQLite's tables."""
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory() as folder:
             new = Path(folder, STUDY)
@@ -161,11 +161,11 @@ class Study:
             else:
                 study = self.optuna.create_study(storage=url, study_name=NAME, direction="maximize")
                 study.set_user_attr(SPEC, jsonable(self.spec.record))
-            with suppress(FileExistsError):  # another process has created it just now
+            with suppress(FileExistsError):  # another process has just created the study
                 write_new(file, new.read_bytes())
 
     def _copy(self, journal: Path, url: str) -> None:
-        """Copy a study of `harmonium sweep`; trials that had not ended count as failed here."""
+        """Copy a study of `harmonium sweep`; unfinished trials count as failed in the copy."""
         backends = self.optuna.storages.journal
         storage = self.optuna.storages.JournalStorage(backends.JournalFileBackend(str(journal)))
         self.optuna.copy_study(
@@ -177,7 +177,7 @@ class Study:
             study.tell(trial.number, state=states.FAIL)
 
     def trials(self) -> dict[int, Any]:
-        """Return Optuna's last attempt of each trial, by the number of its folder."""
+        """Return Optuna's last attempt at each trial, by the number of the trial's folder."""
         attempts = self.study.get_trials(deepcopy=False)
         folders = self._folders(attempts)
         latest: dict[int, Any] = {}
@@ -188,7 +188,7 @@ class Study:
         return latest
 
     def _folders(self, attempts: list[Any]) -> dict[int, int]:
-        """Return folder numbers by Optuna's numbers of first attempts."""
+        """Return the folder number of each trial, by Optuna's number of its first attempt."""
         first = [
             attempt.number
             for attempt in attempts
@@ -202,14 +202,14 @@ class Study:
         return attempt.number if first is None else first
 
     def retry_failed(self) -> None:
-        """Queue the trials that failed, since the cause may be gone now."""
+        """Requeue the trials that failed, since the cause may have been removed."""
         with quietly(self.optuna):
             for trial in self.trials().values():
                 if trial.state.name == "FAIL":
                     self._retry(self.study, trial)
 
     def fail_stale(self) -> None:
-        """Queue the trials whose processes ended without reporting."""
+        """Requeue the trials whose processes ended without reporting a result."""
         with quietly(self.optuna):
             self.optuna.storages.fail_stale_trials(self.study)
 
@@ -218,16 +218,16 @@ class Study:
         return record_from(TrialResult, trial.user_attrs[RESULT], str(self.spec.folder / STUDY))
 
     def run_one(self, objective: Callable[[Any, int], TrialResult | Problem]) -> None:
-        """Run one trial: a queued one, else a new one.
+        """Run one trial: a queued trial if there is one, otherwise a new trial.
 
-        The sampler maximises the log-likelihood of completed trials; the others show it where not
-        to look.
+        The sampler maximises the log-likelihood of completed trials; the other trials show which
+        options to avoid.
 
         Args:
             objective: a function of an Optuna trial and the number of its folder.
 
         Raises:
-            KeyboardInterrupt: from the user; the trial is queued again.
+            KeyboardInterrupt: the user interrupted the trial, which is requeued.
         """
         pruned = self.optuna.TrialPruned
         running = None
@@ -246,7 +246,7 @@ class Study:
             result = objective(trial, number)
             if isinstance(result, Problem):
                 trial.set_user_attr(PROBLEM, result.message)
-                return np.nan  # which makes it fail
+                return np.nan  # marks the trial as failed
             trial.set_user_attr(RESULT, jsonable(result))
             if result.status != DONE or result.log_likelihood is None:
                 raise pruned
@@ -262,11 +262,11 @@ class Study:
             raise
 
     def _sampler(self, number: int) -> Any:
-        """Return the sampler of one trial, so that its draws depend on no other process."""
+        """Return a sampler for one trial, whose random draws depend on no other process."""
         samplers = self.optuna.samplers
         seed = int(np.random.SeedSequence([0, number]).generate_state(1)[0])
         if self.spec.sampler == "tpe":
-            # Running trials count as bad ones, so that processes do not try the same values at
+            # Running trials count as bad results, so that processes do not try the same values at
             # once.
             return samplers.TPESampler(seed=seed, constant_liar=True)
         random = samplers.RandomSampler(seed=seed)
@@ -275,7 +275,7 @@ class Study:
         return samplers.PartialFixedSampler(self.spec.point(number), random)
 
     def check_rows(self, folder: RunFolder) -> None:
-        """Raise InputError if a trial learned from other rows than the first one that ended.
+        """Raise InputError if a trial's rows differ from the rows of the first trial that ended.
 
         Raises:
             InputError: the source has changed.
@@ -298,7 +298,7 @@ def has_ended(trial: Any) -> bool:
 
 @contextmanager
 def quietly(optuna: Any) -> Iterator[None]:
-    """Hide Optuna's messages on its experimental features and on its progress."""
+    """Hide Optuna's messages about experimental features and progress, within the context."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,6 +1,6 @@
 """The summary of a run, as stored in summary.json.
 
-A number that is not finite is null there, since JSON has no such numbers.
+In this file, a number that is not finite is null, since JSON has no such numbers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..likelihood.scoring import LogLikelihood
 from .schema import RESTORE, fits, read_record
 
 T = TypeVar("T")
-# How a run or an evaluation ended.
+# Statuses with which a run or an evaluation ends.
 DONE = "done"
 DIVERGED = "diverged"
 INTERRUPTED = "interrupted"
@@ -29,7 +29,7 @@ SCORE_AGAIN = "remove the file, and score the run again with harmonium resume"
 
 @dataclass(frozen=True, kw_only=True)
 class LogZSummary:
-    """Log Z with its 95 % interval, like `LogZ`."""
+    """Log Z with its 95 % interval: the serialisable part of `LogZ`."""
 
     value: float
     low: float | None
@@ -57,14 +57,14 @@ class LogZSummary:
 
     @property
     def stderr(self) -> float:
-        """The standard error, nats; infinite if an end of the interval is."""
+        """The standard error, nats; infinite if either end of the interval is infinite."""
         if self.low is None or self.high is None:
             return math.inf
         return (self.high - self.low) / (2 * NORMAL)
 
     @property
     def trusted(self) -> LogZ | None:
-        """The summary as a `LogZ`, without the weights of chains; None unless it has converged."""
+        """The summary as a `LogZ` without log weights; None if log Z has not converged."""
         if not self.converged or self.low is None or self.high is None:
             return None
         about = {"method": self.method, "converged": True, "message": self.message}
@@ -76,10 +76,10 @@ class BaselineSummary:
     """A simpler model of the same rows, whose log-likelihood is exact.
 
     Attributes:
-        name: its name in a table.
+        name: the simpler model's name in a table.
         words: its name in a sentence.
         value: its log-likelihood, nats per row.
-        gain: the log-likelihood of the model minus this.
+        gain: the log-likelihood of the run's model minus `value`.
         stderr: standard error of the gain over rows; None if unknown.
     """
 
@@ -100,7 +100,7 @@ class BaselineSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreSummary:
-    """A log-likelihood in nats per row, with its 95 % interval, and the name of its rows."""
+    """A log-likelihood in nats per row, with its 95 % interval and the name of the scored rows."""
 
     value: float
     low: float | None
@@ -131,10 +131,10 @@ class ScoreSummary:
             rows: the name of the rows.
             n_rows: the number of rows.
             n_units: the number of visible units.
-            baselines: simpler models of the same rows, as far as known.
+            baselines: simpler models of the same rows, if known.
         """
         record = score._asdict()
-        del record["log_z"]  # it has a summary of its own
+        del record["log_z"]  # log Z has a separate summary
         return cls(
             **record,
             rows=rows,
@@ -144,7 +144,7 @@ class ScoreSummary:
         )
 
     def part_of(self, parts: Mapping[str, T], run: Path) -> T:
-        """Return the rows that were scored, from among those of the run's source.
+        """Return the part of the run's source that was scored.
 
         Raises:
             ModelFileError: the source has no rows of this name.
@@ -200,7 +200,7 @@ class Summary:
         """Read the summary of a run.
 
         Raises:
-            ModelFileError: a field is of another type; names the file and the field.
+            ModelFileError: a field has the wrong type; the message names the file and the field.
             InputError: the file cannot be read, or is not JSON.
         """
         return read_record(cls, path, SCORE_AGAIN)
@@ -210,15 +210,15 @@ class Summary:
 class RowsSummary:
     """What a run learned about its rows, so that later commands need not read the source.
 
-    Column types and sites are in files of their own, which people read and edit.
+    Column types and sites are in separate files, which people read and edit.
 
     Attributes:
         train: a hash of the training rows, by which later commands recognise them.
         validation: a hash of the held-out rows; None if there are none.
         test: a hash of the test rows; None if there are none.
-        counts: the number of rows in each part; empty in folders of earlier versions, which have
+        counts: the number of rows in each part; empty in folders from earlier versions, which have
             only hashes.
-        image_shape: height and width of a row as a picture; None if it is not one.
+        image_shape: height and width of a row as a picture; None if rows are not pictures.
     """
 
     train: str | None = None
@@ -238,9 +238,9 @@ class EvaluationTable:
     """The table of an evaluation, as shown in the report of a run.
 
     Attributes:
-        heads: the lines above the table, on the rows that are scored.
-        sections: the lines of the table in groups; each has a quantity, its value and how to read
-            it.
+        heads: the lines above the table, which describe the scored rows.
+        sections: the lines of the table in groups; each line has a quantity, its value, and how to
+            read the value.
     """
 
     heads: list[str]
@@ -251,7 +251,7 @@ class EvaluationTable:
         """Read the table from the file of an evaluation.
 
         Raises:
-            ModelFileError: a field is of another type; names the file and the field.
+            ModelFileError: a field has the wrong type; the message names the file and the field.
             InputError: the file cannot be read, or is not JSON.
         """
         return read_record(_Evaluated, path, EVALUATE_AGAIN).table
@@ -266,12 +266,12 @@ class _Evaluated:
 
 @dataclass(frozen=True, kw_only=True)
 class _Progress:
-    """The fields of every record of metrics."""
+    """The fields that every record of metrics has."""
 
     update: int
     epoch: float
 
 
 def is_record(value: Any) -> bool:
-    """Return whether a value is a record of metrics: numbers by name, None for infinite ones."""
+    """Return whether a value is a record of metrics: names with numbers, or None if infinite."""
     return fits(value, _Progress) and fits(value, dict[str, float | None])

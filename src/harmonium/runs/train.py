@@ -39,13 +39,13 @@ from .simpler_start import SimplerCheck, SimplerIsBetterError
 from .summaries import DIVERGED, DONE, INTERRUPTED, LogZSummary, ScoreSummary, Summary
 from .train_options import RunConfig
 
-if TYPE_CHECKING:  # the server is slow to import, and few runs are watched
+if TYPE_CHECKING:  # the server module is slow to import, and few runs are watched
     from .watch import Watch
 
 SECONDS_TO_SCORE = (120.0, 600.0)
 
 
-class EndedEarly(Exception):  # noqa: N818  (it is no error)
+class EndedEarly(Exception):  # noqa: N818  (not an error)
     """Raised by a callback to end a run, which is then saved but not scored.
 
     Attributes:
@@ -67,12 +67,12 @@ def train(
     watch: Watch | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> Summary:
-    """Train as the options specify; return the summary that the command reports.
+    """Train a model as the options specify; return the summary that the command reports.
 
     Args:
         config: the options.
-        out: the folder; None for a new one.
-        overwrite: whether an older run may be replaced.
+        out: the folder of the run; None for a new folder under `runs`.
+        overwrite: whether an older run in this folder may be replaced.
         display: where progress is shown.
         watch: shows the run in a browser; None if it is not watched.
         callbacks: further functions that are called with each report; one may raise `EndedEarly`.
@@ -81,7 +81,7 @@ def train(
         InputError: the options or the source cannot be used; nothing is written.
     """
     if out is not None:
-        # Checked before rows are read and a model is made, which may take a long time.
+        # Check before reading rows and creating a model, which may take a long time.
         by_first(check_target)(Path(out), overwrite=overwrite)
     asked = replace(config, folder=str(Path.cwd()))
     prepared = prepare(asked)
@@ -104,14 +104,14 @@ def resume(
 
     Args:
         path: the folder of the run.
-        epochs: the total number of epochs to reach; None for the run's own.
+        epochs: the total number of epochs to reach; None for the number in the run's options.
         display: where progress is shown.
         watch: shows the run in a browser; None if it is not watched.
         callbacks: further functions that are called with each report.
-        source: a file of rows named by the user, in place of the run's own source.
+        source: a file of rows named by the user, which replaces the run's own source.
 
     Raises:
-        InputError: there is no run to resume, or it has already made more epochs; nothing is
+        InputError: there is no run to resume, or the run has already made more epochs; nothing is
             changed.
     """
     folder = RunFolder(path)
@@ -156,11 +156,11 @@ def carried_out(
     watch: Watch | None,
     callbacks: Sequence[Callback],
 ) -> Summary:
-    """Carry out a run, and restart it from a simpler model if that scores better.
+    """Carry out a run, and restart it from a simpler model if that model scores better.
 
     Args:
         asked: the options before defaults were filled in.
-        prepared: the run prepared from them.
+        prepared: the run prepared from these options.
         state: the state to start from.
         folder: the run's folder.
         display: where progress is shown.
@@ -175,7 +175,7 @@ def carried_out(
         prepared = prepare(replace(asked, **better.options)).with_note(better.note)
     config = prepared.config
     folder.write_config(config)  # so that `resume` continues from the simpler model
-    folder.keep_metrics_until(0)  # they belong to the abandoned model
+    folder.keep_metrics_until(0)  # earlier metrics belong to the abandoned model
     return carry_out(config, prepared, prepared.start, folder, display, watch, callbacks)
 
 
@@ -210,10 +210,10 @@ def carry_out(
     callbacks: Sequence[Callback] = (),
     check: SimplerCheck | None = None,
 ) -> Summary:
-    """Train, save, score and report; a run that ends early is saved but not scored.
+    """Train, save, score and report one run; a run that ends early is saved but not scored.
 
     Raises:
-        SimplerIsBetterError: a simpler model is better.
+        SimplerIsBetterError: a simpler model scores better.
     """
     if check is not None:
         callbacks = [*callbacks, check]
@@ -241,7 +241,7 @@ def carry_out(
         checkpointer.keep(result, models)
         stage = "trained, and interrupted while it was scored,"
         summary = finish(prepared, result, checkpointer, display, watch, check)
-    except KeyboardInterrupt:  # several processes raise it together
+    except KeyboardInterrupt:  # several processes raise this at the same point
         Asked.number = 0
         checkpointer.save()
         updates = int(checkpointer.state.updates)
@@ -261,7 +261,7 @@ def learn(
     watch: Watch | None,
     callbacks: Sequence[Callback] = (),
 ) -> list[Fit]:
-    """Train with metrics, display and checkpoints; return the fit of each model."""
+    """Train the models of a run, with metrics, display and checkpoints; return each fit."""
     called = [checkpointer.convert, checkpointer, display, *callbacks]  # save before showing
     if watch is not None:
         called.append(lambda report: watch.update(report, checkpointer.rbm))
@@ -296,7 +296,7 @@ def finish(
     """Score a run that has ended, and write its report; return its summary.
 
     Raises:
-        SimplerIsBetterError: a simpler model is better.
+        SimplerIsBetterError: a simpler model scores better.
     """
     summary = checkpointer.summary(DIVERGED if result.diverged else DONE, result.message)
     summary = replace(summary, notes=[*summary.notes, *result.notes])
@@ -309,7 +309,7 @@ def finish(
     key = fold_in(prepared.key, 2)
     with ThreadPoolExecutor(1) as aside:  # scoring leaves a core idle for much of the time
         drawing = aside.submit(rows_to_show, prepared.rows, result.rbm, key)
-        if are_several():  # they have to compute in the same order
+        if are_several():  # processes must compute in the same order
             drawing.result()
         if not result.diverged:
             seconds = seconds_to_score(clock() - checkpointer.began)
@@ -317,11 +317,11 @@ def finish(
             summary = scored(summary, result.rbm, checkpointer, score)
             if check is not None and summary.log_z is not None:
                 check.by_held_out(result.rbm, summary.log_z.value)
-        # Results are written to disk before they are drawn: drawing may fail, or take a long time.
+        # Write results to disk before drawing them, which may fail or take a long time.
         checkpointer.folder.write_summary(summary)
         try:
             return reported(checkpointer, drawing.result(), summary, watch)
-        except OSError as error:  # a full disk must not lose the score
+        except OSError as error:  # a full disk must not cause the loss of the score
             reason = f"no report: it cannot be written ({error.strerror or error})"
         except Exception as error:
             reason = f"no report: {failure_of(error)}"
@@ -330,7 +330,7 @@ def finish(
 
 
 def contents(checkpointer: Checkpointer, shown: Shown, summary: Summary | None) -> dict[str, Any]:
-    """Return the present content of the report on a run."""
+    """Return the present contents of a run's report."""
     prepared = checkpointer.prepared
     return content_of_run(
         checkpointer.folder, prepared.config, prepared.rows, checkpointer.rbm, shown, summary
@@ -340,10 +340,10 @@ def contents(checkpointer: Checkpointer, shown: Shown, summary: Summary | None) 
 def reported(
     checkpointer: Checkpointer, shown: Shown, summary: Summary, watch: Watch | None
 ) -> Summary:
-    """Write the report of a run, and return its summary with the path.
+    """Write the report of a run, and return the run's summary with the report's path.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the report cannot be written.
     """
     content = contents(checkpointer, shown, summary)
     if watch is not None:
@@ -361,8 +361,8 @@ def scored(
 
     Args:
         summary: the summary without a score.
-        rbm: the model, the first one of an ensemble.
-        checkpointer: the checkpointer, which has the models.
+        rbm: the model, or the first model of an ensemble.
+        checkpointer: the run's checkpointer, which has all models of an ensemble.
         score: a function that scores a model.
     """
     first = score(rbm)
@@ -382,9 +382,9 @@ def scored(
 
 
 def seconds_to_score(learning: float) -> float:
-    """Return the seconds after which a score is not refined further: twice the training time.
+    """Return the time limit for refining a score, in seconds: twice the training time.
 
-    It is at least 120 and at most 600 seconds.
+    The limit is at least 120 and at most 600 seconds.
     """
     shortest, longest = SECONDS_TO_SCORE
     return min(longest, max(shortest, 2.0 * learning))
@@ -399,10 +399,10 @@ class FinalScore(NamedTuple):
 
 
 def final_score(prepared: Prepared, rbm: RBM, display: Display, seconds: float) -> FinalScore:
-    """Return log Z and the log-likelihood of the rows to score, or report divergence."""
+    """Return log Z and the log-likelihood of the rows to score, or why they are not finite."""
     name, rows = prepared.scored
-    # The same key whatever the run's seed, so that all runs are scored on the same draws of grey
-    # levels, and `harmonium evaluate` returns the same number.
+    # The key does not depend on the run's seed, so all runs are scored on the same binary draws of
+    # grey levels, and `harmonium evaluate` returns the same number.
     key = key_of(EVALUATION_SEED)
     progress = display.timer("log Z", seconds)
     estimate = partial(log_likelihood, rbm, rows, key=key, progress=progress, seconds=seconds)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # `harmonium train --help` need not wait for JAX
 
 CORRECT = "correct the run's config.json"
 USUAL = {"chains": 500, "batch": 200}  # the defaults on one device
-# What runs did whose folders do not record it.
+# The values of options in runs whose folders do not record them.
 BEFORE: dict[str, Any] = {
     "penalty": 0.0,
     "keep": "last",
@@ -56,11 +56,11 @@ class RunConfig:
 
     Attributes:
         kinds: types of table columns by name, such as {"age": "continuous"}.
-        groups: whether visible="auto" looks for groups of 0/1 columns, `exclusive_groups`. Runs
-            made before this option existed did not.
-        may_be_mixture: whether the run may restart from a mixture: of products, if the user left
-            the hidden units open, or of numbers, if no classes were requested. None until that is
-            known.
+        groups: whether visible="auto" looks for groups of exclusive 0/1 columns
+            (`exclusive_groups`), which runs made before this option existed did not do.
+        may_be_mixture: whether the run may restart from a mixture: a mixture of products if the
+            user did not choose the hidden units, or a mixture over numbers if no classes were
+            requested. None until this is known.
         folder: the folder where the command was typed, so that the source is found from other
             folders.
     """
@@ -254,13 +254,13 @@ class RunConfig:
         """Check each option on its own; options that depend on the rows are checked later.
 
         Raises:
-            InputError: names the option, what was expected, what was found and what to do.
+            InputError: an option is invalid; the message says what was expected and what to do.
         """
         if not isinstance(self.source, str):
             raise InputError(f"SOURCE: expected a name; got {self.source!r}; name a set or a file.")
         for option in fields(self):
             text = getattr(self, option.name)
-            if isinstance(text, str) and "\0" in text:  # no system has such a file
+            if isinstance(text, str) and "\0" in text:  # no file name may contain it
                 raise InputError(
                     f"{option.name}: expected text without a zero byte; got {text!r}; {CORRECT}."
                 )
@@ -272,7 +272,7 @@ class RunConfig:
                 "--columns: expected a file, and kinds by column; got"
                 f" {self.columns!r}, {self.kinds!r}; {CORRECT}."
             )
-        object.__setattr__(self, "missing", list(self.text_format.missing))  # as JSON has it
+        object.__setattr__(self, "missing", list(self.text_format.missing))  # a list, as in JSON
         check_options(self)
         if self.seed + self.ensemble > SEEDS:
             raise InputError(
@@ -282,14 +282,14 @@ class RunConfig:
 
     @property
     def text_format(self) -> TextFormat:
-        """How a text file is read, as far as the options set it."""
+        """The options on how a text file is read."""
         from ..tables.text_format import TextFormat
 
         return TextFormat(**{name: getattr(self, name) for name in TEXT_OPTIONS})
 
     @property
     def seed_of_rows(self) -> int:
-        """The seed for holding out rows, and for drawing the rows of a built-in set."""
+        """The seed for holding out rows, and for drawing the rows of a built-in data set."""
         return self.seed if self.split is None else self.split
 
     def updates_an_epoch(self, rows: int) -> int:
@@ -298,9 +298,10 @@ class RunConfig:
 
     @property
     def origin(self) -> str:
-        """The source as seen from any folder: relative to where the command was typed.
+        """The source as a path valid in any folder, resolved from where the command was typed.
 
-        If it is no longer there, the source as it was typed: a built-in set, or a file here.
+        If no file exists there, the source is returned as typed: a built-in data set, or a file in
+        the present folder.
         """
         from ..data.block_files import is_in_blocks
         from ..data.builtin import BUILTIN
@@ -316,7 +317,7 @@ class RunConfig:
 
     @property
     def command(self) -> str:
-        """The command of such a run, with the options that differ from the defaults."""
+        """The command line of a run with these options, without those at their defaults."""
         words = ["harmonium", "train", self.source]
         for name, option in options_of(RunConfig).items():
             value = getattr(self, name)
@@ -343,7 +344,7 @@ class RunConfig:
         Raises:
             ModelFileError: the file is missing, is not JSON, or holds invalid options.
         """
-        from .jsonable import read_json  # imports NumPy, which --help need not wait for
+        from .jsonable import read_json  # imports NumPy, which would slow down --help
         from .schema import Misfit, as_kind
 
         try:
@@ -351,7 +352,7 @@ class RunConfig:
             if not isinstance(options, dict):
                 return as_kind(options, cls)
             known = {name: options[name] for name in options if name in cls.__dataclass_fields__}
-            # An option's own check describes its valid values, its type only their kind.
+            # An option's own check describes its valid values more precisely than its type.
             with suppress(TypeError, AttributeError):
                 cls(**(BEFORE | known))
             return as_kind(BEFORE | known, cls)

@@ -1,4 +1,4 @@
-"""Many runs on one source, with options drawn or from a grid, shared among processes."""
+"""Many runs on one source, shared among processes, with options from a sampler or a grid."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ from .writing import check_folder
 PRUNED = "pruned"
 UNFINISHED = "unfinished"
 SCORE = "log_likelihood"
-SECONDS_TO_SCORE = 120.0  # if log Z of a run has not converged
+SECONDS_TO_SCORE = 120.0  # time limit for log Z if the run's own estimate has not converged
 SECONDS_BETWEEN_LOOKS = 0.5
-FRACTION_BEFORE_PRUNING = 0.2  # of a trial's updates: curves cross early
-MOST_SHAPES = 8  # kept compiled: each takes some 50 MB and 500 of 65,530 memory maps
-SAME_SHAPE = ("lr", "seed", "penalty")  # options that need no new programs
+FRACTION_BEFORE_PRUNING = 0.2  # of a trial's updates, since learning curves cross early
+MOST_SHAPES = 8  # compiled programs kept: each takes some 50 MB and 500 of 65,530 memory maps
+SAME_SHAPE = ("lr", "seed", "penalty")  # options that do not require recompilation
 ENDED = (DONE, DIVERGED, PRUNED)
 # -P: no module in the folder where a search is started may shadow one of Python's.
 OWN_COMMAND = (sys.executable, "-P", "-m", "harmonium")
@@ -62,23 +62,23 @@ ENDS_OF_WORK = (0, 2, 3)  # exit statuses of a process that found no more work
 
 
 def tune(path: str, out: str | None, processes: int, display: Display) -> Search:
-    """Run the trials of a search that have not ended yet; return all of them, the best first.
+    """Run the unfinished trials of a search; return all its trials, the best first.
 
     Args:
         path: the file that describes the search.
-        out: its folder; None for the one in the file.
-        processes: number of processes to start for it; 1 for this process alone.
+        out: the folder of the search; None for the folder named in the file.
+        processes: number of processes to start for the search; 1 to use only this process.
         display: where progress is shown.
 
     Raises:
         InputError: the file, its options or its source cannot be used; nothing is written.
         MissingDependencyError: Optuna is not installed.
-        KeyboardInterrupt: from the user; running trials are saved.
+        KeyboardInterrupt: the user interrupted the search; running trials are saved.
     """
     check_count("--processes", processes)
     spec = read_spec(path, out)
     optional(*OPTUNA)
-    if processes > 1:  # none of which may reserve a GPU's memory
+    if processes > 1:  # no process may reserve all of a GPU's memory
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     check_source(spec)
     study = Study(spec)
@@ -92,9 +92,9 @@ def tune(path: str, out: str | None, processes: int, display: Display) -> Search
 
 
 def check_source(spec: SearchSpec) -> None:
-    """Raise InputError if the folder is not a search, or trials on the source are not comparable.
+    """Raise InputError if the folder is not a search, or trials could not be compared.
 
-    A search that has begun was checked at its start.
+    A search that has begun is not checked again.
 
     Raises:
         InputError: the folder or the source cannot be used.
@@ -118,7 +118,7 @@ def check_source(spec: SearchSpec) -> None:
 
 
 def work(news: News) -> None:
-    """Run trials until all have ended; wait for trials of other processes, in case one dies."""
+    """Run trials until all have ended; wait for other processes' trials, in case one fails."""
     study = news.study
     shapes: set[tuple[Any, ...]] = set()
     waits = False
@@ -158,7 +158,7 @@ def carried_out(study: Study, trial: Any, number: int, values: dict[str, Any]) -
     """Train a trial, or resume it where its process stopped; return its result.
 
     Raises:
-        KeyboardInterrupt: from the user; the run is saved.
+        KeyboardInterrupt: the user interrupted the run, which is saved.
     """
     spec = study.spec
     path = spec.run(number)
@@ -170,7 +170,7 @@ def carried_out(study: Study, trial: Any, number: int, values: dict[str, Any]) -
         if folder.checkpoints.exist:
             summary = resume(str(path), None, silent, None, callbacks)
         else:
-            if path.is_dir():  # its process ended before the first checkpoint
+            if path.is_dir():  # the trial's process ended before the first checkpoint
                 shutil.rmtree(path)
             summary = train(spec.config(values), str(path), False, silent, None, callbacks)
     if summary.status == INTERRUPTED:
@@ -188,25 +188,25 @@ def carried_out(study: Study, trial: Any, number: int, values: dict[str, Any]) -
 class Pruner:
     """A callback that reports a run's log-likelihoods to Optuna, and ends it if Optuna prunes it.
 
-    Records are compared at the same epoch, since updates differ if batch sizes do.
+    Trials are compared at the same epoch, since the number of updates depends on the batch size.
     """
 
     def __init__(self, trial: Any):
         self.trial = trial
 
     def __call__(self, report: Report) -> None:
-        """Handle a report.
+        """Report the log-likelihood of a run to Optuna.
 
         Raises:
-            EndedEarly: the run is below the median of the trials that have got as far.
+            EndedEarly: the run is below the median of the trials that have reached this epoch.
         """
         value = report.metrics.get(SCORE)
         if value is None:
             return
-        # Optuna's steps are whole numbers.
+        # Optuna requires whole numbers as steps.
         self.trial.report(float(value), round(report.epoch))
         is_early = report.updates < FRACTION_BEFORE_PRUNING * report.total
-        # At its end a trial has nothing left to save by pruning, and is scored.
+        # At the end of a trial, pruning would save no time, so the trial is scored.
         if is_early or report.updates >= report.total or not self.trial.should_prune():
             return
         said = f"pruned after {report.updates:,} updates: held-out log-likelihood"
@@ -215,9 +215,9 @@ class Pruner:
 
 
 def _summary_at_end(folder: RunFolder) -> Summary | None:
-    """Return the summary of a trial that has ended; None if it has to continue.
+    """Return the summary of a trial that has ended; None if the trial has to continue.
 
-    A trial whose summary is damaged continues from its last checkpoint, which scores it again.
+    A trial whose summary is damaged continues from its last checkpoint and is scored again.
     """
     try:
         summary = folder.summary()
@@ -230,10 +230,10 @@ def _summary_at_end(folder: RunFolder) -> Summary | None:
 
 
 def score_of(folder: RunFolder, summary: Summary) -> TrialScore | None:
-    """Return the log-likelihood of rows that a run held out, never of test rows.
+    """Return the log-likelihood of the rows that a run held out, never of test rows.
 
-    If the rows are a whole distribution, all of them count. A pruned run has the best value that it
-    measured. For an ensemble it is the mean over its models.
+    If the rows are a whole distribution, all rows are scored. A pruned run gets the best value
+    measured during training; an ensemble gets the mean over its models.
     """
     if summary.status == PRUNED:
         values = [record[SCORE] for record in folder.metrics() if record.get(SCORE) is not None]
@@ -271,7 +271,7 @@ def score_of(folder: RunFolder, summary: Summary) -> TrialScore | None:
 
 
 class News:
-    """Reports each trial that has ended, whichever process ran it."""
+    """Prints a line for each trial that has ended, whichever process ran the trial."""
 
     def __init__(self, study: Study, display: Display):
         self.study = study
@@ -314,7 +314,7 @@ def with_error(score: TrialScore) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Trial(AbstractResult):
-    """A trial: its number, its folder, the values of the searched options, and its result."""
+    """A trial, with its number, folder, values of the searched options, and result."""
 
     trial: int
     run: str
@@ -323,7 +323,7 @@ class Trial(AbstractResult):
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """All trials of a search: first those with a result, the best one at the head."""
+    """All trials of a search: trials with a result first, in order, starting with the best."""
 
     spec: str
     folder: str
@@ -335,7 +335,7 @@ class Search:
 
 
 def summary_of(study: Study) -> Search:
-    """Return all trials of a study."""
+    """Return a summary of all trials of a study."""
     spec = study.spec
     trials = []
     for number, trial in study.trials().items():
@@ -360,13 +360,13 @@ def summary_of(study: Study) -> Search:
 
 
 def work_together(news: News, path: str, processes: int) -> None:
-    """Start processes that run trials, and follow them until they end.
+    """Start processes that run trials, and report their progress until they end.
 
-    They run in sessions of their own, so that Ctrl-C reaches only this process, which then ends
-    each of them once, so that they save their trials.
+    The processes run in separate sessions, so Ctrl-C reaches only this process, which then sends
+    each of them one signal to save its trial and end.
 
     Raises:
-        InputError: none of them could continue.
+        InputError: none of the processes could continue.
     """
     spec = news.study.spec
     command = [*OWN_COMMAND, "tune", path, "--out", str(spec.folder)]
@@ -383,7 +383,7 @@ def work_together(news: News, path: str, processes: int) -> None:
                 time.sleep(SECONDS_BETWEEN_LOOKS)
         finally:
             for child in children:
-                child.terminate()  # this does nothing to those that have ended
+                child.terminate()  # has no effect on a process that has ended
             for child in children:
                 child.wait()
         news.print()
@@ -399,17 +399,17 @@ def work_together(news: News, path: str, processes: int) -> None:
 
 
 def last_line(log: IO[bytes]) -> str:
-    """Return the last line that a process wrote."""
+    """Return the last line in the log of a process."""
     log.seek(0)
     lines = log.read().decode(errors="replace").strip().splitlines()
     return lines[-1].removeprefix("harmonium: ") if lines else ""
 
 
 def environment(processes: int) -> dict[str, str]:
-    """Return the environment of one of several processes that share the cores.
+    """Return the environment variables for each of several processes that share the cores.
 
-    `NPROC` sets the number of threads in XLA's pools, the others those for linear algebra; values
-    set by the user are kept.
+    `NPROC` sets the number of threads in XLA's pools; the other variables set the number of threads
+    for linear algebra. Values set by the user are kept.
     """
     threads = str(max(1, cores() // processes))
     names = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

@@ -1,4 +1,4 @@
-"""The file of `harmonium tune`: fixed options, searched options and the method, checked at once."""
+"""Read and check the file of `harmonium tune`: fixed options, searched options, and the method."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from .train_options import RunConfig
 KEYS = ("source", "folder", "trials", "sampler", "prune", "options", "search")
 SAMPLERS = ("grid", "random", "tpe")
 MEDIAN = "median"
-MOST_POINTS = 1_000_000  # of a grid, whose order is random
-# Options that decide which rows are scored, or in which units: trials that differ in them cannot be
-# ranked.
+MOST_POINTS = 1_000_000  # largest grid, since its points are shuffled in memory
+# Options that decide which rows are scored, or in which units: trials with different values cannot
+# be ranked.
 OF_ROWS = (
     *("visible", "scale", "states", "binarize", "validation", "split", "columns", "as", "drop"),
     *("alphabet", "identity", "header", "separator", "missing", "skip", "label", "weight"),
@@ -30,25 +30,25 @@ OF_ROWS = (
 OPTIONS = options_of(RunConfig)
 FIELDS = {field.replace("_", "-"): field for field in OPTIONS if field != "source"}
 NAMES = (*FIELDS, "as", "drop")
-UNITS = {"visible": "auto", "hidden-units": ""}  # and values in place of a kind of units
+UNITS = {"visible": "auto", "hidden-units": ""}  # other values than a kind of units
 HELP = "docs/tune.md shows such a file"
 
 
 class Searched(Protocol):
-    """The values of an option to try."""
+    """The values to try for an option."""
 
     def suggest(self, trial: Any, name: str) -> Any:
-        """Return the value for an Optuna trial, always the same for the same trial."""
+        """Return the option's value for an Optuna trial, always the same for the same trial."""
         ...
 
     @property
     def to_check(self) -> list[Any]:
-        """The values that must be valid so that all are."""
+        """Values whose validity implies that all values to try are valid."""
         ...
 
 
 class Choice(NamedTuple):
-    """One of a list of values."""
+    """A searched option whose values are listed."""
 
     values: tuple[Any, ...]
 
@@ -58,12 +58,12 @@ class Choice(NamedTuple):
 
     @property
     def to_check(self) -> list[Any]:
-        """All values."""
+        """All values of the list."""
         return list(self.values)
 
 
 class Between(NamedTuple):
-    """A number between two others, on a linear or a logarithmic scale."""
+    """A searched option with values between two numbers, on a linear or a logarithmic scale."""
 
     low: float
     high: float
@@ -77,18 +77,18 @@ class Between(NamedTuple):
 
     @property
     def to_check(self) -> list[Any]:
-        """Both ends: an option that allows them allows everything in between."""
+        """Both ends of the range: an option that allows both also allows all values in between."""
         return [self.low, self.high]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSpec:
-    """A search of options by many runs.
+    """A search for the best options by many runs.
 
     Attributes:
-        path: the file that describes it.
+        path: the file that describes the search.
         source: a built-in data set or a file.
-        folder: where trials and study are kept.
+        folder: the folder for the trials and the study.
         trials: the number of runs to make.
         sampler: one of `SAMPLERS`.
         prune: whether trials below the median of the others are stopped.
@@ -107,7 +107,7 @@ class SearchSpec:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The parts that must not change between two starts; the number of trials may."""
+        """The settings that must not change when a search continues; the number of trials may."""
         search = {
             name: [type(values).__name__, list(values)] for name, values in self.search.items()
         }
@@ -120,9 +120,9 @@ class SearchSpec:
         return RunConfig(source=self.source, **(self.options | named))
 
     def point(self, number: int) -> dict[str, Any]:
-        """Return the values for a trial of a grid, in a random but fixed order.
+        """Return the point of the grid for a trial; the points are in a random but fixed order.
 
-        So the first trials of a long search are spread over the grid.
+        This spreads the first trials of a long search over the grid.
         """
         sizes = [len(choice.values) for choice in self.search.values()]
         order = np.random.default_rng(0).permutation(math.prod(sizes))
@@ -140,10 +140,10 @@ def read_spec(path: str, out: str | None = None) -> SearchSpec:
 
     Args:
         path: a TOML file.
-        out: the folder of the search; None for the one in the file.
+        out: the folder of the search; None for the folder named in the file.
 
     Raises:
-        InputError: names the key, what was expected and what was found.
+        InputError: the file is invalid; the message names the key, and what was expected and found.
     """
     content = _toml(path)
     for key in content:
@@ -165,7 +165,7 @@ def read_spec(path: str, out: str | None = None) -> SearchSpec:
     fixed = _options(path, str(source), tables["options"])
     search = _search(path, str(source), fixed, tables["search"])
     sampler = _sampler(path, content.get("sampler"), search)
-    if "seed" in search:  # trials with all seeds must be judged by the same rows
+    if "seed" in search:  # trials with different seeds must be judged on the same rows
         fixed = {"split": RunConfig.seed} | fixed
     return SearchSpec(
         path=path,
@@ -214,7 +214,7 @@ def _checked(label: str, source: str, options: dict[str, Any], name: str) -> Non
 
 
 def _options(path: str, source: str, table: dict[str, Any]) -> dict[str, Any]:
-    """Return the fixed options, by name in `RunConfig`."""
+    """Return the fixed options in the file, by their names in `RunConfig`."""
     given: dict[str, Any] = {}
     for name, value in table.items():
         label = f"{path}: [options] {name}"
@@ -233,7 +233,7 @@ def _options(path: str, source: str, table: dict[str, Any]) -> dict[str, Any]:
 def _search(
     path: str, source: str, fixed: dict[str, Any], table: dict[str, Any]
 ) -> dict[str, Searched]:
-    """Return the searched options, by long name."""
+    """Return the searched options in the file, by their long names."""
     if not table:
         raise InputError(
             f"{path}: [search]: expected options to search; got none; name what to try, such as lr"

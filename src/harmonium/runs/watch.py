@@ -1,8 +1,8 @@
-"""Watch a run in a browser: a small server of one page, for this computer only.
+"""Watch a run in a browser: a small server of one page, by default for this computer only.
 
-The page asks for news every second, and the run answers from what it already has: it measures
-nothing for the page, and being watched changes nothing. Every address of the server begins with a
-secret word that is printed once; all others are refused.
+The page requests updates every second, and the run answers with what it already has: it measures
+nothing for the page, and watching does not affect the result. Every address of the server begins
+with a secret word that is printed once; all other addresses are refused.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from .failures import DEBUG
 from .jsonable import jsonable
 
 SECONDS_BETWEEN_MODELS = 2.0  # encoding 784 × 500 weights takes 30 ms
-SECONDS_OF_INTEREST = 10.0  # after a request, the page counts as watched
-SECONDS_TO_SAY_GOODBYE = 5.0  # an open page asks each second
-SECONDS_OF_A_REQUEST = 10.0  # after which a browser that sends nothing loses its thread
+SECONDS_OF_INTEREST = 10.0  # time after a request in which the page counts as watched
+SECONDS_TO_SAY_GOODBYE = 5.0  # wait for the last request of a page that makes one every second
+SECONDS_OF_A_REQUEST = 10.0  # time after which the thread of a silent browser ends
 LOOPBACK = "127.0.0.1"
 EVERY_COMPUTER = ("0.0.0.0", "::")
 NOT_YET = (
@@ -54,22 +54,23 @@ DOOR = (
 
 
 class Watch:
-    """A server that shows one run; a callback of `fit`, and a context manager that ends it.
+    """A context manager that serves a page on one run; `update` takes the reports of `fit`.
 
     Attributes:
         url: the address of the page, with the secret word.
-        door: a file that redirects a browser there, until the page is requested; None without one.
+        door: a file that redirects a browser to the page until the page is first requested, or
+            None.
     """
 
     def __init__(self, address: str = LOOPBACK):
         """Start to listen, so that an address in use is noticed before the run begins.
 
         Args:
-            address: ADDRESS or ADDRESS:PORT. Other computers can see the run only if it is not
-                this computer's own, 127.0.0.1.
+            address: ADDRESS or ADDRESS:PORT. Other computers can see the run only if the address is
+                not this computer's own, 127.0.0.1.
 
         Raises:
-            InputError: the address is not one of this computer's, or is in use.
+            InputError: the address does not belong to this computer, or is in use.
         """
         host, port = _parts(address)
         token = secrets.token_urlsafe(16)
@@ -99,7 +100,7 @@ class Watch:
         self.asked = -np.inf
 
     def __enter__(self) -> Watch:
-        """Start to answer."""
+        """Start to answer requests."""
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         return self
 
@@ -109,7 +110,7 @@ class Watch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop, once an open page that lacks the final report has got it."""
+        """Stop the server, after any open page that lacks the final report has received it."""
         self.close_door()
         if self.report is not None and self.is_watched:
             self.goodbye.wait(SECONDS_TO_SAY_GOODBYE)
@@ -120,8 +121,8 @@ class Watch:
         """Write a file that only this user can read, which redirects a browser to the page.
 
         The command line of a browser, which every user of the computer can see, then does not
-        contain the secret word. The file is removed when the page is first requested. It is in the
-        working folder, since browsers in containers cannot see /tmp.
+        contain the secret word. The file is removed when the page is first requested. It is written
+        to the working folder, since browsers in containers cannot see /tmp.
 
         Raises:
             OSError: the folder cannot be written to.
@@ -151,18 +152,18 @@ class Watch:
         """Show a report that has no score yet."""
         with self.lock:
             self.records = content["history"]
-            self.content = content | {"kind": "live", "spectrum": None}  # it takes too long
+            self.content = content | {"kind": "live", "spectrum": None}  # which takes too long
             self.model = content["model"]
 
     def update(self, report: Report, rbm: RBM) -> None:
-        """Take a report of `fit`, and from time to time its model in the coding of the source."""
+        """Store a report of `fit` and, from time to time, its model in the coding of the source."""
         is_due = time.monotonic() - self.model_at > SECONDS_BETWEEN_MODELS
         model = None
         if is_due and self.is_watched and np.isfinite(rbm.dense_weights).all():  # JSON has no NaN
             model = model_content(rbm, np.empty((0, rbm.visible.n_units)))
             self.model_at = time.monotonic()
         with self.lock:
-            if report.updates <= self.updates:  # restarted, after it diverged
+            if report.updates <= self.updates:  # the run diverged and restarted
                 self.records = []
             self.updates = report.updates
             if report.metrics:
@@ -201,7 +202,7 @@ class Watch:
             return page_of(self.content | now, self.content["title"], is_live=True)
 
     def news(self, records: int, model: int) -> dict[str, Any]:
-        """Return the news for a page that has this many records and this version of the model."""
+        """Return the updates for a page that has this many records and this model version."""
         with self.lock:
             self.asked = time.monotonic()
             first = records if records <= len(self.records) else 0  # the run restarted
@@ -226,13 +227,13 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def accepts(self, host: str) -> bool:
-        """Return whether a request's Host is this server's: another name may belong to an attacker.
+        """Return whether a request's Host is this server's name; other names suggest an attack.
 
-        (A page elsewhere can point its own name to 127.0.0.1 and so send requests from its
-        visitor's browser; it does not know the secret word either.)
+        (A foreign page can point its own host name to 127.0.0.1 and so send requests from its
+        visitor's browser; such a page does not know the secret word either.)
         """
         before, _, port = host.rpartition(":")
-        is_alone = host.endswith("]") or not port.isdigit()  # [::1] has colons of its own
+        is_alone = host.endswith("]") or not port.isdigit()  # [::1] contains colons
         name = (host if is_alone else before).strip("[]")
         own = self.server_address[0]
         known = {"localhost", LOOPBACK, "::1", str(own)}
@@ -242,7 +243,7 @@ class _Server(ThreadingHTTPServer):
         )
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Report nothing about a page that was closed or a malformed request."""
+        """Do not report errors, which come from closed pages or malformed requests."""
         if os.environ.get(DEBUG):
             super().handle_error(request, client_address)
 
@@ -252,7 +253,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = SECONDS_OF_A_REQUEST
 
     def do_GET(self) -> None:
-        """Send the page or its news; refuse everything else."""
+        """Send the page or its updates; refuse all other requests."""
         try:
             parts = urlsplit(self.path)
         except ValueError:
@@ -262,7 +263,7 @@ class _Handler(BaseHTTPRequestHandler):
         token, _, name = parts.path.removeprefix("/").partition("/")
         if not self.server.accepts(self.headers.get("Host", "")):
             self.refuse(HTTPStatus.MISDIRECTED_REQUEST)
-        # Every wrong word takes equally long, so the time does not reveal how much of it is right.
+        # Comparing takes equally long for every wrong word, so timing reveals nothing about it.
         elif not hmac.compare_digest(token.encode(), self.server.token.encode()):
             self.refuse(HTTPStatus.FORBIDDEN)
         elif name == "":
@@ -277,7 +278,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.refuse(HTTPStatus.NOT_FOUND)
 
     def answer(self, text: str, kind: str) -> None:
-        """Send a text."""
+        """Send text as the answer to a request."""
         body = text.encode()
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", kind)
@@ -290,12 +291,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def refuse(self, status: HTTPStatus) -> None:
-        """Send a status and nothing else."""
+        """Send an HTTP status without a body."""
         self.send_response(status)
         self.send_header("Content-Length", "0")
         self.end_headers()
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (what it is called there)
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the inherited name)
         """Print nothing: the terminal belongs to the run."""
 
 

@@ -1,4 +1,4 @@
-"""Files that commands write, whole or not at all, and never over another without being asked."""
+"""Write files whole or not at all, and never overwrite an existing file unless asked to."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ OTHER_NAME = "choose another name"
 
 
 def check_target(name: str, out: str, suffixes: Sequence[str], overwrite: bool) -> None:
-    """Raise InputError if a file is of an unknown kind or already exists.
+    """Raise InputError if a file has an unknown format, or exists and may not be overwritten.
 
     Args:
         name: the name of the file in error messages.
         out: the file.
-        suffixes: endings of the formats that can be written.
+        suffixes: the file-name suffixes of the formats that can be written.
         overwrite: whether the file may already exist.
     """
     path = Path(out)
@@ -47,11 +47,11 @@ def check_target(name: str, out: str, suffixes: Sequence[str], overwrite: bool) 
 
 
 def check_path(name: str, path: Path) -> None:
-    """Raise InputError for a name that no file can have, or a dangling link, perhaps a mistake.
+    """Raise InputError for an impossible file name, or for a dangling link, a likely mistake.
 
     Args:
         name: the name of the file or folder in error messages.
-        path: where it is to be written.
+        path: the path to which it is to be written.
     """
     if "\0" in str(path):
         raise InputError(
@@ -73,7 +73,7 @@ def check_folder(name: str, path: Path) -> None:
         path: the folder.
 
     Raises:
-        InputError: the path is a file, or may not be written to.
+        InputError: the path is a file, or the folder is not writable.
     """
     check_path(name, path)
     if path.exists() and not path.is_dir():
@@ -96,7 +96,7 @@ def frame_of(columns: dict[str, np.ndarray]) -> Frame:
 
 
 def write_table(frame: Frame, out: str, guard: bool = False) -> None:
-    """Write a table as text, as `text_of` returns it."""
+    """Write a table to a text file, in the form that `text_of` returns."""
     write_whole(Path(out), text_of(frame, out, guard).encode())
 
 
@@ -108,15 +108,15 @@ def write_filled(
     text_format: TextFormat | None = None,
     guard: bool = False,
 ) -> None:
-    """Write a table, or several below each other, with all cells spelled as in the source.
+    """Write a table, or several stacked tables, with cells in the spelling of the source.
 
     Args:
         frame: the table to write, in the form for `text_with`.
         original: the table as it was read.
-        source: the file from which it was read.
-        out: the file to write, separated by tabs for .tsv, else like the source.
+        source: the file from which the table was read.
+        out: the file to write: tab-separated if .tsv, otherwise with the source's separator.
         text_format: how the source was read.
-        guard: whether cells that a spreadsheet would run as formulas are guarded.
+        guard: whether to guard cells that a spreadsheet would run as formulas.
     """
     cells = cells_of(source, len(original), text_format, original)
     if cells is None:

@@ -1,4 +1,4 @@
-"""Samplers: one file per sampler, each a subclass of `AbstractSampler`."""
+"""Samplers: one subclass of `AbstractSampler` per file."""
 
 from .annealing import AnnealedClusters as AnnealedClusters
 from .annealing import Annealing as Annealing

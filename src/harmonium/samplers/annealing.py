@@ -23,7 +23,7 @@ class Annealing(NamedTuple):
 
     Attributes:
         v: visible states, shape (n, visible).
-        log_weights: log of each chain's importance weight so far, shape (n,), nats.
+        log_weights: the log of each chain's importance weight so far, in nats, shape (n,).
 
     Example:
         >>> v = jnp.array([[0.0], [1.0]])
@@ -56,14 +56,14 @@ def anneal(
     mean of w is on average *below* the log of that ratio (a lower estimate). A run from t = 1 to 0
     that starts from exact draws of the model at t = 1 estimates Z(0)/Z(1) in the same way, so its
     estimate of log Z(1) is on average *above* log Z(1) (an upper estimate). All arguments except
-    the path's structure are dynamic, so one compilation serves every annealing run.
+    the path's structure are traced, so one compiled program serves every annealing run.
 
     Args:
         path: the models.
         begin: the position on the path at which the chains start.
-        end: the position at which they end.
+        end: the position on the path at which the chains end.
         steps: number of steps.
-        state: the chains.
+        state: the chains and their weights at `begin`.
         key: a JAX random key.
 
     Example:
@@ -121,17 +121,16 @@ def annealed_draws(
 
 
 class ClusterState(NamedTuple):
-    """The chains: visible states, shape (n, visible)."""
+    """The chains of `AnnealedClusters`: visible states, shape (n, visible)."""
 
     v: Float[Array, "n visible"]
 
 
 class ClusterInfo(NamedTuple):
-    """Statistics of one step over the clusters.
+    """Statistics of one step, averaged over the clusters.
 
     Attributes:
-        moved: fraction of the chains that were replaced by a newly annealed member of their
-            cluster.
+        moved: fraction of the chains whose state was replaced by a newly annealed one.
         effective: mean effective size of a cluster, (Σw)² / Σw².
     """
 
@@ -144,15 +143,16 @@ class AnnealedClusters(AbstractSampler):
 
     In each step, a chain's cluster consists of its current state and `size` − 1 new states. Each
     new state is annealed from the path's start to the model in `steps` steps of annealed importance
-    sampling. The current state gets its weight from a reverse annealing run. The next state is then
+    sampling. The current state is weighted by a reverse annealing run. The next state is then
     chosen in proportion to the weights. The step leaves the model's distribution invariant for any
     length of the annealing run. The longer the run, the more often a new, independent state is
-    chosen. Chains can thus leave modes that Gibbs sweeps do not leave, at a cost of `size · steps`
-    sweeps per step.
+    chosen. Chains can thus leave modes in which Gibbs chains are trapped, at a cost of
+    `size · steps` sweeps per step.
 
     Attributes:
         path: a path that starts at a model with zero weights; its end is replaced by the sampled
-            model. None for temperatures from the neutral model (zero biases and weights).
+            model. If None, the path of temperatures from the neutral model (zero biases and
+            weights).
         steps: number of steps of an annealing run.
         size: number of states in a cluster, at least 2.
 
@@ -176,11 +176,11 @@ class AnnealedClusters(AbstractSampler):
             raise InputError("AnnealedClusters size: expected at least 2; got 1.")
 
     def path_to(self, rbm: RBM) -> AbstractPath:
-        """Return the path that ends at this model."""
+        """Return the sampler's path, ending at this model."""
         return path_to(rbm, self.path)
 
     def init_independent(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> ClusterState:
-        """Draw n chains by annealing."""
+        """Return n chains annealed from the start of the path."""
         return ClusterState(annealed_draws(self.path_to(rbm), n, self.steps, key=key).v)
 
     def init(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> ClusterState:
@@ -205,7 +205,7 @@ class AnnealedClusters(AbstractSampler):
         return ClusterState(cluster[jnp.arange(n), chosen]), info
 
     def _weight_of(self, path: AbstractPath, v: Array, *, key: PRNGKeyArray) -> Array:
-        """Draw an annealing run that ends at each state, and return its log weight.
+        """Return the log weight of each state, from a reverse annealing run that starts at it.
 
         A forward step updates the weight and then the state; a reverse step does the opposite.
         """

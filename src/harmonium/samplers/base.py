@@ -16,13 +16,13 @@ from ..rbm import RBM
 
 
 class Cloud(NamedTuple):
-    """A weighted set of visible states, for one of the two terms of the likelihood gradient.
+    """A weighted set of visible states, which represents one phase of the likelihood gradient.
 
     Attributes:
         states: shape (n, visible.size).
         weights: shape (n,); they may be negative and are never renormalised.
-        rows: for a batch of data, the index of each state's row in its data set, shape (n,); an
-            index beyond the last row means no row; None if unknown.
+        rows: for a batch of data, the index of each state's row in the data set, shape (n,); an
+            index beyond the last row marks a state without a row. None if the rows are unknown.
 
     Example:
         >>> cloud = hm.samplers.Cloud.uniform(jnp.array([[0.0, 1.0], [1.0, 1.0]]))
@@ -48,12 +48,12 @@ class Cloud(NamedTuple):
 class AbstractSampler(AbstractModule):
     """A Markov kernel over states of a model that leaves the model's distribution invariant.
 
-    A sampler may move states of several models at once, the last of which is the sampled RBM. It
-    then leaves the product of their distributions invariant.
+    A sampler may move states of several models at once, the last of which is the sampled RBM. The
+    sampler then leaves the product of the models' distributions invariant.
 
-    Hyperparameters are fields. A state is carried from step to step, and an info is what a step
-    reports; both are NamedTuples defined in the sampler's file. A state never contains a random
-    key.
+    Hyperparameters are fields. The state is carried from step to step, and the info holds the
+    statistics of one step; both are NamedTuples defined in the sampler's file. A state never
+    contains a random key.
 
     Example:
         >>> class Sweeps(hm.samplers.AbstractSampler):
@@ -76,23 +76,23 @@ class AbstractSampler(AbstractModule):
 
     @abstractmethod
     def step(self, rbm: RBM, state: Any, *, key: PRNGKeyArray) -> tuple[Any, Any]:
-        """Move every chain; return the new state and an info."""
+        """Move every chain; return the new state and the statistics of the step."""
 
     def positions(self, state: Any) -> Float[Array, "n visible"]:
         """Return the chains' visible states, a sample of the model; by default, `state.v`."""
         return state.v
 
-    # ------------------------------------------------- known properties of its steps, if any
+    # ------------------------------------------------- properties of the steps, if known
 
     multiplies_states: ClassVar[bool] = False
-    """Whether the weights are only multiplied by states, with `@`; `Rounded` needs this."""
+    """Whether weights are used only in products `@` with states, as `Rounded` weights require."""
 
     keeps_lengths: ClassVar[bool] = False
-    """Whether each chain keeps its length if the model takes lengths as given."""
+    """Whether each chain keeps its length, for models that take lengths as given."""
 
     @property
     def sweeps_per_step(self) -> int | None:
-        """Sweeps of block Gibbs sampling in one step; None if steps do not consist of sweeps."""
+        """The number of Gibbs sweeps in one step, or None if steps do not consist of sweeps."""
         return None
 
     @property
@@ -102,10 +102,10 @@ class AbstractSampler(AbstractModule):
 
     @property
     def base_kernel(self) -> tuple[AbstractSampler, int]:
-        """The smallest step of this sampler, and the number of them in one step."""
+        """A sampler with the smallest step of this one, and the number of such steps per step."""
         return self, 1
 
-    # ---------------------------------------------------------------- what is derived from it
+    # ---------------------------------------------------------------- derived methods
 
     def init_independent(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> Any:
         """Return the state of n chains drawn from the model with zero weights."""
@@ -133,7 +133,7 @@ class AbstractSampler(AbstractModule):
             count: number of steps.
             key: a JAX random key.
             first: the index of the first step.
-            turns: steps in a block of the loop on a GPU; 1 if `count` is traced and small.
+            turns: number of steps per block of the loop on a GPU; 1 if `count` is traced and small.
         """
 
         def step(i: Array, state: Any) -> Any:
@@ -142,5 +142,5 @@ class AbstractSampler(AbstractModule):
         return loop(0, count, step, state, turns=turns)
 
     def replicas(self, state: Any) -> Float[Array, "models n visible"]:
-        """Return the visible states at each model that the sampler moves; `rbm` is the last."""
+        """Return the visible states of every model of the sampler; the last model is the RBM."""
         return self.positions(state)[None]

@@ -1,4 +1,4 @@
-"""Checks that a model can be sampled because its Z is certainly finite."""
+"""Checks that a model's Z is certainly finite, so that the model can be sampled."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNCONFINED = (
 
 
 def finite_z(rbm: RBM) -> bool:
-    """Return whether Z is certainly finite, by a sufficient test, exact for Gaussian layers.
+    """Return whether Z is certainly finite: a sufficient test that is exact for Gaussian layers.
 
     With the curvatures c of both layers (∞ for bounded units), the energy grows in every direction
     if the largest singular value of W / √(c_v c_h) is below 1. If a model is conditioned on several
@@ -71,6 +71,6 @@ def _is_confined(weights: np.ndarray, visible: np.ndarray, hidden: np.ndarray) -
     weights = np.where(unbounded, weights, 0.0)  # bounded units add a bounded input
     joint = np.sqrt(np.outer(*(np.where(np.isfinite(c), c, 1.0) for c in curvatures)))
     if (weights[joint == 0] != 0).any():
-        return False  # no known curvature bounds the effect of W in these columns
+        return False  # columns without a known curvature do not bound the effect of W
     strength = weights / np.where(joint == 0, 1.0, joint)
     return not strength.any() or float(np.linalg.norm(strength, 2)) < 1.0

@@ -1,4 +1,4 @@
-"""Block Gibbs sampling, which alternately draws each layer given the other."""
+"""Block Gibbs sampling, which alternates between drawing h given v and v given h."""
 
 from typing import ClassVar, NamedTuple
 
@@ -13,14 +13,14 @@ from .base import AbstractSampler
 
 
 class GibbsState(NamedTuple):
-    """Chains between sweeps: the last visible states, and hidden states drawn from them."""
+    """Chains between sweeps: the last visible states, and the hidden states drawn given them."""
 
     v: Float[Array, "n visible"]
     h: Float[Array, "n hidden"]
 
 
 class GibbsInfo(NamedTuple):
-    """The size of a step: the mean of |v − v′| over chains and columns."""
+    """The mean absolute change |v − v′| in a step, over chains and columns."""
 
     moved: Float[Array, ""]
 
@@ -32,7 +32,7 @@ class Gibbs(AbstractSampler):
     the gradient reuses the inputs from which the next h is drawn.
 
     Attributes:
-        sweeps: rounds in one step, the k of CD-k and PCD-k.
+        sweeps: number of rounds in one step, the k of CD-k and PCD-k.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
@@ -61,7 +61,7 @@ class Gibbs(AbstractSampler):
 
     @property
     def unit(self) -> str:
-        """The unit of steps as text: sweeps, or steps of several sweeps."""
+        """The unit in which steps are counted, as text: sweeps, or steps of several sweeps."""
         if self.sweeps == 1:
             return "sweeps"
         return f"steps of {self.sweeps} sweeps"
@@ -80,7 +80,7 @@ class Gibbs(AbstractSampler):
             return GibbsState(v, rbm.sample_h_from_v(v, key=key_h))
 
         last = state
-        # In a loop of one iteration, XLA would not share products with the gradient.
+        # The last sweep runs outside the loop, so that XLA can share its product with the gradient.
         if self.sweeps > 1:
             last = jax.lax.fori_loop(0, self.sweeps - 1, sweep, state)
         last = sweep(self.sweeps - 1, last)
@@ -95,7 +95,7 @@ def after_sweeps(
     key: PRNGKeyArray,
     turns: int = TURNS,
 ) -> Float[Array, "n visible"]:
-    """Return visible states after Gibbs sweeps from `v`, identical to `AbstractSampler.run`."""
+    """Return the visible states after Gibbs sweeps from `v`, as `AbstractSampler.run` would."""
     sampler = Gibbs(1)
     key_start, key_step = jax.random.split(key)
     chains = sampler.init(rbm, v, key=key_start)

@@ -20,21 +20,21 @@ from .replica_exchange import ReplicaExchange
 
 __all__ = ["LadderReport", "adapted_ladder", "ladder_report"]
 
-FIRST_STEPS = 16  # of the pilot's first round; each round is twice as long as the previous one
+FIRST_STEPS = 16  # steps of the pilot's first round; each round is twice as long as the last
 LADDER_SIZES = sorted(n * 2**k for n in (2, 3) for k in range(8))  # each size needs a compilation
 ROOM = 64  # records per dispatch
-MOST_RECORDS = 1_024  # of a run; a longer one is thinned
+MOST_RECORDS = 1_024  # records of a run; longer runs are thinned
 
 
 class LadderReport(NamedTuple):
-    """How well replicas move along a ladder.
+    """Swap rates and round trips, which measure how well replicas move along a ladder.
 
     Attributes:
-        acceptance: mean acceptance probability of a swap for each neighbouring pair, from the
-            first model on, shape (models − 1,).
-        round_trips: round trips per replica, from the first model to the last and back, in 1,000
-            steps.
-        steps: number of steps over which this was measured.
+        acceptance: mean acceptance probability of a swap for each neighbouring pair, starting with
+            the first model, shape (models − 1,).
+        round_trips: number of round trips per replica, from the first model to the last and back,
+            in 1,000 steps.
+        steps: number of steps over which these numbers were measured.
         chains: number of independent columns of replicas.
 
     Example:
@@ -54,15 +54,15 @@ class LadderReport(NamedTuple):
 
     @property
     def models(self) -> int:
-        """The number of models."""
+        """The number of models on the ladder."""
         return len(self.acceptance) + 1
 
     @property
     def barrier(self) -> float:
-        """The communication barrier Σ (1 − acceptance), the least number of rejected swaps.
+        """The communication barrier Σ (1 − acceptance), the sum of the rejection probabilities.
 
-        It hardly depends on the ladder as long as neighbours accept most swaps. The replicas of a
-        column together make at most one round trip per 2 + 2·barrier steps.
+        The barrier hardly depends on the ladder as long as neighbours accept most swaps. The
+        replicas of a column together make at most one round trip per 2 + 2·barrier steps.
         """
         return float((1.0 - self.acceptance).sum())
 
@@ -72,7 +72,7 @@ class LadderReport(NamedTuple):
         return self.round_trips * self.models * self.steps / 1_000
 
     def __str__(self) -> str:
-        """Return a one-line summary."""
+        """Return a one-line summary of the report."""
         accepted = f"{self.acceptance.min():.2f} to {self.acceptance.max():.2f}"
         return (
             f"{self.models} models, swaps accepted from {accepted}, barrier {self.barrier:.1f},"
@@ -102,7 +102,7 @@ class LadderRun:
         return cls(rbm, sampler, _independent(rbm, sampler, chains, key=key_init), key=key_run)
 
     def until(self, steps: int) -> None:
-        """Continue to this total number of steps, less a remainder shorter than one record."""
+        """Continue up to this total number of steps, rounded down to whole records."""
         while self.steps + self.every <= steps:
             most = max(1, ROOM // self.every)
             records = int(np.clip((steps - self.steps) // self.every, 1, most))
@@ -129,7 +129,7 @@ class LadderRun:
         return up[part], down[part]
 
     def report(self, first: float = 0.5) -> LadderReport:
-        """Report on the run, excluding the fraction `first` at its start."""
+        """Return a report on the run, excluding the fraction `first` at its start."""
         up, down = self.gains(first)
         trips = np.append(self.trips_before, self._all()[2])
         chains = up.shape[2]
@@ -197,8 +197,8 @@ def ladder_report(
         rbm: the model at the end of the ladder.
         sampler: the ladder.
         key: a JAX random key.
-        chains: independent columns of replicas.
-        steps: length of the run.
+        chains: number of independent columns of replicas.
+        steps: number of steps of the run.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
@@ -224,7 +224,7 @@ def adapted_ladder(
     rounds: int = 5,
     acceptance: float = 0.5,
 ) -> ReplicaExchange:
-    """Return a ladder of sufficient length, spaced for equal swap acceptance between neighbours.
+    """Return a ladder with enough models, spaced so that all neighbours swap equally often.
 
     Each round of a pilot run is twice as long as the previous one. It measures acceptance rates,
     which define the length of the ladder, and respaces the models evenly along this length. A pair
@@ -232,15 +232,16 @@ def adapted_ladder(
 
         ℓ = −√2 Φ⁻¹(a/2),    a = 2 Φ(−ℓ/√2),
 
-    which is the standard deviation of the difference in F between the two models if this is normal.
-    For short lengths it is √π (1 − a), so the ladder's length is proportional to its barrier.
+    which is the standard deviation of the difference in F between the two models if this difference
+    is normal. For small 1 − a, ℓ ≈ √π (1 − a), so the ladder's length is proportional to its
+    barrier.
 
     Args:
         rbm: the model at the ladder's end.
         sampler: the initial ladder, whose path and sweeps are kept; if None, sixteen temperatures
             from the neutral model (zero biases and weights).
         key: a JAX random key.
-        chains: independent columns of replicas in the pilot.
+        chains: number of independent columns of replicas in the pilot.
         rounds: number of rounds of the pilot.
         acceptance: the target for the mean acceptance probability of a swap. It determines the
             number of models, one of 2, 3, 4, 6, 8, 12 … 384.
@@ -277,7 +278,7 @@ def pilot(
     *,
     key: PRNGKeyArray,
 ) -> LadderRun:
-    """Adapt a ladder; return a run on it, starting from the pilot's final states."""
+    """Return a run on an adapted ladder, starting from the final states of the pilot run."""
     key, key_first = split(key)
     run = LadderRun.fresh(rbm, sampler, chains, key=key_first)
     for r in range(rounds):
@@ -292,7 +293,7 @@ def pilot(
 
 
 def _respaced(times: np.ndarray, accepted: np.ndarray, aim: float) -> np.ndarray:
-    """Return positions evenly spaced in ladder length, as many as the target rate requires."""
+    """Return positions evenly spaced in ladder length, at the target acceptance rate."""
     from scipy.special import ndtri  # imported here because it takes a fifth of a second
 
     lengths = -ndtri(np.clip(accepted, 1e-9, 1.0) / 2)

@@ -1,4 +1,4 @@
-"""Population annealing: weighted chains with resampling, and errors based on families."""
+"""Population annealing: weighted, resampled chains, with errors estimated from families."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from .gibbs import Gibbs, GibbsState
 
 RESAMPLED_BELOW = 0.5  # effective size, as a fraction of a group's chains
 APART = 4  # sweeps between averaged states, since neighbouring states are similar
-# Independent groups, to detect populations that differ; few, because each resamples only within
-# itself.
+# Populations are divided into independent groups, whose differences reveal poor mixing. There are
+# few groups, because each group is resampled only within itself.
 MOST_GROUPS = 8
 LEAST_OF_A_GROUP = 16
 ENOUGH_FAMILIES = 100  # as required by Wang, Machta & Katzgraber 2015
-SHARE_OF_CHAINS = 0.4  # if a row has few chains, the required share of families
-# Among many chains, a few lucky ones may have most descendants and still leave 100 families.
+SHARE_OF_CHAINS = 0.4  # the required ratio of families to chains, if a row has few chains
+# Among many chains, a few may have most of the descendants and yet leave more than 100 families.
 SHARE_OF_MANY = 0.2
-SURE = 4.5  # standard errors at which a drift or a difference counts as real
+SURE = 4.5  # number of standard errors above which a drift or a difference counts as real
 
 
 class Population(NamedTuple):
-    """Chains of several rows, in independent groups, at some position on a path.
+    """The chains of several rows, in independent groups, at some position on a path.
 
     Attributes:
         v: visible states, with the chains of a row adjacent, shape (n, visible) with n = rows ·
             groups · chains of a group.
-        log_weights: log of the importance weights so far, nats, shape (rows, groups, chains).
+        log_weights: log importance weights so far, in nats, shape (rows, groups, chains).
             Resampling gives all chains of a group their mean weight.
         families: each chain's ancestor at t = 0, numbered within its row, shape (rows, groups,
             chains).
@@ -72,11 +72,11 @@ class Averages(NamedTuple):
 
     Attributes:
         mean: ⟨v⟩, shape (rows, visible).
-        variance: of v, shape (rows, visible).
+        variance: the variance of v, shape (rows, visible).
         stderr: the standard error of `mean`, shape (rows, visible).
         families: the effective number of families, 1 / Σ (share of a family)², shape (rows,).
-        mixed: which rows have enough families, no drift of the means, and groups that agree, shape
-            (rows,).
+        mixed: a mask of the rows with enough families, no drift of the means, and agreement between
+            groups, shape (rows,).
     """
 
     mean: np.ndarray
@@ -87,7 +87,7 @@ class Averages(NamedTuple):
 
 
 def whole_groups(chains: int) -> tuple[int, int]:
-    """Return the number of groups per row, and the number of chains that fills them equally."""
+    """Return the number of groups per row, and the number of chains rounded up to equal groups."""
     groups = max(1, min(MOST_GROUPS, chains // LEAST_OF_A_GROUP))
     return groups, math.ceil(chains / groups) * groups
 
@@ -109,15 +109,15 @@ def annealed_population(
 
     If the effective size of a group falls below half of its chains, the group is resampled
     systematically. At the end all chains of a row are resampled, with weights that include each
-    group's own estimate of Z. Modes thus get their shares under the model, however rarely chains
-    move between them. Averages of p(v | h) over every fourth sweep follow.
+    group's own estimate of Z. Modes are thus represented with the model's probabilities, however
+    rarely chains move between them. Averages of p(v | h) are then taken over every fourth sweep.
 
     Args:
         rbm: one model, or one for each chain; the models of a row are adjacent.
         rows: number of rows.
         chains: number of chains per row, as returned by `whole_groups`.
         steps: number of annealing steps.
-        sweeps: number of sweeps of the model after them, at least 2.
+        sweeps: number of sweeps of the model after annealing, at least 2.
         key: a JAX random key.
 
     Source: Neal 2001; Hukushima & Iba 2003; Del Moral, Doucet & Jasra 2006; Machta 2010.
@@ -139,11 +139,11 @@ def averages_of(swept: Swept) -> Averages:
 
         var mean = Σ_k (Σ_{i in family k} (x_i − mean) / n)².
 
-    One more family is added, a standard deviation of v away, to allow for a mode that no family has
-    found. The error is multiplied by t/1.96, where Student's t has one degree of freedom fewer than
-    the effective number of families, so that twice the error is a 95 % interval even with few
-    families. If the independent groups differ by more than the families explain, the error is
-    computed from the groups.
+    One fictitious family, a standard deviation of v away from the mean, allows for a mode that no
+    family has found. The error is multiplied by t/1.96, where Student's t has one degree of freedom
+    fewer than the effective number of families, so that ± twice the error is a 95 % interval even
+    with few families. If the independent groups differ by more than the families explain, the error
+    is computed from the groups.
 
     Source: Wang, Machta & Katzgraber 2015 (families); Lee & Whiteley 2018 (their variance).
     """
@@ -191,7 +191,7 @@ def _error_squared(x: np.ndarray, kind: np.ndarray) -> np.ndarray:
 def first_population(
     path: AbstractPath, rows: int, groups: int, chains: int, *, key: PRNGKeyArray
 ) -> Population:
-    """Draw a population from the model at t = 0, with `chains` per group. Traceable."""
+    """Draw a population from the model at t = 0, with `chains` chains per group. Traceable."""
     start = start_annealing(path, rows * groups * chains, key=key)
     shape = (rows, groups, chains)
     families = jnp.broadcast_to(jnp.arange(groups * chains).reshape(shape[1:]), shape)
@@ -207,7 +207,7 @@ def moved_population(
     *,
     key: PRNGKeyArray,
 ) -> Population:
-    """Move a population from one t to another; see `annealed_population`. Traceable."""
+    """Anneal a population from one t to another, as in `annealed_population`. Traceable."""
     shape = population.log_weights.shape
 
     def step(s: Array, here: Population) -> Population:
@@ -228,7 +228,7 @@ def moved_population(
 
 
 def _resampled(population: Population, which: Array, key: PRNGKeyArray) -> Population:
-    """Resample the chains of the selected groups, each within itself."""
+    """Resample the chains of the selected groups, each group separately."""
     rows, groups, chains = population.log_weights.shape
     places = _chosen(population.log_weights, key=key)
     places = jnp.where(which[..., None], places, jnp.arange(chains))
@@ -240,7 +240,7 @@ def _resampled(population: Population, which: Array, key: PRNGKeyArray) -> Popul
 
 
 def evened(population: Population, *, key: PRNGKeyArray) -> tuple[Array, Array]:
-    """Resample all chains of each row by weight; return the states, and families by row.
+    """Resample all chains of each row by weight; return their states and families.
 
     Traceable.
     """
@@ -267,7 +267,7 @@ def _chosen(log_weights: Array, *, key: PRNGKeyArray) -> Array:
 def _swept(
     rbm: RBM, v: Array, rows: int, sweeps: Array | int, *, key: PRNGKeyArray
 ) -> tuple[Array, Array, Array, Array]:
-    """Run Gibbs sweeps; return averages over them, and the final states.
+    """Run Gibbs sweeps; return averages over the sweeps, and the final states.
 
     Returns:
         Averages of p(v | h) over the first and over the second half of the sweeps, shape (rows,
@@ -309,6 +309,6 @@ def _swept(
 
 
 def _most_by_chance(freedom: int) -> float:
-    """Return the multiple of its mean that a χ² hardly ever exceeds (Wilson & Hilferty 1931)."""
+    """Return an upper quantile of χ² divided by its mean (Wilson & Hilferty 1931)."""
     part = 2.0 / (9.0 * freedom)
     return (1.0 - part + SURE * part**0.5) ** 3

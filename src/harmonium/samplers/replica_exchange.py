@@ -1,4 +1,4 @@
-"""Replica exchange: chains at all models of a ladder, which swap states with neighbours."""
+"""Replica exchange: chains at the models of a ladder, which swap states with their neighbours."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from ..path import AbstractPath, path_to
 from ..rbm import RBM
 from .base import AbstractSampler
 
-# direction of a replica; 0 until it has been at the first model
+# The direction in which a replica is moving; 0 until the replica has visited the first model.
 RISING = 1
 FALLING = 2
 
@@ -28,7 +28,7 @@ class ExchangeState(NamedTuple):
     Attributes:
         v: visible states, shape (models, n, visible).
         heading: 1 for a replica moving from the first model to the last, 2 for a returning replica,
-            0 for a replica that has not yet visited the first model; it moves with the replica.
+            0 for a replica that has not yet visited the first model. Swaps exchange headings too.
         trips: number of round trips of each replica, from the first model to the last and back.
         steps: number of steps made; its parity determines which pairs swap next.
     """
@@ -74,8 +74,8 @@ class ReplicaExchange(AbstractSampler):
     step of block Gibbs sampling with the same number of chains.
 
     Attributes:
-        path: the models; its end is replaced by the sampled model. None for temperatures from the
-            neutral model (zero biases and weights).
+        path: the path of models, whose end is replaced by the sampled model. If None, temperatures
+            from the neutral model (zero biases and weights).
         times: positions of the models on the path, shape (models,), increasing to 1.
         sweeps: number of sweeps between swaps.
 
@@ -97,7 +97,7 @@ class ReplicaExchange(AbstractSampler):
     sweeps: int = eqx.field(static=True)
 
     def __init__(self, path: Any = None, times: Any = 16, sweeps: int = 1):
-        """Set the fields; `times` may also be a number of evenly spaced models."""
+        """Set the fields; `times` may also be the number of evenly spaced models."""
         if path is not None and not isinstance(path, AbstractPath):
             raise InputError(
                 f"path: expected a path such as hm.path.Heating, or None; got {path!r}."
@@ -115,7 +115,7 @@ class ReplicaExchange(AbstractSampler):
         return self.sweeps
 
     def path_to(self, rbm: RBM) -> AbstractPath:
-        """Return the path that ends at this model."""
+        """Return the sampler's path, ending at this model."""
         return path_to(rbm, self.path)
 
     def models(self, rbm: RBM) -> Sequence[RBM]:
@@ -124,7 +124,7 @@ class ReplicaExchange(AbstractSampler):
         return [path.at(t) for t in self.times]
 
     def init_independent(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> ExchangeState:
-        """Draw every replica from its model with zero weights."""
+        """Draw every replica from its own model with the weights set to zero."""
         path = self.path_to(rbm)
 
         def draw(t: Array, key: PRNGKeyArray) -> Array:
@@ -139,14 +139,14 @@ class ReplicaExchange(AbstractSampler):
         return self.init_each(jnp.broadcast_to(v, (len(self.times), *v.shape)))
 
     def init_each(self, v: Float[Array, "models n visible"]) -> ExchangeState:
-        """Start the replicas of each model at the states given for it."""
+        """Start the replicas of each model at the given states for that model."""
         zeros = jnp.zeros(v.shape[:2], jnp.int32)
         return ExchangeState(v, zeros.at[0].set(RISING), zeros, jnp.zeros((), jnp.int32))
 
     def step(
         self, rbm: RBM, state: ExchangeState, *, key: PRNGKeyArray
     ) -> tuple[ExchangeState, ExchangeInfo]:
-        """Swap states, then run the sweeps."""
+        """Swap states between neighbours, then run the sweeps."""
         path = self.path_to(rbm)
         times = self.times
         v = state.v
@@ -182,7 +182,7 @@ class ReplicaExchange(AbstractSampler):
     def _free_energies(self, path: AbstractPath, times: Array, v: Array) -> tuple[Array, Array]:
         """Return the replicas' free energies under the models at these times, and inputs to h.
 
-        If the models share their weights, XLA computes the product with them once.
+        If the models share their weights, XLA computes the product with W only once.
         """
 
         def look(t: Array, v: Array) -> tuple[Array, Array]:
@@ -193,7 +193,7 @@ class ReplicaExchange(AbstractSampler):
         return jax.vmap(look)(times, v)
 
     def _swept(self, path: AbstractPath, v: Array, *, key: PRNGKeyArray) -> Array:
-        """Run all sweeps except the first."""
+        """Run the remaining sweeps of a step, after the first."""
 
         def sweep(here: RBM, v: Array, key: PRNGKeyArray) -> Array:
             return here.gibbs_sweep(v, key=key)
@@ -205,7 +205,7 @@ class ReplicaExchange(AbstractSampler):
 
 
 class _Swap(NamedTuple):
-    """Which models swap with the next one, and which with the previous one, shape (models, n)."""
+    """Masks of the models that swap with the next and with the previous one: (models, n)."""
 
     above: Bool[Array, "models n"]
     below: Bool[Array, "models n"]
@@ -216,7 +216,7 @@ class _Swap(NamedTuple):
         return cls(jnp.concatenate([accepted, no]), jnp.concatenate([no, accepted]))
 
     def chosen(self, own: Array, above: Array, below: Array) -> Array:
-        """Return for each model its own entry, or the entry of its partner above or below."""
+        """Return each model's own entry, or the entry of its swap partner above or below."""
         from_above, from_below = (x.reshape(*x.shape, *[1] * (own.ndim - 2)) for x in self)
         return jnp.where(from_above, above, jnp.where(from_below, below, own))
 
@@ -239,7 +239,7 @@ def _arrived(heading: Array, trips: Array) -> tuple[Array, Array]:
 
 
 def _checked_times(times: Any) -> Array:
-    """Return positions as an array; a number of models gives evenly spaced positions."""
+    """Return the positions as an array; for a number of models, evenly spaced positions."""
     if isinstance(times, Tracer):
         return times
     if isinstance(times, int | np.integer) and times > 1:

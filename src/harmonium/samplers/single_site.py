@@ -1,4 +1,4 @@
-"""Single-site proposals: how log p(v) changes when exactly one unit changes."""
+"""Single-site proposals: the change in log p(v) when exactly one unit changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..layers.arrays import places_in
 from ..layers.capabilities import blocks_of, proposals_from
 from ..rbm import RBM
 
-PROPOSALS_AT_ONCE = 4  # computed in parallel, each with its own hidden inputs
+PROPOSALS_AT_ONCE = 4  # proposals computed in parallel, each with its own hidden inputs
 
 
 class Neighbours(NamedTuple):
@@ -36,7 +36,7 @@ class Neighbours(NamedTuple):
 def neighbours_of(
     rbm: RBM, v: Float[Array, "n visible"], units: Sequence[int] | None = None
 ) -> Neighbours:
-    """Return log p(v′) − log p(v) = F(v) − F(v′) of every v′ that differs from v in one unit.
+    """Return log p(v′) − log p(v) = F(v) − F(v′) for every v′ that differs from v in one unit.
 
     Each proposal changes the hidden inputs only through its few columns, so no free energy is
     computed from scratch: all proposals of a row cost as much as one product with W. Proposals for
@@ -61,7 +61,7 @@ def neighbours_of(
     energies = _energies_of_proposals(visible, v, changed_units, columns, changes)
     cgf = hidden.cgf(inputs)
     touched, places = np.unique(columns, return_inverse=True)
-    if len(touched) < visible.size:  # keeps the gradient of a proposal smaller than W
+    if len(touched) < visible.size:  # the gradient of a proposal is then smaller than W
         columns = places.reshape(columns.shape)
         weights = weights[touched]
 
@@ -90,10 +90,10 @@ def _energies_of_proposals(
     columns: Integer[np.ndarray, "proposals few"],
     changes: Float[Array, "n proposals few"],
 ) -> Float[Array, "proposals n"]:
-    """Return U(v′) − U(v) of each proposal, computed for one proposal of every block at once.
+    """Return U(v′) − U(v) of each proposal; each round evaluates one proposal of every block.
 
-    Computed one at a time, each proposal would cost as much as all units together, so the total
-    would grow with the square of the width.
+    If proposals were evaluated one at a time, each would cost as much as all units together, and
+    the total would grow with the square of the width.
     """
     blocks, block_of_unit = np.unique(blocks_of(visible), return_inverse=True)
     old = visible.unit_energies(v)

@@ -1,4 +1,4 @@
-"""Sampling at a lower or higher temperature of p(v) itself, not of the joint p(v, h)."""
+"""Sampling from a tempered p(v), as opposed to a tempered joint distribution p(v, h)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .base import AbstractSampler
 
 
 class TemperedState(NamedTuple):
-    """Chains between sweeps: visible states, shape (n, visible)."""
+    """The chains of `Tempered`: visible states, shape (n, visible)."""
 
     v: Float[Array, "n visible"]
 
 
 class TemperedInfo(NamedTuple):
-    """The mean acceptance probability of a sweep's proposal."""
+    """The mean acceptance probability of the proposals in a step."""
 
     acceptance: Float[Array, ""]
 
@@ -34,15 +34,15 @@ class Tempered(AbstractSampler):
     Parameter-free terms of the energy, such as the log x! of counts, belong to the base measure and
     are not multiplied by β.
 
-    The RBM with all parameters multiplied by β is not p_β: its p(v) is e^(−βE(v, h)) summed over h,
-    not the β-th power of the sum. But its sweep v → h → v′ serves as a proposal, accepted with
-    probability min(1, a),
+    The RBM with all parameters multiplied by β does not have this distribution: its p(v) is the sum
+    of e^(−βE(v, h)) over h, not the β-th power of the sum of e^(−E(v, h)). But its sweep v → h → v′
+    serves as a proposal, accepted with probability min(1, a),
 
         log a = β [F(v) − F(v′)] − F_β(v) + F_β(v′),
 
-    where F_β is the free energy of the RBM with multiplied parameters, for which the sweep is
-    reversible. If the hidden units are nearly deterministic given v, the two distributions agree
-    and hardly any proposal is rejected.
+    where F_β is the free energy of the RBM with multiplied parameters; the sweep is reversible with
+    respect to the p(v) of that RBM. If the hidden units are nearly deterministic given v, this p(v)
+    is close to p_β and hardly any proposal is rejected.
 
     Attributes:
         beta: β, positive.

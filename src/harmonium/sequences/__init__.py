@@ -1,4 +1,4 @@
-"""Aligned sequences: files, letters, weights and clusters."""
+"""Aligned sequences: file formats, alphabets, sequence weights and clusters."""
 
 from .alignment import Alignment as Alignment
 from .alignment import read_alignment as read_alignment

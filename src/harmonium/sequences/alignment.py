@@ -1,4 +1,4 @@
-"""An alignment to learn from: codes, weights and clusters of its sequences."""
+"""Alignments as training data: codes, weights and clusters of the sequences."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Alignment:
 
     Attributes:
         names: the first word of each sequence's title.
-        titles: the whole titles.
+        titles: the full title of each sequence.
         codes: integer codes, shape (sequences, sites); 0 is a gap.
         sites: the sites of the alignment and the meaning of the codes.
         neighbours: the weights and clusters of similar sequences.
-        notes: a sentence for each step taken.
+        notes: one sentence for each step taken.
 
     Example:
         >>> import pathlib, tempfile
@@ -50,19 +50,19 @@ class Alignment:
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
-        """Return the number of sequences and sites, and the alphabet."""
+        """Return a summary: the numbers of sequences and sites, and the alphabet."""
         sequences, sites = self.codes.shape
         letters = self.sites.alphabet.letters
         return f"Alignment({sequences:,} sequences of {sites:,} sites, letters {letters})"
 
     @property
     def weights(self) -> np.ndarray:
-        """The weight of each sequence: 1 / the number of sequences that are like it."""
+        """The weight of each sequence: 1 / (number of similar sequences, including itself)."""
         return self.neighbours.weights
 
     @property
     def words(self) -> list[str]:
-        """The sequences as strings, at full width."""
+        """The sequences as strings, with gaps at columns that were left out."""
         return self.sites.words(self.codes)
 
 
@@ -75,24 +75,25 @@ def read_alignment(
     most_gaps_in_sequence: float = MOST_GAPS_IN_SEQUENCE,
     progress: Callable[[float], None] | None = None,
 ) -> Alignment:
-    r"""Read aligned sequences to learn from.
+    r"""Read an alignment of sequences to train a model on.
 
-    Columns with too many gaps are left out, then sequences with too many gaps in the remaining
-    columns. Each sequence gets the weight 1 / (number of sequences with at least this identity,
+    Columns with too many gaps are left out first, then sequences with too many gaps in the
+    remaining columns. The weight of each sequence is 1 / (number of sequences similar to it,
     including itself).
 
     Args:
-        path: a FASTA, A2M, A3M, Stockholm, Clustal or PHYLIP file, or one with one sequence per
-            line, optionally compressed (.gz); FILE:NAME selects one of several families.
-        alphabet: "auto", "protein", "rna", "dna", or all letters with the gap first, such as "-AB".
+        path: a FASTA, A2M, A3M, Stockholm, Clustal or PHYLIP file, or a text file with one sequence
+            per line, optionally compressed (.gz); FILE:NAME selects one of several families.
+        alphabet: "auto", "protein", "rna", "dna", or a string of all letters with the gap first,
+            such as "-AB".
         identity: the fraction of identical sites at or above which two sequences count as similar.
         most_gaps_at_site: columns with a larger fraction of gaps are left out.
         most_gaps_in_sequence: sequences with a larger fraction of gaps are dropped.
         progress: a function called with the fraction of the pairs of sequences compared so far.
 
     Raises:
-        InputError: the file cannot be read, is not aligned, contains other letters, or has fewer
-            than two sequences; the message names the sequence and its line.
+        InputError: the file cannot be read, is not aligned, contains letters outside the alphabet,
+            or has fewer than two sequences; the message gives the sequence and its line.
 
     Example:
         >>> import pathlib, tempfile
@@ -170,7 +171,7 @@ def _described(alphabet: Alphabet) -> str:
 
 
 def _counts(raw: RawAlignment) -> np.ndarray:
-    """Return how often each byte occurs as a letter, excluding gaps."""
+    """Return the count of each byte among the letters of all sequences, excluding gaps."""
     counts = np.bincount(raw.letters.ravel(), minlength=256)
     counts[[ord("-"), ord(".")]] = 0
     return counts

@@ -1,8 +1,8 @@
 """Alignment formats: FASTA and its variants, Stockholm, Clustal, PHYLIP, and lines of letters.
 
-The contents of a file determine its format. Biopython and easel also read these formats, but both
-read only the first family or join lines with the same name, and no extra package should be needed
-to read an alignment.
+The contents of a file determine its format. Biopython and easel also read these formats, but they
+read only the first family or join lines with the same name. Also, reading an alignment should not
+require an extra package.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STOCKHOLM = re.compile(rb"#\s*STOCKHOLM\b", re.IGNORECASE)  # the first line of 
 _CONSERVATION = re.compile(rb"[ \t*:.]+")  # the last line of a Clustal block
 PEEK = 2**16  # bytes used to classify a file whose name does not reveal its type
 FEWEST_SITES = 10  # shorter lines of letters are words of a table rather than sequences
-FEWEST_KNOWN = 0.95  # of their letters are amino acids or bases; English has 10 % of O and U
+FEWEST_KNOWN = 0.95  # fraction of amino acids or bases; in English, 10 % of letters are O or U
 _KNOWN = frozenset(b"ACDEFGHIKLMNPQRSTVWY-.XBZacdefghiklmnpqrstvwy")
 _CLUSTAL = re.compile(rb"(CLUSTAL|MUSCLE|PROBCONS|MSAPROBS|T-COFFEE|Kalign)\b[^\n]*(\n|$)", re.I)
 _PHYLIP = re.compile(rb"[ \t]*\d{1,9}[ \t]+\d{1,9}([ \t]+[A-Za-z]+)*[ \t]*\n")
@@ -50,9 +50,9 @@ class Entry(NamedTuple):
     """A sequence as stored in the file.
 
     Attributes:
-        title: the name and the rest of its line.
+        title: the name of the sequence and the rest of its title line.
         letters: the letters, with gaps as "-" and insertions unchanged.
-        line: the line number where the sequence begins.
+        line: the number of the line in which the sequence begins.
     """
 
     title: str
@@ -66,12 +66,12 @@ class Entry(NamedTuple):
 
 
 class Family(NamedTuple):
-    """The sequences of one alignment; some files contain several.
+    """The sequences of one alignment; a file may contain several families.
 
     Attributes:
-        names: its names: an accession, an identifier, or the name of its first sequence.
-        entries: its sequences.
-        notes: what was set aside, as clauses without the file name.
+        names: the names of the family: an accession, an identifier, or the first sequence's name.
+        entries: the sequences.
+        notes: clauses that describe what was removed, without the file name.
     """
 
     names: tuple[str, ...]
@@ -80,12 +80,12 @@ class Family(NamedTuple):
 
     @property
     def called(self) -> str:
-        """The first of its names, of limited length, or "" if it has none."""
+        """The first name of the family, shortened if it is long, or "" if there is none."""
         return next(iter(self.names), "")[:40]
 
 
 def entry(title: bytes, letters: bytes, line: int, label: str) -> Entry:
-    """Return a sequence from a file.
+    """Return an `Entry` with the title and the letters of a sequence in normal form.
 
     Raises:
         InputError: the title is empty.
@@ -99,7 +99,7 @@ def entry(title: bytes, letters: bytes, line: int, label: str) -> Entry:
 
 
 def families_in(path: Path, label: str) -> list[Family]:
-    """Return the families of sequences in a file; `.gz` files are decompressed.
+    """Read the families of sequences in a file; `.gz` files are decompressed.
 
     Raises:
         InputError: the file cannot be read, or has no sequences in a known format.
@@ -149,14 +149,14 @@ def _are_sequences(lines: list[bytes]) -> bool:
     width = len(lines[0])
     if width < FEWEST_SITES or any(len(line) != width for line in lines):
         return False
-    # A column of words repeats a few of them; a family has few copies.
+    # A column of words repeats a few words; a family contains few copies of a sequence.
     if not LETTERS.fullmatch(letters) or 2 * len(set(lines)) <= len(lines):
         return False
     return sum(letters.count(sign) for sign in _KNOWN) >= FEWEST_KNOWN * len(letters)
 
 
 def _plain(content: bytes, label: str) -> bytes:
-    """Return text as UTF-8 without a byte order mark, with Unix line endings."""
+    """Convert text to UTF-8 without a byte order mark and with Unix line endings."""
     for mark, encoding in _ENCODINGS:
         if content.startswith(mark):
             with parser_errors(label, "text"):
@@ -170,8 +170,8 @@ def _plain(content: bytes, label: str) -> bytes:
 def _fasta(content: bytes, label: str) -> list[Family]:
     """Return the families in a FASTA, A2M or A3M file.
 
-    ColabFold's server ends the alignment of each query with a NUL, and returns a single query in
-    several parts, which begin with the same sequence and form one family.
+    ColabFold's server ends the alignment of each query with a NUL. It returns the alignment of a
+    single query in several parts, which begin with the same sequence and form one family.
     """
     parts = content.split(b"\0")
     for before, after in pairwise(parts):
@@ -202,7 +202,7 @@ def _part_of_fasta(part: bytes, line: int, label: str) -> Family:
     entries = list[Entry]()
     for record in records:
         title, _, body = record.partition(b"\n")
-        if _PIR.match(title.decode(errors="replace")):  # its second line is a description
+        if _PIR.match(title.decode(errors="replace")):  # line 2 is a description
             body = body.partition(b"\n")[2].strip().removesuffix(b"*")
         if b"#" in body or b";" in body:
             comments += _COMMENT.findall(body)
@@ -232,7 +232,7 @@ def _note_on_comments(comments: list[bytes]) -> tuple[str, ...]:
 
 
 def _lines_of_letters(content: bytes, label: str) -> Family:
-    """Return a sequence for each line, as written by PSICOV, CCMpred and SELEX."""
+    """Return the family in a file with one sequence per line, as in PSICOV, CCMpred and SELEX."""
     rows = list[Row]()
     comments = list[bytes]()
     paragraph = 0
@@ -257,7 +257,7 @@ def _lines_of_letters(content: bytes, label: str) -> Family:
     if len(nameless) < len(rows):
         raise _unknown(label, f"{_shown(nameless[0].letters)} in line {nameless[0].line:,}")
     if 1 < len({row.paragraph for row in rows}) < len(rows):
-        # They may be parts of longer sequences, or several alignments.
+        # The lines may be parts of longer sequences, or belong to several alignments.
         raise InputError(
             f"{label}: expected a sequence in each line; got blocks of lines without names; write"
             " it as FASTA."
@@ -285,7 +285,7 @@ def _shown(text: bytes) -> str:
 
 
 class Row(NamedTuple):
-    """A line of a block; blank lines separate paragraphs."""
+    """A named line of letters, its line number, and its paragraph (blank lines separate them)."""
 
     name: bytes
     letters: bytes
@@ -297,10 +297,10 @@ class Row(NamedTuple):
 
 
 def stockholm(content: bytes, label: str) -> list[Family]:
-    """Return the families in a Stockholm file, each of which ends with a line of //.
+    """Return the families in a Stockholm file, each of which ends with a line "//".
 
     Raises:
-        InputError: a line is not a name with letters, or blocks do not match.
+        InputError: a line does not consist of a name and letters, or blocks do not match.
     """
     families = list[Family]()
     rows = list[Row]()
@@ -334,7 +334,7 @@ def stockholm(content: bytes, label: str) -> list[Family]:
 def _family(rows: list[Row], names: dict[bytes, str], label: str, is_closed: bool) -> Family:
     entries, notes = joined(rows, label)
     accession = names.get(b"AC", "")
-    # Pfam's accessions have a version, as in PF00072.27, that people omit.
+    # Users omit the version in accessions of Pfam, such as PF00072.27.
     candidates = (accession.partition(".")[0], names.get(b"ID", ""), accession)
     if not is_closed:
         notes += ("the line // that ends it is missing: perhaps it was cut short",)
@@ -348,7 +348,7 @@ def clustal(content: bytes, label: str) -> Family:
     """Return the sequences in a Clustal file, without its conservation lines.
 
     Raises:
-        InputError: a line is not a name with letters, or blocks do not match.
+        InputError: a line does not consist of a name and letters, or blocks do not match.
     """
     rows = list[Row]()
     paragraph = 0
@@ -373,10 +373,10 @@ def clustal(content: bytes, label: str) -> Family:
 
 
 def joined(rows: list[Row], label: str) -> tuple[list[Entry], tuple[str, ...]]:
-    """Return the sequences in lines; lines with the same name are joined only across blocks.
+    """Join the lines of each sequence across blocks, and return the sequences and notes.
 
-    Blocks have the same names in the same order. They are separated by blank lines, or follow each
-    other directly; a name on two lines of the same block denotes two sequences.
+    All blocks contain the same names in the same order. They are separated by blank lines or follow
+    each other directly. Two lines with the same name in one block are two sequences.
 
     Raises:
         InputError: a name occurs in different blocks, or the lines of a block differ in length.
@@ -410,9 +410,9 @@ def joined(rows: list[Row], label: str) -> tuple[list[Entry], tuple[str, ...]]:
 
 
 def _period(names: list[bytes]) -> int:
-    """Return after how many lines the same names begin again, or their number if they do not."""
+    """Return the number of lines after which the names repeat, or of all lines if they do not."""
     height = next((k for k in range(1, len(names)) if names[k] == names[0]), len(names))
-    # The same name in each line is that of several sequences, not of one in several lines.
+    # If all lines have the same name, they are several sequences, not one sequence in parts.
     is_block = height > 1 and len(set(names[:height])) == height and len(names) % height == 0
     if is_block and names == names[:height] * (len(names) // height):
         return height
@@ -420,7 +420,7 @@ def _period(names: list[bytes]) -> int:
 
 
 def _check_paragraphs(paragraphs: list[list[Row]], label: str) -> None:
-    """Reject a name in several paragraphs: it may be one sequence in parts, or several."""
+    """Reject a name in several paragraphs, which may mean one sequence in parts or several."""
     first = dict[bytes, Row]()
     for paragraph in paragraphs:
         for row in paragraph:
@@ -449,11 +449,11 @@ def _text(name: bytes) -> str:
 def phylip(content: bytes, label: str) -> Family:
     """Return the sequences in a PHYLIP file, in any of its variants.
 
-    Names end at a blank, or after ten letters; sequences follow each other, or are in blocks. A
-    variant is accepted if it gives the number and length of sequences stated in the first line.
+    Names end at a blank or after ten letters; sequences are written one after another or in blocks.
+    A variant is accepted if it gives the number and length of sequences stated in the first line.
 
     Raises:
-        InputError: no variant is accepted, or two are with different results.
+        InputError: no variant is accepted, or two accepted variants give different results.
     """
     numbered = enumerate(content.split(b"\n"), 1)
     (_, first), *lines = [(number, line) for number, line in numbered if line.strip()]
@@ -480,7 +480,7 @@ def phylip(content: bytes, label: str) -> Family:
             f" got {readings}; write the sequences as FASTA."
         )
     if any(b"." in sequence.letters for sequence in forms[0]):
-        # PHYLIP's own programs use a dot for the letter of the first sequence; others for a gap.
+        # In PHYLIP's own programs, a dot means the letter of the first sequence; in others, a gap.
         raise InputError(
             f"{label}: expected PHYLIP without dots; got dots, which mean a gap or the letter of"
             " the first sequence; write gaps as '-'."
@@ -491,7 +491,7 @@ def phylip(content: bytes, label: str) -> Family:
 def _in_blocks(
     lines: list[tuple[int, bytes]], count: int, length: int, is_strict: bool
 ) -> list[Row]:
-    """Return the sequences in blocks of lines, or none if the lines do not form blocks."""
+    """Return the lines of sequences in blocks, or [] if the lines do not form blocks."""
     if not count or len(lines) % count:
         return []
     heads = [_head(line, is_strict) for _, line in lines[:count]]
@@ -507,7 +507,7 @@ def _in_blocks(
 def _one_by_one(
     lines: list[tuple[int, bytes]], count: int, length: int, is_strict: bool
 ) -> list[Row]:
-    """Return the sequences in consecutive lines, each with the required number of letters."""
+    """Return the lines of sequences that follow each other, each with `length` letters."""
     rows = list[Row]()
     place = 0
     while place < len(lines) and len(rows) < count:
@@ -524,7 +524,7 @@ def _one_by_one(
 
 
 def _head(line: bytes, is_strict: bool) -> tuple[bytes, bytes]:
-    """Return the name that begins a line, and the letters after it."""
+    """Split a line into the name at its beginning and the letters after it."""
     if is_strict:
         return line[:10].strip(), b"".join(line[10:].split())
     name, *letters = line.split()

@@ -1,4 +1,4 @@
-"""Aligned sequences of a file: which file and family, and the columns that its sequences share."""
+"""Reading the aligned sequences of a file, and reducing them to their shared columns."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ GAP = ord("-")
 DOT = ord(".")
 _CAPITAL = re.compile(rb"[A-MO-WYZ]")  # N and X mask letters in either case
 _MARKS = re.compile(rb"[a-z.]")
-# Rows that HHsuite adds to the sequences: a structure or a consensus is not a sequence.
+# Rows of structure or consensus that HHsuite adds to the sequences.
 _SET_ASIDE = re.compile(
     r"((ss|sa|aa)_(dssp|pred|conf)(?![a-z])|cons(ensus)?-?$)|.*_consensus$", re.I
 )
 
 
 class RawAlignment(NamedTuple):
-    """Aligned sequences, reduced to the columns shared by all, in capital letters.
+    """Aligned sequences in capital letters, reduced to their shared columns (sites).
 
     Attributes:
         names: the first word of each sequence's title.
-        titles: the whole titles.
+        titles: the full title of each sequence.
         letters: one byte for each site, shape (sequences, sites); gaps are "-".
-        lines: the line number where each sequence begins.
+        lines: the number of the line in which each sequence begins.
         notes: sentences that describe what was dropped.
         whole: each sequence with its insertions, as in the file.
-        columns: the indices of these columns in the file; None if insertions were removed letter by
-            letter.
+        columns: the index of each site's column in the file; None if insertions were removed letter
+            by letter.
     """
 
     names: list[str]
@@ -57,11 +57,12 @@ class RawAlignment(NamedTuple):
     columns: np.ndarray | None
 
     def numbers(self, row: int) -> tuple[np.ndarray, str]:
-        """Return the residue number of a sequence at each site, 0 at a gap, and their origin.
+        """Return a sequence's residue number at each site, 0 at a gap, and how they are counted.
 
-        The first residue has the number given in the name, such as 24 in "BLAT_ECOLX/24-286", or
-        else 1; insertions count. If the number of residues in the name differs from the file, some
-        were removed at unknown positions, and sites have the numbers of their columns.
+        Numbering starts at the number given in the name, such as 24 in "BLAT_ECOLX/24-286", or else
+        at 1, and includes insertions. If the range in the name does not match the number of
+        residues in the file, residues were removed at unknown positions, and sites are numbered by
+        their columns instead.
         """
         letters = np.frombuffer(self.whole[row], np.uint8)
         is_residue = (_upper(letters) >= ord("A")) & (_upper(letters) <= ord("Z"))
@@ -88,14 +89,14 @@ class RawAlignment(NamedTuple):
 
 
 def named_as_alignment(path: Path) -> bool:
-    """Return whether the file's name has a suffix for aligned sequences, optionally with .gz."""
+    """Return whether the file's name has the suffix of an alignment format, perhaps before .gz."""
     return _suffix(path) in SUFFIXES
 
 
 def is_alignment(path: Path) -> bool:
-    """Return whether a file contains aligned sequences, by its name or, if unclear, its contents.
+    """Return whether a file contains aligned sequences, judged by its suffix or its contents.
 
-    The name is unclear if it has the suffix .txt or none.
+    The contents are examined only if the suffix is .txt or absent.
     """
     if named_as_alignment(path):
         return True
@@ -114,7 +115,7 @@ def is_alignment(path: Path) -> bool:
 
 
 def file_and_family(source: str | Path) -> tuple[Path, str | None]:
-    """Split FILE:FAMILY if FILE contains aligned sequences, unless that exact file exists."""
+    """Split FILE:FAMILY if FILE contains aligned sequences and no file has exactly this name."""
     text = os.fspath(source)
     file, _, family = text.rpartition(":")
     if not file or not family or os.path.lexists(text) or not is_alignment(Path(file)):
@@ -127,19 +128,19 @@ def _suffix(path: Path) -> str:
 
 
 def read_sequences(path: str | Path) -> RawAlignment:
-    """Read aligned sequences in the format that the file's contents show; .gz is decompressed.
+    """Read aligned sequences from a file, whose format is inferred from its contents.
 
-    Lower-case letters and dots are insertions, which are dropped: individual letters in A2M and A3M
-    files, in other files only whole columns in which no sequence has a capital letter or "-". A
-    file without any capital letter is assumed to be written in lower case.
+    Lower-case letters and dots are insertions and are dropped. In A2M and A3M files, individual
+    letters are dropped; in other files, only whole columns in which no sequence has a capital
+    letter or "-". A file without any capital letter is assumed to be written in lower case.
 
     Args:
-        path: a FASTA, A2M, A3M, Stockholm, Clustal or PHYLIP file, or one with one sequence per
-            line. FILE:NAME selects one of several families.
+        path: a FASTA, A2M, A3M, Stockholm, Clustal or PHYLIP file, or a text file with one sequence
+            per line, optionally compressed (.gz). FILE:NAME selects one of several families.
 
     Raises:
-        InputError: the file cannot be read, has no sequences or several families, or they are not
-            aligned; the message names the sequence and its line.
+        InputError: the file cannot be read, contains no sequences or several families, or its
+            sequences are not aligned; the message gives the sequence and its line.
     """
     file, choice = file_and_family(path)
     label = str(file)
@@ -152,7 +153,7 @@ def read_sequences(path: str | Path) -> RawAlignment:
         notes.insert(0, f"{name}, one of {len(families):,} families")
     is_marked = any(suffix.lower() in INSERTIONS_MARKED for suffix in file.suffixes)
     if not any(_CAPITAL.search(entry.letters) for entry in entries):
-        # MAFFT writes DNA in lower case; an alignment cannot consist of insertions only.
+        # Lower case does not mark insertions here: MAFFT writes all DNA in lower case.
         is_marked = False
         entries = [entry._replace(letters=entry.letters.upper()) for entry in entries]
         notes.append("letters are in lower case, and none is an insertion")
@@ -175,7 +176,7 @@ def read_sequences(path: str | Path) -> RawAlignment:
 
 
 def _are_as_wide(entries: list[Entry], is_marked: bool) -> bool:
-    """Return whether all sequences have the same number of sites as the first."""
+    """Return whether all sequences have the same number of sites as the first sequence."""
     if len({len(entry.letters) for entry in entries}) == 1 and not is_marked:
         return True
     return len({len(_MARKS.sub(b"", entry.letters)) for entry in entries}) == 1
@@ -184,7 +185,10 @@ def _are_as_wide(entries: list[Entry], is_marked: bool) -> bool:
 def _aligned(
     entries: list[Entry], label: str, is_marked: bool
 ) -> tuple[np.ndarray, np.ndarray | None, str]:
-    """Return the shared columns in capital letters, their indices, and what was dropped."""
+    """Return the shared columns in capital letters, their indices or None, and a clause for notes.
+
+    The indices are None if insertions were removed letter by letter.
+    """
     widths = {len(entry.letters) for entry in entries}
     if is_marked or len(widths) > 1:
         aligned = [_MARKS.sub(b"", entry.letters) for entry in entries]
@@ -206,7 +210,7 @@ def _aligned(
 
 
 def _without_insertions(letters: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
-    """Return the columns that are not insertions in all sequences, their indices, and a clause."""
+    """Return the columns without insertions, their indices, and a clause on dropped columns."""
     is_lower = _is_lower(letters)
     is_insertion = (is_lower | (letters == DOT)).all(0) & is_lower.any(0)
     columns = np.flatnonzero(~is_insertion)
@@ -218,7 +222,7 @@ def _without_insertions(letters: np.ndarray) -> tuple[np.ndarray, np.ndarray, st
         clauses.append(f"columns are numbered without {pronoun}")
     mixed = int(is_lower[:, columns].sum())
     if mixed:
-        # Soft-masked letters, or an A3M file with equally many insertions but another suffix.
+        # The letters may be soft-masked, or the file may be in A3M format despite its suffix.
         clauses.append(
             f"{mixed:,} letters in lower case among capitals read as letters, which would be"
             " insertions in a file named .a3m"
@@ -252,13 +256,13 @@ def _upper(letters: np.ndarray) -> np.ndarray:
 
 
 def sequences_of(entries: list[Entry], label: str) -> tuple[list[Entry], list[str], list[str]]:
-    """Return the entries that are sequences, their names, and clauses about changes.
+    """Return the entries that are sequences, their distinct names, and clauses about changes.
 
-    Rows of structure and consensus, and copies with the same title and sequence, are left out. A
-    name shared by several sequences is numbered.
+    Rows of structure and consensus are left out, as are duplicates with the same title and
+    sequence. If several sequences share a name, an index is added to it.
 
     Raises:
-        InputError: nothing remains.
+        InputError: no sequences remain.
     """
     notes = []
     sequences = [entry for entry in entries if not _SET_ASIDE.match(entry.name)]
@@ -266,7 +270,7 @@ def sequences_of(entries: list[Entry], label: str) -> tuple[list[Entry], list[st
         names = dict.fromkeys(entry.name for entry in entries if _SET_ASIDE.match(entry.name))
         number = count_of(len(entries) - len(sequences), "row")
         notes.append(f"{number} of structure or consensus set aside ({_listed(names)})")
-    # Equal sequences with different titles stay: their weights already count them as one.
+    # Equal sequences with different titles are kept: their weights together count as one sequence.
     by_content = dict[tuple[str, bytes], Entry]()
     for entry in sequences:
         by_content.setdefault((entry.title, entry.letters), entry)
@@ -285,27 +289,27 @@ def sequences_of(entries: list[Entry], label: str) -> tuple[list[Entry], list[st
 
 
 def without_final_stops(entries: list[Entry]) -> tuple[list[Entry], str]:
-    """Return the entries without a final stop, and a clause about it."""
+    """Remove final stop symbols from the sequences, and return a clause about them."""
     stopped = sum(entry.letters.endswith(b"*") for entry in entries)
     bare = [entry._replace(letters=entry.letters.rstrip(b"*")) for entry in entries]
     return bare, f"the stop * at the end of {count_of(stopped, 'sequence')} left out"
 
 
 def chosen_family(families: list[Family], choice: str | None, label: str) -> Family:
-    """Return the selected family of a file.
+    """Return the family of a file that the user chose, or its only family.
 
     Args:
         families: the families in the file.
-        choice: a name, or an index from 1; None for the only one.
+        choice: a name, or an index from 1; None if the file has only one family.
         label: the name of the file in error messages.
 
     Raises:
-        InputError: several families and no choice, or a choice that does not exist.
+        InputError: there are several families and no choice, or the choice does not exist.
     """
     if choice is None and len(families) == 1:
         return families[0]
     names = [family.called or f"{k}" for k, family in enumerate(families, 1)]
-    if len(set(names)) < len(names):  # then only indices distinguish them
+    if len(set(names)) < len(names):  # equal names can be distinguished only by index
         names = [f"{k} ({name})" for k, name in enumerate(names, 1)]
     count = f"{len(families):,} families" if len(families) > 1 else "one family"
     if choice is None:
@@ -332,7 +336,7 @@ def chosen_family(families: list[Family], choice: str | None, label: str) -> Fam
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Return the names with an index added to each repetition."""
+    """Return the names with an index added to each repeated name."""
     taken = set(names)
     seen = dict[str, int]()
     distinct = []
@@ -349,7 +353,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def _numbered(name: str, number: int) -> str:
-    """Return the name with an index before the range of residues that it may end with."""
+    """Return the name with an index added, in front of a final range of residues if it has one."""
     stem, slash, residues = name.rpartition("/")
     if slash:
         return f"{stem}_{number}/{residues}"

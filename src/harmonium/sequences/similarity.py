@@ -1,4 +1,4 @@
-"""Similar sequences in an alignment: weights, and clusters for a split without leakage."""
+"""Similar sequences in an alignment: weights, and clusters for splits without leakage."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from jaxtyping import Array, Integer
 from ..errors import InputError
 
 TILE = 2048  # rows and columns of a tile of the matrix of pairs
-WORD = 32  # bits
+WORD = 32  # bits per word
 
 
 class Neighbours(NamedTuple):
-    """The number of sequences similar to each one, and clusters of similar sequences.
+    """The number of neighbours (similar sequences) of each sequence, and clusters of neighbours.
 
     Attributes:
-        count: for each sequence, the number of sequences with at least this identity to it,
-            including itself.
+        count: for each sequence, the number of its neighbours, including itself.
         cluster: for each sequence, the index of its cluster. Sequences in different clusters are
             never neighbours (single linkage).
         identity: the fraction of identical sites at or above which two sequences are neighbours.
@@ -35,7 +34,7 @@ class Neighbours(NamedTuple):
 
     @property
     def weights(self) -> np.ndarray:
-        """1 / count for each sequence, so that a group of copies counts as one."""
+        """The weight of each sequence, 1 / count, so that copies together count as one sequence."""
         return 1.0 / self.count
 
     @property
@@ -49,7 +48,7 @@ def neighbours(
     identity: float = 0.8,
     progress: Callable[[float], None] | None = None,
 ) -> Neighbours:
-    """Count each sequence's neighbours, and join neighbours into clusters.
+    """Count the neighbours of each sequence, and join neighbours into clusters.
 
     Two sequences are neighbours if at least the fraction `identity` of their sites are equal,
     including gaps, as in direct-coupling analysis. All pairs are compared in tiles, so memory grows
@@ -57,11 +56,11 @@ def neighbours(
 
     Args:
         codes: one row per sequence, one integer per site.
-        identity: the fraction, above 0 and at most 1.
+        identity: the minimum fraction of equal sites, above 0 and at most 1.
         progress: a function called with the fraction of the pairs compared so far.
 
     Raises:
-        InputError: `identity` is outside this range.
+        InputError: `identity` is out of range.
 
     Source: Ekeberg, Lövkvist, Lan, Weigt & Aurell 2013 (weights).
     """
@@ -71,7 +70,7 @@ def neighbours(
             " of identical sites at or above which two sequences are alike."
         )
     n, sites = codes.shape
-    # The small term keeps 0.8 of 10 sites at 2 differences despite rounding.
+    # The small term prevents a rounding error: an identity of 0.8 allows 2 of 10 sites to differ.
     most = math.floor((1.0 - identity) * sites + 1e-6)
     tiles = math.ceil(n / TILE)
     padding = codes[:1].repeat(tiles * TILE - n, 0)
@@ -99,7 +98,7 @@ def neighbours(
 def _bit_planes(codes: np.ndarray) -> np.ndarray:
     """Return the bits of the codes, packed over sites: shape (bits, words, sequences).
 
-    Sequences of 112 sites are then compared by the exclusive or of a few words: 50,000 sequences
+    Two sequences of 112 sites are then compared by XOR of a few words, so that 50,000 sequences
     take 6 s. Comparing letters one by one would take a hundred times as long.
     """
     bits = max(1, int(codes.max()).bit_length())
@@ -114,7 +113,7 @@ def _bit_planes(codes: np.ndarray) -> np.ndarray:
 def _are_similar(
     x: Integer[Array, "bits words rows"], y: Integer[Array, "bits words columns"], most: int
 ) -> Array:
-    """Return which pairs differ at no more than `most` sites."""
+    """Return a boolean matrix of the pairs that differ at no more than `most` sites."""
     bits, words, rows = x.shape
     different = jnp.zeros((rows, y.shape[2]), jnp.int32)
     for word in range(words):
@@ -126,7 +125,7 @@ def _are_similar(
 
 
 def _joined(cluster: np.ndarray, row: int, column: int, similar: np.ndarray) -> np.ndarray:
-    """Return the clusters after joining the neighbours found in a tile."""
+    """Return each sequence's cluster after joining the neighbours found in a tile."""
     from scipy.sparse import coo_array  # imported here: it takes a tenth of a second
     from scipy.sparse.csgraph import connected_components
 

@@ -1,4 +1,4 @@
-"""Alphabets of sequences, and the sites of an alignment: letters to codes and back."""
+"""Alphabets of sequences, and the sites of an alignment: converting letters to codes and back."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..layers import AbstractLayer, Potts
 from .raw_alignment import RawAlignment
 
 GAP = "-"
-# Minimum fractions of the letters in a nucleotide file that are A, C, G, T, U or N: for any file,
-# and for one with all four bases and no letter used only for amino acids.
+# Minimum fractions of A, C, G, T, U and N among the letters of a nucleotide file: in general, and
+# for a file with all four bases and no letter used only for amino acids.
 MOSTLY = 0.95
 AT_LEAST = 0.5
 AMBIGUOUS = "BDHKMRSVWXY*?"  # other letters in nucleotide sequences
@@ -22,12 +22,12 @@ MOST_COLUMNS = 10**8  # of an alignment; a limit for untrusted files
 
 
 class Alphabet(NamedTuple):
-    """Letters in the order of their codes; the gap has code 0.
+    """An alphabet: letters in the order of their codes, with code 0 for the gap.
 
     Attributes:
         name: "protein", "rna", "dna" or, for letters listed by a user, "told".
         letters: the letters, with the gap first.
-        unclear: letters that stand for several others, or for rare ones; they are read as gaps.
+        unclear: letters for ambiguous or rare residues, which are treated as gaps.
         same: letters that are read as another letter, such as T as U in RNA.
     """
 
@@ -38,7 +38,7 @@ class Alphabet(NamedTuple):
 
     @property
     def codes(self) -> np.ndarray:
-        """The code of each byte: −1 for an unclear letter, −2 for a byte that is no letter."""
+        """The code of each byte: −1 for an ambiguous letter, −2 for a byte outside the alphabet."""
         table = np.full(256, -2)
         table[list(self.unclear.encode())] = -1
         table[list(self.letters.encode())] = np.arange(len(self.letters))
@@ -54,15 +54,15 @@ KNOWN = {alphabet.name: alphabet for alphabet in (PROTEIN, RNA, DNA)}
 
 
 def alphabet_named(option: str, counts: np.ndarray, label: str) -> Alphabet:
-    """Return the alphabet that an option names, or the one that matches the letters.
+    """Return the alphabet chosen by an option, inferred from the letters if it is "auto".
 
     Args:
         option: "auto", "protein", "rna", "dna", or all letters with the gap first, such as "-AB".
-        counts: how often each byte occurs as a letter of the sequences, shape (256,).
+        counts: the count of each byte among the letters of the sequences, shape (256,).
         label: the name of the file in error messages.
 
     Raises:
-        InputError: an unknown alphabet, or a nucleotide file and the option "protein".
+        InputError: the alphabet is unknown, or is "protein" for a file of nucleotides.
     """
     likely = _alphabet_of(counts)
     name = option.lower()
@@ -86,11 +86,11 @@ def alphabet_named(option: str, counts: np.ndarray, label: str) -> Alphabet:
 
 
 def _alphabet_of(counts: np.ndarray) -> Alphabet:
-    """Return the alphabet of most letters: nucleotides if nearly all letters are nucleotides."""
+    """Infer the alphabet: RNA or DNA if nearly all letters are nucleotides, otherwise protein."""
     bases = {letter: int(counts[ord(letter)]) for letter in "ACGTUN"}
     clear = sum(bases.values())
     total = counts.sum()
-    # Consensus sequences have many R, Y, S …; a family of proteins has L, E, I, P, F or Q.
+    # Consensus sequences of nucleotides have many R, Y, S …; proteins have L, E, I, P, F or Q.
     has_four = all((bases["A"], bases["C"], bases["G"], bases["T"] + bases["U"]))
     has_no_others = clear + counts[list(AMBIGUOUS.encode())].sum() == total
     fraction = MOSTLY
@@ -107,7 +107,7 @@ class Sites:
 
     Attributes:
         alphabet: the letters, in the order of their codes.
-        columns: the columns of the alignment that are sites of the model, counted from 0.
+        columns: the index of each site's column in the alignment, from 0.
         width: the number of columns in the alignment.
     """
 
@@ -122,15 +122,15 @@ class Sites:
 
     @property
     def layer(self) -> AbstractLayer:
-        """A new layer for the sites."""
+        """A new layer with one unit per site."""
         return Potts(len(self.columns), self.states)
 
     def encode(self, raw: RawAlignment, label: str) -> np.ndarray:
-        """Return the codes of sequences at the modelled sites; unclear letters become gaps.
+        """Return the codes of sequences at the modelled sites; ambiguous letters count as gaps.
 
         Raises:
-            InputError: the number of columns differs, or a letter is not in the alphabet; the
-                message gives its sequence and line.
+            InputError: the number of columns differs from the alignment, or a letter is not in the
+                alphabet; the message gives the sequence and its line.
         """
         if raw.letters.shape[1] != self.width:
             raise InputError(
@@ -140,14 +140,14 @@ class Sites:
         return codes_of(raw, self.alphabet, label)[:, list(self.columns)]
 
     def words(self, codes: np.ndarray) -> list[str]:
-        """Return rows of codes as sequences at full width, with gaps at columns left out."""
+        """Decode rows of codes into strings of the alignment's width, with gaps elsewhere."""
         letters = np.full((len(codes), self.width), ord(GAP), np.uint8)
         alphabet = np.frombuffer(self.alphabet.letters.encode(), np.uint8)
         letters[:, list(self.columns)] = alphabet[np.asarray(codes, int)]
         return [row.tobytes().decode() for row in letters]
 
     def site_of(self, column: int) -> int | None:
-        """Return the model's index of a column counted from 1, or None if it is left out."""
+        """Return the site index of a column (counted from 1), or None if it is not modelled."""
         if column - 1 not in self.columns:
             return None
         return self.columns.index(column - 1)
@@ -194,10 +194,11 @@ class Sites:
 
 
 def codes_of(raw: RawAlignment, alphabet: Alphabet, label: str) -> np.ndarray:
-    """Return the code of each letter; unclear letters become gaps.
+    """Return the code of each letter of an alignment; ambiguous letters are treated as gaps.
 
     Raises:
-        InputError: a letter is not in the alphabet; the message gives its sequence, line and place.
+        InputError: a letter is not in the alphabet; the message gives its sequence, line and
+            position.
     """
     codes = alphabet.codes[raw.letters]
     if (codes == -2).any():
@@ -221,7 +222,7 @@ def _not_a_letter(
 
 
 def notes_on_letters(raw: RawAlignment, alphabet: Alphabet, name: str) -> tuple[str, ...]:
-    """Return sentences on letters that are read as gaps or as another letter, if there are any."""
+    """Return notes on letters that are read as gaps or as another letter; () if there are none."""
     notes = []
     is_unclear = alphabet.codes[raw.letters] == -1
     if is_unclear.any():

@@ -52,14 +52,14 @@ LEARNING, SAMPLING, SCORING, CHAINS = range(4)  # purposes of random keys
 def key_from(random_state: Any, purpose: int) -> jax.Array:
     """Draw a JAX key from scikit-learn's `random_state`.
 
-    An int gives the same number at every call, so each purpose has its own keys.
+    With an int, every call starts from the same seed; each purpose therefore has its own keys.
     """
     key = key_of(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     return fold_in(key, purpose)
 
 
 def floats(X: Any, **options: Any) -> Any:
-    """Return rows as floats after checking them, without requiring the columns of `fit`."""
+    """Check rows and return them as floats, without comparing their columns with those of `fit`."""
     settings: dict[str, Any] = {"dtype": FLOATS} | options
     return check_array(X, **settings)
 
@@ -84,14 +84,14 @@ def warn_outside(X: Any) -> None:
 
 
 def at_precision(dtype: Any) -> Any:
-    """Enable JAX's float64 if the rows are of that type, as scikit-learn does."""
+    """Enable float64 in JAX if the rows are float64, since scikit-learn preserves the precision."""
     if np.dtype(dtype) == np.float64:
         return jax.enable_x64(True)
     return nullcontext()
 
 
 def row_groups(rbm: Model, rows: np.ndarray, missing: int = 0) -> Iterator[tuple[np.ndarray, bool]]:
-    """Yield the indices of rows that are treated alike, and whether these rows are complete.
+    """Yield groups of row indices to process together, and whether the rows of each are complete.
 
     Rows whose missing cells can be summed over are grouped separately from rows that need chains,
     so that no row affects the result of another. Empty groups are omitted.
@@ -132,7 +132,7 @@ class BaseRBM(BaseEstimator):
     n_chains: int | None = None
     optimizer: Any = None
 
-    hidden = "bernoulli"  # a parameter of the estimators that offer a choice
+    hidden = "bernoulli"  # overridden by a parameter in estimators that offer a choice
     _methods: ClassVar[tuple[str, ...]] = METHOD_NAMES
 
     # ------------------------------------------------------------------ learning
@@ -169,7 +169,7 @@ class BaseRBM(BaseEstimator):
             validation=held_out,
             keep="last" if held_out is None else "best",
             callbacks=callbacks,
-            history=bool(callbacks),  # otherwise unused
+            history=bool(callbacks),  # only the callbacks read it
         )
         self.message_ = "; ".join([result.message, *result.notes])
         self._state = self._state_for_portions(result)
@@ -185,13 +185,13 @@ class BaseRBM(BaseEstimator):
         return {}
 
     def _state_for_portions(self, result: Fit) -> TrainState | None:
-        """Return the state that portions continue from, or None to start from the model."""
+        """Return the state from which `partial_fit` continues; None to start from the model."""
         return result.state
 
     def _split(
         self, visible: AbstractLayer, rows: Any, sample_weight: Any, *, key: Any
     ) -> tuple[Dataset, Dataset | None]:
-        """Return the rows to train on, and the rows to hold out or None."""
+        """Return the training rows, and the held-out rows or None if no rows are held out."""
         return Dataset(rows, sample_weight, name="X"), None
 
     def _learn_more(self, visible: AbstractLayer | None, rows: Any, sample_weight: Any) -> Model:
@@ -226,10 +226,10 @@ class BaseRBM(BaseEstimator):
         return self._after(portions, portions.learn(portions.begin(state, key=key), key))
 
     def _may_follow(self, X: Any) -> bool:
-        """Return whether X is an array like the last portion, with valid values.
+        """Return whether X is an array of the same form as the last portion, with valid values.
 
-        scikit-learn's checks would find nothing in such an array, and take as long as ten updates.
-        They are needed only for column names.
+        scikit-learn's checks would accept such an array, but take as long as ten updates. They are
+        needed only for column names.
         """
         portions = getattr(self, "_alike", None)
         has_names = hasattr(self, "feature_names_in_")
@@ -237,7 +237,7 @@ class BaseRBM(BaseEstimator):
         return is_plain and portions is not None and portions.takes(X)
 
     def _portions_like(self, rows: Any, sample_weight: Any) -> Portions | None:
-        """Return the previous portion's `Portions` if this portion needs no other checks."""
+        """Return the `Portions` of the last call if it can train on these rows too; else None."""
         portions = getattr(self, "_alike", None)
         if portions is None or sample_weight is not None:
             return None
@@ -262,12 +262,12 @@ class BaseRBM(BaseEstimator):
         return learned.rbm
 
     def __getstate__(self) -> Any:
-        """Return the state to pickle: all but what the next portion would recompute."""
+        """Return the state to pickle, without what the next call of `partial_fit` recomputes."""
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_alike"}
 
     def _continued(self, dataset: Dataset, arguments: dict, key: Any) -> TrainState | None:
-        """Return the state to continue from, without the parts invalidated by changed parameters.
+        """Return the state to continue from, without parts that changed parameters invalidate.
 
         Chains depend on the method and its settings; the optimiser's state depends on the optimiser
         and the learning rate. If weights were assigned explicitly, no state is valid.
@@ -287,7 +287,7 @@ class BaseRBM(BaseEstimator):
         return new._replace(updates=state.updates, **still_valid)
 
     def _state_settings(self) -> dict[str, tuple]:
-        """Return, by the names of the parts of a state, the parameters on which they depend."""
+        """Return the parameters on which each part of the training state depends, by part name."""
         return {
             "gradient": (str(self.method), self.k, self.n_chains, self.batch_size),
             "optimizer": (self.learning_rate, self.optimizer and id(self.optimizer)),
@@ -298,7 +298,7 @@ class BaseRBM(BaseEstimator):
         return False
 
     def _new_keys(self) -> tuple[Any, Any]:
-        """Draw keys for the start and for `fit`; store one for portions, in a form that pickles."""
+        """Draw keys for initialisation and for `fit`; store a picklable key for `partial_fit`."""
         start, run, stream = split(key_from(self.random_state, LEARNING), 3)
         self._stream_key = np.asarray(jax.random.key_data(stream))
         self._portions = 0

@@ -45,10 +45,10 @@ MONITORED_ROWS = 500  # the pseudo-likelihood of all rows would take longer than
 
 @dataclass(frozen=True)
 class _AnyNumbers(AbstractNumbers):
-    """The coding of 0/1 units whose rows may hold any finite number."""
+    """The coding of 0/1 units whose rows may contain any finite number."""
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark no entry."""
+        """Return a mask that marks no entry, since every finite number is valid."""
         return np.zeros(rows.shape, bool)
 
 
@@ -60,7 +60,7 @@ class AnyReals(AbstractBernoulli):
 
     @property
     def coding(self) -> AbstractNumbers:
-        """Any finite number; states are 0 and 1."""
+        """The coding of the data: any finite number is accepted; the states are 0 and 1."""
         return _AnyNumbers(self.size, "a unit takes any finite number", 0.0, 1.0, stored=np.uint8)
 
     def fit_moments(self, x: jax.Array, weights: jax.Array | None = None) -> AnyReals:
@@ -74,14 +74,15 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     """Bernoulli restricted Boltzmann machine: features and the distribution of binary data.
 
     A replacement for `sklearn.neural_network.BernoulliRBM` with the same parameters, attributes and
-    methods, so settings tuned there also work here. It differs where scikit-learn's version is
-    incorrect or random: both phases are means over their own rows, whatever the batch size; rows
-    are shuffled; the visible biases start from the data's moments; `score_samples` is exact; and
-    `partial_fit` makes one pass over its rows in batches of `batch_size`. In addition, you can
-    sample from the model and compute its likelihood.
+    methods, so settings tuned for scikit-learn also work here. It differs where scikit-learn's
+    version is incorrect or random: both phases of the gradient are averaged over their own rows,
+    whatever the batch size; rows are shuffled; the visible biases are initialised from the data's
+    moments; `score_samples` is exact; and `partial_fit` makes one pass over its rows in batches of
+    `batch_size`. In addition, you can sample from the model and compute its likelihood.
 
-    Rows may hold any finite numbers. Values outside [0, 1] are used linearly, as in scikit-learn,
-    and cause a warning from `fit` and from the scores, since 0/1 units assign them no probability.
+    Rows may contain any finite numbers. Values outside [0, 1] are used linearly, as in
+    scikit-learn, and cause a warning from `fit` and from the scores, since 0/1 units assign them no
+    probability.
     Features, means, free energies and pseudo-likelihoods are computed in the precision of the rows;
     training, sampling and log Z use float32.
 
@@ -96,8 +97,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     n_iter : int, default=10
         Passes over the rows in `fit`; None means at least 10,000 updates.
     verbose : int, default=0
-        If not 0, print the pseudo-likelihood of some rows after each pass, or every few passes if
-        there are many.
+        If not 0, print the pseudo-likelihood of some rows after each pass, or, in a long run, after
+        every few passes.
     random_state : int, RandomState instance or None, default=None
         An int makes every method deterministic.
     method : str or gradient method, default="pcd"
@@ -204,7 +205,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return any((np.asarray(own, x.dtype) != np.asarray(x)).any() for own, x in pairs)
 
     def _recipe(self, rate: float) -> Recipe:
-        """Return plain ascent at a constant rate, as in scikit-learn."""
+        """Return a recipe for plain gradient ascent at a constant rate, as in scikit-learn."""
         return Recipe(rate=rate, centring=None, averaging=None, hold=1.0)
 
     def _monitor(self, report: Report, dataset: Dataset) -> tuple[str, float]:
@@ -247,7 +248,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return self._mean_hiddens(self._rows(X))
 
     def _mean_hiddens(self, v: Any) -> np.ndarray:
-        # NumPy, in place: this is a single product, for which its library is fastest on a CPU.
+        # NumPy, in place: this is a single matrix product, for which NumPy is fastest on a CPU.
         check_is_fitted(self)
         h = v @ self.components_.T
         h += self.intercept_hidden_
@@ -297,8 +298,9 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the pseudo-likelihood of each row, Σ_i log p(v_i | all other v), in nats.
 
-        scikit-learn draws one random i for each row and multiplies its term by the number of units.
-        This method returns the full sum, which is the expectation of that estimate.
+        For each row, scikit-learn draws one random i and multiplies log p(v_i | all other v) by the
+        number of units. This method returns the full sum, which is the expectation of that
+        estimate.
         """
         X = self._rows(X)
         warn_outside(X)
@@ -316,7 +318,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         It is exact if the smaller layer can be enumerated; otherwise log Z is estimated by forward
         and reverse annealing runs. The settings are those of `hm.log_likelihood`.
 
-        Values outside [0, 1] are used linearly, with a warning: the result is then no probability.
+        Values outside [0, 1] are used linearly, with a warning; the result is then not a
+        log-probability.
         """
         X = self._rows(X)
         settings = {"key": key_from(self.random_state, SCORING)} | settings
@@ -326,7 +329,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-likelihood in nats per row: `log_likelihood(X).value`.
 
-        Call `log_likelihood(X)` for the method and the interval as well.
+        To obtain the method and the interval as well, call `log_likelihood(X)`.
         """
         return self.log_likelihood(X).value
 

@@ -38,15 +38,15 @@ WATCHED_ROWS = 500  # enough to detect a rise of a tenth of the gain in mean log
 RISING_FRACTION = 0.1
 LEAST_RISE = 0.005  # nats
 LEAST_GAIN = 0.01  # nats above the class frequencies: below this, nothing was learned
-FEWEST_WATCHED = 10  # fewer rows are no evidence
+FEWEST_WATCHED = 10  # fewer rows would be too weak evidence
 
 
 @dataclass(eq=False, repr=False)
 class RBMClassifier(ClassifierMixin, BaseRBM):
     """A classifier based on a restricted Boltzmann machine over a row and its label.
 
-    The label is an additional visible Potts unit, and the model learns the joint distribution. Then
-    p(label | row) needs neither Z nor sampling; it is exact,
+    The label is an additional visible Potts unit, and the model learns the joint distribution. The
+    conditional distribution of the label is exact and requires neither Z nor sampling,
 
         p(y | v) ∝ exp(b_y + Γ_h(vW + W_y)),
 
@@ -64,14 +64,14 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         Rows per update; all rows if there are fewer.
     n_iter : int or None, default=None
         Passes over the rows. If None, at least 20 passes and at least 10,000 updates, or up to
-        40,000 updates for a small model of more than 2,000 rows.
+        40,000 updates for a small model trained on more than 2,000 rows.
     method : str or gradient method, default="pcd"
         The objective and how to compute its gradient. "pcd", "cd" and "exact", as in
         `BernoulliRBM`, maximise log p(v, y) of rows and labels together. "discriminative" maximises
         log p(y | v) of the labels alone, exactly and without sampling. "hybrid" maximises log p(y |
         v) + generative_share · log p(v, y), with CD-k for the second term. These last two classify
-        better if there are many rows, and need a higher learning_rate, such as 0.5. Their models
-        learn little or nothing about the distribution of rows, from which `sample` draws.
+        better if there are many rows, and need a higher learning_rate, such as 0.5. They learn
+        little or nothing about the distribution of rows, so draws by `sample` are then poor.
     generative_share : float, default=0.1
         The weight of log p(v, y) in "hybrid"; ignored by other methods.
     verbose, random_state, k, n_chains, optimizer
@@ -178,7 +178,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         return self.classes_[chosen]
 
     def sample(self, n_samples: int = 1, y: Any = None, *, k: int | None = None) -> Any:
-        """Draw rows, of class y if given, by k Gibbs sweeps or, if None, as `hm.sample` does."""
+        """Draw rows (of class y, if given) by k Gibbs sweeps; if k is None, as `hm.sample` does."""
         check_is_fitted(self)
         given = None
         if y is not None:
@@ -206,8 +206,8 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
 class LabelCurve:
     """A callback that checks whether a run was long enough to learn its labels.
 
-    It scores log p(label | row) of some training rows twice, half-way and at the end. At the start,
-    the model knows only the frequencies of the classes.
+    It measures the mean log p(label | row) of some training rows twice: half-way and at the end. At
+    the start, the model knows only the frequencies of the classes.
     """
 
     def __init__(self, dataset: Dataset):
@@ -224,7 +224,7 @@ class LabelCurve:
         self.is_over = False
 
     def __call__(self, report: Report) -> None:
-        """Score the labels at the last report, and at the first one after half of the run."""
+        """Score the labels at the first report after half of the run, and at the last report."""
         self.updates = report.updates
         self.is_over = report.updates >= report.total
         is_first_after_half = 2 * report.updates >= report.total and not self.scores

@@ -24,7 +24,7 @@ TABLE_KINDS = (
     "auto",
     READ_AS_TABLE,
     *map(str, KINDS),
-)  # further options for `visible`, besides the kinds of layers
+)  # further values of `visible`, in addition to the names of layers
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Part:
         kind: the name of the kind.
         columns: the indices of the columns in the table.
         offset, scale: for each column, the offset to subtract and the scale to divide by.
-        categories: for columns of codes, the sorted values of each column; a code is an index.
+        categories: for columns of codes, the sorted values of each column, indexed by the codes.
         groups: groups of 0/1 columns that encode one category each, as positions in `columns`.
     """
 
@@ -65,7 +65,7 @@ class Part:
         return np.stack([_codes(table[:, c], values, c, name) for c, values in pairs], axis=1)
 
     def _check(self, table: np.ndarray, name: str) -> None:
-        """Raise InputError for the first entry outside the domain, with its column in the table."""
+        """Raise InputError for the first entry outside the domain, naming its table column."""
         cells = table[:, self.columns]
         wrong = self.layer.coding.outside(cells) & ~np.isnan(cells)
         if wrong.any():
@@ -85,7 +85,7 @@ class Part:
         return np.stack([values[np.minimum(c, len(values) - 1)] for c, values in pairs], axis=1)
 
     def decode_means(self, means: np.ndarray) -> np.ndarray:
-        """Return columns of the table from mean states; for codes, the most probable category."""
+        """Return table columns decoded from mean states; for codes, the most probable category."""
         if not self.categories:
             return self.decode(means)
         by_site = means.reshape(len(means), len(self.columns), -1)
@@ -122,7 +122,7 @@ class Columns:
         )
 
     def ask(self, rbm: Any, question: str, *, key: Any) -> Any:
-        """Refuse the question: these columns have no names and no words.
+        """Refuse the question, which needs columns with names and with words as values.
 
         Raises:
             InputError: always.
@@ -137,7 +137,7 @@ class Columns:
         return table.dtype
 
     def log_density(self, table: np.ndarray) -> np.ndarray:
-        """Return log p(row) − log p(encoded row) = −Σ log scale, over the known cells."""
+        """Return log p(row) − log p(encoded row) = −Σ log scale, summed over the known cells."""
         scales = np.ones(self.count)
         for part in self.parts:
             scales[part.columns] = part.scale
@@ -176,11 +176,10 @@ def read_columns(spec: Any, table: np.ndarray, names: Any = None) -> Columns:
     """Choose the units for the columns of a table.
 
     Args:
-        spec: the name of one kind for all columns; "auto" to choose a kind for each column: spins
-            if all values are −1 or 1 and some are −1, Bernoulli if all are in [0, 1], else
-            Gaussian, with each group of 0/1 columns of which at most one is ever on treated as one
-            category; or pairs (kind, columns), with columns by index, by name, as a slice or as a
-            mask.
+        spec: the name of one kind for all columns; or pairs (kind, columns), with columns by index,
+            by name, as a slice or as a mask; or "auto" to choose a kind for each column: spins if
+            all values are −1 or 1 and some are −1, Bernoulli if all are in [0, 1], else Gaussian.
+            With "auto", mutually exclusive 0/1 columns are treated as one category.
         table: the rows, shape (n, columns).
         names: the columns' names, or None.
 
@@ -208,7 +207,7 @@ def read_columns(spec: Any, table: np.ndarray, names: Any = None) -> Columns:
 
 
 def _with_groups(part: Part, table: np.ndarray) -> Part:
-    """Return the part with the groups that its columns form, if they contain only 0 and 1."""
+    """Return the part with its groups of mutually exclusive columns, if they hold only 0 and 1."""
     if part.kind != "bernoulli" or np.isnan(table[:, part.columns]).any():
         return part
     return replace(part, groups=column_groups(table[:, part.columns]).all)

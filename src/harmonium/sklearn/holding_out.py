@@ -1,4 +1,4 @@
-"""Estimators whose `fit` is regularised with held-out rows, or cross-validates few rows."""
+"""Estimators whose `fit` regularises by held-out rows or, for few rows, by cross-validation."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class BaseHoldingOut(TransformerMixin, BaseRBM):
     def _regularisation(self) -> dict[str, Any]:
         if not self._is_regularised:
             return {}
-        # Not L1, which holds small weights at 0, where the likelihood has no slope.
+        # Not L1, which would keep weights at 0, where the gradient of the likelihood vanishes.
         return {"optimizer": replace(self._optimizer(), penalties=(Huber(),))}
 
     def _state_for_portions(self, result: Fit) -> TrainState | None:
-        """Start portions from the model, without the penalty, which a stream cannot set."""
+        """Return None after a penalised `fit`: `partial_fit` cannot set the penalty's strength."""
         if self._is_regularised:
             return None
         return result.state
@@ -54,7 +54,7 @@ class BaseHoldingOut(TransformerMixin, BaseRBM):
                 f" {fraction!r}."
             )
         is_small = len(rows) < FEWEST_ROWS_TO_HOLD_OUT
-        # Rows with weights represent other rows, so no subset of them is a random part of the data.
+        # A weighted row represents several rows, so no subset is a random part of the data.
         if not self._is_regularised or is_small or not fraction or sample_weight is not None:
             return super()._split(visible, rows, sample_weight, key=key)
         seed = int(np.asarray(jax.random.key_data(key)).ravel()[-1])

@@ -51,16 +51,16 @@ class RBMImputer(OneToOneFeatureMixin, BaseHoldingOut):
         other columns are inferred from their cells.
     strategy : {"mean", "median", "most_frequent"}, default="mean"
         The number that fills a cell: the mean minimises squared errors, the median absolute errors,
-        and the most frequent value the number of errors. The mean of a column of floats is not
-        rounded, such as 2.4 children; in other columns it is rounded to a possible value.
+        and the most frequent value the number of errors. In a column of floats the mean is not
+        rounded (2.4 children, say); in other columns it is rounded to a possible value.
     sample_posterior : bool, default=False
         Whether `transform` draws the missing cells of each row jointly from their distribution
         given the observed cells, for multiple imputation.
     add_indicator : bool, default=False
-        Whether `transform` adds an indicator column for each column that had missing cells in
-        `fit`: 1 for a missing cell.
+        Whether `transform` adds a column for each column that had missing cells in `fit`, with 1
+        for a missing cell and 0 otherwise.
     draws : int, default=20
-        Gibbs chains per row, whose average is taken.
+        Gibbs chains per row, over which the predictions are averaged.
     sweeps : int, default=200
         Sweeps of each chain.
     learning_rate, batch_size, n_iter, verbose, random_state, method, k, n_chains, optimizer, \
@@ -141,7 +141,7 @@ validation_fraction
     def ask(self, question: str) -> list[Answer]:
         """Return p(column | known cells) of the table, as `hm.ask` does.
 
-        The random state of the estimator decides the draws, if the answer is not an exact sum.
+        If the answer is not an exact sum, the estimator's `random_state` seeds the draws.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ validation_fraction
         return Frame(tuple(columns), frame.has_names)
 
     def _guess(self) -> Guess:
-        """Return the rule for the number that fills a cell."""
+        """Return the rule that chooses the number for a missing cell, set by `strategy`."""
         if self.strategy not in GUESSES:
             known = ", ".join(map(repr, GUESSES))
             raise InputError(f"strategy: expected one of {known}; got {self.strategy!r}.")
@@ -195,7 +195,7 @@ validation_fraction
         return [RawColumn(INDICATOR.format(c.name), c.is_missing.astype(float)) for c in columns]
 
     def _container_for(self, X: Any) -> AbstractContainer:
-        """Return the container of X, with the cells that `fit` saw if both containers are alike."""
+        """Return the container from `fit` if it has the same type as that of X, else that of X."""
         container = container_of(X)
         if type(self._container) is type(container):
             return self._container
@@ -203,7 +203,7 @@ validation_fraction
 
     def _warn_of_gaps(self, frame: Frame) -> None:
         """Warn about columns that keep missing cells, unless the user has left them out."""
-        # The default reason is the one for a column left out by the user.
+        # `LeftOut.why`, the default reason, means that the user has left the column out.
         excluded = {
             column.name for column in self.columns_.columns if column.summary == LeftOut.why
         }

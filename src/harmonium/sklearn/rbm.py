@@ -17,8 +17,8 @@ from .base import CHAINS, SAMPLING, SCORING, free_energy, key_from, mean_h, row_
 from .holding_out import BaseHoldingOut
 from .tables import columns_and_rows, floats_of
 
-COMPLETIONS = 20  # of a row with missing cells, for its hidden means
-SWEEPS = 100  # of the chains that draw the completions
+COMPLETIONS = 20  # per row with missing cells; its hidden means are averaged over them
+SWEEPS = 100  # Gibbs sweeps of each chain that draws a completion
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -37,8 +37,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
         "discrete", "continuous", "date", "calendar" and "left out" override some of them. "auto"
         means "table" for data frames with words, booleans or dates, and for rows with missing
         cells. Otherwise it chooses for each column: "ising" if all values are −1 or 1 and some are
-        −1, "bernoulli" if all are in [0, 1], else "gaussian". A group of 0/1 columns of which at
-        most one is ever on, such as the output of a one-hot encoder, is then read as one category
+        −1, "bernoulli" if all are in [0, 1], else "gaussian". Mutually exclusive 0/1 columns, such
+        as the output of a one-hot encoder, are then read as one category
         (`harmonium.data.exclusive_groups`).
     hidden : str or tuple, default="bernoulli"
         The type of the hidden units: "bernoulli", "ising", "gaussian", or ("potts", 3) for units of
@@ -50,7 +50,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
         Rows per update; all rows if there are fewer.
     n_iter : int or None, default=None
         Passes over the rows in `fit`. If None, at least 20 passes and at least 10,000 updates, or
-        up to 40,000 updates for a small model of more than 2,000 rows.
+        up to 40,000 updates for a small model trained on more than 2,000 rows.
     verbose, random_state, method, k, n_chains
         As in `BernoulliRBM`.
     optimizer : optax transformation or function of the number of updates, default=None
@@ -136,7 +136,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
         return h
 
     def inverse_transform(self, X: Any) -> Any:
-        """Return the visible means given hidden means; for categories, the most probable one."""
+        """Return visible means given hidden means; for categories, the most probable category."""
         return self.columns_.decode_means(self._visible_means(X))
 
     def reconstruct(self, X: Any) -> Any:
@@ -152,7 +152,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
     def free_energy(self, X: Any) -> np.ndarray:
         """Return F of each row, in nats: log p = −F − log Z in the units of `columns_.encode`.
 
-        For a row with missing cells, F is −log of the sum of e^(−F) over their values.
+        For a row with missing cells, this is −log Σ e^(−F), summed over all values of these cells.
         """
         X = self._checked(X)
         rows = self.columns_.encode(X)
@@ -174,7 +174,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
     def ask(self, question: str) -> list[Answer]:
         """Return p(column | known cells) of a table, as `hm.ask` does.
 
-        The random state of the estimator decides the draws, if the answer is not an exact sum.
+        If the answer is not an exact sum, the estimator's `random_state` seeds the draws.
 
         Parameters
         ----------
@@ -210,7 +210,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
         return -self.free_energy(X) - log_z.value + density
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean log-likelihood in nats per row; `log_likelihood(X)` adds the method."""
+        """Return the mean log-likelihood of the rows, in nats: `log_likelihood(X).value`."""
         return self.log_likelihood(X).value
 
     def _checked(self, X: Any) -> Any:

@@ -34,7 +34,7 @@ from .columns import READ_AS_TABLE, TABLE_KINDS, kinds_by_place, read_columns
 
 
 def container_of(X: Any) -> AbstractContainer:
-    """Return the container of rows, which is also used for results."""
+    """Return the container type of X (a data frame or an array), in which results are returned."""
     if is_dataframe(X):
         return FrameLike.of(X)
     return ArrayLike.of(np.asarray(X))
@@ -55,8 +55,8 @@ def frame_checked(estimator: Any, X: Any, *, reset: bool, names: tuple[str, ...]
         estimator: the estimator.
         X: rows.
         reset: whether the estimator is being fitted to X.
-        names: the names of the columns in `fit`, which replace the names in X: scikit-learn accepts
-            arrays in place of data frames.
+        names: the column names from `fit`, which replace the names in X, since scikit-learn accepts
+            an array even if `fit` was given a data frame.
 
     Raises:
         InputError: a data frame with other names, or with the names in another order.
@@ -116,7 +116,7 @@ def kinds_by_name(spec: Any, names: tuple[str, ...], argument: str) -> dict[str,
 
 
 def is_of_tables(spec: Any) -> bool:
-    """Return whether a specification of columns is one for `kinds_by_name`."""
+    """Return whether `spec` assigns kinds to table columns, in a form for `kinds_by_name`."""
     if isinstance(spec, str):
         return spec == READ_AS_TABLE
     try:
@@ -128,7 +128,7 @@ def is_of_tables(spec: Any) -> bool:
 
 
 def columns_of_table(frame: Frame, kinds: dict[str, str]) -> Columns:
-    """Return the columns of a table; words that did not occur in it will count as missing."""
+    """Return the column types of a table; words that it lacks will later be treated as missing."""
     return columns_of(frame, kinds, "X", keep_counters=True).taking_unseen_as_missing()
 
 
@@ -175,7 +175,7 @@ class TableColumns:
         return codes_of(self.columns, frame_of(X, "X"))
 
     def log_density(self, frame: Frame) -> np.ndarray:
-        """Return log p(row) − log p(codes) of each row."""
+        """Return log p(row) − log p(codes) for each row."""
         return self.columns.log_density(frame)
 
     def decode(self, rows: np.ndarray) -> Any:
@@ -187,7 +187,7 @@ class TableColumns:
         return ask(rbm, self.columns, question, key=key)
 
     def decode_means(self, means: np.ndarray) -> Any:
-        """Return the table of the most probable categories and the mean numbers."""
+        """Return the table decoded from mean states: most probable categories and mean numbers."""
         return self.container.means(self.columns.decode_means(means))
 
 
@@ -212,7 +212,7 @@ def columns_and_rows(estimator: Any, X: Any, spec: Any) -> tuple[Any, Any]:
             spec = None
         kinds = kinds_by_name(spec, frame.names, "visible")
         return TableColumns(columns_of_table(frame, kinds), container_of(X)), frame
-    # Check the names first: words are no numbers, but may be valid cells of a table.
+    # Check the names first: words are not numbers, but may be valid cells of a table.
     if isinstance(spec, str | Mapping) and not is_auto:
         for kind in spec.values() if isinstance(spec, Mapping) else [spec]:
             if kind not in KINDS:

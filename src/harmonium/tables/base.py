@@ -14,13 +14,13 @@ from ..errors import InputError
 from .frames import CellKind, RawColumn
 from .numbers import MOST_DIGITS, dressed, is_clock, is_number, number_in
 
-MOST_DECIMALS = 6  # of the step of numbers that are not rounded; more if all are small
-SMALLEST = 300  # decimals of a step of which float64 can still represent multiples
+MOST_DECIMALS = 6  # decimals of the step of unrounded numbers; more if all numbers are small
+SMALLEST = 300  # most decimals of a step whose multiples float64 can represent
 EPSILON = float(np.finfo(float).eps)
 
 
 class ColumnKind(StrEnum):
-    """The type of a column, in the word used for it in files, options and pages."""
+    """The type of a column; the value is the word used in files, options and the documentation."""
 
     CATEGORY = "category"
     DISCRETE = "discrete"
@@ -32,10 +32,10 @@ class ColumnKind(StrEnum):
 
 
 class Guess(StrEnum):
-    """The rule for a single guess of a number: mean (least squares) or median (least absolute).
+    """The rule for guessing a number: mean (least squares) or median (least absolute error).
 
-    `MEAN` is rounded to a number that the column can take, `EXACT` is not. The guess for a word is
-    always the most probable one.
+    `MEAN` is the mean rounded to a number that can occur in the column; `EXACT` is the unrounded
+    mean. The guess for a word is always the most probable word.
     """
 
     MEAN = "mean"
@@ -46,12 +46,12 @@ class Guess(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class AbstractColumn(ABC):
-    """A column of a table and its type.
+    """The interface of a typed column of a table.
 
     Attributes:
         name: the name of the column.
         form: the format of its dates or numbers in text, as in `RawColumn`.
-        digits: digits after the point of each number in text, or None, as in `RawColumn`.
+        digits: the number of digits after the decimal point, or None, as in `RawColumn`.
     """
 
     kind: ClassVar[ColumnKind]
@@ -71,31 +71,31 @@ class AbstractColumn(ABC):
     @property
     @abstractmethod
     def parts(self) -> tuple[AbstractPart, ...]:
-        """The parts of the column that have a unit each; usually one, the column itself."""
+        """The parts of the column, one for each unit; usually only the column itself."""
 
     @abstractmethod
     def split(self, raw: RawColumn, label: str) -> tuple[RawColumn, ...]:
-        """Return the cells of each part.
+        """Split the cells of the column into the cells of its parts.
 
         Raises:
-            InputError: a cell cannot be divided.
+            InputError: a cell cannot be divided into parts.
         """
 
     @abstractmethod
     def merged(
         self, cells: Sequence[np.ndarray], rows: int, rng: np.random.Generator
     ) -> np.ndarray:
-        """Combine the cells of each part into `rows` cells, drawn if several are possible."""
+        """Combine the cells of the parts into `rows` cells; draw a cell if several are possible."""
 
     @abstractmethod
     def log_density(self, raw: RawColumn) -> np.ndarray:
         """Return log p(cell | codes), or log |dcode/dcell|; 0 where the cell is missing."""
 
     def parsed(self, text: str) -> RawColumn:
-        """Return a column with one cell, entered by a user as text.
+        """Parse a cell entered by a user as text, and return it as a column with one cell.
 
         Raises:
-            ValueError: the column cannot have such a cell.
+            ValueError: such a cell cannot occur in the column.
         """
         return RawColumn(self.name, np.array([number_in(text, self.form)]), self.form)
 
@@ -106,15 +106,15 @@ class AbstractColumn(ABC):
 
     @property
     def known_cells(self) -> list[str]:
-        """The possible cells, as text; empty if they cannot be listed."""
+        """The possible cells as text, or [] if they cannot be listed."""
         return []
 
     def unseen_in(self, raw: RawColumn) -> list[str]:
-        """Return the words in a column of this name that have no code."""
+        """Return the words among the cells `raw` that have no code in this column."""
         return []
 
     def taking_unseen_as_missing(self) -> AbstractColumn:
-        """Return the column modified to treat unknown words as missing cells."""
+        """Return a copy of the column that treats unknown words as missing cells."""
         return self
 
     def shown(self, cell: Any) -> str:
@@ -126,7 +126,7 @@ class AbstractColumn(ABC):
         return f"{cell:g}"
 
     def record(self) -> dict[str, Any]:
-        """Return the column for JSON: its kind, and the fields that differ from their defaults."""
+        """Return a JSON record of the column: its kind, and fields that differ from defaults."""
         return {"name": self.name, "kind": self.kind.value} | {
             field.name: _plain(getattr(self, field.name))
             for field in fields(self)
@@ -139,7 +139,7 @@ class AbstractUnmodelled(AbstractColumn):
     """A column that no unit models.
 
     Attributes:
-        why: the reason.
+        why: the reason why the column is not modelled.
     """
 
     why: str = "left out as requested"
@@ -162,16 +162,16 @@ class AbstractUnmodelled(AbstractColumn):
 
 
 class AbstractPart(AbstractColumn):
-    """A column, or a part of one, modelled by one unit whose states are its codes."""
+    """A column, or a part of a column, modelled by one unit whose states are its codes."""
 
     @property
     @abstractmethod
     def states(self) -> int | None:
-        """The number of codes, 0, 1, …; None if codes are real numbers."""
+        """The number of codes 0, 1, …, or None if codes are real numbers."""
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The codes from the lowest to the highest, or () if they are unordered."""
+        """The codes sorted from the lowest to the highest cell, or () if they are unordered."""
         return ()
 
     @abstractmethod
@@ -179,12 +179,12 @@ class AbstractPart(AbstractColumn):
         """Return the code of each cell, NaN where it is missing.
 
         Raises:
-            InputError: a cell is unknown to the column.
+            InputError: a cell has no code.
         """
 
     @abstractmethod
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return a cell for each code, drawn if a code represents several cells."""
+        """Decode each code to a cell, drawn at random if a code represents several cells."""
 
     @property
     def parts(self) -> tuple[AbstractPart, ...]:
@@ -201,10 +201,10 @@ class AbstractPart(AbstractColumn):
     def best(
         self, means: np.ndarray, guess: Guess = Guess.MEAN, spread: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the best single guess for the cell of each row, from the mean state of the unit.
+        """Return the best guess for the cell of each row, given the mean state of the unit.
 
         Args:
-            means: each code's probability, shape (n, states), or the mean code, shape (n, 1).
+            means: the probability of each code, shape (n, states), or the mean code, shape (n, 1).
             guess: the rule for numbers.
             spread: the standard deviation of each row's code, shape (n,), or None if unknown.
         """
@@ -220,13 +220,13 @@ class AbstractPart(AbstractColumn):
         return []
 
     def state_names(self) -> list[str]:
-        """Return the cell of each code as text; empty if codes are real numbers."""
+        """Return the cell of each code as text, or [] if codes are real numbers."""
         codes = np.arange(float(self.states or 0))
         return [self.shown(cell) for cell in self.cells(codes, np.random.default_rng(0))]
 
 
 def _plain(value: Any) -> Any:
-    """Return a field of a column in JSON form; columns may contain other columns."""
+    """Convert a field of a column, which may be another column, to JSON form."""
     if isinstance(value, AbstractColumn):
         return value.record()
     if isinstance(value, tuple):
@@ -254,24 +254,24 @@ def check_numbers(raw: RawColumn, label: str) -> None:
 
 
 def check_digits(digits: int | None) -> None:
-    """Raise ValueError if the number of digits after the point is impossible."""
+    """Raise ValueError if the number of digits after the decimal point is invalid."""
     if digits is not None and not 0 <= digits <= MOST_DIGITS:
         raise ValueError(f"{digits} digits after the point; from 0 to {MOST_DIGITS} are possible")
 
 
 def decimals_of(values: np.ndarray) -> int | None:
-    """Return the number of digits after the point, or None if the numbers are not rounded."""
+    """Return the number of digits to which numbers are rounded, or None if they are not rounded."""
     largest = float(np.abs(values).max(initial=0.0))
     noise = 4 * EPSILON * largest
     for decimals in range(MOST_DIGITS + 1):
-        # Rounding to less than float64's own spacing changes no number, and so reveals nothing.
+        # Rounding below float64's own spacing changes no number, so this would prove nothing.
         if 10.0**-decimals < noise:
             return None
-        # Sums of rounded numbers have rounding errors; but tiny numbers are not zeros.
+        # Allow for rounding errors in sums of rounded numbers, but do not treat tiny numbers as 0.
         slack = min(10.0 ** (-3 - decimals), 1e-12 * largest)
         if slack < noise:
             slack = 0.0
-        # For most columns the first numbers suffice, at a fraction of the time.
+        # For most columns, testing the first numbers suffices and is faster.
         if _are_rounded(values[:100], decimals, slack) and _are_rounded(values, decimals, slack):
             return decimals
     return None
@@ -283,7 +283,7 @@ def _are_rounded(values: np.ndarray, decimals: int, slack: float) -> bool:
 
 
 def step_of(values: np.ndarray) -> float:
-    """Return the power of ten of which the numbers are (nearly) integer multiples."""
+    """Return the largest power of ten such that all numbers are (nearly) multiples of it."""
     decimals = decimals_of(values)
     if decimals is None:
         magnitude = int(np.floor(np.log10(np.abs(values).max())))

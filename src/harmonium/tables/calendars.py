@@ -1,4 +1,4 @@
-"""Columns of dates and their parts: as a trend (`Dates`) or with a unit per part (`Calendar`)."""
+"""Columns of dates, modelled as a trend (`Dates`) or with one unit per part (`Calendar`)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ FROM_MONDAY = 3  # days from a Monday to 1 January 1970
 MINUTE = 60
 HOUR = 3_600
 DAY = 86_400
-CENTURY = 100  # number of possible years if all dates have the same one
-NO_DRAWS = np.random.default_rng(0)  # if nothing is drawn
+CENTURY = 100  # assumed number of possible years if all dates have the same year
+NO_DRAWS = np.random.default_rng(0)  # for calls that draw nothing
 
 
 class DateParts(NamedTuple):
-    """The parts of dates.
+    """The parts of dates, one array entry per date.
 
     Attributes:
         months: months since 1970.
@@ -42,7 +42,7 @@ class DateParts(NamedTuple):
     moment: np.ndarray
 
     def part(self, name: str) -> np.ndarray:
-        """Return the cells of the part with this name."""
+        """Return the cells of the part with this name, such as "weekday"."""
         if name == "year":
             return (self.months // 12 + 1970).astype(float)
         if name == "week":
@@ -51,7 +51,7 @@ class DateParts(NamedTuple):
         return np.array(NAMES[name], object)[self.place(name)]
 
     def place(self, name: str) -> np.ndarray:
-        """Return the month, the day of the week or the hour, counted from 0."""
+        """Return the month, day of the week or hour of each date as an index from 0."""
         if name == "weekday":
             return (self.days + FROM_MONDAY) % 7
         if name == "month":
@@ -60,7 +60,7 @@ class DateParts(NamedTuple):
 
 
 def date_parts(raw: RawColumn) -> DateParts:
-    """Return the parts of dates; missing dates become 1 January 1970."""
+    """Divide dates into parts; missing dates are treated as 1 January 1970."""
     values = np.zeros(len(raw.values), "datetime64[s]")
     if raw.cell_kind is CellKind.DATES:
         values = np.where(raw.is_missing, values, raw.values.astype("datetime64[s]"))
@@ -77,12 +77,12 @@ def date_parts(raw: RawColumn) -> DateParts:
 
 
 class DaysOfMonths(NamedTuple):
-    """The days in some months that fall on a given day of the week, or all days.
+    """For each of some months, the days that fall on a given day of the week, or all days.
 
     Attributes:
-        first: the first such day of each month, in days since 1970.
-        step: the number of days from one such day to the next.
-        count: the number of such days in each month.
+        first: the first of these days in each month, in days since 1970.
+        step: the number of days from one of them to the next, 7 or 1.
+        count: the number of these days in each month.
     """
 
     first: np.ndarray
@@ -91,7 +91,7 @@ class DaysOfMonths(NamedTuple):
 
 
 def days_of_months(months: np.ndarray, weekday: np.ndarray | None) -> DaysOfMonths:
-    """Return the days in months since 1970 with a given day of the week, or all if it is None."""
+    """Return the days of each month (counted from 1970) on a day of the week, or all if None."""
     start = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
     end = (months + 1).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
     if weekday is None:
@@ -101,18 +101,18 @@ def days_of_months(months: np.ndarray, weekday: np.ndarray | None) -> DaysOfMont
 
 
 def place_of(words: np.ndarray, known: tuple[str, ...]) -> np.ndarray:
-    """Return the index of each word among the known words."""
+    """Return the index of each word in the tuple of known words."""
     places = {word: i for i, word in enumerate(known)}
     return np.array([places[word] for word in words], np.int64)
 
 
 def unit_of(form: str) -> str:
-    """Return the unit, seconds or days, in which dates of a form are counted."""
+    """Return the NumPy unit in which dates of a form are counted: seconds or days."""
     return "s" if has_times(form) else "D"
 
 
 def since_1970(raw: RawColumn, *, by_week: bool = False) -> RawColumn:
-    """Return weeks, days or, if there are times, seconds since 1970; NaN for missing cells."""
+    """Convert dates to weeks, days or (with times of day) seconds since 1970; NaN if missing."""
     unit = "D" if by_week else unit_of(raw.form)
     if raw.cell_kind is not CellKind.DATES:
         return RawColumn(raw.name, np.full(len(raw.values), np.nan), raw.form)
@@ -124,14 +124,14 @@ def since_1970(raw: RawColumn, *, by_week: bool = False) -> RawColumn:
 
 
 def ends_of(raw: RawColumn) -> tuple[str, str]:
-    """Return the first and the last date, with the year first, whatever their form."""
+    """Return the first and the last date as text with the year first, regardless of their form."""
     unit = unit_of(raw.form)
     seen = raw.known.astype(f"datetime64[{unit}]")
     return str(seen.min()), str(seen.max())
 
 
 def single_value(values: np.ndarray) -> int | None:
-    """Return the only value, or None if there are several."""
+    """Return the value if all values are equal, or None if they differ."""
     if len(set(values.tolist())) == 1:
         return int(values[0])
     return None
@@ -145,12 +145,12 @@ def span_of(raw: RawColumn) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Dates(AbstractPart):
-    """Dates as the number of days since 1970 or, if there are times, of seconds.
+    """Dates as the number of days since 1970, or of seconds if the dates have times of day.
 
     Attributes:
         inner: the column of these numbers.
-        by_week: whether the dates are Mondays, and the numbers count weeks.
-        ends: the first and the last date seen.
+        by_week: whether all dates are Mondays and the numbers count weeks.
+        ends: the first and the last date in the data.
     """
 
     kind = ColumnKind.DATE
@@ -160,7 +160,7 @@ class Dates(AbstractPart):
 
     @classmethod
     def of(cls, raw: RawColumn, name: str, inner: AbstractPart, *, by_week: bool = False) -> Dates:
-        """Return a column of dates whose numbers, from `since_1970`, are modelled by `inner`."""
+        """Create a column of dates whose numbers, from `since_1970`, are modelled by `inner`."""
         return cls(name=name, form=raw.form, inner=inner, by_week=by_week, ends=ends_of(raw))
 
     @property
@@ -175,7 +175,7 @@ class Dates(AbstractPart):
         return self.inner.codes(self._numbers(checked_dates(raw, label, self.form)), label)
 
     def log_density(self, raw: RawColumn) -> np.ndarray:
-        """Return the log density for each day, or each second or week."""
+        """Return the log density of each date per day, per second or per week."""
         return self.inner.log_density(self._numbers(raw))
 
     def parsed(self, text: str) -> RawColumn:
@@ -193,7 +193,7 @@ class Dates(AbstractPart):
         return self._dates(self.inner.cells(codes, rng))
 
     def _numbers(self, raw: RawColumn) -> RawColumn:
-        """Return the numbers of dates, in the unit of this column."""
+        """Convert dates to numbers in the unit of this column."""
         return since_1970(RawColumn(self.name, raw.values, self.form), by_week=self.by_week)
 
     def _dates(self, numbers: np.ndarray) -> np.ndarray:
@@ -206,19 +206,20 @@ class Dates(AbstractPart):
 
 @dataclass(frozen=True, kw_only=True)
 class Calendar(AbstractColumn):
-    """Dates, each divided into a year, a month, a day of the week and, if there are times, an hour.
+    """Dates, each divided into year, month and day of the week, and hour if there are times of day.
 
-    Alternatively, into a week (represented by its Monday), a day of the week and an hour. Given the
-    parts, all days with the same parts are equally probable, and so are all moments of an hour.
+    Alternatively, dates are divided into the week (represented by its Monday), the day of the week
+    and the hour. All days with the same parts are equally probable, and so are all moments within
+    an hour.
 
     Attributes:
         pieces: a column for each part, except for parts that never change.
-        rows: the number of dates seen. All other values of a part that never changes share the
-            probability of one more row.
-        day: the day of the month if it never changes, or the last day in shorter months. There is
-            then no day of the week.
-        moment: the second of the hour, if it never changes.
-        ends: the first and the last date seen.
+        rows: the number of dates in the data. For a part that never changes, all other values share
+            the probability of one pseudo-row.
+        day: the day of the month if it never changes (the last day in shorter months); then there
+            is no part for the day of the week. None if it changes.
+        moment: the second of the hour if it never changes, else None.
+        ends: the first and the last date in the data.
     """
 
     kind = ColumnKind.CALENDAR
@@ -238,7 +239,7 @@ class Calendar(AbstractColumn):
         return f"{' … '.join(self.ends)}: {names}"
 
     def split(self, raw: RawColumn, label: str) -> tuple[RawColumn, ...]:
-        """Return the year, the month and so on of each date."""
+        """Split dates into columns of years, months and so on."""
         dates = date_parts(checked_dates(raw, label, self.form))
         columns = []
         for part in self.parts:
@@ -257,7 +258,7 @@ class Calendar(AbstractColumn):
             year = np.rint(given["year"].astype(float)).astype(np.int64)
             month = place_of(given["month"], MONTHS)
             fitting = days_of_months(12 * (year - 1970) + month, given.get("weekday"))
-            # Always drawn, so that cells drawn later do not depend on `day`.
+            # Draw even if `day` is fixed, so that later draws do not depend on `day`.
             days = fitting.first + fitting.step * rng.integers(fitting.count)
             if self.day is not None:
                 days = fitting.first + np.minimum(self.day, fitting.count) - 1
@@ -270,7 +271,7 @@ class Calendar(AbstractColumn):
             if "hour" in given:
                 within = HOUR
                 seconds += HOUR * place_of(given["hour"], HOURS)
-            # Always drawn, as above.
+            # Draw even if `moment` is fixed, for the same reason.
             moment = step * rng.integers(within // step, size=rows)
             if self.moment is not None:
                 moment = self.moment
@@ -278,7 +279,7 @@ class Calendar(AbstractColumn):
         return seconds.astype("datetime64[s]").astype("datetime64[us]")
 
     def log_density(self, raw: RawColumn) -> np.ndarray:
-        """Return the log density for each day, or each second if there are times."""
+        """Return the log density of each date per day, or per second if there are times of day."""
         log_p = np.zeros(len(raw.values))
         for part, cells in zip(self.parts, self.split(raw, "rows"), strict=True):
             log_p = log_p + part.log_density(cells)
@@ -326,6 +327,6 @@ class Calendar(AbstractColumn):
         return by_name
 
     def _log_p_usual(self, is_usual: np.ndarray, count: np.ndarray | int) -> np.ndarray:
-        """Return log p of one of `count` values, one of which is the usual one."""
-        # All values share one more observation, so that a date unlike the others is not impossible.
+        """Return log p of the values of a part that never changed; `count` values are possible."""
+        # All values share one pseudo-observation, so that dates unlike the others are possible.
         return np.log((self.rows * is_usual + 1.0 / count) / (self.rows + 1.0))

@@ -1,8 +1,8 @@
-"""Reading the cells of a text column: as numbers, times of day, dates, or words.
+"""Reading the cells of a text column as numbers, times of day, dates, or words.
 
-The cells of a column are read as numbers or dates if all of them are, apart from words for missing
-cells; otherwise as words. Digits that are not numbers, such as postal codes with a leading zero,
-are words too.
+A column is read as numbers or dates if all of its cells, except words for missing cells, are
+numbers or dates, and otherwise as words. Digits that are not numbers, such as postal codes with a
+leading zero, are also read as words.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def columns_in(
     known: Frame | None = None,
     missing: tuple[str, ...] = (),
 ) -> list[RawColumn]:
-    """Return the columns of the table `cells` of texts, each read as the type of all its cells.
+    """Read the columns of the database table `cells`, each with the type that its cells have.
 
     Args:
-        connection: to DuckDB.
+        connection: the connection to DuckDB.
         names: the names of the columns c0, c1, …
-        delimiter: the separator of the cells in their file, which cannot be a decimal comma.
-        known: a table, with any number of rows, whose types are used for columns of the same name.
+        delimiter: the separator of the cells in their file; it cannot be the decimal comma.
+        known: a table, perhaps empty, whose types are used for columns of the same name.
         missing: words for missing cells in addition to `MISSING`, ignoring case.
     """
     earlier = {}
@@ -76,7 +76,7 @@ def columns_in(
 
 
 def _decimal_mark(connection: Any, count: int, missing: tuple[str, ...]) -> str:
-    """Return the decimal mark of a column's numbers, ignoring surrounding signs; "" if unclear."""
+    """Return the decimal mark of a file's numbers, ignoring signs around them; "" if unclear."""
     any_sign = rf"([^\d,.]{{0,5}})??{CONTINENTAL}([^\d,.].{{0,4}})??"
     mark = ""
     for i in range(count):
@@ -95,9 +95,9 @@ def _decimal_mark(connection: Any, count: int, missing: tuple[str, ...]) -> str:
 
 
 def _see(connection: Any, column: str, missing: tuple[str, ...] = ()) -> None:
-    """Make the table `seen` with the column `cell`: a column of `cells` without outer blanks.
+    """Create the table `seen` with the column `cell`: a column of `cells`, trimmed of blanks.
 
-    Columns are handled one at a time: DuckDB takes minutes, and gigabytes, for expressions of
+    Columns are processed one at a time: DuckDB takes minutes and gigabytes for expressions with
     thousands of columns.
     """
     words = ("", *MISSING, *(word.lower() for word in missing))
@@ -114,7 +114,7 @@ def _see(connection: Any, column: str, missing: tuple[str, ...] = ()) -> None:
 
 
 def _plus_and_minus(connection: Any) -> np.ndarray | None:
-    """Return a column of "+" and "-", in which "-" is not a missing cell; None for others."""
+    """Return the words of a column of "+" and "-", in which "-" is not missing, or None."""
     seen, signs = row_of(connection, "count(cell), count_if(cell in ('+', '++', '+++', '--'))")
     if not seen or signs != seen:
         return None
@@ -129,7 +129,7 @@ def _column(
     *,
     has_dots: bool,
 ) -> RawColumn:
-    """Return the column of the table `seen`, read by its cells, or as a known column was read."""
+    """Read the table `seen` as a column, with the type of its cells or of a known column."""
     kind = None
     form = ""
     if known is not None:
@@ -163,7 +163,7 @@ def _column(
         readings, note = numbers_readings(
             connection, name, candidates, has_dots=has_dots, is_known=is_numeric
         )
-    # In most columns of words, most cells have no digit and can be none of these.
+    # In most columns of words, most cells have no digit, so they are neither numbers nor dates.
     is_settled = kind is not None and bool(readings) and readings[0].fits == seen
     if 2 * with_digits > seen and not is_settled:
         sample = sample_of(connection)

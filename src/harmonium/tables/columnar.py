@@ -1,4 +1,4 @@
-"""Tables from files with named and typed columns: Parquet, via DuckDB, and Arrow."""
+"""Reading files with named and typed columns: Parquet (via DuckDB) and Arrow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .dates import without_times
 from .frames import Frame, RawColumn
 from .readings import fetched, note_on_sentinels
 
-# Of the dates that Python and text can have.
+# The first and the last date that Python and text can represent.
 FIRST = np.datetime64("0001-01-01")
 LAST = np.datetime64("9999-12-31T23:59:59")
 NUMERIC = (  # types of Parquet columns
@@ -26,10 +26,10 @@ NUMERIC = (  # types of Parquet columns
 
 
 def read_parquet(path: Path, label: str) -> Frame:
-    """Read a Parquet file.
+    """Read a Parquet file as a table.
 
     Raises:
-        InputError: a file that is damaged or in another format.
+        InputError: the file is damaged or in another format.
     """
     with (
         closing(Database()) as database,
@@ -47,7 +47,7 @@ def read_parquet(path: Path, label: str) -> Frame:
 
 
 def _typed(connection: Any, name: str, kind: str) -> RawColumn:
-    """Return a column of a Parquet file according to its type: numbers, dates, or else words."""
+    """Read a column of a Parquet file according to its type: as numbers, dates, or else words."""
     cell = '"' + name.replace('"', '""') + '"'
     if kind in ("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS", "TIMESTAMP_S"):
         form = "%Y-%m-%d" + " %H:%M:%S" * (kind != "DATE")
@@ -66,10 +66,10 @@ def _typed(connection: Any, name: str, kind: str) -> RawColumn:
 
 
 def read_arrow(path: Path, label: str) -> Frame:
-    """Read an Arrow file (also called IPC or Feather), with pyarrow or polars.
+    """Read an Arrow file (also called IPC or Feather) as a table, with pyarrow or polars.
 
     Raises:
-        InputError: a file that is damaged or in another format.
+        InputError: the file is damaged or in another format.
         MissingDependencyError: neither library is installed.
     """
     reader = _arrow_reader()
@@ -77,14 +77,14 @@ def read_arrow(path: Path, label: str) -> Frame:
         raise MissingDependencyError(
             f"{label}: reading Arrow files needs pyarrow or polars; pip install pyarrow."
         )
-    from .containers import frame_of  # its library is needed only for data frames
+    from .containers import frame_of  # imports narwhals, which only data frames need
 
     with parser_errors(label, "an Arrow file"):
         return frame_of(reader(path), label)
 
 
 def _arrow_reader() -> Any:
-    """Return a function from a path to a data frame, or None if no library provides one."""
+    """Return a function that reads an Arrow file as a data frame, or None without a library."""
     try:
         from pyarrow import feather
     except ImportError:

@@ -1,9 +1,9 @@
-"""The columns of a table and the units that model them, with an exact decoding.
+"""The columns of a table and the units that model them, with exact probabilities of cells.
 
 A column encodes its cells as codes, the states of its unit, and decodes codes into cells. If a code
-represents several cells, the column knows the probability of each of them given the code. So every
-cell has a probability (or a density, in the column's own unit of measurement), and two ways to read
-a column can be compared.
+represents several cells, the column stores the probability of each cell given the code. So every
+cell has a probability (or a density, in the column's own unit of measurement), and different types
+for the same column can be compared.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from .words import Words
 KINDS: dict[str, Any] = {
     column.kind: column for column in (Words, Discrete, Continuous, Dates, Calendar, Key, LeftOut)
 }
-# The most continuous columns that share a precision matrix: more would cost more than they gain.
+# The maximum number of continuous columns that share a precision matrix.
 MOST_CORRELATED = 128
-MOST_SETS = 50  # of draws, until enough lie in the ranges of conditions
+MOST_SETS = 50  # maximum number of sets of draws when few rows fall within the ranges of conditions
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Columns:
 
     @property
     def parts(self) -> tuple[AbstractPart, ...]:
-        """The columns and parts of columns that have a unit, in the table's order."""
+        """The columns and parts of columns that have a unit, in the order of the table."""
         return tuple(part for column in self.columns for part in column.parts)
 
     @property
@@ -72,7 +72,7 @@ class Columns:
 
     @property
     def layer(self) -> AbstractLayer:
-        """A new layer of the columns' units."""
+        """A new layer with the units of all columns."""
         states = [column.states for column in self.modelled]
         of_states = [column for column in self.modelled if (column.states or 0) > 2]
         several = [int(column.states or 0) for column in of_states]
@@ -82,8 +82,8 @@ class Columns:
         parts: list[AbstractLayer] = []
         if 2 in states:
             parts.append(Bernoulli(states.count(2)))
-        # A single layer whose units have different numbers of states: fifteen columns compile as
-        # one part rather than fifteen, five times as fast, and run as quickly.
+        # A single layer contains all units, with different numbers of states. Compared with one
+        # layer per column, fifteen columns compile five times as fast and run equally fast.
         if several:
             parts.append(Categorical(len(several), several, orders=orders))
         if None in states:
@@ -98,7 +98,7 @@ class Columns:
         return self.decode(np.zeros((0, len(self.modelled))))
 
     def encode(self, frame: Frame, label: str, *, may_lack: bool = False) -> np.ndarray:
-        """Encode the rows of a table for the layer, with NaN for missing cells.
+        """Encode the rows of a table as states of the layer, with NaN for missing cells.
 
         Columns are matched by name, in any order; additional columns are ignored.
 
@@ -108,7 +108,7 @@ class Columns:
             may_lack: whether the cells of an absent column count as missing.
 
         Raises:
-            InputError: a column is absent, or has a cell that it cannot encode.
+            InputError: a column is absent, or has a cell that cannot be encoded.
         """
         known = [column.name for column in self.columns if column.parts]
         absent = [name for name in known if name not in frame.names]
@@ -120,7 +120,7 @@ class Columns:
                 f"{label}: expected {count_of(len(known), 'column')} by name; got no column"
                 f" {absent[0]!r}{others}; add it; its cells may be empty."
             )
-        # The dtype of an array without known cells has no meaning.
+        # In an array without known cells, the dtype carries no information.
         raw = {
             column.name: column
             for column in self.split(frame, label).columns
@@ -134,20 +134,20 @@ class Columns:
         return np.stack(codes, axis=1).astype(np.float32)
 
     def taking_unseen_as_missing(self) -> Columns:
-        """Return the columns modified to treat unknown words as missing cells."""
+        """Return a copy of the columns that treats unknown words as missing cells."""
         return Columns(tuple(column.taking_unseen_as_missing() for column in self.columns))
 
     def unseen_in(self, frame: Frame) -> dict[str, list[str]]:
-        """Return the words of a table that are unknown to its columns, keyed by column name."""
+        """Return the words of a table that have no code, keyed by column name."""
         raw = {column.name: column for column in frame.columns}
         unseen = {c.name: c.unseen_in(raw[c.name]) for c in self.columns if c.name in raw}
         return {name: words for name, words in unseen.items() if words}
 
     def split(self, frame: Frame, label: str = "rows") -> Frame:
-        """Return the table with the parts of columns added, replacing columns with the same names.
+        """Return the table with the parts of columns added; they replace columns of the same name.
 
         Raises:
-            InputError: a cell cannot be divided.
+            InputError: a cell cannot be divided into parts.
         """
         known = {column.name: column for column in self.columns}
         parts = {
@@ -160,11 +160,11 @@ class Columns:
         return Frame((*others, *parts.values()), frame.has_names)
 
     def conditions(self, text: str, label: str) -> Conditions:
-        """Parse what a user knows about a row, written as "sex=female,age=30..40".
+        """Parse conditions on a row, such as "sex=female,age=30..40".
 
         Raises:
-            InputError: a part that is not NAME=VALUE or NAME=LOW..HIGH, a name that no unit models,
-                or a value of the wrong kind for its column.
+            InputError: a part is not NAME=VALUE or NAME=LOW..HIGH, no unit models a name, or a
+                value does not fit its column.
         """
         columns = [column for column in self.columns if column.parts]
         known = {column.name: column for column in (*columns, *self.parts)}
@@ -177,13 +177,13 @@ class Columns:
         return sum(log_densities, np.zeros(len(frame)))
 
     def decode(self, rows: np.ndarray, *, seed: int = 0, known: Frame | None = None) -> Frame:
-        """Decode rows of the layer into a table with the original order of columns.
+        """Decode states of the layer into a table with the original order of columns.
 
         Args:
-            rows: the rows.
-            seed: the seed for drawing a cell if a code represents several.
-            known: the cells from which the rows were drawn, which are returned unchanged: a table
-                in which each row corresponds to equally many consecutive rows.
+            rows: the states of the layer, one row each.
+            seed: the seed for drawing a cell if a code represents several cells.
+            known: a table of cells given when the rows were drawn, which are returned unchanged.
+                Each row of it corresponds to the same number of consecutive rows.
         """
         rng = np.random.default_rng(seed)
         place = {part.name: i for i, part in enumerate(self.modelled)}
@@ -206,14 +206,14 @@ class Columns:
         """Draw n rows that meet conditions, and return them as codes and as a table.
 
         Args:
-            conditions: what is known about the rows.
-            drawn: draws rows of codes, a different set for each of 0, 1, …; rows outside the ranges
-                are discarded.
+            conditions: the known cells and ranges.
+            drawn: a function that draws rows of codes, a different set for each argument 0, 1, …;
+                rows outside the ranges are discarded.
             n: number of rows.
-            seed: the seed for the cells of the first set.
+            seed: the seed for drawing the cells of the first set.
 
         Raises:
-            InputError: too few draws are within the ranges.
+            InputError: too few of the rows drawn are within the ranges.
         """
         codes: list[np.ndarray] = []
         frames: list[Frame] = []
@@ -264,8 +264,9 @@ class Columns:
 
         Args:
             frame: the table.
-            gaps: which codes are missing, with one column for each of `modelled`.
-            known: cells to keep, in a table in which each row corresponds to equally many rows.
+            gaps: a mask of missing codes, with one column for each entry of `modelled`.
+            known: a table of cells to keep. Each row of it corresponds to the same number of
+                consecutive rows of `frame`.
         """
         place = {part.name: i for i, part in enumerate(self.modelled)}
         parts = {
@@ -284,7 +285,9 @@ class Columns:
         return Frame(tuple(columns), frame.has_names)
 
     def pieces(self, states: np.ndarray) -> list[np.ndarray]:
-        """Split an array of states by columns of `modelled`; two-valued units have one entry.
+        """Split an array of states into one array per entry of `modelled`.
+
+        A two-valued unit has one column of states.
 
         Args:
             states: shape (n, columns), in the order used by `layer.encode`.
@@ -294,7 +297,7 @@ class Columns:
         return np.split(states, np.cumsum(widths[:-1], dtype=int), axis=1)
 
     def probabilities(self, means: np.ndarray) -> list[np.ndarray]:
-        """Return, for each modelled column, the probabilities of its codes or its mean code.
+        """Return the probabilities of the codes, or the mean code, for each modelled column.
 
         Args:
             means: the mean state of all units in each row, in the order used by `layer.encode`.
@@ -313,7 +316,7 @@ class Columns:
         guess: Guess = Guess.MEAN,
         spread: np.ndarray | None = None,
     ) -> Frame:
-        """Return the table of the best single guess for each cell.
+        """Return a table of the best guess for each cell, given the mean states of the units.
 
         Args:
             means: the mean state of all units in each row, in the order used by `layer.encode`.
@@ -338,7 +341,7 @@ class Columns:
         *,
         constants: bool = False,
     ) -> Frame:
-        """Return the table with its missing cells filled with the best single guesses.
+        """Return the table with each missing cell replaced by the best guess.
 
         Columns that are not modelled are unchanged.
 
@@ -354,14 +357,14 @@ class Columns:
     def completed(
         self, frame: Frame, codes: np.ndarray, *, seed: int = 0, constants: bool = False
     ) -> Frame:
-        """Return the table with its missing cells taken from completed rows of codes.
+        """Return the table with its missing cells decoded from completed rows of codes.
 
         Columns that are not modelled are unchanged.
 
         Args:
             frame: the table.
             codes: one row of codes for each row of the table.
-            seed: the seed for drawing a cell if a code represents several.
+            seed: the seed for drawing a cell if a code represents several cells.
             constants: whether to fill a column with a single number with that number.
         """
         return self._with_cells(frame, self.decode(codes, seed=seed), constants)
@@ -378,7 +381,7 @@ class Columns:
         return Frame(tuple(filled), frame.has_names)
 
     def unfilled(self, frame: Frame) -> dict[str, str]:
-        """Return, for each column whose missing cells are not filled, the reason, keyed by name."""
+        """Return why missing cells of a column are not filled: reasons, keyed by column name."""
         why = {column.name: column.summary for column in self.columns if not column.parts}
         gaps = [raw.name for raw in frame.columns if raw.is_missing.any()]
         known = {column.name for column in self.columns}
@@ -386,7 +389,7 @@ class Columns:
         return {name: why[name] for name in gaps if name in why}
 
     def described(self, frame: Frame) -> list[str]:
-        """Describe a table in text: each column, its type, its values, the fraction missing."""
+        """Return lines of text with each column's type, values and fraction of missing cells."""
         lines = []
         for column, raw in zip(self.columns, frame.columns, strict=True):
             fraction = float(raw.is_missing.mean())
@@ -413,7 +416,7 @@ class Columns:
         """
         columns = cls(tuple(column_from(entry, label) for entry in entries_of(record, label)))
         advice = "restore the file, or train a new model"
-        # Contradictory fields of a damaged record raise an error here.
+        # If a damaged record has contradictory fields, an error is raised here.
         with parser_errors(label, "the columns of a run on a table", advice):
             codes = np.zeros((1, len(columns.modelled)), np.float32)
             columns.encode(columns.decode(codes), label)
@@ -426,13 +429,13 @@ class Columns:
 
 
 def load_columns(run: str | os.PathLike) -> Columns:
-    """Load the column types of a run on a table, for `ask`, `column_scores` and `encode`.
+    """Load the column types from a run on a table, for `ask`, `column_scores` and `encode`.
 
     Args:
         run: the folder of a run on a table.
 
     Raises:
-        InputError: the folder has no such file, or the file is damaged.
+        InputError: the folder does not contain `columns.json`, or the file is damaged.
 
     Example:
         >>> hm.tables.load_columns("nowhere")
@@ -453,7 +456,7 @@ table; got no such file; give the folder of such a run.
 
 
 def _continuous_layer(count: int) -> AbstractLayer:
-    """Return the layer of the continuous columns, with a full precision matrix if they are few.
+    """Return a layer for the continuous columns, with a full precision matrix if they are few.
 
     With an independent precision for each unit, Bernoulli hidden units learn a correlation of 0.99
     only slowly and roughly: on scikit-learn's breast-cancer set, held-out rows had −26.7 nats,
@@ -466,9 +469,9 @@ def _continuous_layer(count: int) -> AbstractLayer:
 
 
 def _filled(raw: RawColumn, other: RawColumn) -> RawColumn:
-    """Return a column with its missing cells taken from another one, if that has any cell.
+    """Return a column with its missing cells taken from another column, if that has any cells.
 
-    If one has words and the other numbers, all become words.
+    If one column has words and the other numbers, all cells become words.
     """
     missing = raw.is_missing
     if not missing.any() or other.is_missing.all():
@@ -490,7 +493,7 @@ def _filled(raw: RawColumn, other: RawColumn) -> RawColumn:
 
 
 def entries_of(record: Any, label: str) -> list[dict[str, Any]]:
-    """Return the entries of a record of columns, each with a name and a kind.
+    """Return the entries of a record of columns after checking that each has a name and a kind.
 
     Raises:
         InputError: the record is damaged.
@@ -511,7 +514,7 @@ def entries_of(record: Any, label: str) -> list[dict[str, Any]]:
 
 
 def column_from(entry: dict[str, Any], label: str) -> AbstractColumn:
-    """Return the column described by `AbstractColumn.record`.
+    """Return the column described by an entry from `AbstractColumn.record`.
 
     Raises:
         InputError: the entry is damaged.
@@ -533,7 +536,7 @@ def column_from(entry: dict[str, Any], label: str) -> AbstractColumn:
 
 
 def _value_of(value: Any, label: str) -> Any:
-    """Return a field of a column, which may itself be a column or several columns."""
+    """Convert a field of a column from JSON form; it may be a column or several columns."""
     if isinstance(value, list):
         return tuple(_value_of(element, label) for element in value)
     is_column = isinstance(value, dict) and isinstance(value.get("kind"), str)
@@ -543,7 +546,7 @@ def _value_of(value: Any, label: str) -> Any:
 
 
 def _fits(value: Any, annotation: Any) -> bool:
-    """Return whether a value from a file has the type of a field, such as `tuple[str, ...]`."""
+    """Return whether a value matches the annotation of a field, such as `tuple[str, ...]`."""
     inner = get_args(annotation)
     if get_origin(annotation) is UnionType:
         return any(_fits(value, alternative) for alternative in inner)

@@ -1,6 +1,6 @@
-"""What a user knows about a row: cells, and ranges of numbers and dates.
+"""Conditions on a row, given by a user: known cells, and ranges of numbers and dates.
 
-Written as "sex=female,age=30..40"; names and values may stand in quotes: "a, b"=yes.
+They are written as "sex=female,age=30..40"; names and values may be quoted: "a, b"=yes.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from ..errors import InputError
 from .base import AbstractColumn
 from .frames import Frame, RawColumn
 
-# In double or single quotes, doubled within the text, up to a sign that ends a name or a value.
+# Text in double or single quotes (doubled within the text), before the end of a name or a value.
 QUOTED = re.compile(r"""("(?:[^"]|"")*"|'(?:[^']|'')*')(?=\s*(?:[=,|]|\.\.|$))""")
 SIGNS = "=,|"
 
 
 class Range(NamedTuple):
-    """A range of a column's cells, including its ends; None for an open end."""
+    """A range of a column's cells, including both ends; an end is None if the range is open."""
 
     name: str
     low: Any
@@ -30,10 +30,10 @@ class Range(NamedTuple):
 
 
 class Conditions(NamedTuple):
-    """What is known about a row.
+    """Conditions on a row: known cells, and ranges for other cells.
 
     Attributes:
-        cells: one row with the known cells; no columns if there are none.
+        cells: a table of one row with the known cells; it has no columns if no cell is known.
         ranges: the ranges of other cells.
     """
 
@@ -41,7 +41,7 @@ class Conditions(NamedTuple):
     ranges: tuple[Range, ...]
 
     def hold_for(self, frame: Frame) -> np.ndarray:
-        """Return which rows of a table are within all ranges."""
+        """Return a mask of the rows of a table that are within all ranges."""
         values = {column.name: column.values for column in frame.columns}
         is_inside = np.ones(len(frame), bool)
         for name, low, high in self.ranges:
@@ -53,7 +53,7 @@ class Conditions(NamedTuple):
 
 
 def parsed_conditions(text: str, known: dict[str, AbstractColumn], label: str) -> Conditions:
-    """Parse a text such as "sex=female,age=30..40".
+    """Parse conditions such as "sex=female,age=30..40".
 
     Args:
         text: NAME=VALUE or NAME=LOW..HIGH, separated by commas; one end of a range may be omitted.
@@ -62,7 +62,7 @@ def parsed_conditions(text: str, known: dict[str, AbstractColumn], label: str) -
         label: the name of the text in error messages.
 
     Raises:
-        InputError: an invalid part, an unknown name, or a value of the wrong kind for its column.
+        InputError: a part is invalid, a name is unknown, or a value does not fit its column.
     """
     cells: list[RawColumn] = []
     ranges: list[Range] = []
@@ -92,7 +92,7 @@ def parsed_conditions(text: str, known: dict[str, AbstractColumn], label: str) -
 
 
 def _parts_of(text: str) -> list[str]:
-    """Split at commas that separate parts: a piece without "=" belongs to the previous one."""
+    """Split conditions at commas; a piece without "=" belongs to the previous condition."""
     parts: list[str] = []
     for piece in filter(str.strip, split_outside(text, ",")):
         if len(split_outside(piece, "=")) > 1 or not parts:
@@ -103,7 +103,7 @@ def _parts_of(text: str) -> list[str]:
 
 
 def _end_of(text: str, column: AbstractColumn, value: str, label: str) -> Any:
-    """Return an end of a range, or None if it is open."""
+    """Parse one end of a range, or return None if the range is open at this end."""
     if not text:
         return None
     try:
@@ -136,7 +136,7 @@ def _misfit(value: str, column: AbstractColumn, label: str) -> InputError:
 
 
 def meant(name: str, known: Iterable[str], otherwise: str) -> str:
-    """Suggest what a user may have meant by an unknown name, or return other advice."""
+    """Return advice that suggests a known name similar to an unknown name, or other advice."""
     close = difflib.get_close_matches(name, list(known), n=1)
     if close:
         return f"perhaps you mean {close[0]}"
@@ -144,7 +144,7 @@ def meant(name: str, known: Iterable[str], otherwise: str) -> str:
 
 
 def meant_in_quotes(piece: str, names: Iterable[str], otherwise: str) -> str:
-    """Return how to write the name from which a piece was cut off, or other advice."""
+    """Return advice to quote the name of which a piece is the end, or other advice."""
     for name in names:
         if re.search(r"[=,|]", name) and name.startswith(piece.strip("\"' ")):
             return f"""write it in quotes: '"{name[:80]}"'"""
@@ -154,7 +154,8 @@ def meant_in_quotes(piece: str, names: Iterable[str], otherwise: str) -> str:
 def split_outside(text: str, mark: str) -> list[str]:
     """Split a text at a mark that is not within quotes.
 
-    Quotes open only at the beginning of a name or a value, so inches and apostrophes are preserved.
+    Quotes open only at the beginning of a name or a value, so that marks for inches and apostrophes
+    are preserved.
     """
     pieces: list[str] = []
     begin = 0
@@ -180,12 +181,12 @@ def split_outside(text: str, mark: str) -> list[str]:
 
 
 def is_quoted(text: str) -> bool:
-    """Return whether a text is a name or a value in quotes."""
+    """Return whether a text is a quoted name or value."""
     return QUOTED.fullmatch(text.strip()) is not None
 
 
 def unquoted(text: str) -> str:
-    """Return a name or a value without blanks around it, and without its quotes."""
+    """Return a name or value without surrounding blanks and quotes."""
     bare = text.strip()
     if not is_quoted(bare):
         return bare

@@ -1,4 +1,4 @@
-"""Columns of numbers that are all, or nearly all, different."""
+"""Continuous columns: numbers that are all, or nearly all, different."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .frames import RawColumn
 GAIN = 3.0  # nats by which a power transform must improve the fit to a column
 CLUSTERS = (2, 3)  # numbers of clusters to try for a column
 POINTS = 512  # quantiles that represent a column in the search for clusters
-MOST_STEPS = 100  # of expectation and maximisation
-POINTS_OF_A_MEAN = 15  # quadrature points for the mean of a normal code
-LEAST_STEP = 1e-5  # nats per number that a step must gain
+MOST_STEPS = 100  # maximum number of EM iterations
+POINTS_OF_A_MEAN = 15  # quadrature points for the mean number given a normal code
+LEAST_STEP = 1e-5  # minimum gain of an EM iteration, in nats per number
 
 
 class _Transform(NamedTuple):
@@ -27,11 +27,11 @@ class _Transform(NamedTuple):
     power: float
 
     def loss_of_one(self, x: np.ndarray) -> float:
-        """Return −log p of a number under a single normal density, in nats."""
+        """Return the mean of −log p of the numbers under one normal density, in nats."""
         return _loss(self.power, x, self.centre, self.width)
 
     def loss(self, x: np.ndarray) -> float:
-        """Return the same for a single normal density, or a few of equal width if that is less."""
+        """Return the mean of −log p under one normal density or a few of equal width, in nats."""
         u = (x - self.centre) / self.width
         scale = float(np.log(self.width)) - float(_log_slope(u, self.power).mean())
         z = _powered(u, self.power)
@@ -46,12 +46,12 @@ class Continuous(AbstractPart):
     power λ; λ = 1 is the identity.
 
     Attributes:
-        centre, width: of the numbers, chosen so that the transform fits best: their median and a
-            spread, or one of their ends and a small fraction of its distance to the median.
+        centre, width: location and scale of the numbers for which the transform fits best: the
+            median and a spread, or one end and a small fraction of its distance to the median.
         power: λ, from 0 (logarithmic) to 2.
-        mean, scale: of the transformed numbers.
-        decimals: digits after the point, or None for no rounding.
-        low, high: the range of the numbers seen; cells are clipped to it.
+        mean, scale: mean and standard deviation of the transformed numbers.
+        decimals: number of digits to which cells are rounded, or None for no rounding.
+        low, high: the range of the numbers in the data; cells are clipped to this range.
     """
 
     kind = ColumnKind.CONTINUOUS
@@ -65,13 +65,13 @@ class Continuous(AbstractPart):
     high: float
 
     def __post_init__(self):
-        """Check the decimals, which may come from a file."""
+        """Check the number of decimals, which may come from an untrusted file."""
         super().__post_init__()
         check_digits(self.decimals)
 
     @classmethod
     def of(cls, raw: RawColumn, name: str) -> Continuous:
-        """Return the transform that makes a column's numbers closest to normal.
+        """Fit the transform that makes the numbers of a column most nearly normal.
 
         Source: Yeo & Johnson 2000.
         """
@@ -83,7 +83,7 @@ class Continuous(AbstractPart):
         spread = (upper - lower) / 1.349 or float(x.std()) or 1.0
         plain = _Transform(middle, spread, 1.0)
         best = plain
-        least = plain.loss_of_one(x) - GAIN / len(x)  # GAIN is for all numbers, the loss for one
+        least = plain.loss_of_one(x) - GAIN / len(x)  # the loss is a mean, GAIN a sum
         candidates = [(middle, spread)]
         candidates += [(low, (lower - low) / divisor) for divisor in (1.0, 10.0)]
         candidates += [(high, (high - upper) / divisor) for divisor in (1.0, 10.0)]
@@ -91,13 +91,13 @@ class Continuous(AbstractPart):
             if width <= 0:
                 continue
             loss = partial(_loss, x=x, centre=centre, width=width)
-            # Beyond these powers the transform is bounded, and some draws would have no inverse.
+            # Beyond these powers, the transform is bounded and some draws would have no inverse.
             minimum: Any = minimize_scalar(loss, bounds=(0.0, 2.0), method="bounded")
             if minimum.fun < least:
                 best = _Transform(centre, width, float(minimum.x))
                 least = float(minimum.fun)
-        # A power turns two clusters into a wide and a narrow one, and treats a few distant numbers
-        # as a tail; units of equal width, as in a model, then fit neither.
+        # A power transform gives two clusters different widths, and treats a few distant numbers
+        # as a tail; a mixture of equal widths, as in a model, then fits neither.
         if best is not plain and plain.loss(x) < best.loss(x):
             best = plain
         z = _powered((x - best.centre) / best.width, best.power)
@@ -142,9 +142,9 @@ class Continuous(AbstractPart):
     def best(
         self, means: np.ndarray, guess: Guess = Guess.MEAN, spread: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the mean of the numbers if the codes are normal; else the number of the mean code.
+        """Return the mean number for normal codes, or else the number of the mean code.
 
-        The latter is the median, and is also used for the most probable number.
+        The number of the mean code is the median, and is also used as the most probable number.
         """
         codes = means[:, 0]
         rng = np.random.default_rng(0)
@@ -152,7 +152,7 @@ class Continuous(AbstractPart):
             return replace(self, decimals=None).best(means, Guess.MEAN, spread)
         if guess is not Guess.MEAN or spread is None or self.power == 1.0:
             return self.cells(codes, rng)
-        # The mean of a function of a normal number is a weighted sum over a few of its quantiles.
+        # Gauss–Hermite quadrature: the mean of a function of a normal variable is a weighted sum.
         at, shares = np.polynomial.hermite_e.hermegauss(POINTS_OF_A_MEAN)
         exact = replace(self, decimals=None)
         numbers = [exact.cells(codes + z * spread, rng) for z in at]
@@ -160,7 +160,7 @@ class Continuous(AbstractPart):
         return mean if self.decimals is None else np.round(mean, self.decimals)
 
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return the numbers, rounded like the numbers seen and clipped to their range."""
+        """Decode codes to numbers, rounded like the data and clipped to the range of the data."""
         powered = np.asarray(codes, float) * self.scale + self.mean
         x = _unpowered(powered, self.power) * self.width + self.centre
         x = np.clip(x, self.low, self.high)
@@ -170,7 +170,7 @@ class Continuous(AbstractPart):
 
 
 def _loss(power: float, x: np.ndarray, centre: float, width: float) -> float:
-    """Return −log p of a number under the transform and a normal density, less a constant."""
+    """Return the mean of −log p under the transform and a normal density, up to a constant."""
     u = (x - centre) / width
     with np.errstate(divide="ignore"):
         spread = float(np.log(_powered(u, power).std()))
@@ -178,9 +178,9 @@ def _loss(power: float, x: np.ndarray, centre: float, width: float) -> float:
 
 
 def _loss_of_clusters(x: np.ndarray, k: int) -> float:
-    """Return −log p of a number under k normal clusters of equal width, less `_loss`'s constant.
+    """Return the mean of −log p under k normal clusters of equal width, up to the same constant.
 
-    Akaike's criterion is included: one nat for all numbers per additional mean and share.
+    Akaike's criterion adds one nat in total for each additional mean and mixing weight.
     """
     points = np.quantile(x, (np.arange(POINTS) + 0.5) / POINTS)
     means = np.quantile(points, (np.arange(k) + 0.5) / k)
@@ -191,7 +191,7 @@ def _loss_of_clusters(x: np.ndarray, k: int) -> float:
     least = np.finfo(float).eps * variance
     log_p = -np.inf
     for _ in range(MOST_STEPS):
-        # −½ and ½ log 2π are omitted, as in `_loss`, where they belong to the one density.
+        # The constants −½ and ½ log 2π are omitted, as in `_loss`.
         joint = np.log(shares) - 0.5 * (points[:, None] - means) ** 2 / variance
         logs = np.logaddexp.reduce(joint, axis=1)
         before = log_p
@@ -208,17 +208,20 @@ def _loss_of_clusters(x: np.ndarray, k: int) -> float:
 
 
 def _powered(u: np.ndarray, power: float) -> np.ndarray:
-    """Return the Yeo–Johnson transform: ((1 + u)^λ − 1)/λ, for u < 0 −((1 − u)^(2−λ) − 1)/(2−λ)."""
+    """Return the Yeo–Johnson transform of u with power λ.
+
+    It is ((1 + u)^λ − 1)/λ for u ≥ 0, and −((1 − u)^(2−λ) − 1)/(2−λ) for u < 0.
+    """
     sign = np.where(u < 0, -1.0, 1.0)
     exponent = np.where(u < 0, 2.0 - power, power)
     logs = np.log1p(np.abs(u))
-    # At an exponent of 0 the limit is the logarithm; a divisor of 1 avoids 0/0 there.
+    # For an exponent of 0, the limit is a logarithm; a divisor of 1 avoids 0/0.
     safe = np.where(exponent == 0, 1.0, exponent)
     return sign * np.where(exponent == 0, logs, np.expm1(safe * logs) / safe)
 
 
 def _unpowered(z: np.ndarray, power: float) -> np.ndarray:
-    """Return the value u whose transform is z."""
+    """Return the inverse of the Yeo–Johnson transform: the value u whose transform is z."""
     sign = np.where(z < 0, -1.0, 1.0)
     exponent = np.where(z < 0, 2.0 - power, power)
     safe = np.where(exponent == 0, 1.0, exponent)
@@ -227,5 +230,5 @@ def _unpowered(z: np.ndarray, power: float) -> np.ndarray:
 
 
 def _log_slope(u: np.ndarray, power: float) -> np.ndarray:
-    """Return the logarithm of the transform's derivative."""
+    """Return the logarithm of the derivative of the Yeo–Johnson transform."""
     return np.where(u < 0, 1.0 - power, power - 1.0) * np.log1p(np.abs(u))

@@ -1,10 +1,10 @@
 """Dates and times in text: their forms, and columns of dates.
 
 A form is a format of `datetime.strftime` with these additions: "%-d" for a day without a leading
-zero, "%e" with a leading space, "%^b" for capitals, "%P" for "pm", "%3f" for three digits of a
-second, and an offset from UTC written as in the cells: "%H:%M:%S+02:00". A tag in braces after a
-code names the language of a month, or marks days such as 3rd: "%-d. %B{de} %Y", "%B %-d{th}, %Y".
-DuckDB reads all forms (`time_in`).
+zero, "%e" with a leading space, "%^b" for capitals, "%P" for "pm", "%3f" for milliseconds, and an
+offset from UTC written as in the cells: "%H:%M:%S+02:00". A tag in braces after a code gives the
+language of a month, or marks days such as 3rd: "%-d. %B{de} %Y", "%B %-d{th}, %Y". DuckDB reads
+all forms (`time_in`).
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ KNOWN_CODES = re.compile(r"(?:[^%]|%[YymdbBHMSIp])*")
 CODES = "YymdbBaAHMSIpPfe"
 # "1 de enero de 2023", and the words for year, month and day of East Asia
 SEPARATORS = r" (?:de|of) |[-/., ']{1,3}|[年月日년월일] ?"
-# Orders of the numbers of a date, by whether it has a year of four digits and a month's name.
+# Possible orders of the numbers in a date, keyed by whether it has a four-digit year and a month's
+# name.
 ORDERS: dict[tuple[str, bool], dict[int, tuple[str, ...]]] = {
     ("Y", False): {2: ("md", "dm"), 1: ("m",)},
     ("Y", True): {1: ("d",), 0: ("",)},
@@ -85,14 +86,14 @@ ORDERS: dict[tuple[str, bool], dict[int, tuple[str, ...]]] = {
 }
 YEAR_LAST: dict[int, tuple[str, ...]] = {2: ("dm", "md")}  # day first if both orders fit
 SHOWING = 20  # cells used to determine the zeros and capitals of a form
-MOST_FORMS = 40  # to try; cells with more shapes are not a column of dates
-YEARS = 1500, 2200  # of dates in text, and of numbers that are interpreted as years
-EXAMPLE = np.datetime64("2024-01-31")  # in messages
+MOST_FORMS = 40  # maximum number of forms to try; a column of dates has fewer
+YEARS = 1500, 2200  # plausible years of dates in text, and of numbers interpreted as years
+EXAMPLE = np.datetime64("2024-01-31")  # an example date in messages
 DIGITS = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}  # of integers that are dates
 # Integers outside this range are not dates such as 20240131.
 FIRST_DAY = 18_000_101
 LAST_DAY = 21_991_231
-SAFE = np.datetime64("1970-01-01"), np.datetime64("2038-01-01")  # with two-digit years
+SAFE = np.datetime64("1970-01-01"), np.datetime64("2038-01-01")  # unambiguous two-digit years
 CELLS_LOOKED_AT = 1_000  # cells, from which missing ones are removed
 SAMPLED = 100  # cells used to decide which forms are tried on all cells
 MIDNIGHT = {
@@ -108,7 +109,7 @@ OF_DATES = ("dates", "date as the others")  # in messages
 
 
 class _MonthNames:
-    """The names of the months in a language, long (code B) or short (b)."""
+    """The names of the months in a language, in full (code B) or abbreviated (code b)."""
 
     def __init__(self, code: str, language: str) -> None:
         self.code = code
@@ -138,7 +139,7 @@ class _MonthNames:
 
 
 class _Ordinals:
-    """Days such as 3rd, with the interface of `_MonthNames`."""
+    """Ordinal days such as 3rd, with the same interface as `_MonthNames`."""
 
     def in_english(self, text: str) -> str:
         return re.sub(ORDINALS, r"\1", text)
@@ -152,7 +153,7 @@ class _Ordinals:
         return f"{time.day:02}" + {1: "st", 2: "nd", 3: "rd"}.get(time.day % 10, "th")
 
 
-# The texts in cells for a code with a tag.
+# The names that cells contain for a code with a tag.
 TAGGED: dict[tuple[str, str], _MonthNames | _Ordinals] = {
     (code, tag): _MonthNames(code, tag) for code, tags in CODES_WITH_TAG.items() for tag in tags
 }
@@ -160,7 +161,7 @@ TAGGED["d", ORDINAL] = _Ordinals()
 
 
 def _names_of(form: str, tag: str) -> _MonthNames | _Ordinals | None:
-    """Return the names for the code that has a tag in a form, or None if there is no tag."""
+    """Return the names used for the tagged code in a form, or None if there is no tag."""
     code = "b"
     if tag == ORDINAL:
         code = "d"
@@ -170,13 +171,13 @@ def _names_of(form: str, tag: str) -> _MonthNames | _Ordinals | None:
 
 
 class Parts(NamedTuple):
-    """The parts of a form.
+    """The parts of a form of dates.
 
     Attributes:
-        base: the rest of the form, as a format that both DuckDB and Python can read.
-        weekday: the characters after the day of the week, or "".
+        base: the form without these additions, as a format that both DuckDB and Python can read.
+        weekday: the characters after the day of the week, or "" if there is none.
         digits: the number of digits in a fraction of a second.
-        zone: the offset from UTC in all cells, or "".
+        zone: the offset from UTC in all cells, or "" if there is none.
         tag: the language of month names, "th" for days such as 3rd, or "".
     """
 
@@ -188,7 +189,7 @@ class Parts(NamedTuple):
 
 
 def parts_of_form(form: str) -> Parts:
-    """Return the parts of a form."""
+    """Divide a form of dates into its parts."""
     tag = TAG.search(form)
     form = TAG.sub("", form)
     zone = ZONE_OF_FORM.search(form)
@@ -213,7 +214,7 @@ def _group(match: re.Match | None, number: int) -> str:
 
 
 def hours_of(zone: str) -> float | None:
-    """Return the offset in hours from UTC of a time zone as written in a cell, or None."""
+    """Return the hours from UTC of a time zone as written in a cell, or None if it is unknown."""
     offset = re.search(r"([+-])(\d\d):?(\d\d)?", zone)
     if offset:
         hours = int(offset[2]) + int(offset[3] or 0) / 60
@@ -224,9 +225,9 @@ def hours_of(zone: str) -> float | None:
 
 
 def time_in(cell: str, form: str) -> str:
-    """Return the SQL for the time in a cell with a given form; null if it does not match.
+    """Return an SQL expression for the time in a cell of a given form; null without a match.
 
-    Times with another offset are converted to the offset of the form.
+    Times with a different offset from UTC are converted to the offset of the form.
     """
     parts = parts_of_form(form)
     if not KNOWN_CODES.fullmatch(parts.base):  # a form from a file; DuckDB rejects unknown codes
@@ -258,7 +259,7 @@ def time_in(cell: str, form: str) -> str:
 
 
 def _shift(zone: str, hours: float | None) -> str:
-    """Return the SQL for the difference between an offset and the offset of a time zone."""
+    """Return an SQL expression for the interval between an offset and a time zone's offset."""
     sign = f"(case when contains({zone}, '-') then -1 else 1 end)"
     digits = f"regexp_extract({zone}, '[+-](\\d\\d):?(\\d\\d)?', ['h', 'm'])"
     offset = f"{sign} * (60 * cast({digits}.h as int) + coalesce(try_cast({digits}.m as int), 0))"
@@ -268,14 +269,14 @@ def _shift(zone: str, hours: float | None) -> str:
 
 
 def times_of(connection: Any, texts: Sequence[str], form: str) -> list[datetime | None]:
-    """Return the times represented by texts of a form; None for texts of other forms."""
+    """Parse texts as times of a form, with None for each text that does not match the form."""
     time = time_in("text", form)
     rows = connection.execute(f"select {time} from (select unnest(?) as text)", [list(texts)])
     return [row[0] for row in rows.fetchall()]
 
 
 def write_date(time: datetime, form: str) -> str:
-    """Return a time formatted according to a form."""
+    """Format a time according to a form, as text."""
 
     def code(match: re.Match) -> str:
         flag = match[1]
@@ -303,7 +304,7 @@ def write_date(time: datetime, form: str) -> str:
 
 
 def forms_of(cells: Iterable[str]) -> list[str]:
-    """Return possible forms for the first cells of a column, from their numbers and names."""
+    """Return the forms that some cells of a column may have, judged by their numbers and names."""
     forms: dict[str, None] = {}  # in the order of their first cells
     for cell in cells:
         text = " ".join(cell.split())
@@ -347,7 +348,7 @@ def _forms_of_cell(cell: str) -> list[str]:
 
 
 def _clock_form(clock: re.Match) -> str:
-    """Return the form of a time of day."""
+    """Return the form of a matched time of day."""
     half = clock["half"] or ""
     form = "%I:%M" if half else "%H:%M"
     if clock["seconds"]:
@@ -393,7 +394,7 @@ def _is_month(piece: str) -> bool:
 
 
 def _codes_of_month(pieces: list[str], kinds: list[str]) -> tuple[str, ...]:
-    """Return the possible codes for the name of a month; "" if there is none."""
+    """Return the possible codes for the name of a month, or ("",) if there is no name."""
     if "name" not in kinds:
         return ("",)
     name = pieces[kinds.index("name")].lower().removesuffix(".")
@@ -405,7 +406,7 @@ def _codes_of_month(pieces: list[str], kinds: list[str]) -> tuple[str, ...]:
 
 
 def _spelled(pieces: list[str], kinds: list[str], order: str, month: str) -> str:
-    """Return a form from the pieces of a cell, given the order of its numbers, such as "dm"."""
+    """Assemble a form from the pieces of a cell, given the order of its numbers, such as "dm"."""
     codes = iter(order)
     form = ""
     for piece, kind in zip(pieces, kinds, strict=True):
@@ -421,7 +422,7 @@ def _spelled(pieces: list[str], kinds: list[str], order: str, month: str) -> str
 
 
 def as_written(connection: Any, form: str, cells: list[str]) -> str:
-    """Return, of the forms that read alike, the one that reproduces most cells exactly."""
+    """Return the variant of a form (zeros, capitals) that reproduces most cells exactly."""
     variants = [
         form,
         re.sub(r"%([HI])", r"%-\1", form),
@@ -444,7 +445,7 @@ def as_written(connection: Any, form: str, cells: list[str]) -> str:
 
 
 def other_order(form: str) -> str:
-    """Return a form with day and month exchanged, or "" if only one order is usual."""
+    """Return the form with day and month exchanged, or "" if only one order is common."""
     match = re.search(r"%-?[dm]([-/])%-?[dm]\1(?=%[Yy])", form)
     if match is None:
         return ""
@@ -458,7 +459,7 @@ def has_times(form: str) -> bool:
 
 
 def is_date(form: str) -> bool:
-    """Return whether a form is for dates; "# %" is a form for numbers."""
+    """Return whether a form is a form of dates, unlike forms of numbers such as "# %"."""
     return "%" in form and "#" not in form
 
 
@@ -466,7 +467,7 @@ def checked_dates(raw: RawColumn, label: str, form: str) -> RawColumn:
     """Return a column after checking that all of its cells that are not missing are dates.
 
     Raises:
-        InputError: they are not; the message names the first cell that does not fit.
+        InputError: a cell is not a date; the message gives the first such cell.
     """
     if raw.cell_kind is CellKind.DATES or raw.is_missing.all():
         return raw
@@ -483,7 +484,9 @@ def checked_dates(raw: RawColumn, label: str, form: str) -> RawColumn:
 
 
 def parsed_date(name: str, form: str, text: str) -> RawColumn:
-    """Return a column with one date from the user, in the table's form or with the year first.
+    """Parse a date entered by the user, in the column's form or with the year first.
+
+    The date is returned as a column with one cell.
 
     Raises:
         ValueError: the text is not a date.
@@ -506,7 +509,7 @@ def shown_date(form: str, cell: Any) -> str:
 
 
 def sample_of(connection: Any) -> list[str]:
-    """Return some cells of the table `seen`, without words for missing cells."""
+    """Return a sample of the cells in the table `seen`, without words for missing cells."""
     rows = connection.execute(
         f"select cell from seen where cell is not null limit {CELLS_LOOKED_AT}"
     ).fetchall()
@@ -514,7 +517,7 @@ def sample_of(connection: Any) -> list[str]:
 
 
 def dates_readings(connection: Any, name: str, sample: list[str]) -> list[Reading]:
-    """Return readings of the table `seen` as dates, one per form that fits half of its cells."""
+    """Return readings of the table `seen` as dates, one for each form that fits half the cells."""
     forms = forms_of(sample)
     if not forms:
         return []
@@ -536,9 +539,9 @@ def dates_readings(connection: Any, name: str, sample: list[str]) -> list[Readin
 
 
 def _by_years(forms: list[str], spans: Sequence[float | None]) -> list[int]:
-    """Return the indices of forms in the order in which to try them.
+    """Return the indices of forms in the order in which they should be tried.
 
-    Of the possible orders of 24-08-22, year first is tried first if the years are then close
+    For dates such as 24-08-22, the form with the year first is tried first if its years are close
     together.
     """
     places = list(range(len(forms)))
@@ -552,7 +555,7 @@ def _by_years(forms: list[str], spans: Sequence[float | None]) -> list[int]:
 
 
 def _within_years(time: str) -> str:
-    """Return the SQL for a time, or null if its year is implausible in text."""
+    """Return an SQL expression for a time that is null if the year is implausible."""
     first = f"timestamp '{YEARS[0]}-01-01'"
     last = f"timestamp '{YEARS[1]}-01-01'"
     return f"case when {time} >= {first} and {time} < {last} then {time} end"
@@ -561,7 +564,7 @@ def _within_years(time: str) -> str:
 def _column_of_dates(
     connection: Any, name: str, form: str, sample: list[str], values: np.ndarray
 ) -> RawColumn | None:
-    """Return dates with their form, or None if the cells are something else."""
+    """Return a column of dates with their form, or None if the values are implausible as dates."""
     values = values.astype("datetime64[us]")
     if not _is_plausible(connection, form, values):
         return None
@@ -582,7 +585,7 @@ def _column_of_dates(
 
 
 def _zones(connection: Any) -> list[str]:
-    """Return the offsets from UTC in the cells of times, at most three."""
+    """Return at most three different offsets from UTC that occur in the cells."""
     zone = f"regexp_extract(cell, '{ZONE_OF_CELL}', 3)"
     rows = connection.execute(
         f"select {zone} as z from seen where cell is not null group by z having z <> ''"
@@ -592,14 +595,14 @@ def _zones(connection: Any) -> list[str]:
 
 
 def _utc(zone: str) -> str:
-    """Return UTC in the notation used for an offset."""
+    """Return UTC in the same notation as an offset."""
     if re.fullmatch(r"[+-]\d\d(:?\d\d)?", zone):
         return "+" + re.sub(r"\d", "0", zone[1:])
     return "Z" if zone == "Z" else "UTC"
 
 
 def dates_of_form(connection: Any, name: str, form: str) -> Reading:
-    """Return the column of the table `seen` as dates in a known form."""
+    """Return a reading of the table `seen` as dates in a known form."""
     value = time_in("cell", form)
     (fits,) = row_of(connection, f"count({value})")
 
@@ -618,7 +621,7 @@ def _is_plausible(connection: Any, form: str, values: np.ndarray) -> bool:
         padded = matches("cell", r"\d\d\D.*|\D.*")
         (is_padded,) = row_of(connection, f"bool_and({padded})")
         months = known.astype("datetime64[M]").astype(np.int64) % 12 + 1
-        # Versions start at 0 or 1: hardly any goes beyond 20.10.
+        # Version numbers start at 0 or 1 and rarely exceed 20.10.
         is_no_version = _days_of_month(known).max() > 20 and months.max() >= 10
         is_safe = SAFE[0] <= known.min() and known.max() < SAFE[1]
         return bool(is_safe and ("." not in form or is_padded or is_no_version))
@@ -630,7 +633,7 @@ def _is_plausible(connection: Any, form: str, values: np.ndarray) -> bool:
 
 
 def dates_in_digits(connection: Any, raw: RawColumn) -> RawColumn:
-    """Return numbers such as 20240131 as dates if all of them are dates."""
+    """Convert a column of numbers such as 20240131 to dates if all of its numbers are dates."""
     if raw.cell_kind is not CellKind.NUMBERS or raw.form:
         return raw
     known = raw.known
@@ -649,7 +652,7 @@ def dates_in_digits(connection: Any, raw: RawColumn) -> RawColumn:
 
 
 def without_times(values: np.ndarray, form: str) -> str:
-    """Return the form of dates; if all are at midnight, this time is part of the text."""
+    """Return the form of dates, with the time of day as fixed text if all are at midnight."""
     known = values[~np.isnat(values)]
     if not len(known) or (known != known.astype("datetime64[D]")).any():
         return form
@@ -658,7 +661,7 @@ def without_times(values: np.ndarray, form: str) -> str:
 
 
 def likely_clock(connection: Any, name: str, sample: list[str]) -> list[Reading]:
-    """Return the column of the table `seen` as times of day if most of its cells are times."""
+    """Return a list with a reading of the table `seen` as times of day, empty if most are not."""
     likely = [text for text in sample if re.match(CLOCK_PARTS[0], text)]
     if 2 * len(likely) > len(sample):
         return [clock_reading(connection, name)]
@@ -666,7 +669,7 @@ def likely_clock(connection: Any, name: str, sample: list[str]) -> list[Reading]
 
 
 def clock_reading(connection: Any, name: str, known: str = "") -> Reading:
-    """Return the column of the table `seen` as times of day, in a known form if given."""
+    """Return a reading of the table `seen` as times of day, in a known form if given."""
     parts = f"regexp_extract(cell, '{CLOCK_PARTS[0]}', {CLOCK_PARTS[1]})"
     with_seconds, with_half, digits, is_short, gap, small, times = row_of(
         connection,
@@ -711,7 +714,7 @@ def clock_reading(connection: Any, name: str, known: str = "") -> Reading:
 
 
 def in_one_order(columns: list[RawColumn], known: Collection[str]) -> list[RawColumn]:
-    """Return the columns with day and month of all dates in the same order, as far as it is known.
+    """Return the columns after making ambiguous orders of day and month agree between columns.
 
     Args:
         columns: the columns, each read independently of the others.
@@ -743,7 +746,7 @@ def _is_day_first(form: str) -> bool:
 
 
 def _fits_both_orders(column: RawColumn) -> bool:
-    """Return whether all dates of a column remain dates if day and month are exchanged."""
+    """Return whether all dates of a column remain valid if day and month are exchanged."""
     if column.cell_kind is not CellKind.DATES or not other_order(column.form):
         return False
     return bool((_days_of_month(column.known) <= 12).all())
@@ -755,7 +758,7 @@ def _days_of_month(dates: np.ndarray) -> np.ndarray:
 
 
 def _turned(column: RawColumn) -> RawColumn:
-    """Return a column of dates with day and month exchanged."""
+    """Return a column of dates with the day and month of each date exchanged."""
     values = column.values
     years = values.astype("datetime64[Y]").astype("datetime64[M]")
     months = values.astype("datetime64[M]")
@@ -768,7 +771,7 @@ def _turned(column: RawColumn) -> RawColumn:
 
 
 def _note_on_order(column: RawColumn) -> str:
-    """Describe how ambiguous dates were read; "" if no date is ambiguous."""
+    """Return a note on how ambiguous dates were read, or "" if no date is ambiguous."""
     dates = column.known
     day = _days_of_month(dates)
     month = dates.astype("datetime64[M]").astype(np.int64) % 12 + 1

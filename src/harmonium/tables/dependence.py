@@ -1,4 +1,4 @@
-"""The strength of the dependence of two columns, estimated from counts of their classes."""
+"""The strength of dependence between two columns, estimated from counts of their classes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ QUANTILES = 6  # classes of equally many numbers, or of codes of more than twice
 
 
 class Information(NamedTuple):
-    """The mutual information of two columns.
+    """The mutual information of two columns, and the degrees of freedom for a test.
 
     Attributes:
-        nats: its estimate from counts.
+        nats: the mutual information estimated from counts, in nats.
         freedom: degrees of freedom; 2 · rows · nats is χ²-distributed for independent columns.
-        rows: the number of rows in which both are known.
+        rows: the number of rows in which both columns are known.
     """
 
     nats: float
@@ -31,18 +31,18 @@ class Information(NamedTuple):
 
     @property
     def corrected(self) -> float:
-        """The estimate minus its mean for independent columns, at least 0."""
+        """The estimate in nats minus its expectation for independent columns, at least 0."""
         return max(0.0, self.nats - self.freedom / (2.0 * max(1, self.rows)))
 
 
 def classes_of(
     codes: np.ndarray, states: int | None, known: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return a class 0, 1, … for each code, −1 where it is missing.
+    """Divide codes into classes 0, 1, …, with −1 for missing codes.
 
     Args:
         codes: the codes.
-        states: the number of codes, or None for real numbers.
+        states: the number of possible codes, or None for real numbers.
         known: the codes whose quantiles are the class limits; `codes` if None.
     """
     missing = np.isnan(codes)

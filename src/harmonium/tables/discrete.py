@@ -1,4 +1,4 @@
-"""Columns of repeated numbers."""
+"""Discrete columns: numbers, of which some are repeated."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from .base import AbstractPart, ColumnKind, Guess, check_numbers, step_of
 from .frames import RawColumn
 from .numbers import FEW_NUMBERS
 
-OWN_FRACTION = 0.02  # if numbers are many, each with this fraction of the rows is a state
-# The others are joined into cells until each has this many of their rows.
+OWN_FRACTION = 0.02  # with many numbers, each number with this fraction of the rows is a state
+# The other numbers are grouped into cells, each with this many rows.
 CELL_ROWS = 20
 CELL_FRACTION = 0.03
 
 
 @dataclass(frozen=True, kw_only=True)
 class Discrete(AbstractPart):
-    """Numbers of which some are repeated: frequent numbers are states, and so are ranges of others.
+    """Numbers of which some are repeated; each frequent number or range of others is one state.
 
     Numbers are integer multiples of a step. A cell is a range of numbers, whose probabilities are
-    proportional to their counts, with one more observation shared by all numbers that were not
-    seen.
+    proportional to their counts, with one pseudo-observation shared by all numbers that do not
+    occur in the data.
 
     Attributes:
         step: the unit in which the numbers are integers.
-        starts: the first multiple of each cell but the first, which has no lower end.
+        starts: the first multiple of each cell except the first cell, which has no lower end.
         points: multiples that are separate states, ordered after the cells.
-        seen, counts: the multiples seen, sorted, and how often.
-        ordered: whether the unit's weights are expected to be monotonic in the numbers, unlike
-            those of codes.
+        seen, counts: the sorted multiples that occur in the data, and how often each occurs.
+        ordered: whether the weights of the unit are expected to be monotonic in the numbers, unlike
+            for numbers that are codes.
     """
 
     kind = ColumnKind.DISCRETE
@@ -44,12 +44,12 @@ class Discrete(AbstractPart):
 
     @classmethod
     def of(cls, raw: RawColumn, name: str) -> Discrete:
-        """Return the states of a column of numbers."""
+        """Determine the states for a column of numbers."""
         step = step_of(raw.known)
         multiples = np.rint(raw.known / step).astype(np.int64)
         seen, counts = np.unique(multiples, return_counts=True)
         if len(seen) <= FEW_NUMBERS:
-            # Each number has a cell, which ends halfway to the next number, rounded up.
+            # Each number has a separate cell, which ends halfway to the next number, rounded up.
             starts = [int(-(-(low + high) // 2)) for low, high in itertools.pairwise(seen)]
             points: np.ndarray = np.array([], int)
         else:
@@ -73,7 +73,7 @@ class Discrete(AbstractPart):
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The states ordered by mean number; a second state that never occurs comes last."""
+        """The states sorted by their mean number; a state that never occurs comes last."""
         if not self.ordered:
             return ()
         return tuple(np.argsort(self._means, kind="stable").tolist())
@@ -87,7 +87,7 @@ class Discrete(AbstractPart):
         return f"{low} … {high}, {self.states} states"
 
     def _numbers(self, multiples: np.ndarray) -> np.ndarray:
-        """Return multiples of the step as numbers, without the rounding error of the product."""
+        """Convert multiples of the step to numbers, without the rounding error of the product."""
         digits = max(0, round(-np.log10(self.step)))
         return np.round(np.asarray(multiples, float) * self.step, digits)
 
@@ -116,13 +116,13 @@ class Discrete(AbstractPart):
 
     @property
     def _means(self) -> np.ndarray:
-        """The mean of the multiples seen in each state; ∞ for a state that never occurs."""
+        """The mean of the observed multiples in each state; ∞ for a state that never occurs."""
         sums = np.bincount(self._cells_of_seen, np.multiply(self.seen, self.counts), self.states)
         return np.where(self._rows > 0, sums / np.maximum(self._rows, 1), np.inf)
 
     @property
     def _widths(self) -> np.ndarray:
-        """The number of multiples in each cell within the range seen, excluding points."""
+        """The number of multiples in each cell within the observed range, excluding points."""
         limits = np.array([self.seen[0], *self.starts, self.seen[-1] + 1])
         widths = np.zeros(self.states)
         widths[: len(limits) - 1] = np.diff(limits)
@@ -130,10 +130,11 @@ class Discrete(AbstractPart):
         return widths
 
     def log_density(self, raw: RawColumn) -> np.ndarray:
-        """Return the log probability of each number given its cell, per unit of the column.
+        """Return the log density of each number given its state, per unit of the column.
 
-        One more observation is shared by all numbers of a cell. One further observation of the
-        first and the last cell is shared, geometrically, by the numbers outside the range seen.
+        One pseudo-observation is shared by all numbers of a cell. Another pseudo-observation in the
+        first and the last cell is distributed geometrically over the numbers outside the observed
+        range.
         """
         multiples = self._multiples(raw)
         cell = self._cell_of(multiples)
@@ -155,7 +156,7 @@ class Discrete(AbstractPart):
         return np.where(raw.is_missing, 0.0, log_p - np.log(self.step))
 
     def state_names(self) -> list[str]:
-        """Return each state's number, or the lowest and highest numbers seen in it."""
+        """Return each state's number, or its lowest and highest observed numbers, as text."""
         numbers = np.array(self.seen) * self.step
         cell = self._cells_of_seen
         names = []
@@ -168,13 +169,14 @@ class Discrete(AbstractPart):
     def best(
         self, means: np.ndarray, guess: Guess = Guess.MEAN, spread: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the mean, rounded to a multiple, or to a number seen if there are few.
+        """Return the best guess for each number: the mean, the exact mean or the median.
 
-        The exact mean is not rounded. The median and the most probable number are always numbers
-        seen.
+        The mean is rounded to a multiple, or to an observed number if few numbers were observed.
+        The exact mean is not rounded. The median and the most probable number are always observed
+        numbers.
         """
         if guess in (Guess.MEDIAN, Guess.MODE):
-            # Within a state, numbers have the frequencies with which they were seen.
+            # Within a state, numbers have their observed frequencies.
             frequency = np.array(self.counts) / np.maximum(self._rows, 1)[self._cells_of_seen]
             p = means[:, self._cells_of_seen] * frequency
             if guess is Guess.MODE:
@@ -194,7 +196,7 @@ class Discrete(AbstractPart):
         return self._numbers(seen[np.searchsorted((seen[1:] + seen[:-1]) / 2, mean)])
 
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return a number for each code, drawn with the frequencies seen."""
+        """Decode each code to a number, drawn with the observed frequencies."""
         cell = self._cells_of_seen
         multiples = np.empty(len(codes))
         for code in np.unique(codes):
@@ -210,12 +212,12 @@ class Discrete(AbstractPart):
 
 
 def _starts_of_cells(seen: np.ndarray, counts: np.ndarray) -> list[int]:
-    """Return the first numbers of filled cells, except for the first cell."""
+    """Group numbers into cells with enough rows; return the first number of all but the first."""
     full = max(CELL_ROWS, CELL_FRACTION * counts.sum())
     starts = []
     inside = 0
     for number, count in zip(seen, counts, strict=True):
-        # The rest must fill a cell too, so that the last one is not the smallest.
+        # The remaining numbers must also fill a cell, so that the last cell is not too small.
         if inside >= full and counts[seen >= number].sum() >= full:
             starts.append(int(number))
             inside = 0

@@ -1,4 +1,4 @@
-"""The text of a file, decoded with the most plausible encoding."""
+"""Decoding the text of a file with the most plausible encoding."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from ..errors import InputError, count_of
 
-MARKS = (  # the four bytes of UTF-32 begin with the two of UTF-16
+MARKS = (  # UTF-32 first, since its mark begins with the mark of UTF-16
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-EIGHT_BITS = ("cp1252", "mac_roman")  # the more frequent one first: it is used if both fit
+EIGHT_BITS = ("cp1252", "mac_roman")  # in order of preference if both fit
 TITLES = {
     "cp1252": "Windows-1252",
     "mac_roman": "Mac Roman",
@@ -26,12 +26,12 @@ TITLES = {
     "utf-32": "UTF-32",
 }
 LOOKED_AT = 2**20  # characters used to determine the encoding
-# Fractions of zeros that identify UTF-16 without a mark: in every second byte, as in the digits and
-# line ends of other scripts, and in the bytes between.
+# Fractions of zeros that identify UTF-16 without a mark: the minimum in every second byte (digits
+# and line ends have such zeros in any script), and the maximum in the bytes between.
 WIDE = 0.1
 STRAY = 0.02
-FEWEST = 5  # letters beyond ASCII at or above which an unknown encoding may be rejected
-MOST_ODD = 0.34  # fraction of the letters beyond ASCII: usual text has almost none
+FEWEST = 5  # minimum number of non-ASCII letters needed to reject an encoding
+MOST_ODD = 0.34  # maximum fraction of odd non-ASCII letters: normal text has almost none
 CONTROLS = r"[\x00-\x08\x0e-\x1f]"
 STRAY_CONTROLS = 0.02  # of the lines may have one: more of them separate cells, or are binary
 LINE_END = r"\r\n?|\n"
@@ -53,13 +53,13 @@ class Decoded(NamedTuple):
 
 
 def decoded(content: bytes, label: str) -> Decoded:
-    """Decode the text of a file.
+    """Decode the text of a file with the most plausible encoding.
 
     Raises:
         InputError: the file is not text, or its encoding is unknown.
     """
     encodings = [name for mark, name in MARKS if content.startswith(mark)][:1]
-    # UTF-16 of ASCII letters is also valid UTF-8, with a zero next to each letter.
+    # ASCII letters in UTF-16 are also valid UTF-8, with a zero next to each letter.
     encodings = encodings or [name for name in (_wide(content), "utf-8") if name]
     for encoding in encodings:
         text, stray = _without_strays(content, encoding)
@@ -82,9 +82,9 @@ def decoded(content: bytes, label: str) -> Decoded:
 
 
 def _without_strays(content: bytes, encoding: str) -> tuple[str | None, str]:
-    """Decode text without a few stray control characters, and describe these.
+    """Decode text, remove a few stray control characters, and describe them.
 
-    The text is None if the bytes are invalid, or contain too many of them.
+    The text is None if the bytes are invalid or contain too many control characters.
     """
     try:
         text = content.decode(encoding)
@@ -117,7 +117,7 @@ def _text(content: bytes, encoding: str) -> str | None:
 
 
 def _without_end(text: str) -> str:
-    """Return a text without a DOS end-of-file mark, or zeros that fill its last block."""
+    """Return a text without a DOS end-of-file mark or zeros that pad the last block."""
     bare = text.rstrip(ENDS)
     if len(re.findall(LINE_END, bare)) > 1:
         return bare
@@ -125,7 +125,7 @@ def _without_end(text: str) -> str:
 
 
 def _wide(content: bytes) -> str | None:
-    """Return the byte order of UTF-16 without a mark, or None for other text."""
+    """Return the UTF-16 encoding of text without a byte order mark, or None for other text."""
     sample = content[:LOOKED_AT]
     half = max(1, len(sample) // 2)
     first = sample[0::2].count(0) / half
@@ -140,7 +140,7 @@ def _wide(content: bytes) -> str | None:
 
 
 def _oddity(text: str) -> float:
-    """Return the fraction of letters beyond ASCII at positions where usual text has none."""
+    """Return the fraction of non-ASCII letters in positions that suggest a wrong encoding."""
     beginning = text[:LOOKED_AT]
     places = [match.start() for match in re.finditer(r"[^\x00-\x7f]", beginning)]
     odd = sum(
@@ -158,7 +158,7 @@ def _is_odd(before: str, sign: str, after: str) -> bool:
     if not sign.isalpha():
         if sign in "¡¿‘":
             return before.isalnum()
-        # A dash may join two names, and an apostrophe a word.
+        # A dash may join two names, and an apostrophe may occur within a word.
         return is_inside and sign != "’" and (sign not in "–—" or after.islower())
     if not before.isalpha() and not after.isalpha():
         return sign not in "àÀ"

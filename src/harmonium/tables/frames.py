@@ -1,4 +1,4 @@
-"""Tables of words, numbers and dates: named columns whose types are not decided here."""
+"""Tables of words, numbers and dates: named columns before their types are inferred."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class CellKind(StrEnum):
-    """What the cells of a column were read as: a word for the dtype of its array."""
+    """What the cells of a column were read as: words, numbers or dates."""
 
     NUMBERS = "numbers"
     DATES = "dates"
@@ -26,7 +26,7 @@ MISSING_CELLS = {
 
 @dataclass(frozen=True, eq=False)
 class RawColumn:
-    """A column as read from its source.
+    """A column as read from its source, before its type is inferred.
 
     Attributes:
         name: the name of the column.
@@ -35,9 +35,10 @@ class RawColumn:
         form: the format of the numbers or dates in text: a format of `datetime.strftime`; for
             numbers, "$#" or "# %" for signs around all of them, "#," or "," for a decimal comma;
             else "".
-        note: what the user should know about how it was read, or "".
-        digits: digits after the point of each number in text; None if they differ between numbers.
-        is_category: whether the source declared its cells as categories.
+        note: a note for the user on how the column was read, or "".
+        digits: the number of digits after the decimal point in text; None if it differs between
+            numbers.
+        is_category: whether the source declares the cells as categories.
     """
 
     name: str
@@ -49,12 +50,12 @@ class RawColumn:
 
     @property
     def cell_kind(self) -> CellKind:
-        """The type of its cells: numbers, dates or words."""
+        """The type of the cells: numbers, dates or words."""
         return CELL_KINDS[self.values.dtype.kind]
 
     @property
     def is_missing(self) -> np.ndarray:
-        """Which cells are missing."""
+        """A mask of the missing cells."""
         if self.cell_kind is CellKind.WORDS:
             return np.array([value is None for value in self.values], bool)
         if self.cell_kind is CellKind.NUMBERS:
@@ -67,17 +68,17 @@ class RawColumn:
         return self.values[~self.is_missing]
 
     def taken(self, rows: np.ndarray) -> RawColumn:
-        """Return the column restricted to some rows."""
+        """Return the column restricted to the rows with these indices."""
         return replace(self, values=self.values[rows])
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Columns of equal length, with distinct names.
+    """A table: columns of equal length with distinct names.
 
     Attributes:
         columns: the columns, in order.
-        has_names: whether the source has names; otherwise they are "column 1" and so on.
+        has_names: whether the source has column names; otherwise they are "column 1" and so on.
     """
 
     columns: tuple[RawColumn, ...]
@@ -89,12 +90,12 @@ class Frame:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns' names."""
+        """The names of the columns."""
         return tuple(column.name for column in self.columns)
 
     @property
     def own_names(self) -> tuple[str, ...]:
-        """The names in the source; empty if it has none."""
+        """The column names in the source, or () if it has none."""
         return self.names if self.has_names else ()
 
     def named(self, names: tuple[str, ...]) -> Frame:
@@ -103,16 +104,16 @@ class Frame:
         return Frame(tuple(replace(column, name=name) for column, name in pairs), self.has_names)
 
     def taken(self, rows: np.ndarray) -> Frame:
-        """Return a frame of some rows."""
+        """Return the table restricted to the rows with these indices."""
         return Frame(tuple(column.taken(rows) for column in self.columns), self.has_names)
 
     def without(self, name: str) -> Frame:
-        """Return the frame without one column."""
+        """Return the table without the column of this name."""
         others = (column for column in self.columns if column.name != name)
         return Frame(tuple(others), self.has_names)
 
     def numbers(self) -> np.ndarray | None:
-        """Return the columns as a matrix, of integers if all are; None if any cell is not a number.
+        """Return a matrix of the cells (integers if possible), or None if any is not a number.
 
         Infinite numbers count as numbers.
         """
@@ -122,14 +123,14 @@ class Frame:
         return as_whole_numbers(matrix)
 
     def with_gaps(self) -> np.ndarray | None:
-        """Return the columns as a matrix, NaN for missing cells; None unless they are numbers."""
+        """Return a matrix of the cells, NaN if missing; None unless all columns are numeric."""
         if any(column.cell_kind is not CellKind.NUMBERS for column in self.columns):
             return None
         return np.stack([column.values for column in self.columns], axis=1)
 
 
 def as_whole_numbers(matrix: np.ndarray) -> np.ndarray:
-    """Return a matrix of real numbers as integers if all are integers, else unchanged."""
+    """Convert a matrix of real numbers to an integer dtype if all its entries are integers."""
     is_whole = np.isfinite(matrix).all() and (matrix == np.rint(matrix)).all()
     # float64 can represent every integer below 2⁵³.
     if is_whole and np.abs(matrix).max() < 2**53:
@@ -138,7 +139,7 @@ def as_whole_numbers(matrix: np.ndarray) -> np.ndarray:
 
 
 def numbered_names(count: int) -> tuple[str, ...]:
-    """Return names for columns without names: "column 1" and so on."""
+    """Return names for unnamed columns: "column 1" and so on."""
     return tuple(f"column {i + 1}" for i in range(count))
 
 
@@ -150,14 +151,14 @@ def frame_of_array(array: np.ndarray, names: tuple[str, ...]) -> Frame:
 
 
 def with_gaps(values: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Return a copy of cells (words, dates or numbers) with some of them missing."""
+    """Return a copy of cells (words, dates or numbers) in which those in the mask are missing."""
     cells = values.copy()
     cells[missing] = MISSING_CELLS[CELL_KINDS[values.dtype.kind]]
     return cells
 
 
 def words_of(raw: RawColumn) -> np.ndarray:
-    """Return the cells as words, integers without a decimal point; None for missing cells."""
+    """Convert cells to words, integers without a decimal point; missing cells become None."""
     cells = raw.values.tolist()
     if raw.cell_kind is CellKind.NUMBERS:
         cells = [_shortest(number) for number in np.nan_to_num(raw.values).tolist()]

@@ -1,9 +1,8 @@
-"""Where the table in a text file begins, and which of its lines name the columns.
+"""Finding the beginning of the table in a text file, and the lines that contain column names.
 
-A record is evaluated in two ways (`log_odds`): how probable its cells are as names, and how
-probable they are as cells of the columns below. A word above numbers, numbers 0, 1, 2, … above
-others, an empty first cell or a word that its column never has thus count as evidence for names,
-each with its log odds.
+For each record, `log_odds` compares the probability of its cells as column names with their
+probability as cells of the columns below. Evidence for names is, for example, a word above numbers,
+numbers 0, 1, 2, … above others, an empty first cell, or a word that does not occur in its column.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from .numbers import is_number
 from .readings import MISSING
 from .separators import Record, Splitter, counts_from, is_numbers, line_in_words
 
-MOST_CELLS = 40_000  # to examine, but at least 20 rows
+MOST_CELLS = 40_000  # maximum number of cells to examine, but at least 20 rows
 USUAL_NAMES = frozenset(
     (
         *("age", "class", "category", "city", "code", "color", "colour", "count", "country"),
@@ -34,7 +33,7 @@ USUAL_NAMES = frozenset(
 )
 NAME_OF_RANGE = r"[<>≤≥]?=? ?\d+ ?\+?|\d.*[%‰<>]|\d+ ?[-–:] ?\d+"  # 2021, <18, 18-65, 65+, 5%
 DAY = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?|\d{4}[-/]\d{1,2}"
-# Probabilities of the contents of a line of names, unless another reason is given.
+# Probabilities of the contents of a line of names, unless the comment says otherwise.
 NEW_WORD = 0.95  # a word that does not occur in its column
 USUAL_NAME = 9.5  # such a word that is often a name: ten times as probable
 SEEN_WORD = 0.05  # a word that occurs in its column
@@ -73,7 +72,7 @@ class TextKind(StrEnum):
 
 
 class _Column(NamedTuple):
-    """The cells below a name: the counts of each type, and of each text."""
+    """Statistics of the cells below a name: counts of types and of texts."""
 
     count: int
     kinds: Counter[str]
@@ -88,11 +87,11 @@ class _Column(NamedTuple):
 def log_odds(
     record: Sequence[str], rows: Sequence[Sequence[str]], missing: Sequence[str] = ()
 ) -> float:
-    """Return the log odds (base 10) that a record names the columns of some rows.
+    """Return the log odds (base 10) that a record contains the column names of some rows.
 
     Args:
-        record: its cells.
-        rows: the records that are rows in any case.
+        record: the cells of the record.
+        rows: records that are known to be rows.
         missing: words for missing cells, in addition to the usual ones.
     """
     blanks = {"", *MISSING, *(word.lower() for word in missing)}
@@ -128,9 +127,9 @@ def log_odds(
 
 
 def _cell_as_name(cell: str, kind: str, column: _Column, earlier: set[str]) -> float:
-    """Return the probability of a word or an empty cell in a line of names, after earlier cells.
+    """Return the probability of a word or an empty cell in a line of names, given earlier cells.
 
-    It is 1 for numbers and dates, which are evaluated together.
+    Numbers and dates are evaluated together elsewhere, so their probability here is 1.
     """
     if kind == TextKind.WORD:
         probability = _word_as_name(cell, column)
@@ -149,8 +148,8 @@ def is_further_line(
 ) -> bool:
     """Return whether a record below the names is a second line of names or units.
 
-    It has words but no numbers, and some words would be unusual in their columns. A record with
-    only gaps, as at the beginning of a series of differences, is a row.
+    Such a line has words but no numbers, and some of its words would be unusual in their columns. A
+    record that contains only gaps, as at the beginning of a series of differences, is a row.
     """
     blanks = {"", *MISSING, *(word.lower() for word in missing)}
     kinds = [_kind_of(cell.strip(), blanks) for cell in record]
@@ -161,13 +160,13 @@ def is_further_line(
         return False
     parts = [[row[place] for place in words if place < len(row)] for row in rows]
     of_words = log_odds([record[place] for place in words], parts, missing)
-    # That most files of words have names is no evidence for a second line of names.
+    # Remove the prior: most files of words have names, but few have a second line of names.
     is_strange = of_words - math.log10(WORDS_ARE_NAMES) >= 1.0
     return is_strange and log_odds(record, rows, missing) + math.log10(RARE_SECOND_LINE) > 0
 
 
 def _kind_of(cell: str, blanks: set[str]) -> str:
-    """Return a `TextKind`, or NUMBER followed by the signs of an amount: "number%"."""
+    """Return the type of a cell: a `TextKind`, or NUMBER plus an amount's signs ("number%")."""
     if cell.lower() in blanks:
         return TextKind.MISSING
     if re.fullmatch(r"[+-]?\d+", cell):
@@ -178,7 +177,7 @@ def _kind_of(cell: str, blanks: set[str]) -> str:
         return TextKind.DATE
     if is_number(cell):
         return TextKind.NUMBER
-    # Digits without letters are amounts and percentages.
+    # Cells with digits but no letters are amounts or percentages.
     if re.fullmatch(r"[^A-Za-z]*\d[^A-Za-z]*", cell):
         # A hyphen between digits suggests a range or a telephone number.
         return TextKind.NUMBER + re.sub(r"[\d.,\s]|^[+-]", "", cell)
@@ -220,7 +219,7 @@ def _number(cell: str) -> float:
 
 
 def _shape_of(word: str) -> str:
-    """Return a summary of a word's form: its first letter, and whether it has digits."""
+    """Return the shape of a word: the type of its first letter, and whether it has digits."""
     first = "-"
     if word[0].isupper():
         first = "A"
@@ -233,7 +232,7 @@ def _shape_of(word: str) -> str:
 
 def _word_as_name(word: str, column: _Column) -> float:
     if column.words[word]:
-        # Options to tick: cells are empty or repeat the name.
+        # For options to tick, cells are empty or repeat the name.
         return ONLY_WORD if len(column.words) == 1 else SEEN_WORD
     if word.lower() in USUAL_NAMES:
         return USUAL_NAME
@@ -241,8 +240,8 @@ def _word_as_name(word: str, column: _Column) -> float:
 
 
 def _as_row(cell: str, kind: str, column: _Column) -> float:
-    """Return the probability of a cell in a column."""
-    # The column's type or another: neither has probability 0, since the logarithm is taken.
+    """Return the probability of a cell as a cell of a column, rather than as its name."""
+    # Smoothed, so that no type has probability 0, since the logarithm is taken.
     p_kind = (column.kinds[kind] + 0.2) / (column.count + 0.4)
     if _is_numeric(kind):
         # Numbers such as 2022 or 4711 above small ones, or above millions.
@@ -270,7 +269,7 @@ def _value(cell: str, column: _Column) -> float:
 
 
 def _is_counted(numbers: list[str]) -> bool:
-    """Return whether numbers count up from 0 or from 1."""
+    """Return whether numbers are consecutive integers from 0 or 1."""
     return numbers[:1] in (["0"], ["1"]) and counts_from(numbers, int(numbers[0]))
 
 
@@ -288,7 +287,7 @@ def _numbers_as_names(numbers: list[str]) -> float:
     # Doses and penalties are spaced by ratios: 0.001, 0.01, 0.1.
     ratios = {round(b / a, 6) for a, b in pairwise(values) if a}
     is_spaced = len(steps) == 1 or (all(values) and len(ratios) == 1)
-    # Two numbers always have a single step.
+    # Two numbers are always equally spaced, so at least three are needed.
     if len(values) > 2 and 0.0 not in steps and is_spaced:
         return SPACED
     if all(re.fullmatch(r"\d{4}", cell) and YEARS[0] <= int(cell) <= YEARS[1] for cell in numbers):
@@ -299,9 +298,9 @@ def _numbers_as_names(numbers: list[str]) -> float:
 
 
 def _has_counted_rows(cells: list[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether rows continue counting from other numbers, or are permutations of them.
+    """Return whether any row counts up, or is a permutation of the integers in a record.
 
-    Windows of a series, ranks, and hand-typed matrices are examples.
+    Examples are windows of a series, ranks, and hand-typed matrices.
     """
     places = [place for place, cell in enumerate(cells) if re.fullmatch(r"\d+", cell)]
     if len(places) < 3:
@@ -317,14 +316,14 @@ def _has_counted_rows(cells: list[str], rows: Sequence[Sequence[str]]) -> bool:
 
 
 class Names(NamedTuple):
-    """The names of columns, and the records around them.
+    """The names of the columns of a text file, and the records that are rows.
 
     Attributes:
-        names: the names, or None if no line has them.
+        names: the names, or None if no line contains names.
         width: the number of columns.
         counted: the record used to count the columns.
-        rows: the records examined that are rows.
-        notes: what the user should know about it.
+        rows: the examined records that are rows.
+        notes: notes for the user on how names were found.
         by_comment: whether the names are in a comment.
     """
 
@@ -346,16 +345,16 @@ def names_in(
     is_headless: bool = False,
     is_quoted: Callable[[Record], bool] = lambda record: False,
 ) -> Names:
-    """Decide where a table begins, and which line names its columns.
+    """Decide where a table begins, and which line contains its column names.
 
     Args:
-        records: the first records of the file, without blank ones.
-        width: the number of cells in most of them.
-        splitter: how they were split.
-        missing: words for missing cells, in addition to the usual ones.
-        known: a table, with any number of rows, whose names are searched for.
-        is_headless: whether no line names the columns.
-        is_quoted: whether the first cell of a record is in quotes.
+        records: the first records of the file, without blank records.
+        width: the number of cells in most records.
+        splitter: the splitter that produced the records.
+        missing: words for missing cells, in addition to the usual words.
+        known: a table, perhaps empty, whose names are searched for.
+        is_headless: whether the file is known to have no column names.
+        is_quoted: a function that returns whether the first cell of a record is in quotes.
     """
     finder = _Finder(records, width, splitter, missing, is_quoted)
     start = finder.start()
@@ -394,7 +393,7 @@ def names_in(
 
 
 class _Finder:
-    """The first records of a file, used to find the table's beginning and names."""
+    """Finds the beginning and the column names of a table among the first records of a file."""
 
     def __init__(
         self,
@@ -413,12 +412,12 @@ class _Finder:
         self.plain = plain or [*records]
 
     def odds(self, record: Record, rows: Sequence[Record]) -> float:
-        """Return the log odds that a record names the columns of other records."""
+        """Return the log odds (base 10) that a record contains the column names of rows."""
         cells = [row.cells for row in rows if len(row.cells) >= self.width]
         return log_odds(record.cells[: self.width], cells, self.missing)
 
     def start(self) -> int:
-        """Return the index of the first record of the table, or 0 if it is not clear."""
+        """Return the index of the first record of the table, or 0 if it is unclear."""
         for place, record in enumerate(self.plain[:MOST_LINES_BEFORE]):
             if self._begins(record, self.plain[place + 1 :]):
                 if all(self._may_stand_before(other, place) for other in range(place)):
@@ -447,7 +446,7 @@ class _Finder:
     def _is_sentence(self, record: Record, rows: Sequence[Record]) -> bool:
         """Return whether blanks follow the commas in a record, but not in any row.
 
-        One of its cells has two words, so that it is not a list of names above their units.
+        One of its cells must have two words, so that a list of names above units is not a sentence.
         """
 
         def has_blanks(row: Record) -> bool:
@@ -472,7 +471,7 @@ class _Finder:
         return is_title or self.odds(first, others) > 0 or self.is_short(first, others)
 
     def is_short(self, record: Record, rows: Sequence[Record]) -> bool:
-        """Return whether a record names all columns except the first, as written by R."""
+        """Return whether a record contains names for all columns but the first, as written by R."""
         is_shorter = len(record.cells) == self.width - 1 and bool(rows)
         if not is_shorter or is_numbers(record.cells) or len(rows[0].cells) != self.width:
             return False
@@ -484,7 +483,7 @@ class _Finder:
         return len(set(first)) == len(first)
 
     def further(self, rows: Sequence[Record]) -> int:
-        """Return how many records below the names are also names or units."""
+        """Return the number of records below the names that are also names or units."""
         count = 0
         while count < MOST_FURTHER_LINES and count < len(rows):
             below = [row.cells for row in rows[count + 1 :] if len(row.cells) == self.width]
@@ -509,12 +508,12 @@ class _Finder:
         """Return the names in a record, and in the record below it if both are needed.
 
         Args:
-            record: the record.
-            rows: the records below it.
-            notes: on the text before it.
-            odds: the log odds that it names the columns.
-            is_short: whether it names all columns except the first, as R writes it for rows with
-                names; then it cannot be a row.
+            record: the record that contains the names.
+            rows: the records below.
+            notes: notes on the text before the record.
+            odds: the log odds that the record contains the names.
+            is_short: whether the record lacks a name for the first column, as written by R for
+                tables with row names; then it cannot be a row.
         """
         bare = without_hash(record.cells)
         is_sign = record.has_sign and len(bare) == len(record.cells)
@@ -547,13 +546,13 @@ class _Finder:
         return Names(names, len(names), record, rows[further:], notes)
 
     def completed(self, record: Record) -> list[str]:
-        """Return the cells of a record without an empty last cell."""
+        """Return the cells of a record, without the last cell if it is empty and not a column."""
         if record.is_longer_than(self.width):
             return record.cells[:-1]
         return record.cells
 
     def comment_before(self, record: Record) -> list[str] | None:
-        """Return the names in the last comment before the table that has one for each column."""
+        """Return the names in the last comment with one name per column, or None if none has."""
         comments = [
             other for other in self.records if other.line < record.line and other not in self.plain
         ]
@@ -566,7 +565,7 @@ class _Finder:
 
 
 def _known_names(records: Sequence[Record], names: set[str]) -> Record | None:
-    """Return the record that contains all or most of these names."""
+    """Return the record that contains all or most of these names, or None if none does."""
     for record in records[:LOOKED_THROUGH]:
         if 2 * len(names.intersection(record.bare)) > len(names):
             return record
@@ -574,9 +573,9 @@ def _known_names(records: Sequence[Record], names: set[str]) -> Record | None:
 
 
 def _joined(cells: Sequence[str], below: Sequence[Record]) -> list[str] | None:
-    """Return the combined names from two lines, if the names in the first are not all different.
+    """Combine names from two lines if the first line has repeated or empty names, else return None.
 
-    Its names may apply to several columns each: repeated, or written only above the first of them.
+    A name in the first line may apply to several columns: it is repeated, or written only once.
     """
     if not below or len(below[0].cells) != len(cells):
         return None
@@ -595,7 +594,7 @@ def _joined(cells: Sequence[str], below: Sequence[Record]) -> list[str] | None:
 
 
 def without_hash(cells: Sequence[str]) -> list[str]:
-    """Return the cells of a comment without its sign."""
+    """Return the cells of a comment without the comment sign."""
     first = cells[0].lstrip(" #%")
     if first:
         return [first, *cells[1:]]
@@ -603,7 +602,7 @@ def without_hash(cells: Sequence[str]) -> list[str]:
 
 
 def different(cells: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return distinct names for columns, and notes on names that were numbered."""
+    """Make column names distinct, and return them with notes on names that were numbered."""
     bare = [re.sub(r"\s*[\r\n]+\s*", " ", cell.strip()) for cell in cells]
     given = [cell or f"column {place + 1}" for place, cell in enumerate(bare)]
     used = set(given)

@@ -33,11 +33,11 @@ from .numbers import FEW_NUMBERS
 from .unmodelled import Key, LeftOut
 from .words import MOST_WORDS, Words
 
-TIED = 0.1  # a number with this fraction of the rows needs a separate probability,
-STANDS_OUT = 10.0  # if it is this many times as frequent as the median number
+TIED = 0.1  # a number with this fraction of the rows has a separate probability,
+STANDS_OUT = 10.0  # provided that it is this many times as frequent as the median number
 LARGEST = 2.0**53  # tied numbers above this, in units of their last digit, are not counted
-MOST_DIFFERENT = 10_000  # if there are more different words, they are not categories
-IS_TEXT = 0.5  # fraction of cells with unique words, above which words are not categories
+MOST_DIFFERENT = 10_000  # words are not categories if more words than this differ
+IS_TEXT = 0.5  # words are not categories if more than this fraction of them are unique
 IDENTIFIER = r"(?i:(^|[ _.-])(id|ids|identifier|uid|uuid|guid|idx|rownames)$)|[a-z]I[Dd]$"
 COUNTER = (  # names of columns that count the rows, wherever they begin and stand
     r"(?i:(.*[ _.-])?(id|ids|idx|index|identifier)|unnamed.*|level_0|column 1|#|n[or]\.?|num|number"
@@ -52,16 +52,16 @@ MOST_SHOWN = 30  # characters of a cell
 LONG = 731  # two years, one of them a leap year
 SHORT = 14  # two weeks
 QUARTER = 89  # 1 February to 1 May, from which monthly dates are divided into years and months
-SIGNIFICANCE = 1e-3  # probability that a column without calendar effects is divided
+SIGNIFICANCE = 1e-3  # probability of dividing a column without calendar effects
 
 ROUNDED = 10  # integers that are all multiples of this or more are measurements, not counts
-FEWEST = 5  # numbers on a scale: fewer are states, which a normal density would merge
-BEYOND_CHANCE = 3.0  # nats for all rows: columns of noise exceed this gain of a scale in 0.5 %
+FEWEST = 5  # minimum count of different numbers on a scale; fewer numbers are states
+BEYOND_CHANCE = 3.0  # minimum gain of a scale in nats, which 0.5 % of columns of noise exceed
 # The fraction of the information explained by states that a scale must explain. At 0.86, cells of
 # 173 rows were filled with smaller error as numbers, and at 0.68 as states.
 ENOUGH = 0.8
 MOST_OTHERS = 256  # other columns and their states used to decide on a scale
-# Rows, chosen at random, used to decide on scales and orders: fitting a power for each column takes
+# Number of random rows used to decide on scales and orders: fitting a power for each column takes
 # 3 s for a million rows, and every column is compared with all others.
 ENOUGH_ROWS = 5_000
 
@@ -77,12 +77,12 @@ def columns_of(
 
     Args:
         frame: the table.
-        kinds: given kinds by column name, which are not inferred: names in `KINDS`.
+        kinds: kinds from `KINDS` by column name, for columns whose kind is not to be inferred.
         label: the name of the table in error messages.
         keep_counters: whether numbers that count the rows are modelled like other numbers.
 
     Raises:
-        InputError: `kinds` contains an unknown column or kind, a column cannot have the kind given,
+        InputError: `kinds` contains an unknown column or kind, a column cannot have the given kind,
             or no column can be modelled.
     """
     kinds = kinds or {}
@@ -121,7 +121,9 @@ def columns_of(
 
 
 def columns_from(record: Any, frame: Frame, label: str) -> Columns:
-    """Return the columns described by `Columns.record`; a kind without details is fitted.
+    """Return the columns described by a record from `Columns.record`.
+
+    If an entry contains only a kind, the column is fitted to the table.
 
     Raises:
         InputError: the record is damaged, or does not fit the table.
@@ -171,7 +173,7 @@ def _column_of(
 
 
 def _likeness(cells: np.ndarray) -> str:
-    """Return the cell that shows the format of most cells, if they have digits."""
+    """Return a clause with an example of the most common format, or "" if it has no digits."""
     cells = cells[:LOOKED_AT]
     shapes = Counter(_shape_of(cell) for cell in cells)
     usual, count = shapes.most_common(1)[0]
@@ -197,7 +199,7 @@ def _numbers_of(raw: RawColumn, name: str) -> AbstractPart:
 
 
 def _is_tied(values: np.ndarray) -> bool:
-    """Return whether any number needs a separate probability."""
+    """Return whether any number is so frequent that it needs a separate probability."""
     _, counts = np.unique(values, return_counts=True)
     return bool(counts.max() >= max(TIED * len(values), STANDS_OUT * np.median(counts)))
 
@@ -205,11 +207,11 @@ def _is_tied(values: np.ndarray) -> bool:
 def _with_scales(
     frame: Frame, columns: tuple[AbstractColumn, ...], kinds: dict[str, str]
 ) -> tuple[AbstractColumn, ...]:
-    """Return the columns, treating a few numbers on a scale as numbers if that predicts better.
+    """Return the columns, with few different numbers treated as continuous if this predicts better.
 
-    Salaries in thousands are numbers, however few; marks from 1 to 10 are ordered states. Codes,
-    such as those of regions, are unordered states, since other columns do not increase or decrease
-    with them.
+    Salaries in thousands are continuous, however few; marks from 1 to 10 are ordered states. Codes,
+    such as region codes, are unordered states, since other columns do not increase or decrease with
+    a code.
     """
     decided = list(columns)
     sample = frame.taken(np.sort(np.random.default_rng(0).permutation(len(frame))[:ENOUGH_ROWS]))
@@ -228,7 +230,8 @@ def _with_scales(
             if gains(values, _others(targets, place)).is_scale:
                 decided[place] = Continuous.of(raw, raw.name)
                 continue
-        # Whether a mark is 3 is not monotonic in another mark; the mark itself is.
+        # Compare with the numbers of other columns rather than with indicators of their states: a
+        # mark may be monotonic in another mark, but whether it is 3 is not.
         numbers = numbers or _of_each_part(sample, columns, numbers_of)
         if gains(values, _others(numbers, place)).is_order:
             decided[place] = replace(column, ordered=True)
@@ -238,7 +241,7 @@ def _with_scales(
 def _with_calendars(
     frame: Frame, columns: tuple[AbstractColumn, ...], kinds: dict[str, str]
 ) -> tuple[AbstractColumn, ...]:
-    """Return the columns with dates divided if that predicts them or other columns better."""
+    """Return the columns, with dates divided into parts if this predicts dates or others better."""
     decided = list(columns)
     classes: list[list[np.ndarray]] = []
     for place, (raw, column) in enumerate(zip(frame.columns, columns, strict=True)):
@@ -261,7 +264,7 @@ def _of_each_part(
     columns: Sequence[AbstractColumn],
     arrays_of: Callable[[AbstractPart, np.ndarray], list[np.ndarray]],
 ) -> list[list[np.ndarray]]:
-    """Apply a function to each column's parts and their codes."""
+    """Return a list of arrays for each column: the results of a function of its parts and codes."""
     arrays = []
     for raw, column in zip(frame.columns, columns, strict=True):
         parts = zip(column.parts, column.split(raw, "table"), strict=True)
@@ -276,7 +279,7 @@ def _others(arrays: Sequence[Sequence[np.ndarray]], place: int) -> list[np.ndarr
 
 
 def _calendar_of(raw: RawColumn, parts: Sequence[str] = ()) -> Calendar:
-    """Return dates in parts: those chosen by `calendar_parts`, or all available parts."""
+    """Return a column of dates divided into the given parts, or into all parts if none is given."""
     known = raw.taken(np.flatnonzero(~raw.is_missing))
     dates = date_parts(known)
     if not parts:
@@ -314,7 +317,7 @@ def _piece_of(name: str, part: str, cells: np.ndarray) -> AbstractColumn:
     return _numbers_of(RawColumn(name, cells), name)
 
 
-# The cells that a column needs for a kind chosen by the user; a category may have any.
+# The cell type required for a kind chosen by the user; a category may have any cells.
 NEEDED_CELLS = {
     ColumnKind.DISCRETE: CellKind.NUMBERS,
     ColumnKind.CONTINUOUS: CellKind.NUMBERS,
@@ -327,7 +330,7 @@ def _column_of_kind(raw: RawColumn, kind: ColumnKind, label: str) -> AbstractCol
     """Return a column of the kind chosen by the user.
 
     Raises:
-        InputError: its cells do not fit that kind.
+        InputError: the cells do not fit the kind.
     """
     if kind is ColumnKind.LEFT_OUT:
         return LeftOut(name=raw.name, form=raw.form)
@@ -352,9 +355,10 @@ def _column_of_kind(raw: RawColumn, kind: ColumnKind, label: str) -> AbstractCol
 
 
 def counts_rows(name: str, values: np.ndarray, *, is_first: bool) -> bool:
-    """Return whether numbers increase by one per row, and are not years, which are a trend.
+    """Return whether a column numbers the rows: its numbers increase by one per row.
 
-    They start at 0 or 1 in the first column, or the column is named like a counter.
+    The numbers must also start at 0 or 1 in the first column, or the column must have the name of a
+    counter. Years, which are a trend, do not count.
 
     Example:
         >>> counts_rows("index", np.arange(20), is_first=False)
@@ -363,16 +367,16 @@ def counts_rows(name: str, values: np.ndarray, *, is_first: bool) -> bool:
     if len(values) <= FEWEST_ROWS:
         return False
     are_years = "year" in name.lower() or YEARS[0] <= values.min() <= values.max() <= YEARS[1]
-    # Ordered ages or days also increase by one; a counter is known by its position or name.
+    # Sorted ages or days also increase by one, so a counter must have its usual position or name.
     is_counter = (is_first and values[0] in (0, 1)) or re.fullmatch(COUNTER, name) is not None
     return bool((np.diff(values) == 1).all()) and is_counter and not are_years
 
 
 def _key(raw: RawColumn, label: str) -> Key:
-    """Return a column that identifies the rows, as chosen by the user.
+    """Return the column as a key that identifies the rows, as chosen by the user.
 
     Raises:
-        InputError: its cells are neither different integers nor texts of one form.
+        InputError: the cells are neither different integers nor different texts of one form.
     """
     values = raw.known
     if raw.cell_kind is CellKind.NUMBERS and (values == np.rint(values)).all():
@@ -391,7 +395,8 @@ def _key(raw: RawColumn, label: str) -> Key:
 def _identifier(name: str, values: np.ndarray, *, is_first: bool) -> str:
     """Return the reason why numbers seem to identify rows, or "" if they do not.
 
-    They count the rows, or they are different integers with a suitable name.
+    Numbers identify rows if they count the rows, or are different integers in a column with the
+    name of an identifier.
     """
     if len(values) <= FEWEST_ROWS:
         return ""
@@ -405,11 +410,11 @@ def _identifier(name: str, values: np.ndarray, *, is_first: bool) -> str:
 
 
 class Gains(NamedTuple):
-    """What a column explains of the others: the gain in nats on new rows by Akaike's criterion.
+    """How well a column predicts others: estimated gains in nats on new rows (Akaike's criterion).
 
     Attributes:
-        scale: treated as numbers, with one slope for each other column.
-        states: treated as states, with a mean for each.
+        scale: the gain if the column is treated as numbers, with a slope for each other column.
+        states: the gain if it is treated as states, with a mean of each other column per state.
     """
 
     scale: float
@@ -417,26 +422,26 @@ class Gains(NamedTuple):
 
     @property
     def is_scale(self) -> bool:
-        """Whether the numbers are on a scale, with which other columns increase or decrease."""
+        """Whether the numbers form a scale: other columns increase or decrease with them."""
         return self.scale > max(BEYOND_CHANCE, ENOUGH * self.states)
 
     @property
     def is_order(self) -> bool:
-        """Whether states are ordered: slopes explain as much, or neither explains anything."""
-        # Below 0, if states overfit, a fraction of it would exceed the whole.
+        """Whether states are ordered: slopes explain almost as much as separate means of states."""
+        # If states overfit, their gain is negative and smaller than a fraction of it.
         return self.scale >= min(self.states, ENOUGH * self.states)
 
 
 def is_sparse(values: np.ndarray) -> bool:
-    """Return whether numbers are so far apart that other numbers between them are expected.
+    """Return whether numbers are so far apart that numbers between them are to be expected.
 
-    Ratings, numbers of legs and ages in years are neighbours on a lattice of at most `FEW_NUMBERS`
-    points; salaries in thousands are not, or have a step that nobody uses for counting.
+    Ratings, numbers of legs and ages in years lie on a lattice of at most `FEW_NUMBERS` points.
+    Salaries in thousands do not, or have a step that is unusual for counts.
     """
     seen = np.unique(values)
     if len(seen) < FEWEST:
         return False
-    # Above 2⁵³, float64 has only some integers, whose common divisor is meaningless.
+    # Above 2⁵³, float64 represents only some integers, so their common divisor is meaningless.
     if (seen != np.rint(seen)).any() or np.abs(seen).max() >= 2.0**53:
         step = float(np.diff(seen).min())
         points = (seen[-1] - seen[0]) / step
@@ -446,7 +451,7 @@ def is_sparse(values: np.ndarray) -> bool:
 
 
 def gains(values: np.ndarray, others: Sequence[np.ndarray]) -> Gains:
-    """Return how well a column explains other columns, as a scale and as states.
+    """Return how well a column predicts other columns, as a scale and as states.
 
     Args:
         values: the column, with NaN for missing cells.
@@ -462,14 +467,14 @@ def gains(values: np.ndarray, others: Sequence[np.ndarray]) -> Gains:
     for other in others[:MOST_OTHERS]:
         target = _standardized(other[known])
         means = np.bincount(place, target) / counts
-        # Akaike: one nat per parameter, here a slope, or all but one of the means of states.
+        # Akaike's criterion subtracts one nat per parameter: a slope, or all means but one.
         by_scale += _nats(float(score @ target / rows) ** 2, rows) - 1.0
         by_state += _nats(float(counts @ means**2) / rows, rows) - (len(states) - 1.0)
     return Gains(by_scale, by_state)
 
 
 def _standardized(values: np.ndarray) -> np.ndarray:
-    """Return numbers scaled to mean 0 and variance 1; missing numbers become 0."""
+    """Standardise numbers to mean 0 and variance 1; missing numbers become 0."""
     if not np.isfinite(values).any():
         return np.zeros(len(values))
     centred = values - np.nanmean(values)
@@ -478,13 +483,13 @@ def _standardized(values: np.ndarray) -> np.ndarray:
 
 
 def _nats(explained: float, rows: int) -> float:
-    """Return the log-likelihood gain of normal rows if a fraction of the variance is explained."""
+    """Return the gain in log-likelihood, in nats, from explaining this fraction of the variance."""
     # A column that determines another explains all of it, and log 0 is infinite.
     return -0.5 * rows * float(np.log1p(-min(explained, 1.0 - 1e-9)))
 
 
 def targets_of(part: AbstractPart, codes: np.ndarray) -> list[np.ndarray]:
-    """Return the codes of a column, or an indicator for each of its states."""
+    """Return the codes of a column, or one indicator array for each state if it has several."""
     if part.states is None or part.states == 2:  # one of two states determines the other
         return [codes]
     missing = np.isnan(codes)
@@ -492,7 +497,7 @@ def targets_of(part: AbstractPart, codes: np.ndarray) -> list[np.ndarray]:
 
 
 def numbers_of(part: AbstractPart, codes: np.ndarray) -> list[np.ndarray]:
-    """Return the numbers of a numeric column, including ordered ones; else its targets."""
+    """Return the numbers of a numeric or ordered column, or `targets_of` for other columns."""
     if not isinstance(part, Discrete):
         return targets_of(part, codes)
     numbers = part.best(np.eye(part.states))
@@ -501,15 +506,15 @@ def numbers_of(part: AbstractPart, codes: np.ndarray) -> list[np.ndarray]:
 
 
 def calendar_parts(raw: RawColumn, others: Sequence[np.ndarray]) -> tuple[str, ...]:
-    """Return the parts into which to divide a column of dates; none if its trend is enough.
+    """Return the parts into which to divide a column of dates, or () if a trend is sufficient.
 
-    A month, a day of the week or an hour is a part if some of its values are more frequent than by
-    chance, or if another column depends on it; a month only if it predicts dates and other columns
-    better than the trend does, which is then reduced to years.
+    The month, day of the week or hour is a part if some of its values are more frequent than
+    expected by chance, or if another column depends on it. The month must also predict dates and
+    other columns better than the trend, which the month would reduce to years.
 
     Args:
         raw: the dates.
-        others: the classes of each other column, −1 for missing cells.
+        others: the classes of each other column, with −1 for missing cells.
     """
     span = span_of(raw)
     if span < SHORT:
@@ -526,7 +531,7 @@ def calendar_parts(raw: RawColumn, others: Sequence[np.ndarray]) -> tuple[str, .
     level = SIGNIFICANCE / (3 * (len(others) + 1))  # Bonferroni: three parts, with all others each
 
     def gain(part: str) -> float:
-        """Return the nats per row explained by a part, or 0 if that may be chance."""
+        """Return the nats per row that a part explains, or 0 if this is not significant."""
         classes = np.where(missing, -1, dates.place(part))
         if part == "hour":
             expected = np.ones(len(HOURS))
@@ -564,9 +569,9 @@ def calendar_parts(raw: RawColumn, others: Sequence[np.ndarray]) -> tuple[str, .
 
 
 def _dispersion(counts: np.ndarray, classes: np.ndarray) -> float:
-    """Return how much more the daily counts vary within classes than by chance, at least 1.
+    """Return the overdispersion of daily counts within classes, relative to chance; at least 1.
 
-    That many rows count as one: all rows of a monthly report have the same date.
+    This many rows count as one row: for example, all rows of a monthly report have the same date.
     """
     sizes = np.maximum(np.bincount(classes), 1)
     mean = (np.bincount(classes, counts) / sizes)[classes]

@@ -2,11 +2,11 @@
 
 A form is "#" for the number, with the text around it: "$#", "# kg". "#" is followed by ",##0" or
 ".##0" for the thousands separator and "," for a decimal comma, and, after ";", by the notation for
-negative numbers if it is not a hyphen: "$#;(#)". The form of a time of day is like that of a date:
+negative numbers if it is not a hyphen: "$#;(#)". Times of day have the same forms as dates:
 "%H:%M".
 
 A `Notation` describes numbers before the form is known: a pattern that all cells of a column may
-match, as SQL that counts and reads them.
+match, with SQL expressions that count and read the cells.
 """
 
 from __future__ import annotations
@@ -75,11 +75,11 @@ MOST_DIGITS = 15  # that a float64 number below 1 has after the point
 
 
 class NumberForm(NamedTuple):
-    """The form of the numbers of a column in text.
+    """The form in which the numbers of a column are written.
 
     Attributes:
-        before, after: the signs around all numbers.
-        group: the thousands separator, or "".
+        before, after: the signs before and after all numbers, such as a currency or a unit.
+        group: the thousands separator, or "" if there is none.
         has_comma: whether the decimal mark is a comma.
         negative: the notation of negative numbers, with "#" for the rest: "-#", "(#)", "−#", "#-".
     """
@@ -92,7 +92,7 @@ class NumberForm(NamedTuple):
 
     @classmethod
     def of(cls, form: str) -> NumberForm:
-        """Return the parts of a form."""
+        """Parse the text of a form."""
         positive, _, negative = form.partition(";")
         parts = FORM.fullmatch(positive)
         negative = negative if "#" in negative else HYPHEN
@@ -103,7 +103,7 @@ class NumberForm(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The form; a decimal comma alone is ",", and nothing at all ""."""
+        """The form as text: "," for only a decimal comma, and "" for plain numbers."""
         group = f"{self.group}##0" * bool(self.group)
         comma = "," * self.has_comma
         negative = f";{self.negative}" * (self.negative != HYPHEN)
@@ -113,7 +113,7 @@ class NumberForm(NamedTuple):
         return positive + negative
 
     def dressed(self, number: str) -> str:
-        """Return a number such as "-1234.5" as it is written in the column."""
+        """Format a number such as "-1234.5" as it is written in the column."""
         digits = number.removeprefix("-")
         whole, point, decimals = digits.partition(".")
         if self.group and whole.isdecimal():
@@ -126,7 +126,7 @@ class NumberForm(NamedTuple):
         return positive
 
     def number(self, text: str) -> float:
-        """Return the number represented by a text of this form, or by a plain number.
+        """Parse a number written in this form or as a plain number.
 
         Raises:
             ValueError: the text is not a number.
@@ -155,7 +155,7 @@ def is_clock(form: str) -> bool:
 
 
 def dressed(number: str, form: str) -> str:
-    """Return a number such as "-1234.5" in the form of its column."""
+    """Format a number such as "-1234.5" in the form of its column."""
     if is_clock(form):
         return _clock_text(float(number), form)
     return NumberForm.of(form).dressed(number)
@@ -167,7 +167,7 @@ def is_number(text: str) -> bool:
 
 
 def number_in(text: str, form: str) -> float:
-    """Return the number represented by a text in a column with a given form.
+    """Parse a number or time of day written in a given form.
 
     Raises:
         ValueError: the text is not a number.
@@ -178,7 +178,7 @@ def number_in(text: str, form: str) -> float:
 
 
 def _clock_text(number: float, form: str) -> str:
-    """Return minutes, or seconds if the form has them, as a time; hours may exceed a day."""
+    """Format minutes (seconds if the form has them) as a time of day; hours may exceed 24."""
     digits = re.search(r"%(\d)f", form)
     places = 0
     if digits:
@@ -215,14 +215,14 @@ def _clock_number(text: str, form: str) -> float:
 
 
 class Notation(NamedTuple):
-    """A notation for numbers.
+    """A notation for numbers, such as a decimal comma with dots between thousands.
 
     Attributes:
-        pattern: matches all cells of a column.
-        removed: thousands separators.
+        pattern: a regular expression that must match all cells of a column.
+        removed: the thousands separators, which are removed before parsing.
         is_comma: whether the decimal mark is a comma.
-        decisive: matches at least one cell, so that it is this notation and no other; "" if not
-            needed.
+        decisive: a regular expression that must match at least one cell, to exclude other
+            notations; "" if not needed.
     """
 
     pattern: str
@@ -231,11 +231,11 @@ class Notation(NamedTuple):
     decisive: str = ""
 
     def fits(self, cell: str) -> str:
-        """Return the SQL that counts the cells that match, and those that are decisive."""
+        """Return SQL expressions that count the matching cells and the decisive cells."""
         return f"{count_matches(cell, self.pattern)}, {count_matches(cell, self.decisive)}"
 
     def number(self, cell: str) -> str:
-        """Return the SQL for the number in a cell; null if the cell does not match."""
+        """Return an SQL expression for the number in a cell; null if the cell does not match."""
         bare = f"replace({cell}, '∞', 'inf')"
         if self.removed:
             bare = f"regexp_replace({bare}, '[{quoted(self.removed)}]', '', 'g')"
@@ -244,7 +244,7 @@ class Notation(NamedTuple):
         return f"case when {matches(cell, self.pattern)} then {number} end"
 
     def group(self, cell: str) -> str:
-        """Return the SQL for the thousands separator in a cell, "" if it has none."""
+        """Return an SQL expression for the thousands separator in a cell, or "" if it has none."""
         return f"regexp_extract({cell}, '\\d([{quoted(self.removed)}])\\d', 1)"
 
 
@@ -265,11 +265,11 @@ GROUPED = Notation(r"[+-]?([1-9]\d{0,2}(,\d{3})+|\d{1,3})", ",", decisive=r"[+-]
 
 
 def notations(delimiter: str, mark: str) -> tuple[Notation, ...]:
-    """Return the notations of numbers in a file, in the order in which to try them.
+    """Return the possible notations of numbers in a file, in the order in which to try them.
 
     Args:
-        delimiter: the separator between cells, which cannot be a decimal comma.
-        mark: the decimal mark in the numbers of the file, or "" if none is seen.
+        delimiter: the separator between cells; it cannot be the decimal comma.
+        mark: the decimal mark of the numbers in the file, or "" if it is unclear.
     """
     if delimiter == ",":
         both = DOTTED._replace(decisive=r".*\d\.\d{3},\d.*|.*\d\.\d{3}\.\d{3}.*")
@@ -278,7 +278,7 @@ def notations(delimiter: str, mark: str) -> tuple[Notation, ...]:
             f"{NUMBER}|{COMMA}", is_comma=True, decisive=r"[+-]?0,\d+|.*,\d{4,}|.*,\d+[eE].*"
         )
         return (PLAIN, WITH_COMMAS, both, quoted_comma, *APART, FORTRAN)
-    # Commas mark thousands if numbers have a decimal point, and perhaps if they have no decimals.
+    # Commas separate thousands if numbers have a decimal point, and perhaps if they are integers.
     with_commas = ()
     if not mark:
         with_commas = (GROUPED,)
@@ -296,7 +296,7 @@ def notations(delimiter: str, mark: str) -> tuple[Notation, ...]:
 
 
 def fitting_form(candidates: tuple[Notation, ...], form: NumberForm) -> tuple[Notation, ...]:
-    """Return the notations in which a comma has the same meaning as in the cells of a form."""
+    """Return the notations in which a comma has the same meaning as in a form."""
     if form.has_comma:
         return (DOTTED, PLAIN, *(notation for notation in candidates if notation.is_comma), MIXED)
     if form.group:
@@ -306,29 +306,29 @@ def fitting_form(candidates: tuple[Notation, ...], form: NumberForm) -> tuple[No
 
 
 def matches(cell: str, pattern: str) -> str:
-    """Return the SQL for whether a whole cell matches a pattern."""
+    """Return an SQL expression for whether a whole cell matches a pattern."""
     return f"regexp_full_match({cell}, '{quoted(pattern)}')"
 
 
 def count_matches(cell: str, pattern: str) -> str:
-    """Return the SQL for the number of cells that match a pattern; 0 if there are no rows."""
+    """Return an SQL expression for the number of cells that match a pattern (0 without rows)."""
     return f"coalesce(count_if({matches(cell, pattern)}), 0)"
 
 
 def quoted(text: str) -> str:
-    """Return a text escaped for a quoted string in SQL."""
+    """Return a text as a quoted and escaped SQL string."""
     return text.replace("'", "''")
 
 
 def parts_of_number(cell: str) -> str:
-    """Return the SQL for the `PARTS` of a number with signs around it; empty for other cells."""
+    """Return an SQL expression for the `PARTS` of a number with signs; empty for other cells."""
     names = ", ".join(f"'{name}'" for name in PARTS)
     plain = f"translate({cell}, '{OTHER_SIGNS}', '{PLAIN_SIGNS}')"
     return f"regexp_extract({plain}, '{quoted(SIGNED)}', [{names}])"
 
 
 def number_of_parts(parts: str) -> str:
-    """Return the SQL for the number among its parts, with its sign; null if there is none."""
+    """Return an SQL expression for the signed number given its parts; null if there is none."""
     is_negative = f"'-' in ({parts}.minus, {parts}.sign, {parts}.tail) or {parts}.closing = ')'"
     opened = f"({parts}.opening = '(') <> ({parts}.sign = '(')"
     # 47.- is a price in francs, and not negative.
@@ -344,13 +344,13 @@ def number_of_parts(parts: str) -> str:
 
 
 class Signs(NamedTuple):
-    """The signs around the numbers of a column.
+    """Statistics of the signs around the numbers of a column.
 
     Attributes:
         before, after: how often each sign occurs before and after a number.
         numbers: the number of cells that are numbers.
-        bare: how many of these have no sign before or after them.
-        in_parentheses, with_tail, with_bound, with_mark: how many of these are written as (5), 5-,
+        bare: the number of numbers without a sign before or after them.
+        in_parentheses, with_tail, with_bound, with_mark: the number of numbers written as (5), 5-,
             <5 or 90+, and 5*.
         minus: a minus sign that is not a hyphen, or "".
     """
@@ -367,7 +367,7 @@ class Signs(NamedTuple):
 
     @classmethod
     def of(cls, connection: Any) -> Signs:
-        """Return the signs of the table `seen`, after `_divide`."""
+        """Count the signs in the table `seen`, after `_divide` has split its cells."""
         rows = connection.execute(
             "select p.before, p.unit, count(*) as n, count_if(p.closing = ')'),"
             " count_if(p.tail = '-'), count_if(p.bound <> '' or p.tail = '+'),"
@@ -389,7 +389,7 @@ class Signs(NamedTuple):
 
     @property
     def several(self) -> list[str]:
-        """The units, if there are several: numbers in different units cannot be compared."""
+        """The units if numbers have several, which cannot be compared, else an empty list."""
         for signs in (self.before, self.after):
             different = {_unit(sign): sign.strip() for sign in signs if sign.strip()}
             if len(different) > 1:
@@ -398,10 +398,10 @@ class Signs(NamedTuple):
 
     @property
     def are_flags(self) -> bool:
-        """Whether the text after some numbers is Eurostat's flags, such as p for provisional.
+        """Whether the texts after some numbers are Eurostat's flags, such as p for provisional.
 
-        There are at least two, all single letters after a blank; seconds and days do not have p, b
-        or e.
+        There must be at least two flags, all single letters after a blank. Unlike units such as s
+        and d, they include p, b or e.
         """
         units = {sign for sign in self.after if sign.strip()}
         letters = {unit.strip() for unit in units}
@@ -410,12 +410,12 @@ class Signs(NamedTuple):
 
     @property
     def usual(self) -> tuple[str, str]:
-        """The usual signs before and after a number."""
+        """The most common signs before and after a number."""
         return _usual(self.before), _usual(self.after)
 
 
 def _unit(sign: str) -> str:
-    """Return a unit in a normal form, in which "day" and "days" are equal."""
+    """Normalise a unit, so that "day" and "days" are equal."""
     bare = sign.strip().removesuffix(".")
     if len(bare) > 2:
         return bare.removesuffix("s")
@@ -436,13 +436,13 @@ def numbers_readings(
     has_dots: bool,
     is_known: bool,
 ) -> tuple[list[Reading], str]:
-    """Return readings of the table `seen` as numbers, or the reason why it is not numeric.
+    """Return readings of the table `seen` as numbers, and a reason if it is not numeric.
 
     Args:
-        connection: to DuckDB.
+        connection: the connection to DuckDB.
         name: the name of the column.
         notations: the notations to try.
-        has_dots: whether a dot before three digits marks thousands.
+        has_dots: whether a dot before three digits is a thousands separator.
         is_known: whether the column is known to be numeric.
     """
     _divide(connection)
@@ -483,7 +483,7 @@ def numbers_readings(
 
 
 def _divide(connection: Any) -> None:
-    """Add to the table `seen` the parts p of each number, and the bare number."""
+    """Add columns to the table `seen`: the parts p of each number, and the number without signs."""
     connection.execute(
         f"create or replace table seen as select cell, p, {number_of_parts('p')} as bare"
         f" from (select cell, {parts_of_number('cell')} as p from seen)"
@@ -491,7 +491,7 @@ def _divide(connection: Any) -> None:
 
 
 def _doubts(connection: Any, signs: Signs, is_known: bool) -> list[str]:
-    """Return the conditions under which cells are not numbers, though they look like numbers."""
+    """Return SQL conditions for cells that look like numbers but are not."""
     doubts = []
     if signs.several:  # numbers without a sign, with a few exceptions
         doubts.append("trim(p.before) <> '' or trim(p.unit) <> ''")
@@ -502,7 +502,7 @@ def _doubts(connection: Any, signs: Signs, is_known: bool) -> list[str]:
     if 2 * signs.with_mark > signs.numbers:
         doubts.append("regexp_matches(p.mark, '[¹²³⁴-⁹]')")  # 10³ is a power
     different = row_of(connection, "count(distinct bare)")[0]
-    # A few numbers and "3+" are categories, and nothing is lost by keeping them so.
+    # A few numbers and "3+" are categories; treating them as words loses nothing.
     if different <= FEW_NUMBERS and not is_known:
         doubts.append(BOUND)
     with_letters = sum(n for unit, n in signs.after.items() if unit.strip()[:1].isalpha())
@@ -516,7 +516,7 @@ def _doubts(connection: Any, signs: Signs, is_known: bool) -> list[str]:
 def _best_notation(
     connection: Any, notations: tuple[Notation, ...], numbers: int
 ) -> tuple[Notation | None, int]:
-    """Return the first notation that all numbers match, or the best one, and the count."""
+    """Return the first notation that matches the most numbers, and how many numbers it matches."""
     counts = row_of(connection, ", ".join(notation.fits("bare") for notation in notations))
     best = None
     most = 0
@@ -530,7 +530,7 @@ def _best_notation(
 
 
 def _form(connection: Any, signs: Signs, notation: Notation) -> NumberForm:
-    """Return the form of most numbers."""
+    """Return the form in which most numbers of the column are written."""
     before, after = signs.usual
     group = ""
     if notation.removed:
@@ -558,7 +558,7 @@ def _form(connection: Any, signs: Signs, notation: Notation) -> NumberForm:
 
 
 def _notes(connection: Any, signs: Signs) -> list[str]:
-    """Return notes on signs that are lost, or that only some cells have."""
+    """Return notes on signs that are dropped, or that only some cells have."""
     lost = (
         (signs.with_bound, "p.bound <> '' or p.tail = '+'", "read as the number itself"),
         (signs.with_mark, "p.mark <> ''", "read without the mark"),
@@ -581,7 +581,7 @@ def _notes(connection: Any, signs: Signs) -> list[str]:
 
 
 def plain_numbers(connection: Any, name: str, seen: int) -> RawColumn:
-    """Return a column of numbers without any other signs."""
+    """Read a column of plain numbers, without signs around them."""
     values = fetched(connection, PLAIN.number("cell"))
     known = values[np.isfinite(values)]
     note = ""
@@ -593,7 +593,8 @@ def plain_numbers(connection: Any, name: str, seen: int) -> RawColumn:
 def note_on_marks(connection: Any, cell: str, seen: int, notation: Notation) -> str:
     """Return a warning if a point or comma before three digits is ambiguous.
 
-    It is if three digits always follow it, and some numbers have none, or all have a comma.
+    The mark is ambiguous if three digits always follow it, and either some numbers have no mark or
+    all have a comma.
     """
     mark = "," if notation.is_comma or notation is GROUPED else "."
     three = THREE.replace(r"\.", rf"\{mark}")
@@ -616,18 +617,18 @@ def note_on_marks(connection: Any, cell: str, seen: int, notation: Notation) -> 
 
 
 def with_digits(connection: Any, columns: Sequence[RawColumn]) -> list[RawColumn]:
-    """Return the columns of the table `cells` of texts with the number of digits after the point.
+    """Return the columns with `digits` set: the number of digits after the decimal point in text.
 
     Args:
-        connection: to DuckDB.
-        columns: what the columns c0, c1, … of the table were read as.
+        connection: the connection to DuckDB, with the table `cells` of texts.
+        columns: the columns read from c0, c1, … of this table.
     """
     digits = (_digits_in(connection, f"c{i}", raw) for i, raw in enumerate(columns))
     return [replace(raw, digits=count) for raw, count in zip(columns, digits, strict=True)]
 
 
 def _digits_in(connection: Any, cell: str, raw: RawColumn) -> int | None:
-    """Return the digits after the point in all numbers of a column, or None if they differ."""
+    """Return the number of digits after the decimal point, or None if numbers differ in it."""
     if raw.cell_kind is not CellKind.NUMBERS or is_clock(raw.form) or raw.is_missing.all():
         return None
     mark = "," if "," in raw.form else "."

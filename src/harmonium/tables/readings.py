@@ -1,4 +1,4 @@
-"""Readings of a text column, and the cells that a reading does not fit: gaps or errors."""
+"""Possible readings of a text column, and cells that do not fit a reading: gaps or errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ IN_BRACKETS = r"[\[(<{]{1,2}[^\W\d][^\d\[\](){}<>]*[\])>}]{1,2}"  # [REDACTED], 
 NO_DAY = r"(?:0000|9999|0001)[-/.]\d\d?[-/.]\d\d?.*|\d\d?[-/.]\d\d?[-/.](?:0000|9999|0001).*"
 NAMED = "|".join(map(re.escape, (*MISSING, *AMONG_VALUES)))
 GAP = re.compile(f"{NO_SIGN}|{SPREADSHEET}|{NO_DAY}|{OF_PROGRAM}|{IN_BRACKETS}|{NAMED}")
-IN_ERROR = 0.01  # fraction of cells that may be writing errors; more of them have a meaning
+IN_ERROR = 0.01  # maximum fraction of cells that are treated as typing errors
 WORDS_SHOWN = 3
 NINES = re.compile(r"-?9{2,}(\.9+)?|-9")  # -999 and its like
 MOST_SENTINELS = 3  # different ones: unknown, refused, does not apply
@@ -41,12 +41,12 @@ MOST_WORDS = 50  # different cells of another type to examine
 
 
 class Misfits(NamedTuple):
-    """The cells of a column whose type differs from the others.
+    """The cells of a column that do not have the type of most cells.
 
     Attributes:
-        words: the most frequent ones, and how often each occurs.
-        total: the number of such cells.
-        seen: the number of cells that are not empty.
+        words: the most frequent of these cells, and how often each occurs.
+        total: the number of these cells.
+        seen: the number of non-empty cells in the column.
     """
 
     words: dict[str, int]
@@ -55,7 +55,7 @@ class Misfits(NamedTuple):
 
     @property
     def note(self) -> str:
-        """The note to show if they are read as missing."""
+        """The note for the user if these cells are read as missing."""
         if not self.total:
             return ""
         shown = list(self.words.items())[:WORDS_SHOWN]
@@ -66,18 +66,17 @@ class Misfits(NamedTuple):
         return f"read as missing: {named}"
 
     def are_gaps(self, *, is_known: bool) -> bool:
-        """Return whether they represent missing cells: by their words, or because they are few.
+        """Return whether these cells count as missing, because of their words or their rarity.
 
-        Words for a missing cell may be up to half of the cells, or all if the type of the column is
-        known; of other words, one in a hundred is considered a writing error. A column of a hundred
-        cells loses at most one cell this way.
+        Words for missing cells may make up half of the column, or all of it if its type is known.
+        Other words are considered typing errors if they make up at most one in a hundred cells.
         """
         unknown = self.total - sum(n for word, n in self.words.items() if is_gap(word))
         is_minority = 2 * self.total < max(1, self.seen)
         return (is_known or is_minority) and unknown <= IN_ERROR * self.seen
 
     def reason(self, plural: str, singular: str) -> str:
-        """Return why a column in which nearly all cells have one type is read as words."""
+        """Return the reason why a column is read as words if nearly all cells have another type."""
         if not self.words:
             return ""
         first = next(iter(self.words))
@@ -89,12 +88,12 @@ class Misfits(NamedTuple):
 
 
 def is_gap(word: str) -> bool:
-    """Return whether a word among numbers or dates represents a missing cell."""
+    """Return whether a word in a column of numbers or dates means a missing cell."""
     return word == "x" or GAP.fullmatch(word.lower()) is not None  # X is a chromosome
 
 
 def note_on_sentinels(values: np.ndarray) -> str:
-    """Return a warning if up to three numbers, one all nines, recur far from all others."""
+    """Return a warning if up to three repeated numbers, such as -999, are far from all others."""
     seen, counts = np.unique(values[np.isfinite(values)], return_counts=True)
     # At least two numbers must remain, whose distance is the measure of "far".
     for size in range(min(MOST_SENTINELS, len(seen) - 2), 0, -1):
@@ -107,7 +106,7 @@ def note_on_sentinels(values: np.ndarray) -> str:
             distance = max(rest[0] - apart[-1], apart[0] - rest[-1])
             texts = [f"{number:.15g}" for number in apart]
             has_nines = any(map(NINES.fullmatch, texts))
-            # Numbers farther from the others than they are from each other are separate from them.
+            # Sentinels must be farther from the other numbers than the range of these numbers.
             if has_nines and counts[sentinels].min() > 1 and distance > rest[-1] - rest[0]:
                 cells = count_of(int(counts[sentinels].sum()), "cell")
                 return (
@@ -118,13 +117,14 @@ def note_on_sentinels(values: np.ndarray) -> str:
 
 
 class Reading(NamedTuple):
-    """A reading of a column as numbers, times of day or dates, before its cells are fetched.
+    """A possible reading of a column as numbers, times of day or dates, before cells are fetched.
 
     Attributes:
-        value: the SQL for a cell's value, null if it has none.
-        fits: the number of cells that have a value.
+        value: the SQL expression for the value of a cell, which is null if the cell does not fit.
+        fits: the number of cells that fit.
         plural, singular: the words for the values in messages.
-        column: makes the column of the values; returns None if they are implausible together.
+        column: a function that converts the values to a column, or returns None if the values
+            together are implausible.
     """
 
     value: str
@@ -135,18 +135,18 @@ class Reading(NamedTuple):
 
 
 def row_of(connection: Any, expressions: str) -> tuple[Any, ...]:
-    """Return the values of SQL expressions over the table `seen`, in its first row."""
+    """Return the first row of the result of SQL expressions over the table `seen`."""
     return connection.execute(f"select {expressions} from seen").fetchone()
 
 
 def fetched(connection: Any, expression: str) -> np.ndarray:
-    """Return the values of an SQL expression over the table `seen`."""
+    """Return the values of an SQL expression for all rows of the table `seen`."""
     values = connection.execute(f"select {expression} as it from seen").fetchnumpy()["it"]
     return with_gaps(np.ma.getdata(values), np.ma.getmaskarray(values))
 
 
 def no_values(name: str, form: str, kind: CellKind) -> Reading:
-    """Return a reading as numbers or dates of a column without any."""
+    """Return a reading of a column without any values as a column of numbers or dates."""
     sql_type = "timestamp" if kind is CellKind.DATES else "double"
     column = partial(RawColumn, name, form=form)
     return Reading(f"cast(null as {sql_type})", 0, "values", "value", column)
@@ -179,14 +179,14 @@ def best_of(
     note: str = "",
     is_known: bool = False,
 ) -> RawColumn:
-    """Return the column in the reading that fits most cells, or as words.
+    """Read a column with the reading that fits most cells, or as words.
 
     Cells that do not fit become missing if they are words for missing cells, or very few.
 
     Args:
-        connection: to DuckDB, with the table `seen`, whose only column is `cell`.
+        connection: the connection to DuckDB, with the table `seen`, whose only column is `cell`.
         name: the name of the column.
-        seen: the number of cells that are not empty.
+        seen: the number of non-empty cells.
         readings: the readings to try.
         note: the note on the column if it is read as words.
         is_known: whether the column is known not to consist of words.

@@ -1,4 +1,4 @@
-"""The separators between the cells of a text file, and its lines split into records of cells."""
+"""Detecting the separator between the cells of a text file, and splitting lines into records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .numbers import is_number
 from .readings import MISSING
 
 RARE_MARKS = "~^"  # these separate cells only if no other character does
-MARKS = "\t;|,"  # the first of equally good ones is used: commas also occur in numbers and texts
+MARKS = "\t;|,"  # in order of preference: commas also occur in numbers and texts
 BLANKS = " "  # any number of blanks
 WIDE_BLANKS = "  "  # two or more, if cells contain single blanks
 QUOTED = r'"(?:[^"\\]|\\.|"")*"|\S+'  # a cell between blanks
@@ -26,12 +26,12 @@ RULE = r"[-+:=|\s]{3,}"  # between rows, in tables drawn with characters
 RULE_OF_BLANKS = r"(={2,}|-{3,})(\s+(={2,}|-{3,}))*"  # and not a row of spins
 MOSTLY = 0.5  # fraction of the lines with equally many cells in a table
 ALIGNED = 0.9  # fraction of the lines: one or two may be a title or a description
-FEW_WORDS = 6  # in a table of signs such as X and Z
-REPEATED = 3  # average number of times that a word of a table without numbers is in its column
+FEW_WORDS = 6  # maximum number of different words in a table of signs such as X and Z
+REPEATED = 3  # minimum average count of a word in its column, in a table without numbers
 
 
 class Record(NamedTuple):
-    """The cells of a line, or of several if a quoted cell has line breaks, and its line number."""
+    """The cells of a line (of several lines if quoted cells have line breaks), and its number."""
 
     line: int
     cells: list[str]
@@ -53,23 +53,23 @@ class Record(NamedTuple):
 
     @property
     def has_sign(self) -> bool:
-        """Whether it begins with the sign of a comment."""
+        """Whether the record begins with a comment sign."""
         return bool(self.cells) and self.cells[0].lstrip().startswith(COMMENTS)
 
     def is_longer_than(self, width: int) -> bool:
-        """Return whether it has one more cell than there are columns, and that cell is empty."""
+        """Return whether the record has an empty last cell in addition to `width` cells."""
         return len(self.cells) == width + 1 and not self.cells[-1].strip()
 
 
 class Splitter(NamedTuple):
-    """How lines are split into cells.
+    """The rules for splitting lines into cells: the separator and the use of quotes.
 
     Attributes:
         mark: the separator: a character, `BLANKS` or `WIDE_BLANKS`.
-        skips_blanks: whether a quote may follow a blank.
+        skips_blanks: whether blanks may precede an opening quote.
         has_escapes: whether quotes in cells are escaped with a backslash.
         quote: the character around quoted cells.
-        is_framed: whether a separator begins and ends each line, as in Markdown.
+        is_framed: whether each line begins and ends with a separator, as in Markdown.
     """
 
     mark: str
@@ -81,17 +81,17 @@ class Splitter(NamedTuple):
     def records(
         self, lines: Sequence[str], first: int, label: str, *, is_whole: bool = True
     ) -> Iterator[Record]:
-        """Split lines into records; blank lines are records too.
+        """Split lines into records, including records for blank lines.
 
         Args:
             lines: the lines, including their line endings.
-            first: the line number of the first of them.
+            first: the line number of the first line.
             label: the name of the file in error messages.
-            is_whole: whether the lines end where the table ends; otherwise the last record may be
-                incomplete.
+            is_whole: whether the lines include the end of the table; otherwise the last record may
+                be incomplete.
 
         Raises:
-            InputError: an unclosed quote, or a very long cell.
+            InputError: a quote is not closed, or a cell is too long.
         """
         if self.is_blank:
             for number, line in enumerate(lines, first):
@@ -131,7 +131,7 @@ class Splitter(NamedTuple):
                         f"{label}: expected cells of at most 131,072 characters; got a longer one"
                         f" in line {number:,}; drop the column of long text."
                     ) from None
-                # There is something between a quote and the separator, such as a blank.
+                # A quote and the next separator are not adjacent, for example because of a blank.
                 yield Record(number, next(csv.reader([lines[number - first]], **settings)))
 
     @property
@@ -150,12 +150,12 @@ class Splitter(NamedTuple):
             return True
         if not record.has_sign:
             return False
-        # A row may begin with the sign of a comment, as in #12, but then it has all cells.
+        # A row may begin with a comment sign, as in #12, but then it has a cell for each column.
         is_sign_alone = self.is_blank and record.cells[0] in COMMENTS
         return len(record.cells) != width or is_sign_alone
 
     def is_rule(self, cells: list[str]) -> bool:
-        """Return whether a record is a rule drawn between rows."""
+        """Return whether a record is a line of characters drawn between rows."""
         if self.is_blank:
             return re.fullmatch(RULE_OF_BLANKS, " ".join(cells)) is not None
         return self.mark == "|" and re.fullmatch(RULE, "|".join(cells)) is not None
@@ -213,10 +213,11 @@ def splitter_of(lines: Sequence[str], separator: str | None, label: str) -> Spli
 
 
 def _fit(splitter: Splitter, lines: Sequence[str], label: str) -> tuple[float, float]:
-    """Return how well a separator splits lines.
+    """Return two measures of how well a separator splits lines.
 
-    The first number is the fraction of lines with the most frequent number of cells, or 0 for a
-    single cell; the second is the fraction of cells that no other separator begins or ends.
+    The first measure is the fraction of lines with the most frequent number of cells, or 0 if that
+    is one cell. The second measure is the fraction of cells that neither begin nor end with another
+    separator.
     """
     records = _records_before_error(splitter, lines, label)
     fraction, width = _common(records)
@@ -242,9 +243,9 @@ def _divides_all(mark: str, lines: Sequence[str]) -> bool:
 
 
 def _are_numbers_between_blanks(lines: Sequence[str], splitter: Splitter) -> bool:
-    """Return whether a separator other than blanks seems to be used, also within numbers.
+    """Return whether blanks separate numbers although another separator seems to fit.
 
-    It may be a tab among blanks, or a decimal comma in lines below names without commas.
+    The other separator may be a tab among blanks, or a decimal comma below names without commas.
     """
     text = _plain_lines(lines)
     if splitter.mark not in ("\t", ",") or len(text) < 2 or splitter.mark in text[0]:
@@ -260,7 +261,7 @@ def _are_numbers_between_blanks(lines: Sequence[str], splitter: Splitter) -> boo
 
 
 def _records_before_error(splitter: Splitter, lines: Sequence[str], label: str) -> list[list[str]]:
-    """Return the records before the first error, which is reported when all rows are read."""
+    """Return the records before the first error, which is raised later, when all rows are read."""
     records: list[list[str]] = []
     try:
         # `extend` keeps the items that the generator yielded before an error.
@@ -287,7 +288,7 @@ def _with_quotes(mark: str, lines: Sequence[str]) -> Splitter:
         line.strip() for line in lines if line.strip() and not re.fullmatch(RULE, line.strip())
     ]
     framed = [line for line in plain if len(line) > 1 and line[0] == line[-1] == mark]
-    # All but one or two lines that describe the table.
+    # One or two lines may describe the table instead.
     is_framed = mark == "|" and len(plain) > 0 and len(framed) >= ALIGNED * len(plain)
     return Splitter(mark, skips_blanks, has_escapes, quote, is_framed)
 
@@ -299,7 +300,7 @@ def _has_single_quotes(mark: str, lines: Sequence[str]) -> bool:
     bare = [line.strip() for line in lines if line.strip()]
     rests = [re.sub(cell, "", line) for line in bare]
     with_pairs = sum(len(rest) < len(line) for line, rest in zip(bare, rests, strict=True))
-    # An apostrophe that begins a cell and is not closed is a letter: 'tis
+    # An apostrophe that begins a cell but is not closed belongs to a word: 'tis
     opened = any(re.search(rf"(?:^|{ends})\s*'", rest) for rest in rests)
     return with_pairs >= ALIGNED * len(bare) and not opened
 
@@ -312,7 +313,7 @@ def _common(records: list[list[str]]) -> tuple[float, int]:
 
 
 def _cleanness(records: list[list[str]], mark: str) -> float:
-    """Return the fraction of cells that no other separator begins or ends."""
+    """Return the fraction of cells that neither begin nor end with another separator."""
     others = tuple(set(MARKS) - {mark})
     cells = [cell.strip(" ") for record in records[:50] for cell in record if cell.strip()]
     odd = sum(cell.strip().endswith(others) or cell.strip().startswith(others) for cell in cells)
@@ -320,7 +321,7 @@ def _cleanness(records: list[list[str]], mark: str) -> float:
 
 
 def _blanks_between(lines: Sequence[str], others: float) -> str | None:
-    """Return the blanks that separate cells, if they do better than any other separator.
+    """Return `BLANKS` or `WIDE_BLANKS` if blanks separate cells better than all marks, else None.
 
     Args:
         lines: the lines.
@@ -349,7 +350,7 @@ def _blanks_between(lines: Sequence[str], others: float) -> str | None:
 
 
 def _without_repeated_names(text: list[str]) -> list[str]:
-    """Remove repetitions of the first line, if it has no digit and most lines have."""
+    """Remove repetitions of the first line if it has no digits but most lines do."""
     if not text or re.search(r"\d", text[0]):
         return text
     others = [line for line in text[1:] if line.split() != text[0].split()]
@@ -370,14 +371,14 @@ def _is_table(text: list[str], records: list[list[str]], fraction: float, width:
         return False
     if 2 * sum(bool(re.fullmatch(MOMENT, line)) for line in text) > len(rows):
         return False
-    # Two cells at least, with two quotes each.
+    # Each line has at least two cells with two quotes each.
     is_quoted = all(line.startswith('"') and line.count('"') >= 4 for line in text[1:])
     columns = list(zip(*rows, strict=True))
     below = columns if len(rows) < 5 else [column[2:] for column in columns]  # skip the names
     numeric = [is_numbers(column) and any(map(is_number, column)) for column in below]
     has_titles = len(others[0]) == width and not any(map(_is_number_or_gap, others[0]))
     if len(first) == 1 and not is_quoted and not (has_titles and any(numeric)):
-        # One name above two cells: rows that are counted, as by R, or texts of two words.
+        # With one name above two cells, these are numbered rows, as in R, or texts of two words.
         return width == 2 and all(numeric) and counts_from(columns[0], 1)
     if any(numeric) or is_quoted:
         return True
@@ -394,7 +395,7 @@ def _is_number_or_gap(cell: str) -> bool:
 
 
 def line_in_words(number: int, *, is_first: bool) -> str:
-    """Return "the first line" or "line 12"."""
+    """Return a line number in words: "the first line" or "line 12"."""
     if is_first:
         return "the first line"
     return f"line {number:,}"
@@ -406,5 +407,5 @@ def counts_from(cells: Sequence[str], first: int) -> bool:
 
 
 def is_numbers(cells: Iterable[str]) -> bool:
-    """Return whether cells are numbers, or words for missing cells."""
+    """Return whether all cells are numbers or words for missing cells."""
     return all(_is_number_or_gap(cell.strip()) for cell in cells if cell.strip())

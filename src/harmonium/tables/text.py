@@ -1,9 +1,9 @@
-"""Text files as tables: where the parts of a file are, and what type its cells have.
+"""Text files as tables: the locations of the parts of a file, and the types of its cells.
 
-The separator and the header are determined here, since DuckDB's own detection reads a ragged file
-as one column. Python's csv module splits a text into records once, so that comments, short headers
-and open quotes are known by their lines, and DuckDB takes the cells from memory. A matrix of
-numbers is parsed by NumPy: as text, its cells would take twenty times the memory of the numbers.
+The separator and the header are detected here, since DuckDB's own detection reads a ragged file as
+one column. Python's csv module splits a text into records once, so that comments, short headers and
+unclosed quotes can be located by line, and DuckDB reads the cells from memory. A matrix of numbers
+is parsed by NumPy: as text, its cells would take twenty times the memory of the numbers.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from .separators import (
 )
 from .text_format import TextFormat
 
-WORDS_OF_A_LINE = 4  # in prose, on average
+WORDS_OF_A_LINE = 4  # minimum average number of words per line in prose
 # Bits and spins, written without blanks or with.
 NUMBERS_OF_SIGNS = ({"0": 0, "1": 1}, {"-": -1, "+": 1})
 TAG = r"<[!?/a-zA-Z][^<>]*>"
 
 
 class OtherFormat(NamedTuple):
-    """A text format that is not a table: its name, how it begins, and advice."""
+    """A text format that is not a table: its name, the pattern of its beginning, and advice."""
 
     name: str
     beginning: str
@@ -81,15 +81,15 @@ MANY_LEVELS = 64  # columns: the levels of pictures have at least this many
 LARGEST_LEVEL = 255  # of a byte
 FEWEST_BITS = 4  # in a string if none begins with 0: 10 and 11 are numbers
 CELLS_AT_ONCE = 2**20  # of text in memory for DuckDB, in addition to the lines
-# Comment signs of other languages, with the text that must follow, since rows may have them too.
+# Comment signs of other languages, with the text that must follow: rows may begin with these signs.
 OTHER_COMMENTS = (r"//", r";\s(?!.*;)", r"--\s", r"!\s", r"\*\s", r"'\s", r"(?i:rem)\s")
-COMMENTS_LOOKED_AT = 200  # lines, none of which may begin with such a sign
+COMMENTS_LOOKED_AT = 200  # lines after the comments, none of which may begin with such a sign
 MOST_LINES_BEHIND = 5
 TOTAL = (
     r"(?i)(grand |sub)?-?totals?|sums?|averages?|avg\.?|means?|medians?|summe|gesamt|insgesamt"
     r"|mittelwert|durchschnitt|somme|total général|moyenne|totale|suma|promedio|media|totaal"
 )
-# Characters and records used for decisions.
+# Numbers of characters and of records examined to detect the format.
 LOOKED_AT = 2**20
 RECORDS = 200
 MOST_LINES_AFTER = 20
@@ -97,7 +97,7 @@ MOST_COLUMNS = 2**15  # each takes time and memory, even with few cells
 
 
 class Cells(NamedTuple):
-    """The original cells of a text file, without its names, and their separator."""
+    """The original cells of a text file without column names, and their separator."""
 
     delimiter: str
     rows: list[list[str]]
@@ -105,21 +105,21 @@ class Cells(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TextTable:
-    """A decoded text file, and the locations of the parts of its table.
+    """A decoded text file and the locations of the parts of its table.
 
     Attributes:
         label: the name of the file in error messages.
         lines: the lines, including their line endings.
         first: the number of the first line that may be a row, counted from 1.
         last: the number of the last line that may be a row.
-        splitter: how lines are split into cells.
+        splitter: the rules for splitting lines into cells.
         width: the number of columns.
-        names: the names of the columns, or None if no line has them.
+        names: the names of the columns, or None if no line contains names.
         counted: the line used to count the columns, in words.
-        ends_with_mark: whether rows may end with a separator that is followed by nothing.
-        repeated: the names, if they are repeated among the rows, where they are not a row.
-        missing: words for missing cells, in addition to the usual ones.
-        notes: what the user should know about how it is read, sentences without a full stop.
+        ends_with_mark: whether rows may end with an additional separator.
+        repeated: the names if lines among the rows repeat them; such lines are not rows.
+        missing: words for missing cells, in addition to the usual words.
+        notes: notes for the user on how the file is read, without a full stop.
     """
 
     label: str
@@ -137,7 +137,7 @@ class TextTable:
 
     @property
     def delimiter(self) -> str:
-        """The separator of cells; a blank for any number of blanks."""
+        """The separator between cells; a single blank means any number of blanks."""
         mark = self.splitter.mark
         return "\t" if mark == WIDE_BLANKS else mark
 
@@ -150,7 +150,7 @@ class TextTable:
         """Split the lines from `first` to `last`, inclusive, into records.
 
         Raises:
-            InputError: an unclosed quote.
+            InputError: a quote is not closed.
         """
         return self.splitter.records(self.lines[first - 1 : last], first, self.label)
 
@@ -158,7 +158,7 @@ class TextTable:
         """Yield the cells of each row.
 
         Raises:
-            InputError: a row with a different number of cells, or an unclosed quote.
+            InputError: a row has a different number of cells, or a quote is not closed.
         """
         blank = 0
         for record in self.records(self.first, self.last):
@@ -171,7 +171,7 @@ class TextTable:
                 blank += 1
                 continue
             if self.width == 1:
-                # Within a single column an empty line is a missing cell, but not at its end.
+                # In a single column, an empty line is a missing cell, except at the end.
                 yield from ([""] for _ in range(blank))
             blank = 0
             if self.ends_with_mark and record.is_longer_than(self.width):
@@ -185,7 +185,7 @@ class TextTable:
         return Cells(self.delimiter, list(self.rows()))
 
     def is_comment(self, line: str) -> bool:
-        """Return whether a line begins with the sign of a comment and is a comment."""
+        """Return whether a line begins with a comment sign and is not a row."""
         if not line.startswith(COMMENTS):
             return False
         records = self.splitter.records([line], 1, self.label, is_whole=False)
@@ -193,17 +193,17 @@ class TextTable:
         return record is None or self.splitter.is_no_row(record, self.width)
 
     def numbers(self, known: Frame | None = None) -> np.ndarray | None:
-        """Return rows of complete numbers as a matrix, of integers if all are integers.
+        """Return a matrix of numbers (integers if possible), or None if any cell is not a number.
 
-        Return None for any other table, and for one with names unless it has many columns of grey
-        levels: such a file needs no inspection of each column, which takes a hundredth of a second.
-        Its first or last column may contain other numbers, such as labels.
+        Also return None for a table with names, unless it has many columns of grey levels. Such a
+        file is read faster without inspecting each column, which takes a hundredth of a second. Its
+        first or last column may contain other numbers, such as labels.
 
         Args:
-            known: a table, with any number of rows, whose names were searched for.
+            known: a table, perhaps empty, whose names were searched for.
         """
         has_names = self.names is not None
-        # NumPy would read a number that denotes a missing cell.
+        # NumPy would read numbers that the user declared as missing cells.
         is_ruled_out = has_names and (known is not None or self.width < MANY_LEVELS)
         if is_ruled_out or any(map(is_number, self.missing)):
             return None
@@ -231,7 +231,7 @@ class TextTable:
 
     @cached_property
     def signs(self) -> np.ndarray | None:
-        """Return rows of bits (0, 1) or spins (-, +) as numbers; None for any other table.
+        """Return rows of bits (0, 1) or spins (-, +) as numbers, or None for any other table.
 
         A single column may contain strings of bits or spins, all of the same length.
         """
@@ -271,14 +271,13 @@ class TextTable:
         )
 
     def frame(self, known: Frame | None = None) -> Frame:
-        """Return the columns of the table.
+        """Read the columns of the table.
 
         Args:
-            known: a table, with any number of rows, whose types are used for columns of the same
-                name.
+            known: a table, perhaps empty, whose types are used for columns of the same name.
 
         Raises:
-            InputError: lines with different numbers of cells, or no rows.
+            InputError: lines have different numbers of cells, or there are no rows.
         """
         names = self.names or numbered_names(self.width)
         size = sum(map(len, self.lines))
@@ -312,19 +311,19 @@ class TextTable:
             connection.unregister("part")
 
     def with_note(self, note: str, **changes: Any) -> TextTable:
-        """Return the table with another note, unless it is empty, and other changes."""
+        """Return the table with an additional note, unless it is empty, and changed attributes."""
         notes = self.notes
         if note:
             notes = (*self.notes, note)
         return replace(self, notes=notes, **changes)
 
     def cut_behind(self, last: int, text: str) -> TextTable:
-        """Return the table without the lines after `last`; a note shows their text."""
+        """Return the table without the lines after `last`, and with a note that quotes `text`."""
         note = f"text after line {last:,} is set aside: {text.strip()[:40]!r}"
         return self.with_note(note, last=last)
 
     def first_line_of(self, rows: Sequence[Record]) -> int:
-        """Return the number of the first line of rows, after the last line without cells."""
+        """Return the line number of the first of these rows, or of the table's end if none."""
         if rows:
             return rows[0].line
         return self.last + 1
@@ -353,11 +352,11 @@ def open_text(
         path: the file.
         label: the name of the file in error messages.
         text_format: the user's options.
-        known: a table, with any number of rows, whose names are searched for.
+        known: a table, perhaps empty, whose names are searched for.
 
     Raises:
-        InputError: an unknown encoding, no rows, lines with different numbers of cells, or options
-            that do not fit the file.
+        InputError: the encoding is unknown, there are no rows, lines have different numbers of
+            cells, or options do not fit the file.
     """
     text_format = text_format or TextFormat()
     text, encoding, stray = decoded(unzipped(bytes_of(path, label), label), label)
@@ -366,7 +365,7 @@ def open_text(
             raise InputError(
                 f"{label}: expected text with one row a line; got {other.name}; {other.advice}."
             )
-    # Only real line endings count; str.splitlines would also split at characters within cells.
+    # str.splitlines would also split at rare characters within cells.
     lines = list(io.StringIO(text, newline=""))
     skip, separator, notes = _skipped(lines, label, text_format)
     if stray:
@@ -381,7 +380,7 @@ def open_text(
     all_records = splitter.records(beginning, skip + 1, label, is_whole=is_whole)
     records = list(islice((record for record in all_records if not record.is_blank), RECORDS))
     if not records:
-        # A quote that opens in the first line may hide all others; reading the rows reports it.
+        # An unclosed quote in the first line may hide all others; reading the rows raises an error.
         list(splitter.records(lines[skip:], skip + 1, label))
         raise _no_rows(label)
     table = TextTable(
@@ -411,7 +410,7 @@ def _no_rows(label: str) -> InputError:
 
 
 def _is_prose(frame: Frame) -> bool:
-    """Return whether a table is a single column of different texts of at least four words."""
+    """Return whether a table is a single column of different texts, with four words on average."""
     column = frame.columns[0]
     if len(frame.columns) > 1 or column.cell_kind is not CellKind.WORDS:
         return False
@@ -420,13 +419,13 @@ def _is_prose(frame: Frame) -> bool:
     return bool(cells) and len(set(cells)) == len(cells) and words >= WORDS_OF_A_LINE * len(cells)
 
 
-# --- Where the parts of a file are -------------------------------------------------------------
+# --- Locating the parts of a file --------------------------------------------------------------
 
 
 def _skipped(
     lines: Sequence[str], label: str, text_format: TextFormat
 ) -> tuple[int, str | None, list[str]]:
-    """Return the number of lines before the table, the separator if known, and notes."""
+    """Return the number of lines before the table, the separator (None if unknown), and notes."""
     if not lines:
         raise _no_rows(label)
     skip = text_format.skip
@@ -441,7 +440,7 @@ def _skipped(
             f" {count_of(len(lines), 'line')}; drop fewer."
         )
     notes = []
-    # Excel reads such a first line, and can write it.
+    # Excel accepts and can write a first line that declares the separator.
     declared = re.fullmatch(r'"?sep=([^\w"\'.+-])"?\s*', lines[skip], re.IGNORECASE)
     if declared:
         notes.append(f"line {skip + 1} says that {declared[1]!r} separates the cells")
@@ -456,9 +455,9 @@ def _skipped(
 
 
 def _comments_before(lines: Sequence[str]) -> int:
-    """Return how many of the first lines are comments, with a sign that no other line begins with.
+    """Return the number of comments before the table, whose sign begins no other line.
 
-    With "// of the kitchen" before "a,b" and "1,2", the result is 1.
+    For the lines "// of the kitchen", "a,b" and "1,2", the result is 1.
     """
     for sign in OTHER_COMMENTS:
         is_comment = re.compile(rf"\s*{sign}").match
@@ -470,7 +469,7 @@ def _comments_before(lines: Sequence[str]) -> int:
 
 
 def _beginning(lines: Sequence[str], skip: int) -> list[str]:
-    """Return the lines used for these decisions."""
+    """Return the first lines of the table, which are used to detect its format."""
     characters = 0
     beginning: list[str] = []
     for line in islice(lines, skip, None):
@@ -482,9 +481,9 @@ def _beginning(lines: Sequence[str], skip: int) -> list[str]:
 
 
 def _with_width(table: TextTable, records: list[Record]) -> TextTable:
-    """Return the table with the number of cells that most records have.
+    """Return the table with its width set to the number of cells in most records.
 
-    A last cell that is always empty is not counted: the lines then end with a separator.
+    If the last cell is always empty, it is not counted: the lines then end with a separator.
     """
     plain = [
         record
@@ -506,7 +505,7 @@ def _is_blank(line: str) -> bool:
 
 
 def _without_blank_end(table: TextTable) -> TextTable:
-    """Return the table without final rows of only separators, as written by spreadsheets."""
+    """Return the table without final rows that contain only separators, as in spreadsheets."""
     end = table.last
     while end > table.first and _is_blank(table.lines[end - 1]):
         end -= 1
@@ -518,7 +517,7 @@ def _without_blank_end(table: TextTable) -> TextTable:
 
 
 def _without_texts_at_end(table: TextTable) -> TextTable:
-    """Return the table without a few texts after a blank line."""
+    """Return the table without a few lines of text that follow a blank line at its end."""
     end = table.last
     start = end
     while start > table.first and not _is_blank(table.lines[start - 1]):
@@ -529,7 +528,7 @@ def _without_texts_at_end(table: TextTable) -> TextTable:
         return table
     try:
         texts = [list(filter(str.strip, r.cells)) for r in table.records(start + 1, end)]
-    except InputError:  # a quote; reading the rows will report where it opens
+    except InputError:  # an unclosed quote; reading the rows raises an error
         return table
     if any(len(cells) != 1 or is_numbers(cells) for cells in texts):
         return table
@@ -537,17 +536,18 @@ def _without_texts_at_end(table: TextTable) -> TextTable:
 
 
 def _without_notes_behind(table: TextTable, rows: list[Record]) -> TextTable:
-    """Return the table without texts that directly follow the last row, such as a source.
+    """Return the table without texts directly after the last row, such as the name of a source.
 
-    From the last line upwards: a text is alone in the first cell, has several words, and does not
-    occur in the rows above. Possible comments are kept, and removed when rows are read.
+    The lines are examined from the last line upwards. A text is alone in the first cell, has
+    several words, and does not occur in the rows above. Possible comments are kept here, and
+    removed when rows are read.
     """
     others = [row.cells for row in rows[1:] if row.line <= table.last - MOST_LINES_BEHIND]
-    # In a single column a text is a cell, and an empty line is a missing one.
+    # In a single column, a text is a cell and an empty line is a missing cell.
     if not others or table.width == 1:
         return table
     texts = {cells[0] for cells in others}
-    # Such a text may be padded with empty cells; if rows look the same, it is a row.
+    # A text may be padded with empty cells, but if rows look the same, it is a row.
     may_be_padded = table.width > 2 and not any(
         _is_first_alone(cells) and len(cells) == table.width for cells in others
     )
@@ -581,11 +581,11 @@ def _is_first_alone(cells: Sequence[str]) -> bool:
     return bool(cells) and bool(cells[0].strip()) and not any(cell.strip() for cell in cells[1:])
 
 
-# --- Names, and what a person should know ------------------------------------------------------
+# --- Names, and notes for the user -------------------------------------------------------------
 
 
 def _named_by_line(table: TextTable, records: list[Record], line: int) -> TextTable:
-    """Return the table with its names taken from a given line."""
+    """Return the table with its column names taken from the line with this number."""
     record, *others = records
     if record.line != line:
         raise InputError(
@@ -614,7 +614,7 @@ def _named_by_line(table: TextTable, records: list[Record], line: int) -> TextTa
 def _with_names(
     table: TextTable, records: list[Record], text_format: TextFormat, known: Frame | None
 ) -> TextTable:
-    """Return the table with the names found in one of its first lines, or without names."""
+    """Return the table, with column names if one of its first lines contains them."""
     names = names_in(
         records,
         table.width,
@@ -655,14 +655,15 @@ def _repeated_names(
     # Numbers may be both names and a row.
     if len(wanted) < 2 or is_numbers(wanted):
         return (), ""
-    # There are few of these, so only a few lines are split.
+    # Few lines contain all names, so only a few lines are split.
     body = table.lines[names.line : table.last]
     likely = [line for line in body if all(name in line for name in wanted)]
     try:
         count = sum(record.bare == wanted for record in table.splitter.records(likely, 1, ""))
     except InputError:  # part of a cell in quotes
         return (), ""
-    # A row in which all options are ticked repeats the names: other rows contain these words too.
+    # A row in which all options are ticked repeats the names, but then other rows also contain
+    # these words.
     others = [row.bare for row in rows if row.bare != wanted]
     is_row = all(
         any(place < len(cells) and cells[place] == name for cells in others)
@@ -675,7 +676,7 @@ def _repeated_names(
 
 
 def _note_on_totals(table: TextTable, rows: Sequence[Record]) -> str:
-    """Return a note if the last row seems to contain totals of the others."""
+    """Return a note if the last row seems to contain totals of the other rows, else ""."""
     last = table.last
     while last > 1 and not table.lines[last - 1].strip():
         last -= 1
@@ -691,7 +692,7 @@ def _note_on_totals(table: TextTable, rows: Sequence[Record]) -> str:
 
 
 def _note_on_transposing(rows: Sequence[Record], width: int) -> str:
-    """Return a note if each of a few rows without names seems to begin with its name."""
+    """Return a note if each of a few rows seems to be a variable, with its name first, else ""."""
     cells = [row.cells for row in rows]
     if not 2 <= len(cells) < width or any(len(row) != width for row in cells):
         return ""

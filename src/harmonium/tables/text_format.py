@@ -1,4 +1,4 @@
-"""User options for reading a text file."""
+"""The user's options for reading a text file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SEPARATORS = {"tab": "\t", "space": " ", "comma": ",", "semicolon": ";", r"\t": 
 
 @dataclass(frozen=True, kw_only=True)
 class TextFormat:
-    """How to read a text file; options that are not given are inferred from the file.
+    """The user's options for reading a text file; omitted options are inferred from the file.
 
     Attributes:
         header: the number of the line that names the columns, counting all lines of the file;
@@ -23,7 +23,7 @@ class TextFormat:
         skip: the number of lines to skip before the table.
 
     Raises:
-        InputError: an invalid value.
+        InputError: an option has an invalid value.
     """
 
     header: int | Literal["none"] | None = None
@@ -68,7 +68,7 @@ def _separator(value: Any) -> str:
 
 
 def _words(values: Any) -> tuple[str, ...]:
-    # A string is one word, not a sequence of letters.
+    # Treat a string as one word, not as a sequence of letters.
     words = values
     if isinstance(values, str):
         words = (values,)

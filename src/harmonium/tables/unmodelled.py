@@ -1,4 +1,4 @@
-"""Columns that no unit models: constants, free text, and keys, which identify their rows."""
+"""Columns that no unit models: constants, free text, and keys, which identify rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .dates import is_date
 from .frames import CellKind, RawColumn
 
 SHORTEST = 6  # characters of a key without a number; shorter texts of one length are often words
-MOST_ALIKE = 0.01  # probability that two drawn keys are equal, above which there are too few
+MOST_ALIKE = 0.01  # maximum probability that two new keys are equal
 ALPHABETS = (  # the first that contains all characters seen at a position is used for new keys
     string.digits,
     string.digits + "abcdef",
@@ -37,7 +37,7 @@ class LeftOut(AbstractUnmodelled):
     """A column without a unit: a constant, an identifier, free text, or one without known cells.
 
     Attributes:
-        value: the value of a constant column, a date with the year first; else None.
+        value: the value of a constant column (dates with the year first), or None for others.
     """
 
     kind = ColumnKind.LEFT_OUT
@@ -45,7 +45,7 @@ class LeftOut(AbstractUnmodelled):
 
     @classmethod
     def constant(cls, raw: RawColumn) -> LeftOut:
-        """Return a column whose known cells all have the same value."""
+        """Create a left-out column from cells that all have the same value, if known."""
         value = raw.known.tolist()[0]
         if raw.cell_kind is CellKind.DATES:
             value = str(raw.known[0])
@@ -62,7 +62,7 @@ class LeftOut(AbstractUnmodelled):
     def merged(
         self, cells: Sequence[np.ndarray], rows: int, rng: np.random.Generator
     ) -> np.ndarray:
-        """Return the constant, or missing cells."""
+        """Return cells with the constant value, or missing cells if there is none."""
         if self.is_number:
             return np.full(rows, float(self.value))
         if self.value is not None and is_date(self.form):
@@ -75,12 +75,12 @@ class Key(AbstractUnmodelled):
     """A column that identifies each row: a counter, a number within text, or characters.
 
     Attributes:
-        before: the text before the number of each row.
-        after: the text after it.
-        width: the number of digits, if numbers are padded with zeros; 0 if they are not; −1 for a
-            column of numbers, which has no text.
+        before: the text before the number in each cell.
+        after: the text after the number.
+        width: the number of digits if numbers are padded with zeros; 0 if they are not padded; −1
+            for a column of plain numbers without text.
         last: the largest number.
-        signs: for names without a number, the characters at each position; else empty.
+        signs: for keys without a number, the possible characters at each position; else empty.
     """
 
     kind = ColumnKind.KEY
@@ -100,13 +100,13 @@ class Key(AbstractUnmodelled):
 
     @classmethod
     def of_numbers(cls, raw: RawColumn, why: str) -> Key:
-        """Return a column of integers that identify the rows."""
+        """Create a key from a column of integers that identify the rows."""
         last = int(min(max(np.nanmax(raw.values), -LARGEST), LARGEST))
         return cls(name=raw.name, form=raw.form, digits=raw.digits, why=why, last=last)
 
     @classmethod
     def of_text(cls, raw: RawColumn) -> Key | None:
-        """Return the column if all its cells are different and have the same form; else None."""
+        """Create a key from texts that are all different and of the same form, or return None."""
         cells = raw.known.tolist()
         if not cells or len(set(cells)) < len(cells):
             return None
@@ -133,12 +133,15 @@ class Key(AbstractUnmodelled):
 
     @classmethod
     def _of_signs(cls, name: str, cells: list[str], why: str) -> Key | None:
-        """Return the column of equally long names with digits and letters at fixed positions."""
+        """Create a key from equally long texts with fixed kinds of characters at each position.
+
+        Return None if there are too few possible keys.
+        """
         if len(set(map(len, cells))) > 1 or len(cells[0]) < SHORTEST:
             return None
         signs = tuple(_alphabet(set(place), len(cells)) for place in zip(*cells, strict=True))
-        # The birthday problem: among twice as many rows as there are, equally probable names
-        # include an equal pair with a probability of about (2n)² / (2 · names).
+        # The birthday problem: if 2n keys are drawn from equally probable keys, two of them are
+        # equal with a probability of about (2n)² / (2 · number of keys).
         log_names = float(sum(np.log(len(alphabet)) for alphabet in signs if alphabet))
         is_large = log_names > np.log(2.0 * len(cells) ** 2 / MOST_ALIKE)
         has_digits = any(set(alphabet) & set(string.digits) for alphabet in signs)
@@ -149,7 +152,7 @@ class Key(AbstractUnmodelled):
     def merged(
         self, cells: Sequence[np.ndarray], rows: int, rng: np.random.Generator
     ) -> np.ndarray:
-        """Return new names: the numbers after the last one, or drawn characters."""
+        """Return new keys: the numbers after the last number, or randomly drawn characters."""
         numbers = np.arange(self.last + 1, self.last + 1 + rows)
         if self.width < 0 and not self.signs:
             return numbers.astype(float)
@@ -164,10 +167,10 @@ class Key(AbstractUnmodelled):
 
 
 def _alphabet(signs: set[str], rows: int) -> str:
-    """Return the characters for new names at a position: one of `ALPHABETS`, or "" if none fits.
+    """Return the characters for new keys at a position: one of `ALPHABETS`, or "" if none fits.
 
-    If some of these would hardly be absent from so many rows by chance, only the characters seen
-    are used, such as 8, 9, a and b for the variant of a UUID.
+    If the absence of some of these characters from so many rows is unlikely to be chance, only the
+    observed characters are used, such as 8, 9, a and b for the variant of a UUID.
     """
     alphabet = next((alphabet for alphabet in ALPHABETS if signs <= set(alphabet)), "")
     log_chance = rows * np.log(len(signs) / max(1, len(alphabet)))

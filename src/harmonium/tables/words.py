@@ -1,4 +1,4 @@
-"""Columns of categories."""
+"""Columns of words that are modelled as categories."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from .base import AbstractPart, ColumnKind, check_numbers
 from .frames import CellKind, RawColumn, words_of
 
 UNSEEN = ("error", "missing", "other")
-MOST_WORDS = 50  # of more different words in a column, only the most frequent are kept
+MOST_WORDS = 50  # maximum number of categories; rarer words share the last category
 
 
 @dataclass(frozen=True, kw_only=True)
 class Words(AbstractPart):
-    """Categories.
+    """A column of categories, one state for each word.
 
     Attributes:
         words: the categories, sorted.
-        others: rare words grouped into one more category, and how often each occurred.
-        are_numbers: whether the words are numbers, and are decoded as numbers.
+        others: rare words, which share one additional category, and how often each occurs.
+        are_numbers: whether the words are numbers and are decoded as numbers.
         unseen: how to treat an unknown word: "error" rejects it, "missing" treats the cell as
-            missing, and "other" treats it as a rare word, if there are any.
+            missing, and "other" treats it as a rare word if the column has rare words.
     """
 
     kind = ColumnKind.CATEGORY
@@ -41,12 +41,12 @@ class Words(AbstractPart):
 
     @classmethod
     def of(cls, raw: RawColumn, name: str) -> Words:
-        """Return the categories of a column, at most `MOST_WORDS`."""
+        """Determine the categories of a column, at most `MOST_WORDS`."""
         counts = Counter(word for word in words_of(raw) if word is not None)
         others = None
         if len(counts) > MOST_WORDS:
             ranked = counts.most_common()
-            # The last state is for all rare words.
+            # All rare words share the last state.
             others = dict(ranked[MOST_WORDS - 1 :])
             counts = dict(ranked[: MOST_WORDS - 1])
         return cls(
@@ -104,14 +104,14 @@ class Words(AbstractPart):
         return replace(self, unseen="missing")
 
     def state_names(self) -> list[str]:
-        """Return the words, with "other" for the rare ones."""
+        """Return the words, with "other" for the category of rare words."""
         return [*self.words, *["other"] * (self.states - len(self.words))]
 
     def parsed(self, text: str) -> RawColumn:
-        """Return a column of one word, ignoring case if that is unambiguous.
+        """Parse one word, ignoring case if that is unambiguous, and return it as a column.
 
         Raises:
-            ValueError: an unknown word, if these are not allowed, or a range.
+            ValueError: the word is unknown and unknown words are rejected, or the text is a range.
         """
         known = [*self.words, *(self.others or ())]
         alike = [word for word in known if word.lower() == text.lower()]
@@ -123,10 +123,10 @@ class Words(AbstractPart):
         return RawColumn(self.name, np.array([word], object), self.form)
 
     def log_density(self, raw: RawColumn) -> np.ndarray:
-        """Return the log fraction of each rare word among the rare ones, 0 for all others."""
+        """Return log p of each rare word given that a word is rare, and 0 for all other words."""
         if not self.others:
             return np.zeros(len(raw.values))
-        unseen = 1.0 if self.unseen == "other" else 0.0  # one observation for all unseen words
+        unseen = 1.0 if self.unseen == "other" else 0.0  # pseudo-count of all unknown words
         total = sum(self.others.values()) + unseen
         log_p = {word: float(np.log(count / total)) for word, count in self.others.items()}
         log_p |= dict.fromkeys(self.words, 0.0)
@@ -152,7 +152,7 @@ class Words(AbstractPart):
 
 
 def _order(word: str) -> tuple:
-    """Return a key that sorts numbers by their size, before words."""
+    """Return a sort key that puts numbers in numerical order before words."""
     try:
         return (0, float(word), word)
     except ValueError:

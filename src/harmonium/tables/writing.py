@@ -1,4 +1,4 @@
-"""Writing a table as text, with each cell as it was read, in the style of its source file."""
+"""Writing a table as text, with unchanged cells exactly as in the source file and in its style."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SUFFIXES = (".csv", ".tsv")
 
 
 class TextStyle(NamedTuple):
-    """The style in which a text file writes its cells.
+    """The style of a text file: line endings, quotes and escapes.
 
     Attributes:
         mark: the byte order mark.
@@ -45,12 +45,12 @@ class TextStyle(NamedTuple):
 
     @classmethod
     def of(cls, content: bytes, delimiter: str, width: int) -> TextStyle:
-        """Determine the style of a file.
+        """Detect the style of a file.
 
         Args:
             content: the uncompressed contents of the file.
-            delimiter: the separator of its cells.
-            width: the number of its columns.
+            delimiter: the separator between cells.
+            width: the number of columns.
         """
         beginning = content[:BEGINNING]
         # Latin-1 can decode all bytes, and the characters of a style are ASCII.
@@ -71,13 +71,13 @@ class TextStyle(NamedTuple):
         )
 
     def line(self, cells: Sequence[str], delimiter: str, *, are_names: bool, added: int) -> str:
-        """Write a line of cells.
+        """Return a line of text for some cells.
 
         Args:
             cells: the cells.
-            delimiter: the separator between them.
-            are_names: whether they are names.
-            added: the number of new cells before those of the file.
+            delimiter: the separator between cells.
+            are_names: whether the cells are column names.
+            added: the number of new cells before the cells of the source file.
         """
         special = re.compile(rf'["\r\n{re.escape(delimiter)}]')
         parts = []
@@ -88,17 +88,17 @@ class TextStyle(NamedTuple):
             is_quoted = place in self.quoted
             if are_names:
                 is_quoted = self.names_are_quoted
-            # A missing cell has no quotes, with which some programs would read an empty word.
+            # A missing cell is not quoted: some programs would read "" as an empty word.
             if special.search(cell) or (is_quoted and cell):
                 cell = f'"{cell.replace(chr(34), chr(34) * 2)}"'
             parts.append(cell)
         line = delimiter.join(parts)
-        # Blank lines at the end of a file are not rows, but a single empty cell there is one.
+        # A row of one empty cell is written as "", since a final blank line would not be a row.
         return f"{line or chr(34) * 2}{self.line_end}"
 
 
 def guarded(cell: str) -> str:
-    """Return a cell, prefixed with ' if a spreadsheet would run it as a formula; numbers stay.
+    """Return a cell, prefixed with ' if a spreadsheet would run it as a formula (except numbers).
 
     Example:
         >>> from harmonium.tables.writing import guarded
@@ -128,13 +128,13 @@ PLAIN = TextStyle()
 
 
 def text_of(frame: Frame, path: str | Path, guard: bool = False) -> str:
-    """Return a frame as text, separated by tabs for .tsv, else by commas.
+    """Return a table as text, with cells separated by tabs for .tsv, else by commas.
 
-    Numbers have the same number of digits after the point as all numbers of their column did when
-    read; if these differed, integers have no point, and other numbers have the fewest digits that
-    read back as the same number. Dates have the format in which they were read, and missing cells
-    are empty. A table without names is written without names. With `guard`, cells that a
-    spreadsheet would run as formulas are escaped.
+    Numbers have as many digits after the decimal point as all numbers of the column had when read.
+    If these had different numbers of digits, integers have no decimal point, and other numbers have
+    the fewest digits that read back as the same number. Dates have the format in which they were
+    read, and missing cells are empty. A table without names is written without names. With `guard`,
+    cells that a spreadsheet would run as formulas are escaped.
     """
     rows = zip(*map(_cells, frame.columns), strict=True)
     return _text(frame.own_names, rows, path, ",", PLAIN._replace(is_guarded=guard))
@@ -143,13 +143,13 @@ def text_of(frame: Frame, path: str | Path, guard: bool = False) -> str:
 def text_with(
     frame: Frame, original: Frame, source: Cells, path: str | Path, style: TextStyle | None = None
 ) -> str:
-    """Return a filled frame as text, with all cells of the source exactly as in the source.
+    """Return a filled table as text, with all known cells exactly as in the source file.
 
     Args:
-        frame: the table to write: one or several concatenated copies of the source's rows, with
-            additional columns before those of the source.
+        frame: the table to write: one or several concatenated copies of the source's rows, perhaps
+            with additional columns first.
         original: the table as read; its missing cells are taken from `frame`.
-        source: the cells of the file.
+        source: the original cells of the file.
         path: the file to write.
         style: the style of the source file.
     """
@@ -165,7 +165,7 @@ def text_with(
 
 
 def _filled(cells: Sequence[str], others: Sequence[str], is_gap: np.ndarray) -> list[str]:
-    """Return cells with gaps filled from other cells that are not empty."""
+    """Return a row of cells with gaps filled from the non-empty cells of another row."""
     return [
         other if gap and other else cell
         for cell, other, gap in zip(cells, others, is_gap, strict=True)
@@ -188,7 +188,7 @@ def _text(
 
 
 def plain(column: RawColumn) -> list[Any]:
-    """Return the cells as numbers and words, dates in their format, None for missing cells."""
+    """Return the cells as numbers and words, with dates as text and None for missing cells."""
     cells = column.values.tolist()
     if column.cell_kind is CellKind.DATES or is_clock(column.form):
         cells = _cells(column)
@@ -209,7 +209,7 @@ def _are_whole(numbers: np.ndarray) -> bool:
 
 
 def _cell(value: Any, form: str, is_whole: bool, digits: int | None) -> str:
-    """Return a cell as text; numbers with the digits of their column, or with the fewest."""
+    """Format a cell as text; numbers have the digits of their column, or as few as possible."""
     if isinstance(value, np.datetime64):
         return shown_date(form or "%Y-%m-%d", value)
     if not isinstance(value, float | np.floating):

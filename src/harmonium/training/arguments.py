@@ -136,7 +136,7 @@ def _check_lengths(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> None:
 
 
 def _summing_out(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> AbstractGradient:
-    """Return the method for rows with missing values.
+    """Return the gradient method, wrapped to learn from rows with missing values.
 
     Missing values are summed out rather than sampled only if that costs no more than one sweep over
     the rows. Completions are kept if they fit into memory.
@@ -151,8 +151,8 @@ def _summing_out(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> Abstrac
 def usual_epochs(rbm: RBM, per_epoch: int) -> int:
     """Return the default number of epochs: at least 20, and at least 10,000 updates.
 
-    A small model of many rows gains from more updates, which cost little: it gets up to 1,000
-    epochs, but at most 10,000 · 2¹⁶ / weights and 40,000 updates.
+    A small model trained on many rows gains from more updates, which cost little: it gets up to
+    1,000 epochs, but at most 10,000 · 2¹⁶ / weights and 40,000 updates.
     """
     affordable = min(MOST_UPDATES, FEWEST_UPDATES * FEW_WEIGHTS // math.prod(rbm.weights.shape))
     updates = max(FEWEST_UPDATES, min(affordable, MANY_EPOCHS * per_epoch))
@@ -163,7 +163,7 @@ def checked_optimizer(optimizer: Any, total: int | float) -> Any:
     """Return the optax transformation for a run of `total` updates.
 
     Raises:
-        InputError: it is neither a transformation nor a function that returns one.
+        InputError: the optimiser is neither a transformation nor a function that returns one.
     """
     if callable(optimizer):
         optimizer = optimizer(total)
@@ -221,7 +221,7 @@ def _obstacle_to_rounding(rbm: RBM, gradient: AbstractGradient, dataset: Rows | 
 
 @functools.lru_cache(maxsize=64)
 def _with_extra_args(init: Callable, update: Callable) -> optax.GradientTransformationExtraArgs:
-    """Let a transformation accept extra arguments; cached, since a new one would be recompiled."""
+    """Let a transformation accept extra arguments. Cached, since a new one would be recompiled."""
     takes_all = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(update).parameters.values())
     if takes_all:
         return optax.GradientTransformationExtraArgs(init, update)
@@ -261,12 +261,12 @@ def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainSta
 
 def first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
     """Return the initial state, including the states of the method and the optimiser."""
-    rbm = with_weights_spread(rbm, rbm.weights.shape)  # so that moments of W start out spread
+    rbm = with_weights_spread(rbm, rbm.weights.shape)  # so that moments of W are spread too
     return spread(_whole_state(rbm, *_parts(plan), key=checked_key(key)), plan)
 
 
 def _parts(plan: Plan) -> tuple:
-    """Return the data that the first state of a run depends on: some of the rows, not all."""
+    """Return the data on which the first state of a run depends, with only some of the rows."""
     return plan.method, plan.optimizer, plan.auto_strength, plan.rows.head
 
 
@@ -289,7 +289,7 @@ def _carried(method: Method, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -
 def continued(state: TrainState | None, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
     """Return the state to continue from, with this run's schedule; the first state if None.
 
-    The state must fit this run; `resumable` checks one from a user.
+    The state must fit this run; `resumable` checks a state passed by a user.
     """
     if state is None:
         return first_state(rbm, plan, key=key)
@@ -323,6 +323,6 @@ def resumable(
     if not same_shapes(state._replace(held_out=None, folds=None), like):
         raise InputError(
             f"{name}: expected the state of a run with the same model, gradient method and"
-            " optimiser; got other arrays."
+            " optimiser; got arrays whose structure or shapes differ; restart without a state."
         )
     return state

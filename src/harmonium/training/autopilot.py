@@ -1,4 +1,4 @@
-"""A gradient method that monitors its chains and adapts the sampling before they fall behind."""
+"""A gradient method that monitors its chains and adapts the sampler before they fall behind."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ STUCK = 1e4  # relaxation time above which chains count as stuck, sweeps
 
 
 class AutopilotState(NamedTuple):
-    """What the autopilot has measured and changed.
+    """The autopilot's measurements, and the changes that it has made so far.
 
     Attributes:
         ladder: the chains, and the ladder on which they may be placed later.
-        sweeps: k, the sweeps of an update.
+        sweeps: k, the number of sweeps per update.
         engaged: whether chains are exchanged along the ladder.
         directions: leading directions of the weights, shape (visible, few).
-        moments: running means of each observable's covariance with itself one update before, and of
-            its variance, shape (2, observables); chains come first, then columns.
+        moments: running means of each observable's covariance with its own value one update before,
+            and of its variance, shape (2, observables); chains come first, then columns.
         updates: number of updates made.
         since: updates since the last change.
         acts: update, kind, new value and relaxation time of each change, shape (32, 4).
@@ -62,13 +62,13 @@ class Autopilot(AbstractTempering):
 
         relaxation = −2k / log ρ   sweeps,
 
-    and the chains keep up with learning as long as it is at most k, that is, ρ ≤ e^(−2). If it gets
-    close to k, k is doubled, up to `most_sweeps`. If that is not enough, the chains are put on a
-    ladder of temperatures, as in `Tempering`, and k may grow to sixteen times `most_sweeps`. On the
-    ladder, the means over columns, each with one chain of every temperature, have to decorrelate
-    too: otherwise chains that merely take turns at the model would make mixing look faster than it
-    is. If each chain stays in its own mode, the correlation is 1. A mode that no chain has found
-    cannot be detected.
+    and the chains keep up with learning as long as this time is at most k, that is, ρ ≤ e^(−2). If
+    it approaches k, k is doubled, up to `most_sweeps`. If that is not enough, the chains are put on
+    a ladder of temperatures, as in `Tempering`, and k may grow to sixteen times `most_sweeps`. On
+    the ladder, the means over columns, each with one chain of every temperature, have to
+    decorrelate too: otherwise chains that merely take turns at the model would make mixing seem
+    faster than it is. If each chain stays in its own mode, the correlation is 1. A mode that no
+    chain has found cannot be detected.
 
     The `notes` of the `Fit` report each change and its reason, as does the command.
 
@@ -104,7 +104,7 @@ class Autopilot(AbstractTempering):
         return About("autopilot", multiplies_states=True)
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """Return the chains, the sampler that moves them at present, and the changes made."""
+        """Return the chains, the sampler that moves the chains at present, and the changes made."""
         if state is None:
             return Status()
         sampler = Gibbs(1)
@@ -160,7 +160,7 @@ class Autopilot(AbstractTempering):
     def _swept(self, rbm: RBM, state: AutopilotState, *, key: PRNGKeyArray) -> Any:
         """Make k sweeps of all chains, while none is on the ladder."""
         v = state.ladder.replicas.v
-        # Usually one sweep: a block of them would be computed for nothing.
+        # k is usually 1: most of a block of sweeps would be computed for nothing.
         flat = v.reshape(-1, v.shape[-1])
         moved = after_sweeps(rbm, flat, state.sweeps, key=key, turns=1)
         replicas = state.ladder.replicas._replace(v=moved.reshape(v.shape))
@@ -243,7 +243,7 @@ def _change(state: AutopilotState, correlation: Array, most: Array) -> Int[Array
 
 
 def _in_words(update: float, kind: float, value: float, relaxation: float) -> str:
-    """Return the note on a row of `acts`."""
+    """Return a sentence that describes one change, a row of `acts`."""
     why = f"the relaxation time of the chains was {relaxation:.3g} sweeps"
     if relaxation > STUCK:
         why = "the chains did not mix"
@@ -267,7 +267,7 @@ def _weighted(
 
 
 def _correlation(state: AutopilotState) -> Float[Array, ""]:
-    """Return the largest correlation of an observable with itself one update before."""
+    """Return the largest autocorrelation of any observable over one update."""
     covariance, variance = state.moments
     tiny = jnp.finfo(variance.dtype).tiny
     correlations = jnp.where(variance > tiny, covariance / jnp.maximum(variance, tiny), 0.0)

@@ -25,11 +25,11 @@ from .state import TrainState
 from .update import Method, batch_of, make_update, run_keys
 
 SECONDS_PER_CHUNK = 1.0  # between checks of the parameters, and between calls of callbacks
-GROWTH_LIMIT = 1e6  # parameters that grew a million times as large have diverged
+GROWTH_LIMIT = 1e6  # growth of the largest parameter by this factor counts as divergence
 
 
 class DivergenceWarning(RuntimeWarning):
-    """Parameters grew without bound in a run; the last model before that was kept.
+    """Parameters grew without bound in a run; the last model before this divergence was kept.
 
     Example:
         >>> import warnings
@@ -95,7 +95,7 @@ advance = compiled(advanced)
 def _advance_one(*parts: Any, key: PRNGKeyArray) -> tuple[TrainState, Array]:
     """Make the updates of a model as `advanced` does; also return its largest parameter.
 
-    A separate program for that would take longer to call than to run.
+    A separate program for the largest parameter would take longer to call than to run.
     """
     state = advanced(*parts, key=key)
     return state, largest(state.rbm)
@@ -134,7 +134,8 @@ class Models:
     """The models of a run, with their states joined into one tree and advanced together.
 
     A single model has a program of its own. The arrays of several models have a leading axis, and
-    one program serves them all, since calls of a small model take longer than its products.
+    one program serves them all, since, for a small model, calling a program takes longer than its
+    matrix products.
 
     Args:
         plan: the fixed parts of the run.
@@ -176,8 +177,8 @@ class Models:
         Args:
             state: the state of all models, from `join`.
             target: the number of updates, counted from the start of the run.
-            is_moving: whether each model is updated; all are if None. A model that is not has
-                diverged, and stays unchanged.
+            is_moving: whether each model is updated; all are updated if None. A model that is not
+                updated has diverged, and stays unchanged.
         """
         old = state
         sizes = None
@@ -216,7 +217,7 @@ class Models:
         return np.atleast_1d(np.asarray(self._each(_update_ratio)(before.rbm, after.rbm))).tolist()
 
     def _each(self, function: Callable) -> Callable:
-        """Turn a function of one model into one of all models."""
+        """Turn a function of one model into a function of all models."""
         return function if self.count == 1 else eqx.filter_vmap(function)
 
 
@@ -228,11 +229,11 @@ def stacked(states: list[TrainState]) -> TrainState:
 
 
 def unstacked(state: TrainState, updates: np.ndarray) -> list[TrainState]:
-    """Return the states of the models from `stacked` ones.
+    """Split `stacked` states into the state of each model.
 
     Args:
         state: `stacked` states.
-        updates: how many updates each model has made.
+        updates: the number of updates that each model has made.
     """
     host: Any = jax.device_get(state._replace(updates=updates.astype(np.int32)))
 
@@ -274,7 +275,7 @@ def _update_ratio(before: RBM, after: RBM) -> Array:
 
 
 def growth_limit(before: Any) -> Any:
-    """Return the bound above which parameters have diverged, from the largest one at the start."""
+    """Return the bound above which parameters have diverged, given the largest one at the start."""
     return GROWTH_LIMIT * np.maximum(1.0, np.asarray(before, np.float64))
 
 

@@ -8,9 +8,9 @@ then on. The best score determines where to stop. The run itself then learns fro
 same penalties.
 
 The score is the log-likelihood, with log Z tracked for each model as in a run with held-out rows.
-For complete rows of discrete units that are independent without hidden units, it is the
+For complete rows of discrete units that are independent without hidden units, the score is the
 pseudo-log-likelihood, which needs no log Z: for few rows with very many columns, log Z can be wrong
-without any sign of it.
+without any sign of the error.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class CrossValidated(NamedTuple):
         scores: scores of unseen rows: mean log-likelihoods, or pseudo-log-likelihoods for complete
             rows of discrete units, nats per row.
         stderr: standard error of the best score over rows.
-        of_rows: the scores of the rows at the best record, by the models that had not seen them; 0
-            if unknown. Its length is the largest number of rows that are cross-validated.
-        independent: the score of the visible units alone.
+        of_rows: the scores of the rows at the best record, under the models that had not seen them;
+            0 if unknown. Its length is the largest number of rows that are cross-validated.
+        independent: the score of the visible units alone, without hidden units.
         best: the update of the best record; −1 if no later score is known, so that the run
             continues.
     """
@@ -115,13 +115,13 @@ def will_cross_validate(plan: Plan, held_out: Any, state: TrainState) -> bool:
 def can_cross_validate(layer: AbstractLayer) -> bool:
     """Return whether rows of a visible layer have a score.
 
-    They have none if log Z differs from row to row.
+    Rows have no score if log Z differs from row to row.
     """
     return not takes_lengths(layer)
 
 
 def is_for(plan: Plan) -> bool:
-    """Return whether a run without held-out rows decides by cross-validation."""
+    """Return whether a run without held-out rows bases its decisions on cross-validation."""
     rows = plan.rows
     if rows.weights is not None or not can_cross_validate(plan.layer):
         return False
@@ -139,13 +139,13 @@ def has_pseudo_likelihood(plan: Plan) -> bool:
 
 
 def records_of(plan: Plan) -> list[int]:
-    """Return the updates at which the models are measured, the last at half of the run."""
+    """Return the updates at which the models are measured; the last is halfway through the run."""
     last = max(1, int(PART * plan.total))
     return np.geomspace(min(FIRST_RECORD, last), last, RECORDS).round().astype(int).tolist()
 
 
 def unknown() -> CrossValidated:
-    """Return the structure that `cross_validate` fills, the same for runs of any length."""
+    """Return empty results of the same structure as those of `cross_validate`, for any run."""
     real = jnp.zeros(RECORDS)
     whole = jnp.zeros(RECORDS, jnp.int32)
     of_rows = jnp.zeros(FEW_ROWS)
@@ -153,7 +153,7 @@ def unknown() -> CrossValidated:
 
 
 def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated:
-    """Train four models, each without a quarter of the rows, and score them on these.
+    """Train four models, each without a quarter of the rows, and score each on that quarter.
 
     Args:
         rbm: the model that the run starts from.
@@ -171,7 +171,7 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
     records = records_of(plan)
     strength = plan.auto_strength
     strengths = np.full(len(records), strength)
-    scores = np.full(len(records), -np.inf)  # for records without one, and after a divergence
+    scores = np.full(len(records), -np.inf)  # for records without a score, and after a divergence
     errors = np.zeros(len(records))
     of_rows = np.zeros(FEW_ROWS)
     has_diverged = False
@@ -215,7 +215,7 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
 
 
 def rows_left_out(n: int, *, key: PRNGKeyArray) -> list[np.ndarray]:
-    """Return which of n rows each model does not see, drawn from a run's key."""
+    """Return, for each model, the indices of the rows that it does not see."""
     order = np.asarray(jax.random.permutation(_keys(key)[0], n))
     return [np.sort(order[i::FOLDS]) for i in range(FOLDS)]
 
@@ -240,13 +240,13 @@ class _Measured(NamedTuple):
 
 
 class _Fold:
-    """A model that is trained without part of the rows, and judged by that part."""
+    """A model that is trained without part of the rows, and scored on that part."""
 
     def __init__(self, rbm: RBM, plan: Plan, left_out: np.ndarray, *, key: PRNGKeyArray):
         rows = plan.dataset
         is_seen = ~np.isin(np.arange(len(rows)), left_out)
-        # The start of the run has the moments of all rows. Judged from there, a model of 100 rows
-        # of dna scored best before it had forgotten what it knew of those left out.
+        # The first model of the run has the moments of all rows. If training started there, a model
+        # of 100 rows of dna scored best before it had forgotten the rows left out.
         rbm = initialized_again(rbm, rows, seen=is_seen, key=fold_in(key, 0))
         self.method = plan.method
         self.units = rbm.uncoupled

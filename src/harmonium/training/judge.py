@@ -28,7 +28,7 @@ ROWS_OF_BASE = 10_000  # training rows to which dependent units are fitted
 
 
 class Judge:
-    """Measures averaged models and decides by held-out rows, at the records of any loop.
+    """Measurements of averaged models at records, and decisions based on held-out rows.
 
     Attributes:
         monitors: the monitors, which measure models.
@@ -57,7 +57,7 @@ class Judge:
         self.held_out: HeldOut | None = None
 
     def begin(self, tracker: Tracker, known: HeldOut | None = None) -> None:
-        """Track log Z from its stored state, or from the start if that is of other rows."""
+        """Track log Z from its stored state, or from the start if that state is for other rows."""
         self.tracker = tracker
         if known is None or not tracker.continues(known):
             known = tracker.begin()
@@ -85,8 +85,9 @@ class Judge:
     def has_fallen(self, statistics: list[RowStatistics], likelihood: dict[str, float]) -> bool:
         """Return whether training rows have lost much of their earlier log-likelihood.
 
-        A penalty and the rounding of log Z cost little of it; chains that lag behind cost all of
-        it. Held-out rows, which alone have a best model, lose much by overfitting too.
+        A penalty and the rounding of log Z cost little of this log-likelihood; chains that lag
+        behind cost all of it. The best model is known by its log-likelihood of held-out rows, which
+        overfitting lowers too; the gap to the training rows is therefore added.
 
         Args:
             statistics: the statistics of the averaged model.
@@ -108,7 +109,7 @@ class Judge:
         return fallen > allowed
 
     def next_strength(self, strength: float, rbm: RBM, statistics: list[RowStatistics]) -> float:
-        """Return the strength of the penalty after a record, by the free-energy gap."""
+        """Return the strength of the penalty after a record, set by the free-energy gap."""
         if not self.has_held_out:
             return strength
         gap, stderr = adjusted_gap(*statistics)

@@ -40,8 +40,8 @@ from .state import Fit, Report, TrainState
 Callback = Callable[[Report], Any]
 SLOWER = 4.0  # a run that diverges restarts at a quarter of its rate,
 SLOWEST = 1024.0  # down to this fraction of the usual one: five times
-# The usual rate is safe on all data sets that were tried, and a quarter of the best rate for most
-# of them. So a run that tracks held-out rows tries this multiple of it first.
+# The usual rate is safe on all data sets that were tried, and is a quarter of the best rate for
+# most of them. So a run that tracks held-out rows first tries this multiple of the usual rate.
 FASTER = SLOWER
 NO_TIME = -1.0  # seconds of the run so far, of which pseudo-likelihoods may take a small part
 
@@ -63,24 +63,24 @@ def fit(
     state: TrainState | None = None,
     mesh: Any = None,
 ) -> Fit:
-    """Train a model.
+    """Train a model on rows of data.
 
     The default is centred PCD-1 with 500 chains and at least 10,000 updates, up to 40,000 for a
     small model of more than 2,000 rows. The learning rate is 0.1 (up to 0.4 for more than 64
     visible 0/1 units, less if the units of both layers vary widely), and falls to zero over the
-    second half of the run. If the run diverges at this rate, it is restarted at a quarter of it, up
-    to five times. If validation rows choose the model, four times this rate is tried first: the run
-    is restarted at the usual rate if their log-likelihood cannot be tracked at a record, and at a
-    lower one if the training rows lose a twentieth of the log-likelihood that they had gained. The
+    second half of the run. If the run diverges, it is restarted at a quarter of the rate, up to
+    five times. If validation rows choose the model, four times this rate is tried first: the run is
+    restarted at the usual rate if their log-likelihood cannot be tracked at a record, and at a
+    lower rate if the training rows lose a twentieth of the log-likelihood that they had gained. The
     result is an average of the parameters over the last part of the run.
 
     If neither `epochs` nor `optimizer` is given, overfitting is limited in two ways. The recipe has
-    a penalty on large weights (`hm.Huber`), whose strength comes from the number of rows and, if
-    there are validation rows, follows the free-energy gap. And if there are validation rows, the
-    model returned is the one from the record with their highest log-likelihood.
+    a penalty on large weights (`hm.Huber`), whose strength is set by the number of rows and then,
+    if there are validation rows, by the free-energy gap. And if there are validation rows, the
+    model returned is from the record at which their log-likelihood was highest.
 
-    The run is a function of its arguments: the same random numbers are drawn, however often it is
-    interrupted.
+    The result depends only on the arguments: the same random numbers are drawn, however often a run
+    is interrupted and resumed.
 
     Rows may have missing values, given as NaN. The method is then wrapped in `Marginal`, so that
     the model learns from the observed units of each row, with the missing units summed out.
@@ -97,15 +97,14 @@ def fit(
         optimizer: an optax transformation, or a function that returns one for a number of updates,
             such as a `Recipe`. None means a `Recipe` with the default learning rate of the method
             and, if `epochs` is None too, with the penalty `hm.Huber()`.
-        epochs: passes over the data after which the run ends, counted from its first update, also
-            if it is resumed.
+        epochs: passes over the data after which the run ends, counted from the first update even if
+            the run is resumed.
         batch_size: rows in an update, 200 if None; all rows if there are fewer.
         precision: "float32", or "bfloat16" for products with W rounded to bfloat16, which are exact
-            for states of small whole numbers: chains and gradient are those of the model with
-            rounded weights, steps and averages are float32. If None, bfloat16 is used if the
-            layers, the rows and the method allow it, the model is not small, and bfloat16 is
-            measured to be faster on this device (`precision_timing`). A key gives the same model
-            only at the same precision.
+            for states of small whole numbers: chains and gradient use the rounded weights, and
+            steps and averages are float32. If None, bfloat16 is used if the layers, the rows and
+            the method allow it, the model is not small, and bfloat16 is measured to be faster on
+            this device (`precision_timing`). A key gives the same model only at the same precision.
         validation: held-out rows. They are compared with the training rows in the history, set the
             strength of an automatic penalty, and choose the model.
         keep: "best" for the model of the record at which the log-likelihood of the validation rows
@@ -128,7 +127,7 @@ def fit(
         means are far from the means of the rows, the notes say so, with a `PoorModelWarning`.
 
     Raises:
-        InputError: an invalid argument, or data outside the visible layer's domain.
+        InputError: an argument is invalid, or the data are outside the visible layer's domain.
 
     Example:
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
@@ -244,7 +243,7 @@ def fit_ensemble(
         pseudo-likelihood.
 
     Raises:
-        InputError: an invalid argument, or data outside the visible layer's domain.
+        InputError: an argument is invalid, or the data are outside the visible layer's domain.
 
     Example:
         >>> rows, keys = hm.bars_and_stripes(2), jax.random.split(jax.random.key(0), 2)
@@ -344,7 +343,7 @@ def run_ensemble(
 
 
 def _with_record(fit: Fit, plan: Plan, monitors: Monitors) -> Fit:
-    """Return a `Fit` with one record, made at the end; without measurements if the model diverged.
+    """Return a `Fit` with one record, made at the end and empty of measurements after divergence.
 
     There are no pseudo-likelihoods, which for a hundred models take as long as everything else.
     """
@@ -364,12 +363,12 @@ class Run:
         models: the models, and how they are advanced.
         recorders: the recorders, which measure all models at the same updates.
         callbacks: as in `fit`.
-        view: makes the report that callbacks receive from one whose models and states are lists;
-            None to pass it on unchanged.
+        view: converts a report whose models and states are lists to the report that callbacks
+            receive; None to pass it on unchanged.
         timetable: when there are records, and the end; the same for all models.
         state: the states of all models, as `models` joins them.
         updates: the number of updates made so far.
-        updates_of: the number that each model has made; smaller for one that has diverged.
+        updates_of: the number of updates that each model has made; smaller if it has diverged.
         is_moving: whether each model is still trained: False for one that has diverged.
         is_over: whether the run has reached its end, or was stopped.
         stopper: the callback that has stopped the run.
@@ -403,8 +402,8 @@ class Run:
         """Make all remaining updates, and return the `Fit` of each model.
 
         Args:
-            states: a state of each model. One with fewer updates than the others belongs to a model
-                that has diverged, and stays unchanged.
+            states: a state of each model. A state with fewer updates than the others belongs to a
+                model that has diverged, and stays unchanged.
         """
         self.first = _first_states(self.plan, self.recorders)
         pairs = zip(self.recorders, states, strict=True)
@@ -461,7 +460,7 @@ class Run:
     def _recover(self, is_finite: np.ndarray) -> None:
         """Choose how to continue after a chunk in which parameters grew without bound.
 
-        A run whose rate was not given restarts at a lower one. Otherwise these models stay as they
+        A run whose rate was not given restarts at a lower rate. Otherwise these models stay as they
         were before the chunk; the rest continue if there are no measurements, else the run ends.
         """
         if self._begins_again():
@@ -471,7 +470,7 @@ class Run:
         self.is_over = bool(self.timetable.records) or not self.is_moving.any()
 
     def _begins_again(self) -> bool:
-        """Restart at a lower rate, if none was given and there is a lower one; return whether."""
+        """Restart at a lower rate if possible, and return whether the run was restarted."""
         slower = self.rate / SLOWER
         if self.first is None or not slower >= self.usual_rate / SLOWEST > 0.0:
             return False
@@ -517,7 +516,7 @@ class Run:
                 measured.append(record)
             metrics |= _means(measured)
             self.state = self.models.join(states)
-            # At a rate that is too high, the chains lose the model, and log Z with it.
+            # At a rate that is too high, chains fall behind the model, and log Z is lost.
             is_lost = self._is_fast and "log_likelihood" not in metrics
             has_fallen = any(recorder.has_fallen for recorder in self.recorders)
             if (is_lost or has_fallen) and self._begins_again():

@@ -59,7 +59,7 @@ def method_named(
         argument: the name of the caller's argument, for the error message.
 
     Raises:
-        InputError: an unknown name, or numbers that are not positive.
+        InputError: the name is unknown, or a number is not positive.
 
     Example:
         >>> hm.training.method_named("cd", k=5).about.title, hm.training.method_named("pcd").chains

@@ -54,14 +54,14 @@ class RowStatistics(NamedTuple):
 
     Attributes:
         energy: ⟨F⟩, nats.
-        variance: the variance of F over rows.
+        variance: the variance of F over rows, nats².
         reference: ⟨F⟩ of independent units.
-        reference_variance: its variance over rows.
-        covariance: the covariance of both over rows.
+        reference_variance: the variance over rows of F of independent units.
+        covariance: the covariance over rows of F and F of independent units.
         effective_size: the effective number of rows.
         reconstruction: the mean of `reconstruction_errors`.
         half_width: the possible error of ⟨F⟩ if missing units were sampled and not summed out; ∞ if
-            it is too rough to base a choice on.
+            it is too imprecise to base a choice on.
         least: a lower bound on log Z, since no state has a probability above 1: the largest −F(v)
             of discrete units, or −F(h) of h given a row; −∞ if neither is discrete.
     """
@@ -78,14 +78,14 @@ class RowStatistics(NamedTuple):
 
     @property
     def energy_to_choose_by(self) -> float:
-        """⟨F⟩, or NaN if it is too rough to choose a model or a penalty."""
+        """⟨F⟩, or NaN if it is too imprecise to choose a model or a penalty by."""
         if math.isfinite(self.half_width):
             return self.energy
         return math.nan
 
 
 class Monitors:
-    """A function that measures a model, on the same few rows each time."""
+    """Measurements of a model, on the same few rows each time."""
 
     def __init__(self, rbm: RBM, train: Dataset | Stream, held_out: Dataset | None):
         sets: list[Dataset | Stream] = [train]
@@ -138,7 +138,7 @@ class Monitors:
     def described(
         self, rbm: RBM, statistics: list[RowStatistics], seconds: float, *, last: bool
     ) -> dict[str, float]:
-        """Return the metrics that are finite; `Fit` describes them.
+        """Return the finite metrics among those that `Fit` describes.
 
         Args:
             rbm: the model.
@@ -180,14 +180,14 @@ def _filled(rbm: RBM, v: Array, key: PRNGKeyArray) -> Array:
 
 
 def adjusted_gap(train: RowStatistics, held_out: RowStatistics) -> tuple[float, float]:
-    """Return the free-energy gap and its standard error, with the noise of the rows reduced.
+    """Return the free-energy gap and its standard error, with less noise from the choice of rows.
 
     A rare row is rare under all models. So F is compared after regression on the free energy of
     independent units, whose gap is due to chance alone: a control variate.
 
-    A few rows may agree by chance, or be copies of one row. So the variance of either set is taken
-    to be at least that of all rows, and the error is widened as in Student's t for its number of
-    rows.
+    A few rows may be similar by chance, or be copies of one row. So the variance of either set is
+    taken to be at least the variance of all rows, and the error is widened as in Student's t for
+    the number of rows in the set.
     """
     both = (train, held_out)
     spread = sum(rows.effective_size * rows.reference_variance for rows in both)
@@ -278,7 +278,7 @@ def _largest(rbm: RBM, v: Array, counts: Array, *, key: PRNGKeyArray) -> Array:
 
 
 def _energies_of_seen(rbm: RBM, v: Array, missing: int, *, key: PRNGKeyArray) -> SeenEnergies:
-    """Return F(v_seen) by an exact sum if that is no more work than annealing."""
+    """Return F(v_seen) by an exact sum or by annealing, whichever takes less work."""
     terms = cheapest_sum(rbm, missing, QUICK_SUMS)
     if terms is None or terms.entries(rbm, len(v)) > MOST_ENTRIES:
         return seen_energies(rbm, v, CHAINS, STEPS, key=key)

@@ -1,6 +1,7 @@
 """Transformations that turn a gradient into an update, and the recipe that combines them.
 
-All are optax transformations, so they combine with one another and with those of optax.
+All are optax transformations, so they combine with one another and with optax's own
+transformations.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ def averaged(
     between, the start of the run gradually loses its weight (Shamir & Zhang 2013).
 
     Args:
-        inner: the optimiser whose updates are made.
-        forgetting: see above, from 0 to 1.
+        inner: the optimiser whose updates are applied.
+        forgetting: the coefficient in this formula, from 0 to 1.
 
     Returns:
         An optimiser whose state has the average in its field `average`.
@@ -116,18 +117,18 @@ def proximal(
 
     It belongs inside `centred` and `averaged`. Several penalties act one after the other; in the
     order L1, groups, bounds this is the proximal step of their sum (Yu 2013). With momentum α, a
-    gradient counts 1/(1 − α) times and a penalty once, as for decay.
+    gradient is applied 1/(1 − α) times in total, but a penalty only once, like decay.
 
     Args:
         penalties: the penalties, in order.
         rate: the learning rate of the preceding step; `total`, `hold` and `schedule` as in
             `scheduled`.
         total: number of updates of the run.
-        hold: fraction of the run before the fall to zero.
+        hold: fraction of the run at full rate, before the fall to zero.
         schedule: an optax schedule in place of `hold`.
 
     Raises:
-        InputError: an argument that is not a penalty, or a penalty that does not fit the model.
+        InputError: an argument is not a penalty, or a penalty does not fit the model.
 
     Example:
         >>> import optax
@@ -201,10 +202,11 @@ class Recipe:
         centring: rate at which the centring offsets follow the data; None for no centring.
         averaging: `forgetting` of the averaged model; None for no averaging.
         hold: fraction of the run at full rate, before the fall to zero; 1 for a constant rate.
-        penalties: proximal steps on the weights, in this order, such as `(L1(1e-4), MaxNorm(5))`.
+        penalties: penalties on the weights, applied in this order, such as `(L1(1e-4),
+            MaxNorm(5))`.
         sparsity: (target, strength) of `sparse_activity`; None for none.
         model_share: share of the model's means in the centring offsets; ½ is the enhanced gradient.
-        schedule: an optax schedule in place of `hold`; its value is a factor on the rate.
+        schedule: an optax schedule in place of `hold`; its value multiplies the rate.
 
     Example:
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
@@ -229,7 +231,7 @@ class Recipe:
         """Check the values.
 
         Raises:
-            InputError: a value outside its range.
+            InputError: a value is out of range.
         """
         momenta = self.momentum
         if not isinstance(momenta, tuple):

@@ -5,7 +5,7 @@ A penalty R acts after the gradient step of size η:
     W ← argmin_U  ½ |U − W|² + η R(U)
 
 Only the weights are penalised. Inside `centred` the biases are adjusted, so that a penalty on W_ij
-acts on the dependence of v_i and h_j and leaves their means unchanged.
+weakens the dependence of v_i and h_j but leaves their means unchanged.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class AbstractPenalty(ABC):
 class L1(AbstractPenalty):
     """R = strength · Σ |W_ij|: small weights become exactly 0, large ones shrink by a constant.
 
-    Weights near 0 must grow against it, so a strong penalty can keep a model from learning.
+    Weights near 0 must grow against the penalty, so a strong one can keep a model from learning.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.25, 2.0]], [0.0, 0.0], [0.0, 0.0])
@@ -152,15 +152,15 @@ class AbstractGroups(AbstractPenalty):
     `visible` and `hidden` define how the units of a layer are grouped: "each" for one group per
     unit, "all" for a single group, or a label for each unit, where units with equal labels form a
     group. A unit with several columns, such as a Potts site, is never divided. So ("all", "each")
-    gives a group for each hidden unit, ("each", "all") one for each visible unit, ("each", "each")
-    one for each pair, and `tiles((28, 28), (7, 7))` with "each" is 16 patches of every hidden
-    unit's filter.
+    gives a group for each hidden unit, ("each", "all") a group for each visible unit, ("each",
+    "each") a group for each pair, and `tiles((28, 28), (7, 7))` with "each" divides every hidden
+    unit's filter into 16 patches.
     """
 
     @property
     @abstractmethod
     def grouping(self) -> tuple[Members, Members]:
-        """The grouping of the visible and of the hidden units."""
+        """The groupings of the visible units and of the hidden units."""
 
     def check(self, rbm: RBM) -> None:
         for members, layer in zip(self.grouping, (rbm.visible, rbm.hidden), strict=True):
@@ -224,10 +224,10 @@ class GroupLasso(AbstractGroups):
 
 @dataclass(frozen=True)
 class SquaredL1(AbstractGroups):
-    """R = strength/2 · Σ_j (Σ_i |W_ij|)² over hidden units j: units of similar sparsity.
+    """R = strength/2 · Σ_j (Σ_i |W_ij|)² over hidden units j: favours similar sparsity.
 
-    The force on a weight is that of L1 times the sum Σ|W| over its hidden unit. So units with large
-    weights become sparse and weak units can grow, whereas L1 would set them to zero.
+    The force on a weight is the L1 force times the sum Σ|W| over its hidden unit. So units with
+    large weights become sparse and weak units can grow, whereas L1 would set them to zero.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, 0.5], [1.0, 0.5]], [0.0, 0.0], [0.0, 0.0])
@@ -318,10 +318,11 @@ class MaxNorm(AbstractGroups):
 
 @compiled
 def size_of_weights(rbm: RBM) -> Float[Array, ""]:
-    """Return R(W) of a `Huber` penalty of strength 1 and the usual width d, at least d/2 a weight.
+    """Return R(W) of `Huber` at strength 1 and the usual width d, at least d/2 per weight.
 
-    Weights below d count as d. As W goes to 0, the chance part of the free-energy gap falls in
-    proportion to W, but R(W) to its square; their ratio would call for a penalty that keeps W at 0.
+    Weights below d count as d. As W goes to 0, the chance part of the free-energy gap decreases in
+    proportion to W, but R(W) in proportion to its square; without this bound, their ratio would
+    call for a penalty that keeps W at 0.
     """
     weights = rbm.dense_weights
     penalty = Huber(1.0)
@@ -420,7 +421,7 @@ def prior_strength(rbm: RBM, rows: float) -> float:
 
 @compiled
 def _spreads(rbm: RBM) -> Float[Array, ""]:
-    """Return s_v s_h."""
+    """Return the product s_v s_h, as defined in `prior_strength`."""
     free = [layer.base() for layer in (rbm.visible, rbm.hidden)]
     spreads = [2.0 * jnp.sqrt(layer.variance(layer.zero_inputs)).mean() for layer in free]
     return spreads[0] * spreads[1]
@@ -435,7 +436,7 @@ def evidence_strength(gap: float, stderr: float, size: float) -> float:
     penalty.
 
     Args:
-        gap: mean free energy of held-out rows less that of training rows, nats.
+        gap: mean free energy of held-out rows minus mean free energy of training rows, nats.
         stderr: its standard error.
         size: R(W), the penalty at strength 1.
 
@@ -447,9 +448,10 @@ def evidence_strength(gap: float, stderr: float, size: float) -> float:
 
 
 def next_strength(strength: float, prior: float, gap: float, stderr: float, size: float) -> float:
-    """Return the strength after a record: the geometric mean of the present one and its target.
+    """Return the strength after a record: the geometric mean of the present one and a target.
 
-    The target is `evidence_strength`, but at least that of the prior and at most 100 times it.
+    The target is `evidence_strength`, but at least the strength of the prior and at most 100 times
+    that strength.
 
     Args:
         strength: the present strength.
@@ -470,12 +472,12 @@ def strength_of(state: Any) -> float | None:
 
 
 def has_strength(state: Any) -> bool:
-    """Return whether an optimiser's state, or its shapes, hold a strength that the run sets."""
+    """Return whether an optimiser's state, or its shapes, contain a strength set by the run."""
     return bool(_strengths(state))
 
 
 def with_strength(state: Any, strength: float) -> Any:
-    """Return an optimiser's state with this strength of the penalties that are set by the run."""
+    """Return an optimiser's state with this strength of the penalties that the run sets."""
 
     def renewed(node: PenaltyState) -> PenaltyState:
         if isinstance(node.strength, tuple):

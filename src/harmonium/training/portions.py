@@ -39,7 +39,7 @@ def partial_fit(
     precision: str | None = None,
     state: TrainState | None = None,
 ) -> Fit:
-    """Learn from one portion of a stream of rows: each of its rows is seen once.
+    """Learn from one portion of a stream of rows, visiting each row of the portion once.
 
     Chains, momentum, centring and the averaged model continue from portion to portion, which may be
     of any size. Since the length of a stream is unknown, the learning rate is constant.
@@ -56,11 +56,11 @@ def partial_fit(
         state: the state after the previous portion.
 
     Returns:
-        A `Fit` with the model and the state to continue from. If the model diverges, they are those
-        from before this portion, with a `DivergenceWarning`.
+        A `Fit` with the model and the state to continue from. If the model diverges, both are from
+        before this portion, with a `DivergenceWarning`.
 
     Raises:
-        InputError: an invalid argument, or data outside the visible layer's domain.
+        InputError: an argument is invalid, or the data are outside the visible layer's domain.
 
     Example:
         >>> rows, keys = hm.bars_and_stripes(2), jax.random.split(jax.random.key(0))
@@ -100,16 +100,16 @@ class Learned(NamedTuple):
 
 
 class Portions:
-    """Similar portions of a stream, which are checked and planned with the first of them.
+    """Similar portions of a stream, checked and planned only once, with the first portion.
 
     For a small portion, checks and plans take ten times as long as the updates.
 
     Args:
         rbm: the model before the first portion.
-        plan: the plan of the first portion, without an end.
+        plan: the plan of the first portion, without an end of the run.
 
     Raises:
-        InputError: a penalty whose strength is set by the number of rows.
+        InputError: the strength of a penalty is set by the number of rows.
     """
 
     def __init__(self, rbm: RBM, plan: Plan):
@@ -129,7 +129,7 @@ class Portions:
         """Return the state before the first portion: the given one, if it fits the run.
 
         Raises:
-            InputError: it does not fit.
+            InputError: the state does not fit.
         """
         if state is None:
             return first_state(self.rbm, self.plan, key=key)
@@ -148,12 +148,12 @@ class Portions:
 
     @functools.cached_property
     def structure(self) -> Any:
-        """The tree of a dataset of unchanged rows, with nothing else."""
+        """The tree structure of a dataset that contains unchanged rows and nothing else."""
         numbers = Numbers(self.shape[1], from_numpy(np.zeros(0)))
         return jax.tree.structure(self.first._with(stored=numbers))
 
     def takes(self, rows: Any) -> bool:
-        """Return whether these rows may follow: a matrix like the first one, of valid numbers."""
+        """Return whether these rows may be next: a matrix like the first one, of valid numbers."""
         return (
             self.is_plain
             and isinstance(rows, np.ndarray)
@@ -169,10 +169,10 @@ class Portions:
         """Learn from a portion.
 
         Args:
-            state: the state before it.
+            state: the state before the portion.
             key: a random key, or its key data.
             rows: rows that it `takes`; the first portion if None.
-            number: the number of the portion, if the key is that of the stream.
+            number: the number of the portion, if the key belongs to the whole stream.
         """
         dataset = self.first
         if rows is not None:

@@ -1,4 +1,4 @@
-"""How far a run is: a bar in a notebook, a line on a terminal, and nothing elsewhere."""
+"""The progress of a run: a bar in a notebook, a line on a terminal, and nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ProgressBar:
         self._show(report.updates / report.total, report.seconds_left, words)
 
     def part(self, part: float) -> None:
-        """Show the part of a computation that is done, from 0 to 1."""
+        """Show the fraction of a computation that is done, from 0 to 1."""
         spent = time.perf_counter() - self.began
         left = None
         if part:

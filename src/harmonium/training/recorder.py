@@ -31,7 +31,7 @@ WORK_OF_A_RECORD = 16  # rows trained on for each row measured: records take 5 %
 
 @dataclasses.dataclass
 class Timetable:
-    """When a run has records and when it ends: the same for all models that are trained together.
+    """The updates at which a run has records, and its end; the same for all models of an ensemble.
 
     Attributes:
         records: the numbers of updates after which there is a record, ascending; the last record,
@@ -70,10 +70,10 @@ class Timetable:
 
 
 class Recorder:
-    """Measures a model at records, and decides by rows that it has not seen.
+    """Measurements of a model at records, and decisions based on rows that it has not seen.
 
     Attributes:
-        judge: measures models and decides by held-out rows; None if there are no records.
+        judge: measures models and makes decisions based on held-out rows; None without records.
         folds: the results of cross-validation; None without it.
         timetable: when there are records, and the end of the run.
     """
@@ -101,7 +101,7 @@ class Recorder:
             measured = judge.monitors.watching
             self.timetable = Timetable.of(plan.total, plan.per_epoch, len(plan.rows), measured)
         has_several = len(self.timetable.records) > 1
-        # If log Z differs from row to row, there is no single value to track.
+        # If log Z differs from row to row, there is no single log Z to track.
         self.tracks = track and has_several and not takes_lengths(plan.layer)
         self.folds: CrossValidated | None = None
         # Whether the log-likelihood of held-out rows decides which model is kept.
@@ -111,7 +111,7 @@ class Recorder:
         self.choices: dict[int, Choice] = {}  # by the number of updates at the end
 
     def begin(self, state: TrainState) -> TrainState:
-        """Return the state without what updates do not need; the recorder keeps that.
+        """Return the state without the parts that updates do not need; the recorder keeps them.
 
         Missing parts are computed before the run.
         """
@@ -173,7 +173,7 @@ class Recorder:
     def choose(self, state: TrainState) -> Choice:
         """Return the model that a run ends with, if it ends with this state.
 
-        It is the last model, or the one with the highest log-likelihood of held-out rows.
+        This is the last model, or the model with the highest log-likelihood of held-out rows.
         """
         last = averaged_model(state.optimizer, state.rbm)
         updates = int(state.updates)
@@ -192,7 +192,7 @@ class Recorder:
         return self.choices[updates]
 
     def reason_against(self, state: TrainState, rbm: RBM) -> str:
-        """Return why the model that a run ends with is poor; empty if there is no sign of it.
+        """Return why the model that a run ends with is poor, or "" if it does not seem so.
 
         Args:
             state: the state at the end.
@@ -222,7 +222,7 @@ class Recorder:
         return reason_against(rbm, self.judge.monitors, known)
 
     def notes(self, state: TrainState) -> tuple[str, ...]:
-        """Return what the method and the run changed automatically, a sentence each."""
+        """Return one sentence for each automatic change by the method or the run."""
         notes = list(self.method.notes(state.rbm, state.gradient))
         if self.judge is None:
             return tuple(notes)
@@ -264,7 +264,7 @@ def recorded_epochs(epochs: int, interval: int, first: int) -> list[int]:
     Args:
         epochs: all epochs.
         interval: epochs between later records.
-        first: the first of them.
+        first: the first epoch with a record.
     """
     recorded = [min(first, interval, epochs)]
     while recorded[-1] < epochs:

@@ -36,13 +36,13 @@ def scheduled(
     """Scale a gradient to a descent step that falls to zero: −rate · `hold_then_fall`.
 
     Rate and length are arrays in the state, not constants of the compiled loop. So each model of an
-    ensemble can have its own, and runs of different lengths share one compiled program.
+    ensemble can have its own rate, and runs of different lengths share one compiled program.
 
     Args:
         rate: learning rate.
         total: number of updates of the run.
-        hold: fraction of the run before the fall to zero; 1 for a constant rate.
-        schedule: an optax schedule in place of `hold`; its value is a factor on the rate.
+        hold: fraction of the run at full rate, before the fall to zero; 1 for a constant rate.
+        schedule: an optax schedule in place of `hold`; its value multiplies the rate.
 
     Example:
         >>> grads = hm.RBM.from_arrays([[1.0]], [0.0], [0.0])
@@ -81,7 +81,7 @@ def step_size(state: RateState, hold: float, schedule: Schedule | None) -> Array
 
 
 def hold_then_fall(count: Array, total: Array, hold: float) -> Array:
-    """Return 1 for the first part `hold` of a run, then a linear fall to 0 at its end.
+    """Return 1 for the first fraction `hold` of a run, then a linear fall to 0 at its end.
 
     Example:
         >>> count, total = jnp.array([0, 50, 75, 100]), jnp.array(100.0)
@@ -106,9 +106,10 @@ def ramped_momentum(
 ) -> optax.GradientTransformationExtraArgs:
     """Accumulate gradients, m ← g + α m, with a momentum α that grows at the start of a run.
 
-    α grows linearly from `start` to `end` over the first part `ramp` of `total` updates: while the
-    gradients are large, a high momentum makes a run oscillate (Hinton 2010, section 9). A constant
-    gradient is multiplied by 1/(1 − α), so 0.9 learns five times as fast as 0.5 at the same rate.
+    α grows linearly from `start` to `end` over the first fraction `ramp` of `total` updates: while
+    the gradients are large, a high momentum makes a run oscillate (Hinton 2010, section 9). A
+    constant gradient is multiplied by 1/(1 − α), so 0.9 learns five times as fast as 0.5 at the
+    same rate.
 
     Example:
         >>> grads = hm.RBM.from_arrays([[1.0]], [0.0], [0.0])
@@ -136,7 +137,7 @@ def ramped_momentum(
 
 
 def rate_of(state: Any) -> float | None:
-    """Return the learning rate before the schedule in an optimiser's state; None if it has none."""
+    """Return the learning rate before the schedule in an optimiser's state, or None."""
     return next((float(node.rate) for node in nodes_in(state, RateState)), None)
 
 

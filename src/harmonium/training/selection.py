@@ -1,15 +1,16 @@
-"""The final model of a run: which record it is from, and whether it is any good.
+"""The choice of a run's final model among its records, and a check of whether it is good.
 
 The tracks of log Z resolve small differences between records. But if the chains of a run miss mass
 that a model has elsewhere, the tracks can be wrong by hundreds of nats without any sign of it. So
-each model that may be the result is annealed afresh at the end. If that agrees with the tracks,
-they decide; if not, the annealing decides; and if neither is certain, the last model is the result.
+log Z of each model that may be the result is estimated afresh at the end, by annealing. If the
+fresh estimates agree with the tracks, the tracks decide; if not, the fresh estimates decide; and if
+neither is certain, the last model is the result.
 
 Chains that do not move between modes can keep agreeing with the data while the model does not: each
-of two clusters keeps its chains, and nothing determines the model's fractions of them. Then the
-means of the model are wrong, and its log-likelihood may be below that of independent units. Both
-are known exactly for a model with few states; otherwise they are estimated from the tracked log Z
-and the chains.
+of two clusters keeps its chains, and nothing determines the model's fractions of the two clusters.
+Then the means of the model are wrong, and its log-likelihood may be below the value for independent
+units. Both are known exactly for a model with few states; otherwise they are estimated from the
+tracked log Z and the chains.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class Choice(NamedTuple):
 
     Attributes:
         rbm: the model.
-        update: the update that it is from.
-        why: the reason for the choice, worded to continue a message; empty if there was no choice.
+        update: the number of updates at which the model was recorded.
+        why: the reason for the choice, phrased to continue a message; empty if there was no choice.
     """
 
     rbm: RBM
@@ -54,12 +55,12 @@ class Choice(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """A model, and the log-likelihood of held-out rows under it, nats per row.
+    """A model, and the log-likelihood of held-out rows under this model, nats per row.
 
     Attributes:
         rbm: the model.
-        update: the update that it is from.
-        value: the log-likelihood by the tracked log Z; None if that is unknown.
+        update: the number of updates at which the model was recorded.
+        value: the log-likelihood with the tracked log Z; None if this log Z is unknown.
         variance: the variance of the tracked log Z.
         low: the lower end of its interval by the fresh estimate of log Z.
         high: the upper end.
@@ -74,12 +75,12 @@ class _Candidate(NamedTuple):
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the tracked value is in the interval of the fresh one, within both errors."""
+        """Whether the tracked value is in the interval of the fresh one, given both errors."""
         margin = 2.0 * self.variance**0.5 + TOLERANCE
         return self.value is not None and self.low - margin <= self.value <= self.high + margin
 
     def advantage(self, last: _Candidate) -> float:
-        """Return by how much this model is better than the last one, less all errors, nats.
+        """Return by how much this model is better than the last one, minus all errors, nats.
 
         Errors that both share, since log Z was tracked from one to the other, cancel.
         """
@@ -90,7 +91,7 @@ class _Candidate(NamedTuple):
         return float(np.nan_to_num(advantage, nan=-np.inf, posinf=np.inf, neginf=-np.inf))
 
     def is_tracked(self, last: _Candidate) -> bool:
-        """Whether the tracked values of both models decide, which resolve differences better."""
+        """Whether the tracked values decide, because they resolve differences better."""
         return self.is_confirmed and last.is_confirmed
 
     def __str__(self) -> str:
@@ -98,7 +99,7 @@ class _Candidate(NamedTuple):
 
 
 def in_updates(update: int) -> str:
-    """Return the words for the model of a record."""
+    """Return a phrase that identifies a record's model by its update."""
     return f"after update {update:,}"
 
 
@@ -111,9 +112,9 @@ def chosen(
     base: tuple[RBM, float],
     named: Callable[[int], str] = in_updates,
 ) -> Choice:
-    """Return the model of a run that has ended: the last one, or an earlier one if surely better.
+    """Return the model of a run that has ended: the last one, or an earlier, surely better one.
 
-    If that is surely worse than the visible units alone, it is these instead.
+    If that model is surely worse than the visible units alone, the latter are returned instead.
 
     Args:
         tracker: the tracker of log Z.
@@ -121,7 +122,7 @@ def chosen(
         last: the averaged model of the end.
         updates: updates made.
         measured: returns the mean free energy of the held-out rows under a model (nats, NaN if it
-            is too rough to base a choice on) and a certain lower bound on its log Z.
+            is too imprecise to base a choice on) and a certain lower bound on its log Z.
         base: the visible units alone, and the log-likelihood of the held-out rows under them, nats
             per row, NaN if it is too rough.
         named: returns the words for the model of an update.
@@ -200,7 +201,7 @@ def _best_known(
 
 
 def _base_instead(base: tuple[RBM, float], why: str) -> Choice:
-    """Return the visible units alone."""
+    """Return the choice of the visible units alone, with the reason."""
     rbm, value = base
     return Choice(rbm, 0, f"the model is the one without weights: {why}, and {value:.2f} without")
 
@@ -244,9 +245,9 @@ class Known(NamedTuple):
 
     Attributes:
         log_z: log Z, nats; None if unknown.
-        error: the amount by which it may be too small.
+        error: the amount by which log Z may be too small, nats.
         states: all states of the model, or chains, whose mean is ⟨v⟩; None if there are none.
-        chance: how far means may be off by chance, as a fraction of the variance.
+        chance: the squared deviation of means expected by chance, as a fraction of the variance.
     """
 
     log_z: float | None
@@ -262,7 +263,7 @@ def known_exactly(rbm: RBM) -> Known:
 
 
 def known_of_chains(chains: Cloud | None, log_z: float | None, error: float) -> Known:
-    """Return the evidence of a run's own chains, with the tracked log Z if there is one."""
+    """Return what the run's own chains reveal, with the tracked log Z if there is one."""
     if chains is None:
         return Known(log_z, error, None, 0.0)
     size = float(effective_size(fetched(chains.weights)))
@@ -270,7 +271,7 @@ def known_of_chains(chains: Cloud | None, log_z: float | None, error: float) -> 
 
 
 def reason_against(rbm: RBM, monitors: Monitors, known: Known) -> str:
-    """Return a sentence on why the model is poor and what to do; empty if it is not."""
+    """Return a sentence on why the model is poor and what to do, or "" if it is not poor."""
     return _worth_less(rbm, monitors, known) or _far_off(rbm, monitors, known)
 
 
@@ -295,7 +296,7 @@ def _worth_less(rbm: RBM, monitors: Monitors, known: Known) -> str:
 
 
 def _far_off(rbm: RBM, monitors: Monitors, known: Known) -> str:
-    """Compare ⟨v⟩ with that of the training rows, if they are complete."""
+    """Compare ⟨v⟩ with the mean of the training rows, if they are complete."""
     if known.states is None or monitors.watched[0][0].missing:
         return ""
     distances = np.asarray(_distance(rbm, *monitors.watched[0], known.states))

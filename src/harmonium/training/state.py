@@ -102,16 +102,16 @@ class Fit(NamedTuple):
 
     - `update`, `epoch`, `seconds`, `samples_per_second`: as in `Report`.
     - `free_energy`: the mean free energy of training rows.
-    - `free_energy_gap`: the mean free energy of held-out rows less that of training rows, with its
-      standard error `free_energy_gap_stderr`.
+    - `free_energy_gap`: the mean free energy of held-out rows minus the mean of training rows, with
+      its standard error `free_energy_gap_stderr`.
     - `log_likelihood`: the mean log-likelihood of held-out rows, nats per row. Its log Z is exact
       for models with few states. Otherwise it is tracked from record to record by annealing, in
       both directions if the method has chains; `log_likelihood_low` and `log_likelihood_high` are
       two standard errors of log Z below and above it. They are not bounds, and differences between
-      records are known more precisely; for a score, use the function `log_likelihood`. It is left
-      out while log Z is unknown: if two records are too far apart for the work allowed, if a row
-      would have a probability above 1, or if fresh annealing contradicts it. The notes report this,
-      and no decision uses it until annealing has found it again.
+      records are known more precisely; for a score, use the function `log_likelihood`. The
+      log-likelihood is left out while log Z is unknown: if two records are too far apart for the
+      work allowed, if a row would have a probability above 1, or if fresh annealing contradicts it.
+      The notes report this, and no decision uses log Z until annealing has found it again.
     - `penalty`: the strength of the penalty on the weights, if the run sets it.
     - `reconstruction`: the mean of `reconstruction_errors` over rows.
     - `pseudo_log_likelihood`: the mean of `pseudo_log_likelihoods` over rows, for discrete visible
@@ -123,16 +123,16 @@ class Fit(NamedTuple):
     `reconstruction` and `pseudo_log_likelihood` are of held-out rows if there are any, else of
     training rows. All means are over evenly spaced rows: at most 2,000, fewer for a model of more
     than two million weights, and fewer still for the pseudo-log-likelihood of a wide model. If rows
-    have missing values, free energies are those of the observed units: exact sums if these have few
-    terms, else estimates by short annealing, whose error is included in the interval. For all other
-    metrics, missing values are filled in by a few Gibbs sweeps with the observed units clamped,
-    afresh at each measurement. Interpret gaps with care if different units are observed in the
-    held-out rows and in the training rows.
+    have missing values, free energies are computed for the observed units: exact sums if these have
+    few terms, else estimates from short annealing runs, whose errors are included in the interval.
+    For all other metrics, missing values are filled in by a few Gibbs sweeps with the observed
+    units clamped, afresh at each measurement. Interpret gaps with care if different units are
+    observed in the held-out rows and in the training rows.
 
     Attributes:
-        rbm: the model to use: the averaged one at the end or, depending on `keep`, the one from the
-            record with the highest log-likelihood of held-out rows, if that is higher by more than
-            its error.
+        rbm: the model to use: the averaged model at the end or, depending on `keep`, the model of
+            the record with the highest log-likelihood of held-out rows, if higher by more than its
+            error.
         history: one record of metrics for each measurement, as described above.
         state: the state from which `fit(..., state=)` continues; `state.rbm` is the raw model.
         message: how the run ended, in words.
@@ -155,7 +155,7 @@ class Fit(NamedTuple):
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        """Return the model and how the run ended; the fields hold the rest."""
+        """Return a summary: the model, and how the run ended."""
         names = ", ".join(self._last)
         records = f"history: {count_of(len(self.history), 'record')} of {names}"
         return f"Fit({self.rbm}, {self.message!r}, {records})"

@@ -20,20 +20,20 @@ GROWS_WHEN_WORSE = {
 class EarlyStopping:
     """A callback of `fit` that stops a run and keeps the best model.
 
-    A measurement counts as worse than the best one if it is worse by more than its standard error,
-    if the record has one. After `patience` consecutive worse measurements the run stops; `rbm` is
-    the model of the last measurement that was not worse.
+    A measurement counts as worse if it falls short of the best one by more than its standard error
+    (0 if the record has none). After `patience` consecutive worse measurements the run stops; `rbm`
+    is the model of the last measurement that was not worse.
 
-    The free-energy gap, ⟨F⟩ of held-out rows less ⟨F⟩ of training rows, needs no Z, and its growth
-    indicates overfitting (Hinton 2010, section 6). It is the sum of what the model gains on
-    training rows and what it loses, or does not gain, on held-out rows: when it has grown beyond
-    its error, the held-out likelihood may still be rising. So the gap is the cautious choice. With
-    the held-out `pseudo_log_likelihood` or `log_likelihood` the run stops at the maximum of that
-    quantity.
+    The free-energy gap, ⟨F⟩ of held-out rows minus ⟨F⟩ of training rows, needs no Z, and its growth
+    indicates overfitting (Hinton 2010, section 6). The gap is the sum of what the model gains on
+    training rows and what it loses, or does not gain, on held-out rows: when the gap has grown
+    beyond its error, the held-out likelihood may still be increasing. So the gap is the cautious
+    choice. With the held-out `pseudo_log_likelihood` or `log_likelihood` the run stops at the
+    maximum of that quantity.
 
     Attributes:
         rbm: the best model; None before the first measurement.
-        best: the record of that measurement.
+        best: the record of the best measurement so far.
         reason: why the run stopped; empty while it continues.
 
     Example:
@@ -55,7 +55,7 @@ class EarlyStopping:
                 "pseudo_log_likelihood" or "log_likelihood".
 
         Raises:
-            InputError: an unknown metric, or a patience that is not a positive whole number.
+            InputError: the metric is unknown, or the patience is not a positive whole number.
         """
         self.patience = positive_integer(patience, "EarlyStopping patience")
         if metric not in GROWS_WHEN_WORSE:

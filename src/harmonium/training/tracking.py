@@ -1,15 +1,16 @@
 """Log Z tracked from record to record of a run, and the model with the best held-out likelihood.
 
-1. A `Track` extends log Z from the averaged model of a record to that of the next. They are close
-   to each other, so states of one are annealed to the next in a few steps, and states of the next
-   one back; Bennett's acceptance ratio from both gives the ratio of the partition functions. That
-   costs far less than log Z from scratch at each record, and differences between records are known
-   much more precisely than log Z itself.
-2. `FreshLogZ` is log Z by annealing from independent units and back, independently of the tracks. A
-   forward run gives an unbiased estimate of Z whatever it misses, hence a lower bound with a known
-   probability; the reverse runs show how much it may have missed.
-3. `HeldOut` is the knowledge of a run: its tracks, and the best models so far. A `Tracker` updates
-   it from record to record, and checks the tracks against independent evidence.
+1. A `Track` extends log Z from the averaged model of a record to the averaged model of the next.
+   The two models are close to each other, so states of the first are annealed to the second in a
+   few steps, and states of the second back to the first; Bennett's acceptance ratio of both
+   directions gives the ratio of the partition functions. This costs far less than log Z from
+   scratch at each record, and differences between records are known much more precisely than log Z
+   itself.
+2. `FreshLogZ` is log Z estimated by annealing from independent units and back, independently of the
+   tracks. A forward run gives an unbiased estimate of Z whatever it misses, hence a lower bound
+   with a known probability; the reverse runs show how much it may have missed.
+3. `HeldOut` contains a run's tracks, and the best models so far. A `Tracker` updates it from record
+   to record, and checks the tracks against independent evidence.
 """
 
 from __future__ import annotations
@@ -81,8 +82,8 @@ class Track(NamedTuple):
             exact.
         log_z: log Z of the record's model, nats.
         variance: estimated variance of `log_z` from sampling.
-        doubt: why `log_z` is not relied on, an index into `DOUBTS`; 0 if it is.
-        steps: annealing steps that were needed last.
+        doubt: why `log_z` is unreliable, an index into `DOUBTS`; 0 if it is reliable.
+        steps: annealing steps that the last extension needed.
         sweeps: sweeps of the states made so far.
     """
 
@@ -95,7 +96,7 @@ class Track(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Whether `log_z` is relied on."""
+        """Whether `log_z` is reliable."""
         return int(self.doubt) == NO_DOUBT
 
     @property
@@ -117,7 +118,7 @@ def extended(
     It anneals from the last model to the next, and back if there are states of the next.
 
     Args:
-        track: at the last record.
+        track: the track at the last record.
         ends: the models of the last record and of the next.
         end_states: states of the next model, from the run's chains; None for forward runs only.
         allowed: sweeps, counted from the first record.
@@ -149,10 +150,10 @@ class _Bridge(NamedTuple):
 
     Attributes:
         v: visible states of the second model, equally weighted.
-        log_ratio: log Z of the second model less that of the first.
+        log_ratio: log Z of the second model minus log Z of the first.
         variance: the estimated variance of `log_ratio`.
-        fraction: the effective fraction of the particles: that at which forward runs alone would
-            have this variance.
+        fraction: the effective fraction of the particles: the fraction at which forward runs alone
+            would have this variance.
     """
 
     v: Any
@@ -166,7 +167,8 @@ def _bridged(
 ) -> _Bridge:
     """Anneal v from one model to another, and the states `end_states` of the second one back.
 
-    Without `end_states`, the states at the second model are those of the forward runs, resampled.
+    Without `end_states`, the states at the second model are the resampled final states of the
+    forward runs.
     """
     keys = split(key)
     count = whole_number(steps)
@@ -191,7 +193,7 @@ def bennett_ratio(runs: AnnealingRuns, groups: int) -> tuple[float, float, float
     The variance is the larger of two estimates that agree if both directions see the same states.
     One comes from the spread of the acceptance probabilities f, the other from their mean A
     alone: (1/A − 2)/n for n runs in each direction. If forward and reverse runs are each narrow but
-        far apart, as when they know different modes, f hardly varies, but A is e^(−gap/2).
+    far apart, as when they know different modes, f hardly varies, but A is e^(−gap/2).
 
     Args:
         runs: number of runs in each direction.
@@ -223,7 +225,7 @@ def settled(rbm: RBM, chains: Cloud, *, key: PRNGKeyArray) -> Array:
 
 
 def doubted(track: Track, doubt: int) -> Track:
-    """Return a track whose log Z is not relied on, keeping the first reason given."""
+    """Return the track with its log Z marked as unreliable, keeping the first reason given."""
     return with_values(track, doubt=doubt) if track.is_known else track
 
 
@@ -260,7 +262,7 @@ class FreshLogZ(NamedTuple):
         variance: its estimated variance.
         fraction: the effective fraction of the runs.
         low: a lower bound on log Z, wrong with a probability of 2.5 % at most.
-        high: an upper end, as far as reverse runs show.
+        high: an upper end, as far as reverse runs reveal missed mass.
         is_checked: whether `high` includes reverse runs from the run's chains.
     """
 
@@ -304,15 +306,15 @@ def fresh_log_z(
     """Anneal from independent units, and back again.
 
     The units have the moments of states that the model itself reaches from draws of `independent`
-    in a few sweeps: lower bounds were then 1 to 3 nats below log Z, and 11 to 16 with the moments
-    of the run's chains. If the chains miss mass of the model, so do units with their moments. The
-    programs are shared with `extended`, so nothing is compiled.
+    in a few sweeps: lower bounds were then 1 to 3 nats below log Z, compared with 11 to 16 nats for
+    the moments of the run's chains. If the chains miss mass of the model, so do units with their
+    moments. The programs are shared with `extended`, so nothing is compiled.
 
     Args:
         rbm: the model.
-        independent: a model without weights, near the one from which the run began.
+        independent: a model without weights, close to the first model of the run.
         allowed: sweeps of the particles that it may take.
-        chains: states of the run's chains, under this model or one close to it.
+        chains: states of the run's chains, under this model or a model close to it.
         key: a JAX random key.
     """
     keys = split(key, 9)
@@ -348,7 +350,7 @@ def fresh_log_z(
     if runs.unreached(together.value, TOLERANCE):  # they may have much mass, or hardly any
         variance = max(variance, ((high - log_z) / 2.0) ** 2)
     low = lower_mean_bound(forward, TAIL)
-    # Groups of particles stand for different parts of the model; afterwards all count alike.
+    # Groups of particles represent different fractions of the model; afterwards all are equal.
     chosen = resampled(relative_weights(log_shares), len(log_shares), 0.5).astype(np.int32)
     v = v[from_numpy(chosen)]
     return FreshLogZ(v, log_z, variance, fraction, low, high, chains is not None)
@@ -358,9 +360,10 @@ def checked(track: Track, fresh: FreshLogZ, most: float) -> Track:
     """Return a track, with a doubt if a fresh log Z contradicts it or is far more precise.
 
     Chains that do not move between modes have wrong fractions of them: Bennett's ratio from such
-    chains drifted 6 nats above log Z. So if reverse runs also started from the run's chains, which
-    includes in its error what annealing may have missed, the fresh log Z contradicts a larger one.
-    Otherwise it does so only if the model would have a lower likelihood than independent units.
+    chains drifted 6 nats above log Z. So if reverse runs also started from the run's chains (the
+    error then includes mass that annealing may have missed), the fresh log Z contradicts any larger
+    one. Otherwise it contradicts a track only if the model would have a lower likelihood than
+    independent units.
     """
     value = float(track.log_z)
     if fresh.low > value + track.half_width + TOLERANCE:
@@ -409,9 +412,9 @@ class LogZEstimate(NamedTuple):
 
     Attributes:
         value: log Z, nats.
-        half_width: two standard errors.
-        doubt: the reason not to rely on it, in words; empty if there is none.
-        low: lower end of its interval, which contains the intervals of all known tracks.
+        half_width: two standard errors of `value`, nats.
+        doubt: the reason not to rely on the value, in words; empty if there is none.
+        low: lower end of an interval that contains the intervals of all known tracks.
     """
 
     value: float
@@ -421,23 +424,24 @@ class LogZEstimate(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """The knowledge of log Z at the last record, and the best models so far.
+    """What a run knows about log Z at the last record, and the best models so far.
 
     Run folders store it by the names of its fields.
 
     Attributes:
-        ways: the tracks, first by the run's chains if it has any, then by particles.
+        ways: the tracks: first the track by the run's chains, if any, then the track by particles.
         model: the averaged model of the last record.
         records: number of records so far.
         anew: sweeps spent on fresh estimates.
         doubts: the number of records at which log Z was unknown, for each of the `DOUBTS`.
         best: the model with the highest log-likelihood of the held-out rows since log Z was lost.
         value: that log-likelihood, nats per row.
-        variance: the variance of its log Z.
+        variance: the variance of the log Z in `value`.
         update: the update of `best`; −1 if no model has a log-likelihood.
         earlier: the best model from before log Z was lost.
-        earlier_value: the log-likelihood that it had then; it is not comparable with `value`.
-        earlier_update: its update; −1 if there is none.
+        earlier_value: the log-likelihood that `earlier` had then, which is not comparable with
+            `value`.
+        earlier_update: the update of `earlier`; −1 if there is none.
     """
 
     ways: tuple[Track, ...]
@@ -455,13 +459,13 @@ class HeldOut(NamedTuple):
 
     @property
     def trusted(self) -> int:
-        """The index of the track that is relied on: the first, or one with a larger log Z.
+        """The index of the track that is used: the first, or another one with a larger log Z.
 
         Modes that a track misses make its log Z too small: particles miss modes that grow later (by
         4 nats on MNIST's fixed binarisation), and chains miss modes that they never visited (by 1.2
-        nats on mushrooms). So the larger one is used, which is still not a bound. If the first is
-        found to be wrong, another one that passed the same checks is relied on. If it cannot be
-        extended, modes that only the chains know would be missed.
+        nats on mushrooms). So the larger log Z is used, which is still not a bound. If the first
+        track is found to be wrong, another track that passed the same checks is used. If the first
+        track cannot be extended, modes that only the chains know would be missed.
         """
         first = int(self.ways[0].doubt)
         if first not in (NO_DOUBT, BELOW, CONTRADICTED):
@@ -531,8 +535,8 @@ class Tracker:
     def _base_of(self, start: RBM) -> tuple[RBM, Array | None, float]:
         """Return an independent model near the first one, draws from it or None, and its log Z.
 
-        Hidden units that start with part of the covariance of correlated columns need a base that
-        has it: one with the moments of states after a few sweeps.
+        Hidden units that start with part of the covariance of correlated columns need a base with
+        that covariance: a model with the moments of states after a few sweeps.
         """
         base = start.uncoupled
         if self.is_exact or not begins_with_hidden_covariance(start.visible):
@@ -674,7 +678,7 @@ def _doubted_below(track: Track, least: float) -> Track:
 
 
 def _set_aside(before: HeldOut, state: HeldOut) -> HeldOut:
-    """Return the state without a best model if log Z was lost, since later ones are not comparable.
+    """Return the state without a best model if log Z was lost, which later values do not match.
 
     The best model until then is set aside, unless an earlier one seemed better. If log Z may have
     been wrong before it was lost, any other model that was set aside takes precedence.
@@ -711,7 +715,8 @@ def scored(
         state: the state after `Tracker.track`.
         free_energy: ⟨F⟩ of held-out rows under its model, nats.
         updates: updates made so far.
-        half_width: the possible error of ⟨F⟩, in nats; ∞ if it is too rough to base a choice on.
+        half_width: the possible error of ⟨F⟩, in nats; ∞ if ⟨F⟩ is too imprecise to base a choice
+            on.
     """
     log_z = state.estimate
     if not log_z.doubt and not np.isfinite(half_width):

@@ -1,7 +1,7 @@
 """Transformations that see the model: centred, whitened and sparse gradients.
 
-Each takes the gradient of a model and passes that of an equivalent model to another transformation,
-or adds that of a penalty.
+Each takes the gradient of a model, and either passes the gradient of an equivalent model to another
+transformation or adds the gradient of a penalty.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ..layers.capabilities import (
 from ..rbm import RBM
 from ..weights.base import dense, is_plain
 
-MOST_VARIANCE = 10.0  # of a whitened direction, as a multiple of that at the start
+MOST_VARIANCE = 10.0  # of a whitened direction, relative to its variance at the start
 
 
 def transformation(init: Callable, update: Callable) -> optax.GradientTransformationExtraArgs:
@@ -47,7 +47,7 @@ def transformation(init: Callable, update: Callable) -> optax.GradientTransforma
 def running_fraction(rate: float, count: Array, mass: Any) -> Array:
     """Return the weight of a new batch in a running mean: max(rate, 1/(t + 1)) times its mass.
 
-    So it starts as a plain mean and continues as an exponential moving average.
+    So the running mean starts as a plain mean and continues as an exponential moving average.
     """
     return jnp.minimum(jnp.maximum(rate, 1.0 / (count + 1)) * mass, 1.0)
 
@@ -274,8 +274,8 @@ def sparse_activity(
 ) -> optax.GradientTransformationExtraArgs:
     r"""Penalise the distance of each hidden unit's mean over the data from a target p.
 
-    The penalty is the cross-entropy between a unit of mean p and one of mean q; for a Bernoulli
-    unit −p log q − (1 − p) log(1 − q). In any exponential family its derivative with respect to a
+    The penalty is the cross-entropy between a unit of mean p and a unit of mean q; for a Bernoulli
+    unit, −p log q − (1 − p) log(1 − q). In any exponential family its derivative with respect to a
     constant input is q − p, so
 
         g_c += strength · (q − p),     gW += strength · ⟨v⟩_data (q − p)ᵀ
@@ -290,11 +290,11 @@ def sparse_activity(
 
     Args:
         target: p, a mean of the hidden layer's columns: 0.01 to 0.1 for Bernoulli units.
-        strength: factor λ on the penalty, in nats.
+        strength: factor that multiplies the penalty, in nats.
         memory: weight of the past in q.
 
     Raises:
-        InputError: a number out of its range.
+        InputError: a number is out of range.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[0.0]], [0.0], [0.0])  # a hidden unit with ⟨h⟩ = 0.5

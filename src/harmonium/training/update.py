@@ -50,7 +50,7 @@ class Method(AbstractModule):
         return grads, state, info
 
     def notes(self, rbm: RBM, state: Any) -> tuple[str, ...]:
-        """Return the notes on a run, from the state of its gradient method."""
+        """Return notes on the run from the state of its gradient method."""
         notes = tuple(self.gradient.status(rbm, state).notes)
         if not self.rounds:
             return notes

@@ -1,4 +1,4 @@
-"""Initialisation of a model before training."""
+"""Initialisation of a model's parameters before training."""
 
 from typing import Any
 
@@ -26,13 +26,15 @@ from .mixture import as_rbm, can_be_mixture, mixture_of, spread_out
 
 __all__ = ["initialize"]
 
-SCALE = 0.01  # of the weights, as in Hinton 2010, section 8
+SCALE = 0.01  # the standard deviation of the weights, as in Hinton 2010, section 8
 MOST_ROWS = 50_000  # enough rows to estimate moments
 MOST_ENTRIES = 2**26  # the limit for very wide rows, which may be sparse
-# If the visible layer has all of the covariance, the weights start at a saddle point with almost no
-# gradient: training on iris ends at −3.1 nats, but at −2.6 if hidden units start with half of it.
-HIDDEN_FRACTION = 0.5  # of the covariance of correlated columns
-# The number of hidden units that start with it: more than 8 fit 30 columns worse, 4 fit 9 worse.
+# If the visible layer models all of the covariance, the weights start near a saddle point with
+# almost no gradient. Training on iris then ends at −3.1 nats; it ends at −2.6 nats if the hidden
+# units start with half of the covariance.
+HIDDEN_FRACTION = 0.5  # the hidden units' initial fraction of the covariance of correlated columns
+# The most hidden units that start with this fraction: with more than 8, models fit 30 columns
+# worse; with 4, they fit 9 columns worse.
 MOST_CORRELATING = 8
 
 
@@ -55,8 +57,9 @@ def initialize(
     centred (Melchior, Fischer & Wiskott 2016). Exchanging zeros and ones in the data therefore
     exchanges them in the model.
 
-    A single hidden unit of K states, `hm.Potts(1, K)`, makes the model a mixture of K products, for
-    which W = 0 is a saddle point. With enough rows, it starts from an EM solution.
+    A single hidden unit of K states, `hm.Potts(1, K)`, makes the model a mixture of K product
+    distributions, for which W = 0 is a saddle point. With enough rows, such a model starts from an
+    EM solution.
 
     Args:
         visible: the visible layer.
@@ -67,10 +70,10 @@ def initialize(
         weights: sample weights of the rows, shape (n,).
         scale: standard deviation of the weights.
         connections: number of randomly chosen visible units to which each hidden unit is initially
-            connected; other weights are 0 (Martens 2010: 15, with a larger scale). All if None. A
-            Potts site counts as one unit, with all its states.
-        pattern: which units may ever be connected, a 0/1 matrix of shape (visible units, hidden
-            units): the weights are then `MaskedWeights`. All if None.
+            connected; other weights are 0 (Martens 2010: 15, with a larger scale). If None, all
+            units are connected. A Potts site counts as one unit, with all its states.
+        pattern: a 0/1 matrix of shape (visible units, hidden units), 1 for pairs that may ever be
+            connected; the weights are then `MaskedWeights`. If None, all pairs may be connected.
 
     Raises:
         InputError: data are outside the visible layer's domain, the scale is not positive, or there
@@ -112,12 +115,12 @@ def initialize(
 
 
 def initialized_again(rbm: RBM, data: Dataset, *, seen: np.ndarray, key: PRNGKeyArray) -> RBM:
-    """Return a model like one initialised from all rows, but fitted only to the seen rows.
+    """Return a model initialised like `rbm`, but fitted only to the seen rows.
 
     Args:
         rbm: a model initialised from all rows.
         data: the rows.
-        seen: which rows the new model may use, shape (n,).
+        seen: a mask of the rows that the new model may use, shape (n,).
         key: a JAX random key.
     """
     key_weights, key_rows = split(key)
@@ -171,9 +174,10 @@ def _pattern_of_columns(pattern: Any, visible: AbstractLayer, hidden: AbstractLa
 
 
 def _imputed(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> np.ndarray:
-    """Replace a column's missing values by quantiles of the observed ones, keeping moments.
+    """Replace each column's missing values by quantiles of its observed values.
 
-    A column without observed values gets draws from the given layer.
+    This preserves the column's moments. A column without observed values is filled with draws from
+    the given layer.
     """
     missing = np.isnan(rows)
     row_weights = weights_of(len(rows), weights)
@@ -187,7 +191,7 @@ def _imputed(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> np.ndarr
         empty = order[missing[order, column]]
         observed = np.flatnonzero(~missing[:, column])
         observed = observed[np.argsort(rows[observed, column], kind="stable")]
-        # Evenly spaced quantiles, so that even a few missing values become typical.
+        # Quantiles are evenly spaced, so that even a few filled-in values are typical.
         cumulative = np.cumsum(row_weights[observed]) / row_weights[observed].sum()
         quantiles = (np.arange(len(empty)) + 0.5) / len(empty)
         places = np.minimum(np.searchsorted(cumulative, quantiles), len(observed) - 1)
@@ -196,7 +200,7 @@ def _imputed(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> np.ndarr
 
 
 def _is_mixture(visible: AbstractLayer, hidden: AbstractLayer, rows: int) -> bool:
-    """Return whether a model is a mixture, whose classes are the states of one hidden unit."""
+    """Return whether a model is a mixture whose classes are the states of its one hidden unit."""
     is_choice = hidden.n_units == 1 and hidden.n_states == hidden.size
     return is_choice and can_be_mixture(visible, hidden.size, rows)
 
@@ -219,7 +223,7 @@ def _mixture(
 def _begun(
     visible: AbstractClassed, rows: Array, row_weights: Array | None, *, key: PRNGKeyArray
 ) -> AbstractLayer:
-    """Return the layer with classes fitted by EM, starting at rows that are far apart.
+    """Return the visible layer with classes fitted by EM, starting at rows that are far apart.
 
     Raises:
         InputError: there are fewer rows than classes, or EM cannot be applied to the units.
@@ -237,7 +241,7 @@ def _begun(
 def _spread(
     visible: AbstractLayer, rows: Array, row_weights: Array | None
 ) -> tuple[Array, Array | None]:
-    """Return rows with rounded numbers dithered, for EM, and their weights."""
+    """Return the rows for EM, with rounded numbers dithered, and their weights."""
     return from_numpy(spread_out(visible, np.asarray(rows))), row_weights
 
 
@@ -262,7 +266,7 @@ def _refitted(visible: AbstractClassed, rows: Array, row_weights: Array | None) 
 def begins_with_hidden_covariance(visible: AbstractLayer) -> bool:
     """Return whether hidden units start with part of the covariance of correlated columns.
 
-    The covariance of classes remains in the classes.
+    In layers with classes, the classes keep all of their covariance.
     """
     return len(correlated(visible)) > 0 and not has_classes(visible)
 
@@ -278,9 +282,9 @@ def _coupled(
     *,
     key: PRNGKeyArray,
 ) -> RBM:
-    """Draw the weights, and subtract from the biases the inputs at the other layer's means.
+    """Draw the weights, and subtract the inputs at the other layer's means from the biases.
 
-    First, the visible layer is fitted to the rows and their weights, if there are any.
+    If rows are given, the visible layer is first fitted to the weighted rows.
     """
     centred = fitted_to is not None
     if fitted_to is not None:

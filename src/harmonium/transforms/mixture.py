@@ -1,4 +1,4 @@
-"""Mixtures fitted by expectation maximisation: classes, or states of one hidden unit.
+"""Mixtures fitted by EM, whose components are classes or the states of one hidden unit.
 
 For a hidden unit of K states, W = 0 is a saddle point of the likelihood, and equal classes remain
 equal. EM therefore starts at K rows that are far apart.
@@ -22,14 +22,14 @@ from ..layers import AbstractLayer, Mixture
 from ..layers.capabilities import are_unbounded, has_inputs_at, inputs_at, unbounded_units
 from ..rbm import RBM
 
-# Additional pseudo-rows of each class, which are like all rows: without them, a 1 in a column that
-# is always 0 in a class would be impossible there. The best number depends on the data, from a
-# tenth (haplotypes) to three (rows drawn from a mixture).
+# The number of pseudo-rows of each class, which have the moments of all rows. Without them, a 1
+# would be impossible in a column that is 0 in all rows of a class. The best number depends on the
+# data, from a tenth (haplotypes) to three (rows drawn from a mixture).
 PRIORS = (0.1, 0.3, 1.0, 3.0)
-STARTS = 4  # the start that reaches the highest likelihood is used
-ONE_IN = 5  # rows is held out to choose the prior
+STARTS = 4  # number of starts, of which the one with the highest likelihood is used
+ONE_IN = 5  # one in this many rows is held out to choose the prior
 DRAWS = 4  # candidates for each starting row, of which the best is used
-FAR = 1e30  # squared distance before any row is chosen
+FAR = 1e30  # the squared distance of every row before a starting row is chosen
 
 
 def can_be_mixture(visible: AbstractLayer, classes: int, rows: int) -> bool:
@@ -47,7 +47,7 @@ def spread_out(visible: AbstractLayer, rows: np.ndarray) -> np.ndarray:
 
     Args:
         visible: the visible layer.
-        rows: in the user's coding.
+        rows: rows in the user's coding.
 
     Source: Theis, van den Oord & Bethge 2016, section 3.1.
     """
@@ -99,10 +99,10 @@ def mixture_of(
     Args:
         visible: a layer of the classes' type, with any parameters.
         x: states; states with weight 0 are ignored.
-        weights: of the rows; equal if None.
+        weights: the weights of the rows; equal if None.
         most: the maximum number of classes.
         classes: the number of classes, which may be traced so that one program serves all numbers;
-            the remaining classes stay unused. All if None.
+            the remaining classes stay unused. If None, all `most` classes are used.
         key: a JAX random key.
     """
     if weights is None:
@@ -146,12 +146,12 @@ def _start(
     *,
     key: PRNGKeyArray,
 ) -> Float[Array, "rows classes"]:
-    """Return the nearest of K starting rows for each row, as memberships of 0 and 1.
+    """Return 0/1 memberships that assign each row to the nearest of K starting rows (k-means++).
 
     Each starting row is drawn with probability proportional to its squared distance from the
     nearest previous one; of a few such draws, the one with the smallest remaining distances is used
-    (Arthur & Vassilvitskii 2007). From uniformly drawn rows, EM of 64 classes of haplotypes ended
-    two to four nats lower.
+    (Arthur & Vassilvitskii 2007). For 64 classes of haplotypes, EM from uniformly drawn starting
+    rows ended two to four nats lower.
     """
     variance = jnp.where(are_unbounded(visible), x.var(0), 1.0)
     scaled = x * jax.lax.rsqrt(variance + jnp.finfo(x.dtype).tiny)

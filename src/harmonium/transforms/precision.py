@@ -1,4 +1,4 @@
-"""When to compute products with weights rounded to bfloat16, measured on the device."""
+"""The choice between float32 and bfloat16 products with W, from timings on the device."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ SHORT = "bfloat16"
 PRECISIONS = ("float32", SHORT)
 # Smaller products take less time than their call overhead, whatever their precision.
 FEWEST_ROWS = 64
-WORTHWHILE = 2**18  # multiplications
+WORTHWHILE = 2**18  # number of multiplications
 LARGEST = 2**28  # multiplications in a measurement; larger products are measured on fewer rows
-REPEATS = 5  # of each precision, alternating; the fastest counts
-SECONDS = 0.02  # of each repeat
+REPEATS = 5  # timings of each precision, taken in turn; the fastest counts
+SECONDS = 0.02  # duration of each timing
 FILE = "harmonium-precision.json"
 MARGIN = 1.05  # required speed-up of bfloat16, above the noise of a measurement
 
 
 class Timing(NamedTuple):
-    """The time of a Gibbs sweep and a gradient in each precision.
+    """The time taken by a Gibbs sweep and a gradient in each precision.
 
     Attributes:
-        float32: seconds.
-        bfloat16: seconds, including the rounding of the weights.
+        float32: time in float32, in seconds.
+        bfloat16: time in bfloat16, in seconds, including the rounding of the weights.
     """
 
     float32: float
@@ -91,11 +91,11 @@ def rounded(rbm: RBM) -> RBM:
 
 
 def rounded_if_faster(rbm: RBM, chains: int, precision: str | None = None) -> RBM:
-    """Return the model, with rounded weights if this speeds up its chains.
+    """Return the model, with its weights rounded to bfloat16 if this speeds up its chains.
 
-    Weights are rounded if all states are exact in bfloat16, so that the two models are nearly the
-    same, if the device is faster in bfloat16, and if the products for this number of chains are
-    large enough to be worth the conversions.
+    Weights are rounded if three conditions hold: all states are exact in bfloat16, so that the two
+    models are nearly the same; the device is faster in bfloat16; and the products for this number
+    of chains are large enough to outweigh the cost of the conversions.
 
     Args:
         rbm: the model.
@@ -130,21 +130,21 @@ def check_precision(precision: Any) -> None:
 
 
 def is_worth_rounding(rbm: RBM, rows: int) -> bool:
-    """Return whether products with this many states are large and faster in bfloat16."""
+    """Return whether products with this many states are large, and faster in bfloat16."""
     product = rows * rbm.visible.size * rbm.hidden.size
     if rows < FEWEST_ROWS or product < WORTHWHILE:
         return False
-    # If the answer is already known, a first fit need not wait for a measurement.
+    # If bfloat16 is known to be faster, a first fit need not wait for a measurement.
     return multiplies_bfloat16() or precision_timing(rbm, rows).is_bfloat16_faster
 
 
 def precision_timing(rbm: RBM, rows: int) -> Timing:
     """Measure a Gibbs sweep and a gradient of the free energy in float32 and in bfloat16.
 
-    The precisions alternate, and the fastest of five runs counts, which takes a fraction of a
-    second in all. The result is kept for the process and, alongside compiled programs, on disk, for
-    each device, version of JAX, pair of layers and number of rows. The feature flags of a processor
-    are no guide: with `avx512_bf16`, bfloat16 can be twice as fast as float32, or slower.
+    The precisions alternate, and the fastest of five runs counts; this takes a fraction of a second
+    in all. The result is kept in memory and, alongside compiled programs, on disk, for each device,
+    version of JAX, pair of layers and number of rows. The feature flags of a processor do not
+    predict the result: with `avx512_bf16`, bfloat16 can be twice as fast as float32, or slower.
 
     Args:
         rbm: a model whose states are exact in bfloat16; only its layers matter.
@@ -177,12 +177,12 @@ def precision_timing(rbm: RBM, rows: int) -> Timing:
     return _TIMINGS[case]
 
 
-_TIMINGS: dict[str, Timing] = {}  # of this process
+_TIMINGS: dict[str, Timing] = {}  # the measurements known to this process
 
 
 def _measured(rbm: RBM, rows: int) -> Timing:
-    """Time both precisions in turn."""
-    # Of normal size, to avoid subnormal numbers, which are slow to multiply.
+    """Return the fastest time of each precision, measured in alternation."""
+    # The weights are of normal size, because subnormal numbers are slow to multiply.
     key_case, key = split(key_of(0))
     plain, v = _case(rbm.visible, rbm.hidden, rows, key=key_case)
     models = (plain, rounded(plain))
@@ -204,7 +204,7 @@ def _measured(rbm: RBM, rows: int) -> Timing:
 def _case(
     visible: AbstractLayer, hidden: AbstractLayer, rows: int, *, key: PRNGKeyArray
 ) -> tuple[RBM, Array]:
-    """Return a model with these layers, and states, to be timed."""
+    """Return a model with these layers and visible states, for a timing."""
     key_w, key_v = jax.random.split(key)
     weights = 0.1 * jax.random.normal(key_w, (visible.size, hidden.size), visible.dtype)
     return RBM(visible, hidden, weights), visible.sample_without_inputs((rows,), key=key_v)
@@ -212,7 +212,7 @@ def _case(
 
 @compiled
 def _work(rbm: RBM, v: Array, *, key: PRNGKeyArray) -> tuple[Array, Array]:
-    """Compute a sweep and a gradient, in the forms used in training."""
+    """Return the results of a Gibbs sweep and a gradient, computed as in training."""
     v = rbm.gibbs_sweep(v, key=key)
     gradient: Any = eqx.filter_grad(lambda model: model.free_energy(v).sum())(rbm)
     return v, jax.tree.leaves(gradient.weights)[0]
@@ -227,7 +227,7 @@ def device_name() -> str:
 
 
 def _file() -> Path | None:
-    """Return the file of measurements, or None if compiled programs are not kept."""
+    """Return the path of the file of measurements, or None if compiled programs are not kept."""
     return program_files.folder() / FILE if program_files.are_kept() else None
 
 

@@ -1,4 +1,4 @@
-"""A model at a lower temperature: a sharper distribution over v, with the same modes."""
+"""Sharpening: a model whose p(v) is a power of the original p(v), with the same modes."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ..rbm import RBM, checked_rbm
 __all__ = ["sharpened"]
 
 PROBES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)  # values of real units, of either sign
-LARGEST_REST = 1e-4  # nats: rounding error
+LARGEST_REST = 1e-4  # in nats; anything smaller is rounding error
 
 
 def sharpened(rbm: RBM, times: int) -> RBM:
     """Return the model with the free energy multiplied by `times`: p(v) ∝ exp(−times · F(v)).
 
-    The parameters of its visible layer are multiplied by `times`, and the hidden layer is copied
+    The parameters of the visible layer are multiplied by `times`, and the hidden layer is copied
     that many times with the same weights. The result is again an RBM, to which all samplers and
     scores apply. Dividing all parameters by a temperature instead cools (v, h) jointly, which gives
-    a different distribution of v. The sampler `Tempered` draws from the same p(v) at any inverse
-    temperature, using proposals that are accepted or rejected.
+    a different distribution of v. The sampler `Tempered` draws from p(v)^β for any β > 0, using
+    proposals that are accepted or rejected.
 
     Args:
         rbm: the model.
@@ -62,7 +62,7 @@ def sharpened(rbm: RBM, times: int) -> RBM:
 def _largest_rest(layer: AbstractLayer) -> float:
     """Return the largest |U| of a block of units with all parameters 0, in nats.
 
-    The energy is affine in the parameters, so this is its parameter-free part.
+    Since the energy is affine in the parameters, this is its parameter-free part.
     """
     without = map_parameters(jnp.zeros_like, layer)
     energies = np.asarray(without.unit_energies(_probing_states(layer)))
@@ -72,9 +72,9 @@ def _largest_rest(layer: AbstractLayer) -> float:
 
 
 def _probing_states(layer: AbstractLayer) -> Float[Array, "states columns"]:
-    """Return states in which each discrete unit takes all its values and each real unit many.
+    """Return states in which each discrete unit takes all its values, and each real unit several.
 
-    A layer's own draws would not suffice: most counts may be 0 or 1, for which log x! is 0.
+    Draws from the layer would not suffice: most counts may be 0 or 1, for which log x! is 0.
     """
     start = layer.sample_without_inputs((), key=key_of(0))
     columns, _ = proposals_from(layer, start)

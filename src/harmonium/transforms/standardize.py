@@ -1,4 +1,4 @@
-"""Standardisation: rewriting a model of standardised rows exactly as a model of the rows."""
+"""Standardisation of rows, and the exact conversion of models of standardised rows."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ SMALLEST_SPREAD = 1e-6  # relative to the mean of a column; anything less is rou
 
 
 class Standardization(NamedTuple):
-    """The standardisation of rows: v = scale · z + mean, where a model learns from z.
+    """The standardisation v = scale · z + mean of rows v; models are trained on z.
 
     A model can be rewritten exactly in both directions. With s the scales and m the means,
 
         F_v(v) = F_z((v − m)/s) + constant,      log p_v(v) = log p_z(z) − Σ_i log s_i
 
     where γ′ = γ/s² and b′ = b/s + γm/s² for Gaussian units, W′ = W/s, and the hidden layer is
-    shifted by −m W′. In float32, a mean of a thousand standard deviations costs three of the seven
-    digits.
+    shifted by −m W′. In float32, a mean of a thousand standard deviations loses three of the seven
+    significant digits.
 
     Attributes:
         mean: m, shape (units,); 0 for units that cannot be rescaled, such as binary units.
-        scale: s, shape (units,); 1 for such units and for constant columns.
+        scale: s, shape (units,); 1 for units that cannot be rescaled and for constant columns.
 
     Example:
         >>> scaling = hm.transforms.Standardization(mean=np.array([12.0]), scale=np.array([2.0]))
@@ -61,14 +61,14 @@ class Standardization(NamedTuple):
         return bool((self.mean == 0).all() and (self.scale == 1).all())
 
     def standardised(self, rows: Any) -> np.ndarray:
-        """Return z = (v − m)/s of rows v in the user's coding; the rows if nothing changes."""
+        """Return z = (v − m)/s for rows v in the user's coding."""
         rows = np.asarray(rows)
         if self.is_identity:  # whole numbers stay whole
             return rows
         return (rows - self.mean) / self.scale
 
     def restored(self, rows: Any) -> np.ndarray:
-        """Return v = s z + m of standardised rows z."""
+        """Return v = s z + m for standardised rows z."""
         rows = np.asarray(rows)
         if self.is_identity:
             return rows

@@ -1,4 +1,4 @@
-"""Forms of the weight matrix W: one file per form, each a subclass of `AbstractWeights`."""
+"""Representations of the weight matrix W: one subclass of `AbstractWeights` per file."""
 
 from .base import AbstractWeights as AbstractWeights
 from .blocks import BlockWeights as BlockWeights

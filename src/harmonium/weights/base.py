@@ -1,4 +1,4 @@
-"""The base class of all weights other than plain arrays."""
+"""The base class of weights that are not plain arrays."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ..errors import InputError
 
 
 class AbstractWeights(AbstractModule):
-    """W in E(v, h) = U_v(v) + U_h(h) − vᵀ W h, in a form other than an array.
+    """The weights W in E(v, h) = U_v(v) + U_h(h) − vᵀ W h, in a form other than an array.
 
     Code that needs a product writes `states @ W` or `states @ W.T`; code that needs entries, rows,
     squares or norms uses `dense`. A gradient with respect to W, such as the outer products that
-    centring subtracts, is mapped to the parameters by differentiating `dense`. So every method
-    works with new weight classes. All arrays are parameters except those declared with
-    `data_field`.
+    centring subtracts, is mapped to the parameters by differentiating `dense`. Every gradient
+    method therefore works with new weight classes. All arrays are parameters except those declared
+    with `data_field`.
 
     The following class is complete: it represents W as a product of two narrow factors.
 
@@ -107,7 +107,7 @@ def is_plain(weights: Any) -> bool:
 
 
 def dense(weights: Any) -> Array:
-    """Return W as an array, whatever its form."""
+    """Return W as an array, whatever its representation."""
     if is_plain(weights):
         return weights
     return weights.dense

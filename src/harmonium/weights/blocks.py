@@ -1,4 +1,4 @@
-"""Weights in blocks between the parts of two layers; a missing block costs nothing."""
+"""Block weights between the parts of two layers; absent blocks take no memory or time."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Sizes = tuple[int, ...]
 class BlockWeights(AbstractWeights):
     """Weights between parts of the visible and the hidden layer, one block for each pair.
 
-    A block of None stands for parts that are not connected: it is a block of zeros that takes
-    neither memory nor time. A Boltzmann machine with layers x¹, x², x³, … whose neighbours alone
-    are connected has W with blocks between (x¹, x³, …) and (x², x⁴, …).
+    None in place of a block means that the two parts are not connected: it acts as a block of zeros
+    that takes neither memory nor time. A deep Boltzmann machine, whose layers x¹, x², x³, … are
+    connected only to their neighbours, has blocks between (x¹, x³, …) and (x², x⁴, …).
 
     Attributes:
-        blocks: a row of blocks for each visible part, each a block of shape (columns of the visible
-            part, columns of the hidden part) or None.
+        blocks: one row of blocks per visible part; each entry is an array of shape (columns of the
+            visible part, columns of the hidden part) or None.
         rows: the number of columns of each visible part.
         columns: the number of columns of each hidden part.
 
@@ -37,7 +37,7 @@ class BlockWeights(AbstractWeights):
         >>> (jnp.array([1.0, 0.0, 1.0]) @ weights).tolist()
         [4.0, 4.0]
 
-    Source: Salakhutdinov & Hinton 2009 (deep Boltzmann machines, of which this is the form).
+    Source: Salakhutdinov & Hinton 2009 (deep Boltzmann machines, which have this form).
     """
 
     blocks: tuple[tuple[Array | None, ...], ...]
@@ -54,13 +54,12 @@ class BlockWeights(AbstractWeights):
 
         Args:
             blocks: see the class; lists and NumPy arrays are converted.
-            rows: sizes of the visible parts; they follow from the blocks unless a row has none.
-            columns: sizes of the hidden parts; they follow from the blocks unless a column has
-                none.
+            rows: sizes of the visible parts; needed only if some visible part has no block.
+            columns: sizes of the hidden parts; needed only if some hidden part has no block.
 
         Raises:
-            InputError: rows of different lengths, blocks whose shapes do not fit together, or a
-                part whose size neither a block nor an argument gives.
+            InputError: rows differ in length, the shapes of blocks do not fit together, or the
+                size of a part is given neither by a block nor by an argument.
         """
         self.blocks = tuple(tuple(_as_block(block) for block in row) for row in blocks)
         counts = {len(row) for row in self.blocks}
@@ -122,7 +121,7 @@ class BlockWeights(AbstractWeights):
         """Return weights with these blocks and these entries, which must be 0 outside the blocks.
 
         Raises:
-            InputError: entries other than 0 between parts that are not connected.
+            InputError: an entry between parts that are not connected is not 0.
         """
         lines = jnp.split(jnp.asarray(entries), np.cumsum(self.rows)[:-1].tolist(), axis=0)
         cut = [jnp.split(line, np.cumsum(self.columns)[:-1].tolist(), axis=1) for line in lines]
@@ -145,14 +144,14 @@ class BlockWeights(AbstractWeights):
 
 
 def _as_block(block: Any) -> Any:
-    """Return lists and NumPy arrays as JAX arrays, and others as they are."""
+    """Convert a list or NumPy array to a JAX array; return any other block unchanged."""
     if isinstance(block, list | tuple | np.ndarray):
         block = from_numpy(np.array(block, float))
     return block
 
 
 def _sizes(lines: Sequence[Sequence[Any]], axis: int, given: Any, name: str) -> Sizes:
-    """Return the size of each part along an axis, from its blocks or as given."""
+    """Return the size of each part along an axis, from its blocks or from the `given` sizes."""
     if given is not None and len(given) != len(lines):
         raise InputError(
             f"BlockWeights {name}: expected the size of each of {len(lines)} parts;"

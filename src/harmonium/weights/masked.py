@@ -1,4 +1,4 @@
-"""Weights that connect only some pairs of units: lattices, blocks, graphs."""
+"""Weights that connect only some pairs of units, such as lattices and other graphs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Pattern:
         """Build the pattern from a matrix of 0 and 1.
 
         Raises:
-            InputError: not a matrix, or entries other than 0 and 1.
+            InputError: `entries` is not a matrix, or has entries other than 0 and 1.
         """
         entries = np.asarray(entries)
         if entries.ndim != 2 or not np.isin(entries, (0, 1)).all():
@@ -35,11 +35,11 @@ class Pattern:
         self._hash = hash((self.entries.shape, np.packbits(self.entries).tobytes()))
 
     def __hash__(self) -> int:
-        """Hash the entries."""
+        """Return a hash of the entries."""
         return self._hash
 
     def __eq__(self, other: Any) -> bool:
-        """Compare the entries."""
+        """Return whether another pattern has the same entries."""
         if other is self:
             return True
         return isinstance(other, Pattern) and np.array_equal(self.entries, other.entries)
@@ -50,7 +50,7 @@ class Pattern:
         return Pattern(self.entries.T)
 
     def __repr__(self) -> str:
-        """Return the numbers of connections and entries as text."""
+        """Return the number of connections and the number of entries as text."""
         return f"Pattern({int(self.entries.sum()):,} of {self.entries.size:,})"
 
 
@@ -61,8 +61,8 @@ class MaskedWeights(AbstractWeights):
 
     Attributes:
         weights: W, shape (visible, hidden), 0 outside the pattern.
-        pattern: which units are connected. The constructor accepts a matrix of 0 and 1; `connected`
-            returns it as a Boolean matrix.
+        pattern: the pairs of units that are connected. The constructor accepts a matrix of 0 and 1;
+            `connected` returns the pattern as a Boolean matrix.
 
     Example:
         >>> weights = hm.weights.MaskedWeights([[1.0, 2.0], [3.0, 4.0]], np.eye(2))
@@ -92,7 +92,7 @@ class MaskedWeights(AbstractWeights):
 
     @property
     def connected(self) -> Bool[np.ndarray, "visible hidden"]:
-        """Which units are connected, as a Boolean matrix."""
+        """The Boolean matrix of connected pairs of units."""
         return self.pattern.entries
 
     @property
@@ -131,5 +131,5 @@ class MaskedWeights(AbstractWeights):
 
 
 def pattern_of(weights: Any) -> Pattern | None:
-    """Return which units may be connected; None if all may."""
+    """Return the pattern of allowed connections, or None if all are allowed."""
     return weights.pattern if isinstance(weights, MaskedWeights) else None

@@ -22,7 +22,7 @@ from .base import AbstractWeights
 
 SHORT = jnp.bfloat16
 AS_THEY_ARE = lax.Precision.DEFAULT  # for bfloat16 factors, which no device rounds further
-EXPONENT_BITS = 8  # of bfloat16, as in float32
+EXPONENT_BITS = 8  # number of exponent bits of bfloat16, as in float32
 MANTISSA_BITS = 7
 BELOW_BFLOAT16 = np.uint32(0xFFFF)  # the bits of float32 that bfloat16 lacks
 GOLDEN = np.uint32(40503)  # 2¹⁶ times the golden section, 0.618…
@@ -30,12 +30,12 @@ SILVER = np.uint32(27146)  # 2¹⁶ (√2 − 1): columns must not all be rounde
 MOST_IN_A_BLOCK = 16  # rows of a gradient summed in one product, see `_outer`
 
 
-# Why a weight class instead of a precision preset such as `BF16_BF16_F32`: XLA's CPU backend
-# accepts the preset (jaxlib 0.10.1) but computes in float32. Products of 512 × 784 × 500 then
-# differ by 3·10⁻⁵ from unrounded weights, as in float32, and are no faster; the products below took
-# half to a fifth of the time. So the preset would declare a different model from the one it
-# samples. On devices where it does round, it also rounds the means in a gradient, an error that
-# does not average out if a unit is always on: see `_backward`.
+# This is a weight class instead of a precision preset such as `BF16_BF16_F32` because XLA's CPU
+# backend accepts the preset (jaxlib 0.10.1) but computes in float32. Products of 512 × 784 × 500
+# then differ by 3·10⁻⁵ from products with unrounded weights, as in float32, and are no faster; the
+# products below took half to a fifth of the time. The preset would thus declare a different model
+# from the one that is sampled. On devices where the preset does round, it also rounds the means in
+# a gradient, an error that does not average out if a unit is always on: see `_backward`.
 class Rounded(AbstractWeights):
     """Weights that multiply states as if they were rounded to bfloat16.
 
@@ -77,7 +77,7 @@ class Rounded(AbstractWeights):
 
     @property
     def dense(self) -> Float[Array, "visible hidden"]:
-        """The rounded weights; the rounding is ignored in derivatives."""
+        """The rounded weights; derivatives ignore the rounding (straight-through)."""
         change = short(self.weights).astype(jnp.float32) - self.weights
         exact = self.weights + lax.stop_gradient(change)
         if self.turned:
@@ -99,7 +99,7 @@ def short(x: Array) -> Array:
 def _product(
     turned: bool, states: Float[Array, "*batch n"], weights: Float[Array, "rows columns"]
 ) -> Float[Array, "*batch m"]:
-    # No transpose: XLA's CPU backend would then compute the product in float32.
+    # The operand is not transposed, since XLA's CPU backend would then compute in float32.
     over = (((states.ndim - 1,), (int(turned),)), ((), ()))
     states = states.astype(SHORT)
     weights = short(weights)
@@ -111,7 +111,7 @@ def _forward(turned: bool, states: Array, weights: Array) -> tuple[Array, tuple[
 
 
 def _backward(turned: bool, saved: tuple[Array, Array], grads: Array) -> tuple[Array, Array]:
-    """Return the gradients; for the weights, Σ_rows x gᵀ with g also rounded to bfloat16.
+    """Return the gradients; for the weights, Σ_rows x gᵀ with g dithered to bfloat16.
 
     If g were rounded to nearest, a unit with the same mean in all rows, such as a unit that is
     always on, would have the same rounding error in all rows, but a different error in each phase
@@ -130,7 +130,7 @@ _product.defvjp(_forward, _backward)
 
 
 def _dithered(g: Float[Array, "rows columns"]) -> Array:
-    """Round to bfloat16, up or down, so that the mean over rows is kept.
+    """Round to bfloat16, up or down, so that the mean over the rows is preserved.
 
     The part that bfloat16 cannot represent is compared with a threshold. The thresholds of a column
     are multiples of the golden section, modulo 1, which are evenly spaced for any number of rows.
@@ -146,7 +146,8 @@ def _outer(x: Array, y: Array) -> Array:
     """Return Σ_rows x yᵀ in float32.
 
     XLA's CPU backend computes a product over the first axis of both operands in float32, whatever
-    their type, but a product over two axes in bfloat16. There, rows are therefore summed in blocks.
+    their type, but a product over two axes in bfloat16. On a CPU, rows are therefore summed in
+    blocks.
     """
     if not is_cpu():
         over_rows = (((0,), (0,)), ((), ()))

@@ -32,7 +32,7 @@ def test_the_constructor(arguments, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"loss": "mse"}, "loss: expected none"),
+        ({"loss": "mse"}, "loss: expected None"),
         ({"metrics": ["accuracy"]}, "metrics: expected some of free_energy_gap.*got 'accuracy'"),
     ],
     ids=["loss", "metrics"],
@@ -55,13 +55,14 @@ def test_gaussian_rows_have_no_pseudo_likelihood():
             np.full((4, 6), 255.0),
             r"x: expected values in \[0, 1\]; got 255, first in row 0; divide by 255",
         ),
+        (np.full((4, 6), 16.0), "got 16, first in row 0; divide by 16, the largest possible"),
         (np.full((4, 6), np.nan), "x: expected finite numbers"),
         (np.zeros((4, 5)), r"x: expected trailing size 6; got shape \(4, 5\)"),
         (np.zeros((4, 2, 3)), "x: expected numbers, shape .rows, columns.*flatten them first"),
         (np.zeros(6), r"x: expected numbers, shape .rows, columns.*shape \(6,\)"),
         (np.array([["a"] * 6]), "x: expected numbers"),
     ],
-    ids=["range", "nan", "width", "rank", "one row", "text"],
+    ids=["range", "levels", "nan", "width", "rank", "one row", "text"],
 )
 def test_fit_on_wrong_rows(small, x, message):
     with pytest.raises(hm.InputError, match=message):
@@ -139,3 +140,12 @@ def test_importing_the_keras_interface_does_not_import_the_core():
     code = "import sys, harmonium.keras; assert 'equinox' not in sys.modules"
     environment = os.environ | {"KERAS_BACKEND": "jax"}  # the quickest to import
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="needs the TF backend")
+def test_a_data_set_without_an_end_is_refused():
+    import tensorflow as tf
+
+    data = tf.data.Dataset.from_tensor_slices(np.zeros((8, 6), "float32")).batch(4)
+    with pytest.raises(hm.InputError, match=r"got an infinite one; .* data.take\(100\)"):
+        hk.RBM(4).adapt(data.repeat())

@@ -65,5 +65,5 @@ def test_arrays_that_make_no_model_are_refused(arrays, words):
 
 
 def test_other_objects_than_models_are_refused():
-    with pytest.raises(hm.InputError, match=r"to_arrays: expected a model.*got int"):
+    with pytest.raises(hm.InputError, match=r"to_arrays: expected an RBM.*got 3"):
         to_arrays(3)  # pyright: ignore

@@ -1,4 +1,4 @@
-"""Conversions between models and objects of other packages: one module per package, no files."""
+"""Conversions between models and in-memory objects of other packages: one module per package."""
 
 from .annealers import Couplings as Couplings
 from .annealers import Qubo as Qubo

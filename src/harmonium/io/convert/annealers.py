@@ -1,13 +1,13 @@
-r"""RBMs of two-valued units as quadratic models with their offset: QUBO, Ising, and dimod.
+r"""RBMs of two-valued units as quadratic models with a constant offset: QUBO, Ising, and dimod.
 
-A 0/1 unit and a −1/+1 unit are the same unit in different codings. With v = αx + β and h = γy + δ,
-column by column,
+A 0/1 unit and a −1/+1 unit are the same unit in different codings. With v = αx + β and h = γy + δ
+for each unit,
 
     −a·v − b·h − vᵀWh  =  −a′·x − b′·y − xᵀW′y + c
 
     W′ = α W γ,   a′ = α (a + Wδ),   b′ = γ (b + Wᵀβ),   c = −a·β − b·δ − βᵀWδ
 
-so the conversion is exact in either direction, up to the constant c.
+so the conversion is exact in both directions, up to the constant c.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ...layers import AbstractLayer, Bernoulli, Ising
 from ...rbm import RBM
 from .base import KEEP_IT_NATIVE, checked_model, optional
 
-CODINGS = {"BINARY": (0.0, 1.0), "SPIN": (-1.0, 1.0)}  # named as in dimod
+CODINGS = {"BINARY": (0.0, 1.0), "SPIN": (-1.0, 1.0)}  # dimod's names for the values of a unit
 
 
 class Recoded(NamedTuple):
-    """A model in another coding of its states, and the difference between the energies.
+    """A model recoded for other values of its units, and the energy offset.
 
     Attributes:
-        rbm: the recoded model, whose energy differs from the original's only by the offset.
+        rbm: the recoded model, whose energy differs from the original energy only by the offset.
         offset: c in E(v, h) = E′(x, y) + c, in nats; so F = F′ + c and log Z = log Z′ − c.
     """
 
@@ -38,20 +38,20 @@ class Recoded(NamedTuple):
 
 
 class Qubo(NamedTuple):
-    """E = xᵀ Q x + offset over x = (v, h) in {0, 1}; Q is upper triangular, in nats."""
+    """A QUBO: E = xᵀ Q x + offset in nats, with x = (v, h) of 0/1 and upper triangular Q."""
 
     matrix: np.ndarray
     offset: float
 
 
 class Couplings(NamedTuple):
-    """E = −½ sᵀ J s − field·s + offset over spins s = (v, h) in {−1, +1}, in nats.
+    """An Ising model: E = −½ sᵀ J s − field·s + offset in nats, with spins s = (v, h) of ±1.
 
-    The form that p-bit hardware uses: the local field of spin i is Σ_j J_ij s_j + field_i, and the
-    spin is +1 with probability σ(2 (Σ_j J_ij s_j + field_i)), at β = 1. J is symmetric, and zero
-    within each layer.
+    This is the form that p-bit hardware uses: the local field of spin i is Σ_j J_ij s_j + field_i,
+    and the spin is +1 with probability σ(2 (Σ_j J_ij s_j + field_i)) at β = 1. J is symmetric, with
+    zeros within each layer.
 
-    Source: Camsari et al. 2017 (arXiv 1610.00377), where the inputs are called I.
+    Source: Camsari et al. 2017 (arXiv 1610.00377), where the local field is called the input I.
     """
 
     matrix: np.ndarray
@@ -60,7 +60,10 @@ class Couplings(NamedTuple):
 
 
 class TwoValued(NamedTuple):
-    """The units of a layer as arrays: both values of each unit, and U for each value, in nats."""
+    """The units of a layer as arrays: two values for each unit, and the potential U of each value.
+
+    U is in nats.
+    """
 
     low: Any
     high: Any
@@ -69,7 +72,7 @@ class TwoValued(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """The terms of the energy of a model of two-valued units, as arrays."""
+    """The energy terms of a model of two-valued units, as arrays."""
 
     weights: Any
     visible: TwoValued
@@ -77,7 +80,7 @@ class Terms(NamedTuple):
 
 
 class Quadratic(NamedTuple):
-    """W′, a′, b′ and c of the formula at the top of this module, in float64."""
+    """The parameters W′, a′, b′ and c of the module's formula, in float64."""
 
     weights: np.ndarray
     visible_bias: np.ndarray
@@ -86,19 +89,19 @@ class Quadratic(NamedTuple):
 
 
 def to_bernoulli(rbm: RBM) -> Recoded:
-    """Recode a model of Bernoulli and Ising units with states 0 and 1; −1 becomes 0.
+    """Recode a model of Bernoulli and Ising units so that all units are 0/1; −1 becomes 0.
 
     Raises:
-        InputError: units of other types.
+        InputError: the model has units of other types.
     """
     return _recoded(quadratic_of(terms_of(rbm, "to_bernoulli"), "BINARY"), Bernoulli)
 
 
 def to_ising(rbm: RBM) -> Recoded:
-    """Recode a model of Bernoulli and Ising units with spins −1 and +1; 0 becomes −1.
+    """Recode a model of Bernoulli and Ising units so that all units are ±1; 0 becomes −1.
 
     Raises:
-        InputError: units of other types.
+        InputError: the model has units of other types.
     """
     return _recoded(quadratic_of(terms_of(rbm, "to_ising"), "SPIN"), Ising)
 
@@ -114,7 +117,7 @@ def to_qubo(rbm: RBM) -> Qubo:
         E(v, h) = xᵀ Q x + offset,   x = (v, h)
 
     Raises:
-        InputError: units other than Bernoulli and Ising.
+        InputError: the model has units other than Bernoulli and Ising.
     """
     weights, a, b, offset = quadratic_of(terms_of(rbm, "to_qubo"), "BINARY")
     matrix = np.diag(-np.concatenate([a, b]))
@@ -123,12 +126,12 @@ def to_qubo(rbm: RBM) -> Qubo:
 
 
 def to_couplings(rbm: RBM) -> Couplings:
-    """Return the couplings, fields and offset of spins s = (v, h); a state of 0 becomes −1.
+    """Return the couplings, fields and offset for spins s = (v, h); a state of 0 becomes −1.
 
         E(v, h) = −½ sᵀ J s − field·s + offset
 
     Raises:
-        InputError: units other than Bernoulli and Ising.
+        InputError: the model has units other than Bernoulli and Ising.
     """
     weights, a, b, offset = quadratic_of(terms_of(rbm, "to_couplings"), "SPIN")
     matrix = np.zeros((len(a) + len(b),) * 2)
@@ -139,18 +142,18 @@ def to_couplings(rbm: RBM) -> Couplings:
 def to_dimod(rbm: RBM, vartype: str | None = None, *, source: str = "to_dimod") -> Any:
     """Return a `dimod.BinaryQuadraticModel` with energy E(v, h), including the offset.
 
-    Its variables are ("v", 0), ("v", 1), … and ("h", 0), …, so `sample["v", 3]` is the state of a
+    The variables are ("v", 0), ("v", 1), … and ("h", 0), …, so `sample["v", 3]` is the state of a
     visible unit. Energies are in nats: to sample from the RBM's distribution, rather than find
     ground states, an annealer must run at β = 1.
 
     Args:
-        rbm: a model of Bernoulli and Ising units, also mixed within a layer.
-        vartype: "BINARY" or "SPIN". If None, the coding of the model's units, or BINARY if it has
+        rbm: a model of Bernoulli and Ising units, which may be mixed within a layer.
+        vartype: "BINARY" or "SPIN". If None, the coding of the model's units, or "BINARY" if it has
             both types.
         source: the name of the conversion in error messages.
 
     Raises:
-        InputError: units of other types, or another vartype.
+        InputError: the model has units of other types, or `vartype` is invalid.
         MissingDependencyError: dimod is not installed.
     """
     if vartype not in (None, *CODINGS):
@@ -163,7 +166,7 @@ def to_dimod(rbm: RBM, vartype: str | None = None, *, source: str = "to_dimod") 
 
 
 def bqm_of(model: Quadratic, vartype: str, source: str) -> Any:
-    """Return the `dimod.BinaryQuadraticModel` of an energy in the coding named by `vartype`.
+    """Return the `dimod.BinaryQuadraticModel` with this energy, in the coding `vartype`.
 
     Raises:
         MissingDependencyError: dimod is not installed.
@@ -182,15 +185,15 @@ def bqm_of(model: Quadratic, vartype: str, source: str) -> Any:
 
 
 def labels_of(visible: int, hidden: int) -> list[tuple[str, int]]:
-    """Return the names of the variables, visible units first."""
+    """Return the names of the variables: ("v", 0), … for visible units, ("h", 0), … for hidden."""
     return [("v", i) for i in range(visible)] + [("h", j) for j in range(hidden)]
 
 
 def terms_of(rbm: Any, source: str) -> Terms:
-    """Return the terms of the energy; compiled programs can call this function.
+    """Return the energy terms of a model as arrays; JAX can trace this function.
 
     Raises:
-        InputError: units that do not take exactly two values.
+        InputError: the model has units that do not take exactly two values.
     """
     model = checked_model(rbm, source)
     visible = _two_valued(model.visible, model, source)
@@ -198,7 +201,7 @@ def terms_of(rbm: Any, source: str) -> Terms:
 
 
 def quadratic_of(terms: Terms, coding: str) -> Quadratic:
-    """Return a model's energy in a coding, from the formula at the top of this module."""
+    """Return the parameters of a model's energy in a coding, by the module's formula."""
     scale_v, shift_v = _recoding(terms.visible, coding)
     scale_h, shift_h = _recoding(terms.hidden, coding)
     weights = np.asarray(terms.weights, float)
@@ -228,7 +231,7 @@ def _two_valued(layer: AbstractLayer, rbm: RBM, source: str) -> TwoValued:
 
 
 def _recoding(units: TwoValued, coding: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return α and β of x ↦ αx + β, which maps the coding's two values to those of each unit."""
+    """Return α and β of x ↦ αx + β, which maps the coding's two values to each unit's values."""
     new_low, new_high = CODINGS[coding]
     low = np.asarray(units.low)
     scale = (np.asarray(units.high) - low) / (new_high - new_low)
@@ -236,7 +239,7 @@ def _recoding(units: TwoValued, coding: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _field(units: TwoValued) -> tuple[np.ndarray, float]:
-    """Return b and c of U(x) = −b·x + c; the energy of two-valued units has this form."""
+    """Return b and c such that the potential of two-valued units is U(x) = −b·x + c."""
     low, high, at_low, at_high = (np.asarray(part, float) for part in units)
     field = (at_low - at_high) / (high - low)
     return field, float((at_low + field * low).sum())

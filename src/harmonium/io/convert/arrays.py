@@ -9,23 +9,23 @@ from .base import Parameters, model_of, parameters_of
 
 
 def to_arrays(rbm: RBM) -> Parameters:
-    """Return the parameters as `(weights, visible_bias, hidden_bias)`.
+    """Return the parameters W, a and b as NumPy arrays `(weights, visible_bias, hidden_bias)`.
 
         E(v, h) = −a·v − b·h − vᵀ W h
 
     Returns:
-        W of shape (visible, hidden), a of (visible,) and b of (hidden,); for Potts visible units
-        W of (sites, states, hidden) and a of (sites, states).
+        W of shape (visible, hidden), a of shape (visible,) and b of shape (hidden,); for Potts
+        visible units, W has shape (sites, states, hidden) and a has shape (sites, states).
 
     Raises:
-        InputError: layers other than Bernoulli or Potts visible and Bernoulli hidden units, since
-            the arrays alone do not determine the types of layers.
+        InputError: the visible units are neither Bernoulli nor Potts, or the hidden units are not
+            Bernoulli: the arrays alone do not determine other types of layers.
     """
     return parameters_of(rbm, "to_arrays")
 
 
 def from_arrays(weights: Any, visible_bias: Any, hidden_bias: Any) -> RBM:
-    """Make a model from arrays in the form that `to_arrays` returns.
+    """Create a model from arrays in the form that `to_arrays` returns.
 
     The visible units are Bernoulli units, or Potts sites if W has three axes.
 

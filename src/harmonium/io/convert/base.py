@@ -1,4 +1,4 @@
-"""Helpers that the converters share: parameters as plain arrays, checks and error messages."""
+"""Helpers shared by the converters: parameters as plain arrays, checks and error messages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Parameters(NamedTuple):
 
 
 def checked_model(rbm: Any, source: str) -> RBM:
-    """Return the model, or raise InputError unless it is a single RBM."""
+    """Return the model unchanged; raise InputError unless it is a single RBM."""
     checked_type(rbm, source)
     if len(rbm.weights.shape) != 2:
         raise InputError(
@@ -54,7 +54,7 @@ def parameters_of(rbm: RBM, source: str) -> Parameters:
     """Return W, a and b of a Bernoulli–Bernoulli or Potts–Bernoulli model.
 
     Raises:
-        InputError: other layers, since W, a and b alone do not determine the types of layers.
+        InputError: the model has other layers, whose types W, a and b alone do not determine.
     """
     visible: Any = checked_model(rbm, source).visible
     hidden: Any = rbm.hidden
@@ -74,7 +74,7 @@ def parameters_of(rbm: RBM, source: str) -> Parameters:
 
 
 def model_of(parameters: Parameters, source: str, names: tuple[str, ...] = ("W", "a", "b")) -> RBM:
-    """Make a model from W, a and b.
+    """Create a Bernoulli–Bernoulli or Potts–Bernoulli model from W, a and b.
 
     Args:
         parameters: the arrays, not yet checked.
@@ -110,7 +110,7 @@ def model_of(parameters: Parameters, source: str, names: tuple[str, ...] = ("W",
 
 
 def finite(array: Any, name: str, source: str) -> np.ndarray:
-    """Return an array in JAX's current default precision.
+    """Convert to an array in JAX's current default precision and check that it is finite.
 
     Raises:
         InputError: any entry is not a real number, or not finite.
@@ -121,7 +121,7 @@ def finite(array: Any, name: str, source: str) -> np.ndarray:
             f"{source}: expected real numbers in {name!r}; got {array.dtype};"
             " write an array of floating-point numbers."
         )
-    # A float64 value beyond the range of float32 becomes infinite, which is refused below.
+    # A float64 value beyond the range of float32 becomes infinite, which is rejected below.
     with np.errstate(over="ignore"):
         converted = array.astype(jnp.result_type(float))
     bad = ~np.isfinite(converted)
@@ -138,12 +138,13 @@ def optional(module: str, what: str, extra: str = "") -> ModuleType:
     """Import an optional package.
 
     Args:
-        module: the package.
-        what: the feature that needs it, for the message.
-        extra: the extra of harmonium that installs it, to be named in the message.
+        module: the name of the package.
+        what: the feature that needs the package, for the message.
+        extra: the extra of harmonium that installs the package, for the message.
 
     Raises:
-        MissingDependencyError: it is not installed; the message gives the command to install it.
+        MissingDependencyError: the package is not installed; the message gives the command to
+            install it.
     """
     try:
         return import_module(module)
@@ -158,7 +159,7 @@ def optional(module: str, what: str, extra: str = "") -> ModuleType:
 
 
 def listed(names: Iterable[Any]) -> str:
-    """Return names from outside harmonium as one line of limited length, for messages."""
+    """Return names from untrusted sources as one line of limited length, for messages."""
     shown = [short(name) for name in names]
     if not shown:
         return "none"
@@ -169,7 +170,7 @@ def listed(names: Iterable[Any]) -> str:
 
 
 def short(name: Any) -> str:
-    """Return an external value as short text, without terminal control characters."""
+    """Return an untrusted value as short text, without terminal control characters."""
     if isinstance(name, str):
         name = name[:60]
     text = repr(name)

@@ -1,4 +1,4 @@
-"""Models as scikit-learn estimators, passed as Python objects: nothing is unpickled."""
+"""Models as scikit-learn estimators, passed as Python objects, so that nothing is unpickled."""
 
 from typing import Any
 
@@ -15,15 +15,15 @@ def to_sklearn(rbm: RBM, **settings: Any) -> Any:
     """Return a fitted `sklearn.neural_network.BernoulliRBM` with this model's parameters.
 
     scikit-learn stores W transposed, as `components_` of shape (hidden, visible); signs and units
-    are the same. The estimator can transform and score rows, and be trained further with
-    `partial_fit`.
+    of measurement are the same. The estimator can transform and score rows, and training can be
+    continued with `partial_fit`.
 
     Args:
         rbm: a Bernoulli–Bernoulli model.
         settings: further arguments of the estimator, such as `learning_rate`.
 
     Raises:
-        InputError: other layers, which the estimator does not support.
+        InputError: the model has other layers, which the estimator does not support.
     """
     weights, visible_bias, hidden_bias = parameters_of(rbm, "to_sklearn")
     if weights.ndim != 2:
@@ -31,10 +31,10 @@ def to_sklearn(rbm: RBM, **settings: Any) -> Any:
             "to_sklearn: expected Bernoulli visible and hidden units, as BernoulliRBM"
             f" requires; got {rbm}; {KEEP_IT_NATIVE}."
         )
-    from sklearn.neural_network import BernoulliRBM  # takes a second, and imports pandas
+    from sklearn.neural_network import BernoulliRBM  # slow: takes a second and imports pandas
 
     estimator: Any = BernoulliRBM(n_components=len(hidden_bias), **settings)
-    estimator.components_ = np.array(weights.T, order="F")  # as scikit-learn's fit leaves it
+    estimator.components_ = np.array(weights.T, order="F")  # same memory layout as after fit
     estimator.intercept_visible_ = visible_bias.copy()
     estimator.intercept_hidden_ = hidden_bias.copy()
     estimator.n_features_in_ = len(visible_bias)
@@ -43,14 +43,15 @@ def to_sklearn(rbm: RBM, **settings: Any) -> Any:
 
 
 def from_sklearn(estimator: Any) -> RBM:
-    """Make a model from a fitted estimator, or any object with the same three attributes.
+    """Create a model from a fitted `BernoulliRBM`, or any object with the same three attributes.
 
     Args:
         estimator: an object with `components_`, shape (hidden, visible), `intercept_visible_` and
             `intercept_hidden_`.
 
     Raises:
-        InputError: an attribute is missing, as before `fit`, or the shapes do not match.
+        InputError: an attribute is missing (the estimator may not be fitted), or the shapes do not
+            match.
     """
     missing = [name for name in FITTED if not hasattr(estimator, name)]
     if missing:

@@ -12,8 +12,8 @@ from ...errors import InputError
 from ...rbm import RBM
 from .base import Parameters, listed, model_of, optional, parameters_of, short
 
-# Names in use for W, the visible bias and the hidden bias; the first of each is used for writing.
-# Capitals, a prefix such as "rbm." and a leading underscore are ignored.
+# Common names of W, the visible bias and the hidden bias; the first of each is used for writing.
+# Case, a prefix such as "rbm." and a leading underscore are ignored.
 WEIGHTS = ("weights", "weight_matrix", "weight", "W")
 BIASES = (
     ("visible_bias", "hidden_bias"),
@@ -33,8 +33,8 @@ BIASES = (
     ("b", "c"),
 )
 NAMES = (WEIGHTS[0], *BIASES[0])
-# Names for which W is known to be (visible, hidden). "weights, visible_bias, hidden_bias" is not
-# one of them: QuCumber's BinaryRBM (qucumber/rbm/binary_rbm.py) uses these names for a W (hidden,
+# Names that imply that W is (visible, hidden). "weights, visible_bias, hidden_bias" are not
+# included: QuCumber's BinaryRBM (qucumber/rbm/binary_rbm.py) uses these names with W as (hidden,
 # visible).
 AS_OURS = {
     (WEIGHTS[1], "vbias", "hbias"),  # rbms
@@ -42,7 +42,7 @@ AS_OURS = {
     # dwave-pytorch-plugin, examples/rbm_image_generation.py: batch @ weights + hidden_biases
     ("_weights", "_visible_biases", "_hidden_biases"),
 }
-WRAPPERS = ("state_dict", "model_state_dict", "model")  # its keys in checkpoints
+WRAPPERS = ("state_dict", "model_state_dict", "model")  # keys of the state dict in checkpoints
 # Keys of QuCumber's files (nn_states/neural_state.py, save): the RBMs for amplitude and phase.
 AMPLITUDE = "rbm_am"
 PHASE = "rbm_ph"
@@ -50,14 +50,14 @@ UNREAD = {
     "weights_u": "QuCumber's density matrix, an RBM with a third layer",
     "_quadratic": "D-Wave's graph of spins (_linear, _quadratic)",
 }
-# PyTorch's own state dicts have this attribute, which torch.save keeps; ours records in it that W
-# is (visible, hidden), which names alone do not.
+# PyTorch's own state dicts have this attribute, which torch.save preserves. We use it to record
+# that W is (visible, hidden), which the names alone do not imply.
 METADATA = "_metadata"
 ORIENTATION = "harmonium: W is (visible, hidden)"
 
 
 class _Tensors(NamedTuple):
-    """Tensors by name, and whether W is (hidden, visible); None if this is not recorded."""
+    """Tensors by name, and whether W is (hidden, visible), or None if this is not recorded."""
 
     by_name: dict[str, Any]
     is_transposed: bool | None
@@ -66,15 +66,15 @@ class _Tensors(NamedTuple):
 def to_torch(rbm: RBM, names: Sequence[str] = NAMES, *, source: str = "to_torch") -> dict[str, Any]:
     """Return a state dict of three tensors: W (visible, hidden), a (visible,), b (hidden,).
 
-    For Potts visible units W is (sites, states, hidden) and a is (sites, states).
+    For Potts visible units, W has shape (sites, states, hidden) and a has shape (sites, states).
 
     Args:
         rbm: a model with Bernoulli or Potts visible and Bernoulli hidden units.
-        names: the names of W, a and b that the module that will load them expects.
+        names: the names of W, a and b, as expected by the module that will load them.
         source: the name of the conversion in error messages.
 
     Raises:
-        InputError: other layers.
+        InputError: the model has other layers.
         MissingDependencyError: torch is not installed.
     """
     if isinstance(names, str) or len(names) != 3 or len(set(names)) != 3:
@@ -85,7 +85,7 @@ def to_torch(rbm: RBM, names: Sequence[str] = NAMES, *, source: str = "to_torch"
     torch = optional("torch", source)
     tensors = (torch.from_numpy(np.array(array, order="C")) for array in parameters)
     state = OrderedDict(zip(names, tensors, strict=True))
-    if tuple(names) == NAMES:  # other names are meant for another module
+    if tuple(names) == NAMES:  # other names are for modules that may have W transposed
         setattr(state, METADATA, OrderedDict({"": {ORIENTATION: True}}))
     return state
 
@@ -93,23 +93,24 @@ def to_torch(rbm: RBM, names: Sequence[str] = NAMES, *, source: str = "to_torch"
 def from_torch(
     state_dict: Mapping[str, Any], *, transposed: bool | None = None, source: str = "from_torch"
 ) -> RBM:
-    """Make a model from a state dict that uses any of the names listed in `WEIGHTS` and `BIASES`.
+    """Create a model from a state dict that uses the names listed in `WEIGHTS` and `BIASES`.
 
     Names may have a prefix (`rbm.W`), capitals and a leading underscore; other entries are ignored.
-    A W with three axes gives Potts visible units, otherwise Bernoulli units. From QuCumber's nested
-    state, the RBM of the amplitude is read; its p(v) is the distribution of the measurements.
+    If W has three axes, the visible units are Potts units, otherwise Bernoulli units. QuCumber's
+    nested state contains two RBMs, of which the amplitude's RBM is read; its p(v) is the
+    distribution of the measurements.
 
     Args:
-        state_dict: names and tensors, or a checkpoint that contains them under `state_dict`.
+        state_dict: a dict of names and tensors, or a checkpoint with this dict as `state_dict`.
         transposed: whether W is (hidden, visible), as in `torch.nn.Linear` and QuCumber; None to
-            infer this from the sizes of the biases. For a square W, None works only with the output
-            of `to_torch`, and with names used by programs of a single orientation: rbms, learnergy
-            (`_W`, `_a`, `_b`), D-Wave, and the nested state of QuCumber.
+            infer the orientation from the sizes of the biases. For a square W, None works only with
+            the output of `to_torch`, and with the names used by rbms, learnergy (`_W`, `_a`, `_b`),
+            D-Wave, and QuCumber's nested state, which imply an orientation.
         source: the name of the state dict in error messages.
 
     Raises:
-        InputError: no such tensors, several candidates, shapes that do not match, or a square W of
-            unknown orientation.
+        InputError: the tensors are missing or ambiguous, their shapes do not match, or W is square
+            and its orientation unknown.
 
     Example:
         >>> state = {"weights": np.eye(2), "visible_bias": np.zeros(2), "hidden_bias": np.ones(2)}
@@ -139,7 +140,7 @@ def from_torch(
 
 
 def _unwrapped(state_dict: Any, source: str) -> _Tensors:
-    """Return the tensors of a state dict, of a checkpoint around it, or of QuCumber's file."""
+    """Return the tensors of a state dict, a checkpoint that contains one, or a QuCumber file."""
     for key in WRAPPERS:
         if isinstance(state_dict, Mapping) and isinstance(state_dict.get(key), Mapping):
             state_dict = state_dict[key]
@@ -169,7 +170,7 @@ def _unwrapped(state_dict: Any, source: str) -> _Tensors:
 
 
 def _names_of_parameters(tensors: dict[str, Any], source: str) -> tuple[str, str, str]:
-    """Return the names of W, a and b, which must be one W and one pair of biases."""
+    """Return the names of W, a and b; raise InputError unless each is unique."""
     weights = {name for alias in WEIGHTS for name in _matches(alias, tensors)}
     pairs = {
         (a, b)
@@ -194,7 +195,7 @@ def _names_of_parameters(tensors: dict[str, Any], source: str) -> tuple[str, str
 
 
 def _matches(alias: str, tensors: dict[str, Any]) -> list[str]:
-    """Return the names that match an alias, ignoring prefix, leading underscore and capitals."""
+    """Return the names of tensors that match an alias, ignoring prefix, underscore and case."""
     return [name for name in tensors if _last_part(name).lower().lstrip("_") == alias.lower()]
 
 
@@ -203,11 +204,11 @@ def _last_part(name: str) -> str:
 
 
 def _check_biases(names: tuple[str, str, str], a: np.ndarray, b: np.ndarray, source: str) -> None:
-    """Refuse biases `a` and `b` that are rows: programs that use these call the hidden bias a."""
+    """Reject biases `a` and `b` with two axes, for which programs call the hidden bias `a`."""
     is_ab = (_last_part(names[1]), _last_part(names[2])) == ("a", "b")
     if is_ab and a.ndim == b.ndim == 2 and len(a) == len(b) == 1:
-        # A widely copied tutorial has W (hidden, visible), a (1, hidden), b (1, visible). These
-        # shapes fit a model with its layers exchanged.
+        # A widely copied tutorial has W (hidden, visible), a (1, hidden), b (1, visible). Read by
+        # shape alone, these tensors would give a model with its layers exchanged.
         raise InputError(
             f"{source}: expected biases of one axis; got rows {short(names[1])} {a.shape} and"
             f" {short(names[2])} {b.shape}; rename them visible_bias and hidden_bias, as some"
@@ -216,7 +217,7 @@ def _check_biases(names: tuple[str, str, str], a: np.ndarray, b: np.ndarray, sou
 
 
 def _array(tensor: Any, name: str, source: str) -> np.ndarray:
-    """Return a tensor as an array, converted via float64, since NumPy has no bfloat16."""
+    """Convert a tensor to an array via float64, since NumPy has no bfloat16."""
     try:
         if hasattr(tensor, "detach"):
             if tensor.is_complex():

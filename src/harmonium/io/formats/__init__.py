@@ -1,4 +1,4 @@
-"""Model file formats: one module per format, all implementing `AbstractFormat`."""
+"""Model file formats: one module per format, each implementing `AbstractFormat`."""
 
 from .annealer import AnnealerModel as AnnealerModel
 from .archive import Archive as Archive

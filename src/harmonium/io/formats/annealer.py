@@ -12,24 +12,24 @@ from .base import AbstractFormat
 
 
 class AnnealerModel(AbstractFormat):
-    """A .json of the energy E(v, h), readable by `dimod.BinaryQuadraticModel.from_serializable`."""
+    """A .json file of E(v, h), readable by `dimod.BinaryQuadraticModel.from_serializable`."""
 
     suffixes = (".json",)
     title = "a .json with a dimod model"
     is_read = False
 
     def recognises(self, start: bytes) -> bool:
-        """Return False: JSON has no signature, and such files are not read."""
+        """Return False, since JSON has no signature and such files cannot be read."""
         return False
 
     def read(self, path: Path, part: str | None = None) -> RBM:
-        """Raise an error: a quadratic model does not in general identify its visible variables."""
+        """Raise an error, since a quadratic model does not identify its visible variables."""
         raise ModelFileError(
             f"{path}: expected a format that can be read; got a .json, which is only written;"
             " save the model as .safetensors too, and read that."
         )
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
-        """Return the model as JSON, with enough digits to restore every coefficient exactly."""
+        """Return the model as JSON, with enough digits to represent every coefficient exactly."""
         model = to_dimod(rbm, source=source)
         return json.dumps(model.to_serializable(), allow_nan=False).encode()

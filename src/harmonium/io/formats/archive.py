@@ -1,4 +1,4 @@
-"""NumPy archives: .npz with W, a and b."""
+"""NumPy archives: .npz files that contain W, a and b."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXPECTED = "an .npz archive of arrays"
 
 
 class Archive(AbstractFormat):
-    """An .npz with W (visible, hidden), a (visible bias) and b (hidden bias)."""
+    """An .npz file with W (visible, hidden), a (visible bias) and b (hidden bias)."""
 
     suffixes = (".npz",)
     title = "an .npz with W, a and b"
@@ -29,7 +29,7 @@ class Archive(AbstractFormat):
         return first_member(start).endswith(b".npy")
 
     def holds_model(self, path: Path) -> bool:
-        """Return whether the archive has W, a and b; otherwise it is read as rows of data."""
+        """Return whether the archive has W, a and b; otherwise it contains rows of data."""
         try:
             with zipfile.ZipFile(path) as archive:
                 return {f"{name}.npy" for name in NAMES} <= set(archive.namelist())
@@ -37,7 +37,7 @@ class Archive(AbstractFormat):
             return False
 
     def read(self, path: Path, part: str | None = None) -> RBM:
-        """Read W, a and b; a W with three axes gives Potts visible units."""
+        """Read a model from W, a and b; if W has three axes, the visible units are Potts units."""
         arrays = read_npz(path, str(path), EXPECTED, NAMES)
         if any(array.dtype.hasobject for array in arrays.values()):
             raise ModelFileError(

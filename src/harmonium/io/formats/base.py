@@ -1,4 +1,4 @@
-"""The interface of a file format, and the safety checks that all formats share."""
+"""The interface of a file format, and safety checks shared by all formats."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ COPY_AGAIN = "copy it again, or write it with harmonium.save"
 
 
 class AbstractFormat(ABC):
-    r"""A type of file that stores a model.
+    r"""The interface of a file format that stores a model.
 
-    `harmonium.io.storage` chooses the format of a file to read by its first bytes and its suffix,
-    and the format of a file to write by its suffix. It makes every write atomic, and raises every
-    reading error as a `ModelFileError`. A complete example, for a file of lines of numbers:
+    `harmonium.io.storage` chooses the format for reading by a file's first bytes and suffix, and
+    the format for writing by the suffix. It makes every write atomic, and raises every reading
+    error as a `ModelFileError`. A complete example, for a file of lines of numbers:
 
     ```python
     >>> import numpy as np
@@ -50,9 +50,9 @@ class AbstractFormat(ABC):
 
     Attributes:
         suffixes: suffixes of the file names, in lower case; the first is the usual one.
-        title: a description of such a file that fits after "expected".
-        part: the word for what `FILE:PART` selects; None if a file stores a single model.
-        is_read: whether such files can be read, and not only written.
+        title: a description of such a file, used after "expected" in error messages.
+        part: the noun for PART in `FILE:PART`; None if a file stores a single model.
+        is_read: whether such files can also be read, not only written.
     """
 
     suffixes: ClassVar[tuple[str, ...]]
@@ -66,10 +66,10 @@ class AbstractFormat(ABC):
 
     @abstractmethod
     def read(self, path: Path, part: str | None = None) -> RBM:
-        """Read a model.
+        """Read a model from a file; `part` selects one of several models.
 
         Raises:
-            InputError: the file does not hold a model; the message names the file.
+            InputError: the file does not contain a model; the message names the file.
             MissingDependencyError: reading needs a package that is not installed.
         """
 
@@ -80,18 +80,18 @@ class AbstractFormat(ABC):
         `source` names the model in error messages.
 
         Raises:
-            InputError: the format cannot represent such layers.
+            InputError: the format cannot represent the layers of the model.
             MissingDependencyError: writing needs a package that is not installed.
         """
 
     def holds_model(self, path: Path) -> bool:
-        """Return whether to read a file with this suffix as a model, not as rows of data."""
+        """Return whether a file with this suffix is to be read as a model, not as rows of data."""
         return self.is_read
 
 
 @contextmanager
 def model_file_errors() -> Iterator[None]:
-    """Raise an input error as a `ModelFileError`, since the model file is at fault."""
+    """Convert an `InputError` to a `ModelFileError`, since the model file is at fault."""
     try:
         yield
     except ModelFileError:
@@ -101,7 +101,7 @@ def model_file_errors() -> Iterator[None]:
 
 
 def write_whole(path: str | os.PathLike, content: bytes) -> None:
-    """Write a file through a temporary one, so that a crash leaves the old contents intact."""
+    """Write a file via a temporary file, so that a crash leaves the old contents intact."""
     target = Path(path)
     # Use a short name: the target's name may already have the maximum length.
     name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]
@@ -110,10 +110,10 @@ def write_whole(path: str | os.PathLike, content: bytes) -> None:
 
 
 def write_new(path: str | os.PathLike, content: bytes) -> None:
-    """Write a file that must not exist; it appears either with all its contents or not at all.
+    """Write a new file atomically: it appears either with all its contents or not at all.
 
     Raises:
-        FileExistsError: it exists, perhaps because another process has just written it.
+        FileExistsError: the file exists, perhaps because another process has just written it.
     """
     target = Path(path)
     with _written_beside(target, secrets.token_hex(6), content) as partial:  # may run concurrently
@@ -130,10 +130,10 @@ def write_new(path: str | os.PathLike, content: bytes) -> None:
 
 @contextmanager
 def _written_beside(target: Path, name: str, content: bytes) -> Iterator[Path]:
-    """Write contents to a temporary file, which the context moves to the target's place."""
+    """Write contents to a temporary file, which the body of the context moves to the target."""
     partial = target.with_name(f".{name}.partial")
     try:
-        partial.unlink(missing_ok=True)  # never write through a link that has this name
+        partial.unlink(missing_ok=True)  # otherwise a link with this name would be followed
         with partial.open("xb") as file:
             file.write(content)
             file.flush()
@@ -143,12 +143,12 @@ def _written_beside(target: Path, name: str, content: bytes) -> Iterator[Path]:
     except BaseException as error:
         partial.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            error.filename = str(target)  # instead of the temporary file, or none
+            error.filename = str(target)  # rather than the temporary file's name
         raise
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush a folder's file names to disk, as far as the system supports it."""
+    """Flush a folder's list of files to disk, if the system supports it."""
     with suppress(OSError):  # Windows cannot open folders, and some file systems cannot sync them
         opened = os.open(folder, os.O_RDONLY)
         try:
@@ -158,9 +158,9 @@ def sync_folder(folder: Path) -> None:
 
 
 def first_member(start: bytes) -> bytes:
-    """Return the name of a zip archive's first member, given its first bytes; else nothing."""
+    """Return the name of a zip archive's first member from its first bytes, or b"" if none."""
     if start[:4] != b"PK\x03\x04":
         return b""
-    # A member's header has the length of its name at byte 26, and the name from byte 30.
+    # In a member's header, the length of its name is at byte 26, and the name begins at byte 30.
     length = int.from_bytes(start[26:28], "little")
     return start[30 : 30 + length]

@@ -1,4 +1,4 @@
-"""Checks of the layer fields in a model file, before any layer is made."""
+"""Checks of the layer fields in a model file, made before any layer is created."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from ... import __name__ as home
 from ...errors import InputError, ModelFileError
 from .base import COPY_AGAIN
 
-# The largest integer allowed if no array size bounds it, such as the trials of a binomial unit:
-# uint16 can store it, and arrays of this length fit in memory.
+# The largest integer allowed for a field that no array size bounds, such as the number of trials of
+# a binomial unit: it fits in uint16, and arrays of this length fit in memory.
 MOST = 2**16 - 1
 SCALARS = (int, float, bool, str)  # JSON's types other than null, lists and objects
 
 
 def check_numbers(description: Any, place: str, entries: int, source: str, advice: str) -> None:
-    """Check the numbers of a description: a model file must not request more than it stores.
+    """Check the numbers in a description, so that a file cannot request more memory than its size.
 
     Args:
-        description: layers, weights or one of their fields, as `Native` writes them.
-        place: the part that it describes, such as "visible".
+        description: layers, weights or one of their fields, as written by `Native`.
+        place: the described part of the model, such as "visible".
         entries: the total number of entries of the model's arrays, which bounds all sizes.
         source: the name of the model in error messages.
-        advice: the advice that ends error messages.
+        advice: the advice at the end of error messages.
 
     Raises:
-        InputError: a number that is not finite, or a size larger than the model's arrays allow.
+        InputError: a number is not finite, or a size is larger than the model's arrays allow.
     """
     most = max(MOST, entries)
     for where, value in _values(description, place):
@@ -47,10 +47,10 @@ def check_numbers(description: Any, place: str, entries: int, source: str, advic
 
 
 def _values(description: Any, place: str) -> Iterator[tuple[str, Any]]:
-    """Yield all values of a description with their locations."""
+    """Yield the location and value of each entry of a nested description."""
     if isinstance(description, dict):
         for name, inner in description.items():
-            # `fields` is not part of the names that users know, such as visible.total.
+            # Omit `fields`, which is not part of the names that users know, such as visible.total.
             yield from _values(inner, place if name == "fields" else f"{place}.{name}")
     elif isinstance(description, list):
         for number, inner in enumerate(description):
@@ -63,19 +63,19 @@ def check_field(kind: type, name: str, value: Any, path: Path) -> None:
     """Check the description of one field of a layer or weight type.
 
     Args:
-        kind: the type.
+        kind: the layer or weight type.
         name: the name of the field.
-        value: its description, as `Native` writes it.
+        value: the description of the field, as written by `Native`.
         path: the model file.
 
     Raises:
-        ModelFileError: a value that the field's annotation does not allow.
+        ModelFileError: the field's annotation does not allow the value.
     """
     expected = f"{path}: expected arrays and sizes that fit together in {kind.__name__}"
     field = next(field for field in dataclasses.fields(kind) if field.name == name)
     hint = _hints(kind).get(name, Any)
     if not field.metadata.get("static") and not _is_array_or_layer(value):
-        # A default array would be as large as the size field demands, whatever the file contains.
+        # A default array would be as large as the size field requests, whatever the file contains.
         is_optional = type(None) in get_args(hint) or hint is Any
         if _is_ours(kind) or (value is None and not is_optional):
             raise ModelFileError(
@@ -87,14 +87,14 @@ def check_field(kind: type, name: str, value: Any, path: Path) -> None:
 
 
 def _is_ours(kind: type) -> bool:
-    """Return whether harmonium itself defines a type, whatever name a file uses for it."""
+    """Return whether harmonium itself defines a type, regardless of its name in a file."""
     return kind.__module__.partition(".")[0] == home
 
 
 def _is_array_or_layer(value: Any) -> bool:
     """Return whether a value describes an array or a layer, or a list of them.
 
-    In a list, None stands for an array that is absent, such as a block of `BlockWeights`.
+    In a list, None represents an absent array, such as a block of `BlockWeights`.
     """
     if isinstance(value, list):
         return all(item is None or _is_array_or_layer(item) for item in value)
@@ -110,7 +110,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Return whether a JSON value has the annotated type; True for types that JSON lacks."""
+    """Return whether a JSON value has the annotated type, or True if JSON lacks this type."""
     origin = get_origin(hint)
     inner = get_args(hint)
     if origin in (Union, types.UnionType):

@@ -1,4 +1,4 @@
-"""Types of layers and weights by name: one word for harmonium's own, else "module:Class"."""
+"""Names of layer and weight types in files: one word for harmonium's own, else "module:Class"."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ KINDS = (AbstractLayer, AbstractWeights)
 
 
 def name_of_type(kind: type, source: str) -> str:
-    """Return the name that a file stores for a type of layer or weights.
+    """Return the name for a type of layer or weights in model files.
 
     Raises:
-        InputError: a type that other programs cannot import, defined in a function or a script.
+        InputError: the type is defined in a function or a script, so that it cannot be imported.
     """
     if any(getattr(home, kind.__name__, None) is kind for home in HOMES):
         return kind.__name__
@@ -38,16 +38,16 @@ def name_of_type(kind: type, source: str) -> str:
 
 
 def type_named(name: Any, path: Path) -> Any:
-    """Return the type with this name, from harmonium or an already imported module.
+    """Return the layer or weight type with this name, from harmonium or an imported module.
 
-    A model file never causes a module to run: a file named `mylayers.py` may have come with it.
+    No module is imported: a malicious `mylayers.py` may have been supplied with the model file.
 
     Raises:
-        ModelFileError: no imported module has such a type.
+        ModelFileError: no imported module contains a type of this name.
     """
     module, colon, qualified = str(name).partition(":")
     kind: Any = None
-    # Looked up with `vars`: getattr would run a module's __getattr__.
+    # Use `vars` for the lookup: getattr would run a module's __getattr__.
     if not colon:
         kind = vars(layers).get(module) or vars(weights).get(module)
         advice = "install a newer harmonium"
@@ -73,11 +73,11 @@ def import_trusted(modules: Iterable[str], what: str) -> None:
     """Import modules that define layers and weights named in files.
 
     Args:
-        modules: their names, given by the user.
-        what: the argument or option that names them, for error messages.
+        modules: the names of the modules, given by the user.
+        what: the argument or option with these names, for error messages.
 
     Raises:
-        InputError: any of them is not the name of a module, or cannot be imported.
+        InputError: a name is not the name of a module, or the module cannot be imported.
     """
     for name in [modules] if isinstance(modules, str) else modules:
         try:

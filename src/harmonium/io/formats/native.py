@@ -28,7 +28,7 @@ from .base_types import KINDS, name_of_type, type_named
 
 FORMAT = "harmonium"
 VERSION = 1
-PARTS = ("visible", "hidden", "weights")  # of a model, in a file's header
+PARTS = ("visible", "hidden", "weights")  # the parts of a model in a file's header
 CHECKSUM = "sha256"
 EXPECTED = "a model file that harmonium wrote"
 
@@ -36,30 +36,30 @@ EXPECTED = "a model file that harmonium wrote"
 class Native(AbstractFormat):
     """A safetensors file that stores any model exactly.
 
-    The header holds the layers' types and sizes as JSON. The arrays are `visible.bias`,
-    `hidden.bias`, `weights` and any other parameters that the layers have.
+    The header contains the types and sizes of the layers as JSON. The arrays are `visible.bias`,
+    `hidden.bias`, `weights` and any other parameters of the layers.
     """
 
     suffixes = (".safetensors",)
     title = "a model file"
 
     def recognises(self, start: bytes) -> bool:
-        """Return whether a JSON header begins where safetensors files have it."""
-        return start[8:9] == b"{"  # after eight bytes for its length
+        """Return whether a JSON header begins at the position prescribed by safetensors."""
+        return start[8:9] == b"{"  # the first eight bytes are the header's length
 
     def read(self, path: Path, part: str | None = None) -> RBM:
         """Read a model whose layers are defined in harmonium or in imported modules."""
         tensors, header = _read(path)
         for name in PARTS:
             check_numbers(header.get(name), name, _entries(tensors), str(path), COPY_AGAIN)
-        header = {"weights": {"tensor": "weights"}} | header  # old files have no description of W
+        header = {"weights": {"tensor": "weights"}} | header  # not described in old files
         builder = _Builder(tensors, path)
         try:
-            with parser_errors(path, "a description of a model", COPY_AGAIN):  # or of anything
+            with parser_errors(path, "a description of a model", COPY_AGAIN):  # or invalid data
                 return RBM(*(builder.built(header[name]) for name in PARTS))
         except ModelFileError:
             raise
-        except InputError as error:  # from the checks of a layer or the model
+        except InputError as error:  # raised by the checks of a layer or of the model
             reason = str(error).rstrip(".")
             raise ModelFileError(
                 f"{path}: expected arrays that fit together, but {reason}; {COPY_AGAIN}."
@@ -71,31 +71,31 @@ class Native(AbstractFormat):
 
 
 def described(rbm: RBM, source: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Describe a model's layers and weights by type and fields, and return the arrays named there.
+    """Return a JSON description of a model's layers and weights, and the arrays that it refers to.
 
     Raises:
-        InputError: a layer has a field that cannot be described; `source` names the model.
+        InputError: a layer has a field that JSON cannot describe; `source` names the model.
     """
     tensors: dict[str, np.ndarray] = {}
     header = {name: _description(getattr(rbm, name), name, tensors, source) for name in PARTS}
-    for name, description in header.items():  # other numbers could not be read back
+    for name, description in header.items():  # reading would reject other numbers
         advice = "store such a number as an array"
         check_numbers(description, name, _entries(tensors), source, advice)
     return header, tensors
 
 
 def save_tree(tree: Any, path: str | os.PathLike, header: dict[str, Any]) -> None:
-    """Write the arrays of any pytree, named by their paths, with a JSON header."""
+    """Write the arrays of a pytree, named by their paths in the tree, and a JSON header."""
     leaves = jax.tree_util.tree_leaves_with_path(tree)
     tensors = {jax.tree_util.keystr(place): fetched(leaf) for place, leaf in leaves}
     write_whole(path, _serialised(tensors, header))
 
 
 def load_tree(path: str | os.PathLike, like: Any) -> Any:
-    """Read a pytree written by `save_tree`, with the structure of `like`.
+    """Read a pytree written by `save_tree`; it must have the structure of the pytree `like`.
 
     Raises:
-        ModelFileError: an array is missing, or its shape or dtype differs from the one in `like`.
+        ModelFileError: an array is missing, or its shape or dtype differs from `like`.
     """
     tensors, _ = _read(Path(path))
 
@@ -119,7 +119,7 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
     """Read the JSON header of a file written by `Native` or `save_tree`.
 
     Raises:
-        ModelFileError: the file is damaged, or has another format.
+        ModelFileError: the file is damaged or has another format.
     """
     return _read(Path(path))[1]
 
@@ -129,15 +129,16 @@ def _entries(tensors: dict[str, np.ndarray]) -> int:
 
 
 def _serialised(tensors: dict[str, np.ndarray], header: dict[str, Any]) -> bytes:
-    # Not np.ascontiguousarray, which turns a scalar into an array with one axis.
+    # np.ascontiguousarray would turn a scalar into an array with one axis.
     arrays = {name: np.asarray(fetched(array), order="C") for name, array in tensors.items()}
     header = header | {CHECKSUM: _checksum(arrays, header)}
-    # One entry: safetensors writes several in any order, and equal models should give equal files.
+    # Use a single metadata entry: safetensors writes several entries in arbitrary order, and equal
+    # models should give equal files.
     return save_tensors(arrays, {FORMAT: json.dumps(header)})
 
 
 def _checksum(tensors: dict[str, np.ndarray], header: dict[str, Any]) -> str:
-    """Return a hash of the complete contents of a file, so that a flipped bit is detected."""
+    """Return a hash of all arrays and the header, so that even a flipped bit is detected."""
     checksum = hashlib.sha256(json.dumps(header).encode())
     for name in sorted(tensors):
         array = tensors[name]
@@ -147,7 +148,7 @@ def _checksum(tensors: dict[str, np.ndarray], header: dict[str, Any]) -> str:
 
 
 def _description(value: Any, place: str, tensors: dict[str, np.ndarray], source: str) -> Any:
-    """Describe layers and weights by type and fields, and arrays by the name of a tensor."""
+    """Return a JSON description of layers and weights, in which arrays are names of tensors."""
     if isinstance(value, KINDS):
         fields = {
             name: _description(field, f"{place}.{name}", tensors, source)
@@ -171,7 +172,7 @@ class _Builder:
     """Builds layers and weights from the arrays of a model file and the descriptions in its header.
 
     Each array is used once, and `check_numbers` bounds sizes by the number of entries, so the
-    result takes no more memory than the file.
+    result takes no more memory than the arrays in the file.
     """
 
     def __init__(self, tensors: dict[str, np.ndarray], path: Path):

@@ -1,6 +1,6 @@
 """HDF5 files of the rbms package (Decelle, Furtlehner, Seoane and others): a run's saved updates.
 
-This is the layout of rbms 0.5. Energies are as here, E = −a·v − b·h − vᵀWh, in nats:
+The layout of rbms 0.5 follows. As in harmonium, the energy is E = −a·v − b·h − vᵀWh, in nats:
 
     model_type                              "BBRBM" (Bernoulli) or "PBRBM" (Potts visible units)
     parallel_chains                         visible states of the chains
@@ -32,8 +32,8 @@ from .base import COPY_AGAIN, AbstractFormat
 
 EXPECTED = "an HDF5 file of the rbms package"
 FIELDS = ("weight_matrix", "vbias", "hbias")
-MODEL_TYPES = {2: "BBRBM", 3: "PBRBM"}  # by the number of axes of W
-SETTINGS = ("num_chains", "batch_size", "gibbs_steps", "seed")  # integers
+MODEL_TYPES = {2: "BBRBM", 3: "PBRBM"}  # keyed by the number of axes of W
+SETTINGS = ("num_chains", "batch_size", "gibbs_steps", "seed")  # integer settings
 RATES = ("learning_rate", "train_size", "L1", "L2")
 LARGEST_HEAP = 2**20  # bytes in a heap of strings; HDF5 makes heaps of 2^12
 _UPDATE = re.compile(r"update_([0-9]{1,18})")
@@ -50,7 +50,7 @@ class RbmsHistory(AbstractFormat):
         return start.startswith(b"\x89HDF\r\n\x1a\n")
 
     def read(self, path: Path, part: str | None = None) -> RBM:
-        """Read the last update, or the update that `part` names, as `update_100` or `100`."""
+        """Read the last update, or the update given by `part`, such as `update_100` or `100`."""
         h5py = optional("h5py", str(path))
         with parser_errors(path, EXPECTED), h5py.File(path, "r") as file:
             reader = _Reader(h5py, path)
@@ -59,7 +59,7 @@ class RbmsHistory(AbstractFormat):
         return model_of(parameters, str(path), FIELDS)
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
-        """Return a file with one update and no chains; unknown settings are stored as 0."""
+        """Return an HDF5 file with one update and no chains; unknown settings are stored as 0."""
         arrays = parameters_of(rbm, source)
         h5py = optional("h5py", source)
         content = io.BytesIO()
@@ -79,14 +79,14 @@ class RbmsHistory(AbstractFormat):
 
 
 class _Reader:
-    """Reads groups and arrays stored in the file itself, and rejects all others."""
+    """Reads only groups and arrays stored in the file itself, and rejects links and filters."""
 
     def __init__(self, h5py: Any, path: Path):
         self.h5py = h5py
         self.path = path
 
     def update(self, file: Any, part: str | None) -> Any:
-        """Return the group of the update that `part` names, or of the last update."""
+        """Return the group of the update given by `part`, or of the last update if it is None."""
         names = [name for name in file if isinstance(name, str)]  # bytes if not UTF-8
         matches = [match for name in names if (match := _UPDATE.fullmatch(name))]
         saved = {int(match[1]): match[0] for match in sorted(matches, key=lambda m: int(m[1]))}
@@ -108,7 +108,7 @@ class _Reader:
         return self.group(file, saved[int(match[1])])
 
     def parameters(self, update: Any) -> Parameters:
-        """Return W, a and b of an update; older rbms files have no `params` group for them."""
+        """Return W, a and b of an update, also from older files, which lack a `params` group."""
         group = update
         if update.get("params", getlink=True) is not None:
             group = self.group(update, "params")
@@ -142,11 +142,11 @@ class _Reader:
             )
 
     def group(self, parent: Any, name: str) -> Any:
-        """Return a group stored in the file itself."""
+        """Return a group of `parent` that is stored in the file itself."""
         return self._entry(parent, name, self.h5py.Group, "a group")
 
     def array(self, parent: Any, name: str) -> Any:
-        """Return an array stored in the file itself without filters, not yet read."""
+        """Return an array of `parent` that is stored in the file without filters, still unread."""
         array = self._entry(parent, name, self.h5py.Dataset, "an array")
         is_packed = array.id.get_create_plist().get_nfilters()
         if array.is_virtual or array.external or is_packed:
@@ -158,7 +158,7 @@ class _Reader:
         return array
 
     def _entry(self, parent: Any, name: str, kind: type, title: str) -> Any:
-        """Return an entry of this type; reject one that is missing, a link, or of another type."""
+        """Return an entry of `parent`; reject it if missing, a link, or not of the type `kind`."""
         link = parent.get(name, getlink=True)
         problem = ""
         if link is None:
@@ -176,12 +176,12 @@ class _Reader:
         return parent[name]
 
     def text(self, file: Any, data: Any) -> str:
-        """Return a string, which is an object in a heap of strings if its length is not fixed.
+        """Read a string; a string of variable length is an object in a heap.
 
         HDF5 (2.0.0) loops forever on a heap with objects of size zero, so the heap is parsed here
         (HDF5 File Format Specification, section III.E). The array contains the string's length, the
-        address of its heap, and its index there. A heap consists of "GCOL", the version, its size,
-        and objects: index, number of uses, size, and that many bytes, rounded up to eight.
+        address of its heap, and its index in the heap. A heap consists of "GCOL", the version, its
+        size, and objects, each with its index, reference count, size, and bytes (padded to eight).
         """
         if self.h5py.check_string_dtype(data.dtype).length is not None:
             return data[()].decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""PyTorch files: a zip archive of tensors and a pickle, which may contain only plain dicts."""
+"""PyTorch files: zip archives of tensors and a pickle, which may contain only plain dicts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AS_NOW = "save module.state_dict() with the torch.save of PyTorch 1.6 or newer"
 
 
 class StateDict(AbstractFormat):
-    """A .pt with a state dict: W, the visible bias and the hidden bias, under any common names."""
+    """A .pt file with a state dict: W, visible bias and hidden bias, under any common names."""
 
     suffixes = (".pt", ".pth")
     title = "a .pt with a PyTorch state dict"
@@ -51,7 +51,7 @@ class StateDict(AbstractFormat):
 
 
 def _check_archive(path: Path) -> None:
-    """Reject files other than zip archives of uncompressed tensors, before torch reads them."""
+    """Reject a file that is not a zip archive of uncompressed tensors, before torch reads it."""
     if not zipfile.is_zipfile(path):
         raise ModelFileError(f"{path}: expected {EXPECTED}; got no zip archive; {AS_NOW}.")
     with zipfile.ZipFile(path) as archive:
@@ -70,11 +70,11 @@ def _check_archive(path: Path) -> None:
             raise ModelFileError(f"{path}: expected {EXPECTED}; got {actual}.")
 
 
-# Tensors are at most three dicts deep: "model", "rbm_am" and their own dict.
+# Tensors are nested at most three dicts deep: "model", "rbm_am" and the dict of tensors.
 def _largest_tensor(torch: Any, state: Any, depth: int = 3) -> int:
     """Return the size in bytes of the largest tensor as float64.
 
-    A stride of 0 repeats a single number, so a small file can declare a huge tensor.
+    With a stride of 0, which repeats a single number, a small file can declare a huge tensor.
     """
     if isinstance(state, torch.Tensor):
         return 8 * state.numel()

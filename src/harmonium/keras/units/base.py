@@ -29,7 +29,7 @@ class Unit(keras.layers.Layer):
     """
 
     registered = ""  # the name in the registry of `harmonium.layers`
-    activation: str | None = None  # of an equivalent Dense layer
+    activation: str | None = None  # the activation of an equivalent Dense layer
     states_each: int | None = None  # values that a unit can take; None if continuous
     columns_each = 1
     has_scale = False  # whether data may have any scale, which then affects the learning rate
@@ -75,10 +75,10 @@ class Unit(keras.layers.Layer):
         self.bias.assign_add(delta)
 
     def off_scale(self, mean: np.ndarray, deviation: np.ndarray) -> int | None:
-        """Return the index of a column whose scale is far from what learning needs, or None."""
+        """Return the index of a column scaled too badly for learning, or None if there is none."""
         return None
 
-    # ---------------------------------------------------------------- what each type defines
+    # ---------------------------------------------------------------- defined by each type
 
     def energy(self, x: Tensor) -> Tensor:
         """Return U(x), shape (...,), in nats; −b·x unless a subclass overrides it."""
@@ -98,7 +98,7 @@ class Unit(keras.layers.Layer):
 
     @abstractmethod
     def fair(self, shape: Any, dtype: str, seed: Any) -> Tensor:
-        """Draw the states at which chains start, from units with zero bias."""
+        """Draw initial states for chains, from units with zero bias."""
 
     @abstractmethod
     def fit_moments(self, n: float, mean: np.ndarray, square: np.ndarray) -> None:
@@ -109,7 +109,7 @@ class Unit(keras.layers.Layer):
 
     @abstractmethod
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark the rows or entries that lie outside the domain."""
+        """Return a mask of the rows or entries outside the domain."""
 
     @abstractmethod
     def domain(self) -> str:
@@ -134,7 +134,7 @@ class Unit(keras.layers.Layer):
         Each value is a list of changes (column, amount), both of shape (rows,): add `amount` to
         `column`. Only for discrete units whose energy is linear in x.
         """
-        # Not abstract: this is never called for continuous units, which have no such alternatives.
+        # Not abstract, since continuous units have no alternatives and never call this method.
         raise NotImplementedError
 
     def random_unit(self, x: Tensor, seed: Any) -> Tensor:

@@ -10,7 +10,7 @@ import numpy as np
 from ..base import PACKAGE, keras, ops, to_numpy
 from .base import Tensor, Unit
 
-SMALLEST_PRECISION = 1e-6  # below it 1/γ, the variance, grows without bound
+SMALLEST_PRECISION = 1e-6  # keeps the variance, 1/γ, from growing without bound
 LOG_2PI = math.log(2.0 * math.pi)
 # Plain ascent at 0.05 diverges on columns of mean 5; grey levels in [0, 1] need no scaling.
 LARGEST_MEAN = 2.0
@@ -38,7 +38,7 @@ class AtLeast(keras.constraints.Constraint):
 class Gaussian(Unit):
     """Gaussian units: U(x) = Σ ½γx² − bx, Γ(I) = Σ (I + b)²/(2γ) + ½ log(2π/γ), ⟨x⟩ = (I + b)/γ.
 
-    The precision γ > 0 is learnt too; it starts at 1.
+    The precision γ > 0 is also learnt, starting at 1.
 
     Example:
         >>> import keras, harmonium.keras as hk
@@ -82,7 +82,7 @@ class Gaussian(Unit):
         return keras.random.normal(shape, dtype=dtype, seed=seed)
 
     def fit_moments(self, n: float, mean: np.ndarray, square: np.ndarray) -> None:
-        """Set mean and variance to the moments of n rows and one more row of average variance."""
+        """Set the mean and variance from n rows plus one pseudo-row of average variance."""
         variance = np.maximum(square - mean**2, 0.0)
         typical = variance.mean()
         if not typical > 0:
@@ -95,7 +95,7 @@ class Gaussian(Unit):
         return np.zeros(rows.shape, bool)
 
     def off_scale(self, mean: np.ndarray, deviation: np.ndarray) -> int | None:
-        """Return the column furthest from mean 0 and standard deviation 1, if it is too far.
+        """Return the column furthest from mean 0 and deviation 1 if it is too far, else None.
 
         Narrow columns count only if most columns are narrow: a few nearly constant pixels do no
         harm.

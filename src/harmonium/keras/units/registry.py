@@ -12,14 +12,14 @@ from .potts import Potts
 from .two_valued import Bernoulli, Ising
 
 KINDS = (Bernoulli, Ising, Gaussian, Potts)
-_NAMES = {kind.registered: kind for kind in KINDS if kind is not Potts}  # made without arguments
+_NAMES = {kind.registered: kind for kind in KINDS if kind is not Potts}  # no arguments needed
 
 
 def get(identifier: Any, name: str, dtype: Any) -> Unit:
     """Return the units specified by a name, a configuration or a layer of units.
 
     Raises:
-        InputError: any other value.
+        InputError: the identifier is none of these.
     """
     if isinstance(identifier, Unit):
         return identifier
@@ -43,7 +43,7 @@ def like(layer: Any, name: str) -> Unit:
     """Return unbuilt units of the same type as a layer of `harmonium.layers`.
 
     Raises:
-        InputError: a type of layer that the Keras interface lacks.
+        InputError: the Keras interface has no units of this type.
     """
     from ...layers.registry import row_of
 

@@ -1,1 +1,1 @@
-"""Missing values: sums over missing units, and their draws, given the seen units of a row."""
+"""Missing values: sums over the missing units of a row, and draws of them, given its seen units."""

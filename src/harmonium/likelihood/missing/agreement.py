@@ -1,4 +1,4 @@
-"""Agreement of forward and reverse annealing runs of incomplete rows, for many rows at once.
+"""Checks of the agreement of forward and reverse annealing runs, for many incomplete rows at once.
 
 These are the checks that `partition_function.agreement` makes for log Z, on arrays whose last axis
 is the row, in plain NumPy in float64.
@@ -22,25 +22,25 @@ from ..._base.statistics import (
 from ..partition_function.agreement import reachable_cost
 from ..partition_function.bridge import bennett
 
-TOLERANCE = 0.25  # nats per row, for its gap and for the half-width of its interval
-FEWEST_CHAINS = 10.0  # effective number for a row
+TOLERANCE = 0.25  # nats per row, for the gap and for the half-width of the interval
+FEWEST_CHAINS = 10.0  # least effective number of chains per row
 DEVIATIONS = 2.0  # standard errors on either side of a 95 % interval
 TAIL = 0.005  # probability that an unconverged row is beyond one end of its interval
-REVERSE_GROUPS = 8  # of reverse runs, since neighbours may share a parent
-SMALL_ERROR = 0.1  # nats of a mean over rows: acceptable error from unconverged rows
+REVERSE_GROUPS = 8  # groups of reverse runs, since neighbouring runs may share a parent
+SMALL_ERROR = 0.1  # nats: acceptable error of a mean over rows due to unconverged rows
 
 
 class RowEnergies(NamedTuple):
-    """F(v_seen) of rows, with 95 % intervals, nats; each entry has shape (n,).
+    """Free energies F(v_seen) of rows and their 95 % intervals, nats; each field has shape (n,).
 
     Attributes:
         value: the free energies; for annealed rows, from Bennett's ratio of both directions.
         half_width: the half-width of the interval if converged; 0 if the sum is exact.
         gap: the signed difference of the forward and reverse estimates.
         low: lower end of the interval; value − half_width if converged.
-        high: its upper end.
+        high: upper end of the interval.
         converged: whether the narrow interval is reliable.
-        annealed: which rows are estimates.
+        annealed: which values are annealed estimates.
     """
 
     value: Float[np.ndarray, " n"]
@@ -53,7 +53,7 @@ class RowEnergies(NamedTuple):
 
     @classmethod
     def exact(cls, value: Float[np.ndarray, " n"]) -> RowEnergies:
-        """Return energies that are known exactly."""
+        """Return the result for free energies that are known exactly."""
         n = len(value)
         return cls(
             value,
@@ -66,15 +66,15 @@ class RowEnergies(NamedTuple):
         )
 
     def put(self, rows: np.ndarray, energies: RowEnergies) -> None:
-        """Replace the energies of some rows."""
+        """Replace the free energies and intervals of the given rows."""
         for array, values in zip(self, energies, strict=True):
             array[rows] = values
 
     def error_of_mean(self, fractions: Float[np.ndarray, " n"]) -> tuple[float, float]:
-        """Return how far the mean of F may be below and above the mean of the values, nats.
+        """Return how far the true mean of F may be below and above the mean of the estimates, nats.
 
-        Errors of converged rows are independent, except for the mean difference of the two
-        directions, between which Bennett's ratio falls. An unconverged row may err up to the ends
+        Errors of converged rows are independent, except for the mean gap between the forward and
+        reverse estimates, half of which they may share. An unconverged row may err up to the ends
         of its interval, and all such rows may err in the same direction.
 
         Args:
@@ -89,7 +89,7 @@ class RowEnergies(NamedTuple):
         return within + float(doubtful @ below), within + float(doubtful @ above)
 
     def is_mean_known(self, fractions: Float[np.ndarray, " n"]) -> bool:
-        """Return whether all rows have converged, or the others hardly affect the mean."""
+        """Return whether all rows have converged, or unconverged rows hardly affect the mean."""
         return bool(self.converged.all()) or max(self.error_of_mean(fractions)) < SMALL_ERROR
 
 
@@ -97,8 +97,9 @@ class RowRuns(NamedTuple):
     """Log weights of the annealing runs of n rows, with the known part of log Z added.
 
     Attributes:
-        forward: shape (chains, n); the mean of e^w is Z of the row, e^(−F(v_seen)).
-        reverse: shape (reverse chains, n), from resampled final states; the mean of e^w is 1/Z.
+        forward: shape (chains, n); the mean of e^w estimates the row's Z = e^(−F(v_seen)).
+        reverse: shape (reverse chains, n), from resampled final states; the mean of e^w estimates
+            1/Z.
         parents: the forward chain that each reverse chain came from, shape (reverse chains, n).
         others: log weights of reverse runs whose starts are not from the forward chains.
     """
@@ -117,11 +118,12 @@ class RowRuns(NamedTuple):
 def energies_from(runs: RowRuns) -> RowEnergies:
     """Return an estimate for each row, with its interval and whether it has converged.
 
-    A row has converged if both directions agree within `TOLERANCE`, its interval is no wider, its
-    effective number of chains is sufficient, forward chains reach nearly all starts of its reverse
-    runs, and no start is in a region that no chain reached: no other start costs more than the
-    resampled chains, and no reverse run costs so much that forward chains would not reach the start
-    even if it represented the whole mass. Otherwise its interval is `_wide_interval`.
+    A row has converged if both directions agree within `TOLERANCE`, the half-width of its interval
+    is no larger, its effective number of chains is sufficient, forward chains reach nearly all
+    starts of its reverse runs, and no start is in a region that no chain reached: no other start
+    costs more than the resampled chains, and no reverse run costs so much that forward chains would
+    not reach the start even if it represented the whole mass. Otherwise `_wide_interval` computes
+    its interval.
     """
     forward = runs.forward
     reverse = runs.reverse
@@ -152,7 +154,7 @@ def energies_from(runs: RowRuns) -> RowEnergies:
 
 
 def _stderr(runs: RowRuns, log_z: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Return the standard error of Bennett's ratio of each row, by families of chains.
+    """Return the standard error of each row's Bennett ratio, from independent families of chains.
 
     A family is a forward chain and the reverse runs that started from its final state. Its
     influence on r is (f − Σ_children g) / Σ [f (1 − f) + g (1 − g)]. The result is not below the
@@ -172,12 +174,13 @@ def _stderr(runs: RowRuns, log_z: Float[np.ndarray, " n"]) -> Float[np.ndarray, 
 
 
 def _wide_interval(runs: RowRuns, log_z: float, half_width: float) -> tuple[float, float]:
-    """Return an interval for a row whose estimates disagree, or rest on few chains.
+    """Return an interval for a row whose estimates disagree or depend on few chains.
 
-    Its lower end is a bound for weights of any distribution (`lower_mean_bound`). Its upper end is
-    the same bound for the reverse runs, and no less than the costliest start allows: a start that
-    costs c nats more is in a region whose mass is at most e^c times the probability that forward
-    chains reach it, which is estimated from the number of chains with a weight as large.
+    Its lower end is a bound that holds for any distribution of the weights (`lower_mean_bound`).
+    Its upper end is the same bound for the reverse runs, but at least the value that the costliest
+    start allows: a start that costs c nats more is in a region whose mass is at most e^c times the
+    probability that forward chains reach it, which is estimated from the number of chains with a
+    weight as large.
     """
     chains = len(runs.forward)
     reachable = reachable_cost(chains, TOLERANCE)
@@ -197,7 +200,7 @@ def _wide_interval(runs: RowRuns, log_z: float, half_width: float) -> tuple[floa
 def resampled_chains(
     log_weights: Float[np.ndarray, "chains n"], count: int, offsets: Float[np.ndarray, " n"]
 ) -> Integer[np.ndarray, "count n"]:
-    """Return the indices of `count` chains for each row, by systematic resampling in the row.
+    """Return the indices of `count` chains for each row, drawn by systematic resampling.
 
     Args:
         log_weights: log weights of the chains of each row.

@@ -14,18 +14,18 @@ from ...layers.capabilities import sample_given, unit_cgfs_given
 from ...rbm import RBM
 from .marginal import missing_units
 
-ROUGH = 1.0  # nats of dissipated work at which a few forward chains are too unreliable
+ROUGH = 1.0  # nats of dissipated work above which a few forward chains are unreliable
 
 
 class SeenEnergies(NamedTuple):
     """Quick estimates of F(v_seen) from forward chains alone, nats.
 
-    Chains that miss a mode leave no trace in `variance`. `lost` grows long before modes are missed:
-    a model should not be chosen by rows whose mean `lost` exceeds `ROUGH`.
+    `variance` does not reveal modes that the chains miss, but `lost` grows long before they miss
+    any: do not choose a model by rows whose mean `lost` exceeds `ROUGH`.
 
     Attributes:
-        value: one for each row, corrected for the bias of a logarithm, variance/2.
-        variance: the variance of each value, from the spread of its chains' weights.
+        value: F(v_seen) of each row, corrected by variance/2 for the bias of the logarithm.
+        variance: the variance of each value, estimated from the spread of the chains' weights.
         completed: states of the rows, with missing units from one chain, drawn approximately from
             p(v_missing | v_seen), shape (n, visible).
         lost: log ⟨e^w⟩ − ⟨w⟩ of each row, 0 or more: the work that its chains dissipate. For normal
@@ -39,11 +39,11 @@ class SeenEnergies(NamedTuple):
 
 
 class Ramp(NamedTuple):
-    """The scaling of weights along a run: at step i by the factor t = (first + slope i)/steps.
+    """The schedule of a run: at step i, weights are multiplied by t = (first + slope i)/steps.
 
     t is clipped to the interval from 0 to 1, so that a downward ramp may start with a burn-in.
-    There are two paths. If the seen units keep their weights, hidden units follow them from the
-    start. If all weights are scaled, seen and missing units choose a mode together.
+    There are two paths. If the seen units keep their weights, hidden units depend on the seen units
+    from the start. If all weights are scaled, seen and missing units choose a mode together.
 
     Attributes:
         first, slope, steps: whole numbers.
@@ -63,7 +63,7 @@ class Ramp(NamedTuple):
         return of_seen * seen + t * missing
 
     def at(self, i: Array) -> Array:
-        """Return t."""
+        """Return the factor t at step i."""
         return jnp.clip((self.first + self.slope * i) / self.steps, 0.0, 1.0)
 
 
@@ -90,7 +90,7 @@ def seen_of(rbm: RBM, v: Float[Array, "*rows visible"]) -> Seen:
 
 
 def log_z_uncoupled(rbm: RBM, seen: Seen, whole: Array | float = 0.0) -> Float[Array, " n"]:
-    """Return −F(v_seen) at t = 0: only seen units have weights, or no units. Traceable."""
+    """Return −F(v_seen) at t = 0, where only seen units or no units have weights. Traceable."""
     nothing = jnp.zeros_like(seen.values)
     alone = unit_cgfs_given(rbm.visible, nothing, seen.known, seen.values).sum(-1)
     return alone + rbm.hidden.cgf((1.0 - jnp.asarray(whole)[..., None]) * seen.inputs)
@@ -116,7 +116,7 @@ def moved(
         rbm: the model.
         seen: the observed parts of the rows.
         ramp: t of each step.
-        steps: the first step, and the one after the last.
+        steps: indices of the first step, and of the step after the last.
         x: states of the chains.
         log_weights: log weights accumulated so far.
         key: a JAX random key, the same for all steps of a ramp.
@@ -168,7 +168,7 @@ def seen_energies(
 def independent_energies(
     visible: AbstractLayer, hidden: AbstractLayer, v: Float[Array, "n visible"]
 ) -> Float[Array, " n"]:
-    """Return F(v_seen) for the model of these layers with zero weights, exactly. Traceable."""
+    """Return the exact F(v_seen) of a model with these layers and zero weights. Traceable."""
     values = jnp.where(jnp.isnan(v), visible.mean(visible.zero_inputs), v)
     known = ~missing_units(visible, v)
     seen = unit_cgfs_given(visible, jnp.zeros_like(v), known, values).sum(-1)

@@ -28,7 +28,7 @@ OTHERS = 3 * OF_A_KIND
 FALLING_SWEEPS = 8  # enough to reach a mode of the whole model
 FIRST_STEPS = 32  # of a run, and of the short run along the other path
 ROUNDS = (FIRST_STEPS, *(FIRST_STEPS * 2**k for k in range(6)))  # steps, up to 1,024
-FEWEST_ROWS = 8  # at once
+FEWEST_ROWS = 8  # annealed at once
 SECONDS = 60.0  # after which no row is annealed with more steps
 STEPS_AT_ONCE = 64  # per dispatch, so that a long run can be interrupted
 
@@ -44,7 +44,7 @@ def energies_of_rows(
     short run along the other path, missing values taken from other rows, and modes of the whole
     model.
 
-    In the first run, hidden units follow the seen units from the start. Rows that have not
+    In the first run, hidden units depend on the seen units from the start. Rows that have not
     converged are annealed along the path on which all weights grow, then along the path that
     dissipated less work, with twice the steps each time, as long as there is time.
 
@@ -92,9 +92,9 @@ def energies_of_rows(
 
 
 def _batch_size(count: int, most: int) -> int:
-    """Return the number of rows to anneal at once: the smallest sufficient size of a few.
+    """Return the number of rows to anneal at once: the smallest sufficient one of a few sizes.
 
-    Each size is compiled, and padding rows take as long as others.
+    A program is compiled for each size, and padding rows take as long as real rows.
     """
     size = most
     while size // 4 >= max(count, FEWEST_ROWS):
@@ -111,7 +111,7 @@ def _runs_of_rows(
     *,
     key: PRNGKeyArray,
 ) -> RowRuns:
-    """Anneal some of the rows both ways with this number of steps."""
+    """Anneal the selected rows in both directions with this number of steps."""
     key_up, key_down, key_start, key_other, key_host = split(key, 5)
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key_host)).ravel())
     own = from_numpy(rows[which])
@@ -199,7 +199,7 @@ def _starts(rbm: RBM, rows: Array, donated: Array, whole: Array, *, key: PRNGKey
 
 @compiled
 def _starts_back(up: Array, aside: Array, fallen: Array, parents: Array, few: Array) -> Array:
-    """Return the resampled final states of each row, followed by its other starts."""
+    """Return the starts of the reverse runs: resampled final states, then the other starts."""
     rows = jnp.arange(up.shape[1])
     return jnp.concatenate([up[parents, rows], aside[few, rows], fallen])
 
@@ -207,7 +207,7 @@ def _starts_back(up: Array, aside: Array, fallen: Array, parents: Array, few: Ar
 def _annealed(
     rbm: RBM, rows: Array, x: Array, ramp: Ramp, end: int, *, key: PRNGKeyArray
 ) -> tuple[Array, np.ndarray]:
-    """Run all chains through a ramp, a few steps at a time; return states and float64 weights."""
+    """Run all chains through a ramp, a few steps at a time; return their states and log weights."""
     log_weights = np.zeros(x.shape[:2])
     numbers = from_numpy(np.array(ramp[:3], np.int32))
     whole = jnp.asarray(ramp.whole)

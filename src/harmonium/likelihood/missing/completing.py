@@ -1,4 +1,4 @@
-"""Rows completed by a model: by exact sums if feasible, otherwise by populations."""
+"""Completion of rows by a model: by exact sums if feasible, otherwise by populations of chains."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ROUNDS = 6  # each with twice the sweeps of the previous one
 
 
 class Completions(NamedTuple):
-    """Completed rows, as states in the layer's columns, and their reliability.
+    """Completed rows, encoded as states of the visible layer, and their reliability.
 
     Attributes:
         averages: ⟨v⟩ given the seen units and its errors, each of shape (rows, columns); `families`
@@ -76,7 +76,7 @@ def complete(
 
     Args:
         rbm: the model.
-        rows: in the user's coding, with NaN for missing values; each row has some.
+        rows: rows in the user's coding, each with at least one missing value (NaN).
         draws: number of completions per row.
         sweeps: sweeps per chain, a third of them annealed, if no sum is feasible.
         key: a JAX random key.
@@ -96,7 +96,7 @@ def complete(
 def _summed(
     rbm: RBM, rows: np.ndarray, terms: TermSum, draws: int, *, key: PRNGKeyArray
 ) -> Completions:
-    """Return exact means and draws, a few rows at a time."""
+    """Return exact means and draws of the completions, computed for a few rows at a time."""
     size = rows_at_once(max(terms.n_terms, (draws + 1) * rbm.widest))
     results = []
     for part in _parts(rows, size, key):
@@ -116,7 +116,7 @@ def _summed(
 def _annealed(
     rbm: RBM, rows: np.ndarray, draws: int, sweeps: int, rounds: int, *, key: PRNGKeyArray
 ) -> Completions:
-    """Return averages over populations; unmixed ones restart with twice the sweeps."""
+    """Return averages over populations; those not yet mixed are rerun with twice the sweeps."""
     chains = whole_groups(max(FEWEST_CHAINS, draws))[1]
     columns = rbm.visible.size
     averages = Averages(
@@ -171,7 +171,7 @@ def _populations(
 
 
 class _Part(NamedTuple):
-    """Some of the rows, padded with copies so that few sizes are compiled; and their number."""
+    """Some of the rows, padded with copies so that few sizes are compiled, and their number."""
 
     rows: Array
     count: int
@@ -197,7 +197,7 @@ def _swept(
     *,
     key: PRNGKeyArray,
 ) -> Swept:
-    """Return the populations of each row, or of the model itself if nothing is seen."""
+    """Return the populations of each row, or of the model itself if no unit is seen."""
     v = with_missing(rbm.visible, rows)
     model = rbm
     if not is_free:
@@ -210,7 +210,7 @@ class _Moments(NamedTuple):
 
     Attributes:
         mean: ⟨v⟩ given the seen units, shape (rows, visible).
-        variance: of v, shape (rows, visible).
+        variance: variance of v given the seen units, shape (rows, visible).
         draws: completions drawn from p(v_missing | v_seen), shape (rows, draws, visible).
     """
 
@@ -234,8 +234,8 @@ def _moments(
 ) -> _Moments:
     """Sum over the hidden states or the completions of rows.
 
-    Only the weights of all terms are kept. The terms are divided into parts; a draw first chooses a
-    part, then a term in it, so that float32 sums of millions of terms remain accurate.
+    For each term, only its weight is stored. The terms are divided into parts; a draw first chooses
+    a part, then a term in it, so that float32 sums of millions of terms remain accurate.
 
     Args:
         rbm: the model.
@@ -285,5 +285,5 @@ def _moments(
 
 
 def _relative(log_weights: Float[Array, "rows terms"]) -> Float[Array, "rows terms"]:
-    """Return the weights of each row, divided by the largest."""
+    """Return the weights of each row's terms, divided by the row's largest weight."""
     return jnp.exp(log_weights - log_weights.max(-1, keepdims=True))

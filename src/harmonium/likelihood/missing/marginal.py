@@ -154,7 +154,7 @@ class HiddenSum(NamedTuple):
         return reached - rbm.hidden.energy(h) - seen[:, None], h
 
     def posterior(self, rbm: RBM, v: Float[Array, "n visible"]) -> Posterior:
-        """Return all terms. Traceable."""
+        """Return all terms of the sum, with their probabilities. Traceable."""
         log_weights, h = self.terms(rbm, v, jnp.arange(self.n_terms, dtype=jnp.uint32))
         return _normalised(log_weights, h=h)
 
@@ -182,7 +182,7 @@ class HiddenSum(NamedTuple):
     def completed(
         self, rbm: RBM, v: Array, term: Integer[Array, " n"], *, key: PRNGKeyArray
     ) -> Float[Array, "n visible"]:
-        """Return each row completed by its own term. Traceable."""
+        """Return each row, completed by the term with the given index. Traceable."""
         h = joint_states(rbm.hidden, term.astype(jnp.uint32))
         return given_seen(rbm, v).sample_v_from_h(h, key=key)
 
@@ -205,7 +205,7 @@ class CompletionSum(NamedTuple):
         return jnp.where(exists, -rbm.free_energy(states), -jnp.inf), states
 
     def posterior(self, rbm: RBM, v: Float[Array, "n visible"]) -> Posterior:
-        """Return all terms. Traceable."""
+        """Return all terms of the sum, with their probabilities. Traceable."""
         log_weights, states = self.terms(rbm, v, jnp.arange(self.n_terms))
         return _normalised(log_weights, v=states)
 
@@ -222,7 +222,7 @@ class CompletionSum(NamedTuple):
     def completed(
         self, rbm: RBM, v: Array, term: Integer[Array, " n"], *, key: PRNGKeyArray
     ) -> Float[Array, "n visible"]:
-        """Return each row completed by its own term. Traceable."""
+        """Return each row, completed by the term with the given index. Traceable."""
 
         def of_row(row: Array, term: Array) -> Array:
             return self.terms(rbm, row[None], term[None])[1][0, 0]
@@ -234,7 +234,7 @@ TermSum = HiddenSum | CompletionSum
 
 
 def cheapest_sum(rbm: RBM, missing: int, most: Limits) -> TermSum | None:
-    """Return the cheaper sum, over hidden states or completions; None if both are too long.
+    """Return the cheaper sum, over hidden states or completions, or None if both are too long.
 
     A completion needs a product with W, so it costs as much as one hidden state per hidden unit.
     """
@@ -252,8 +252,7 @@ def cheapest_sum(rbm: RBM, missing: int, most: Limits) -> TermSum | None:
 def sums_for(rbm: RBM, rows: int) -> Limits:
     """Return limits for sums computed once; they are larger for fewer rows.
 
-    The cost of a hidden state is the number of visible columns; of a completion, the number of
-    hidden units.
+    A hidden state costs one multiplication per visible column; a completion, one per hidden unit.
     """
     entries = ENTRIES_OF_SUMS // max(1, rows)
     hidden = min(entries // rbm.visible.size, MOST_TERMS)
@@ -270,7 +269,7 @@ def posterior(
         rbm: the model.
         v: states of rows with missing values.
         missing: the largest number of missing units in a row.
-        most: limits on the number of terms; None is returned if both sums exceed them.
+        most: limits on the number of terms; the result is None if both sums exceed them.
     """
     terms = cheapest_sum(rbm, missing, most)
     return None if terms is None else terms.posterior(rbm, v)
@@ -327,7 +326,7 @@ def _completions(
     missing: int,
     indices: Integer[Array, " terms"],
 ) -> tuple[Float[Array, "n terms visible"], Bool[Array, "n terms"]]:
-    """Return completions and a mask of valid ones; rows with fewer missing units have fewer."""
+    """Return completions and a mask of the valid ones, since rows differ in their missing units."""
     n = len(v)
     # One state for all rows, so that an index means the same completion in any batch of rows.
     any_state = visible.sample_without_inputs((1,), key=key_of(0))

@@ -1,4 +1,4 @@
-"""Free energies of complete and incomplete rows, each by the method its gaps require."""
+"""Free energies of complete and incomplete rows, by exact sums if feasible, else by annealing."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .marginal import SLOW_SUMS, TermSum, cheapest_sum, with_missing
 def energies_of_seen(
     rbm: RBM, rows: np.ndarray, *, key: Any = None, seconds: float = SECONDS
 ) -> RowEnergies:
-    """Return F of rows within the domain, with NaN for missing values.
+    """Return the free energies of rows in which NaN marks missing values.
 
     Complete rows, and rows whose missing units can be summed over, are computed in float64. The
     others are annealed. A row's result thus does not depend on the other rows.
 
     Args:
         rbm: the model.
-        rows: in the user's coding, shape (n, units).
+        rows: rows in the user's coding, within the layer's domain, shape (n, units).
         key: a JAX random key, for rows that are annealed.
         seconds: time limit after which no row is annealed again.
 

@@ -1,4 +1,4 @@
-"""Agreement of annealing runs in both directions, and the resulting interval."""
+"""Checks of the agreement of forward and reverse annealing runs, and the resulting interval."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..._base.statistics import log_mean_exp, lower_mean_bound, most_expected, r
 from .base import TRUSTED_ESS, broken
 from .bridge import Sandwich, sandwich
 
-FEWEST_GROUPS = 4  # of chains, for a jackknife to estimate their spread
+FEWEST_GROUPS = 4  # of chains, so that a jackknife can estimate their spread
 TAIL = 0.025  # probability that log Z is beyond one end of an interval
 CONTRADICTED = 1e-3  # probability that a lower bound from another base is wrong
 MARKOV = -float(np.log(TAIL))  # P(log Ẑ > log Z + b) ≤ e^(−b), whatever the weights
@@ -20,7 +20,7 @@ UNCHECKED = (
     "Unchecked: no rows were given as starts, and chains started elsewhere do not reach the same"
     " states, so a missed part of the model would have gone unnoticed."
 )
-MOST_LOST = 2.0  # nats, forward and in reverse together, up to which more chains suffice
+MOST_LOST = 2.0  # nats dissipated in both directions together, up to which more chains suffice
 LARGEST_EXPONENT = 700.0  # of e^x in float64
 BY_CHANCE = 0.05  # probability of as many reference states by chance
 FIRST_LOOK = 0.045  # share of the 5 % miss probability; later looks divide the rest
@@ -35,8 +35,8 @@ class ReferenceRuns(NamedTuple):
         source: the origin of the states, as text.
         reverse: log weights, shape (n,).
         fractions: the fraction of their mass that each start represents.
-        log_z: the log of their mass; None if it is the whole mass of the model.
-        effective: the effective number of these states.
+        log_z: the log of the mass of these states; None if they represent the whole model.
+        effective: the effective number of these reference states.
     """
 
     source: str
@@ -101,11 +101,11 @@ class AnnealingRuns(NamedTuple):
 
     @property
     def lost(self) -> float:
-        """The work lost forward and in reverse together, nats; 0 only for reversible runs."""
+        """The total work dissipated in both directions, nats; 0 only for reversible runs."""
         return -float(self.forward.mean() + self.reverse.mean())
 
     def sandwich(self, groups: int) -> Sandwich:
-        """Return log Z from both directions."""
+        """Return log Z as estimated from the runs in both directions."""
         return sandwich(self.forward, self.reverse, groups, self.shares)
 
     def undersampled_fraction(self, value: float, tolerance: float) -> float:
@@ -126,7 +126,7 @@ class AnnealingRuns(NamedTuple):
         return reachable_cost(len(self.forward) / self.rounds, tolerance)
 
     def warnings(self, estimate: Sandwich, tolerance: float) -> list[str]:
-        """Return the reasons, other than its width, not to rely on the narrow interval."""
+        """Return the reasons, other than excessive width, not to rely on the narrow interval."""
         fraction = self.undersampled_fraction(estimate.value, tolerance)
         return broken(
             (
@@ -139,7 +139,7 @@ class AnnealingRuns(NamedTuple):
         )
 
     def interval(self, estimate: Sandwich, tolerance: float) -> Ends:
-        """Return the 95 % interval of estimates that agree.
+        """Return the 95 % interval for estimates that agree.
 
         Mass that forward chains hardly reach makes the estimate too small, so mass that may be
         missing widens the upper side.
@@ -152,9 +152,9 @@ class AnnealingRuns(NamedTuple):
     def possible_excess(self, value: float, tolerance: float) -> float:
         """Return how much larger the mass that chains hardly reach may be, relative to Z.
 
-        Its fraction s, estimated from the weights of k chains, is no better known than the mean of
-        a Poisson distribution from a count of k. With U the upper end for this mean, the mass may
-        be larger by s (U/k − 1).
+        Its fraction s, estimated from the weights of k chains, is known no more precisely than the
+        mean of a Poisson distribution from a count of k. With U the upper confidence limit of this
+        mean, the mass may be larger by s (U/k − 1).
         """
         fraction = self.undersampled_fraction(value, tolerance)
         count = max(1, int((self.forward - value > self._reachable_cost(tolerance)).sum()))
@@ -163,7 +163,7 @@ class AnnealingRuns(NamedTuple):
     def wide_interval(
         self, estimate: Sandwich, tolerance: float, against: Sequence[float] = ()
     ) -> Ends:
-        """Return an interval for estimates that disagree, or rest on few chains.
+        """Return an interval for estimates that disagree or depend on few chains.
 
         Its lower end is a bound: forward chains are independent and the mean of their weights is
         Z, so log Z is below `lower_mean_bound` with a probability of at most 2.5 % for any
@@ -186,11 +186,11 @@ class AnnealingRuns(NamedTuple):
     def unreached(self, value: float, tolerance: float) -> list[tuple[float, str]]:
         """Return the mass, relative to Z, that reference states reveal beyond the chains' reach.
 
-        If reverse runs from the chains' own states are equally costly equally often, they already
-        represent this mass. Only an excess beyond chance is evidence. The fraction s of reference
-        states is as uncertain as their count, so its upper end is used. For rows, s is a fraction
-        of all mass, of which the chains found 1 − s; for chains from another base, it is a fraction
-        of the mass that they found.
+        If reverse runs from the chains' own states are as costly just as often, these states
+        already represent this mass. Only an excess beyond chance is evidence. The fraction s of
+        reference states is as uncertain as their count, so its upper end is used. For rows, s is a
+        fraction of all mass, of which the chains found 1 − s; for chains from another base, it is a
+        fraction of the mass that they found.
 
         Returns:
             An upper bound and a sentence for each source with such evidence.
@@ -229,9 +229,9 @@ def reachable_cost(chains: float | int, tolerance: float) -> float:
 
 
 def level_of_look(look: int) -> float:
-    """Return the probability with which the interval at the first, second … look may miss.
+    """Return the probability that the interval at this look (the first, second, …) misses log Z.
 
-    Runs continue until an answer converges, so any of several intervals may be the last. The levels
+    Runs continue until a result converges, so any of several intervals may be the last. The levels
     of all looks add up to 5 %.
     """
     if look == 1:

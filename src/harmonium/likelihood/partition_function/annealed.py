@@ -66,8 +66,8 @@ class Annealed(AbstractLogZ):
             and the largest accepted half-width of the interval.
         seconds: time limit after which no new round starts.
         precision: of products with the weights during annealing: "float32", or "bfloat16" if all
-            states are exact in it; if None, bfloat16 if measured to be faster. A key gives the same
-            digits only at the same precision.
+            states are exact in it; if None, bfloat16 is used if it is measured to be faster. A key
+            gives the same digits only at the same precision.
 
     Raises:
         InputError: a number is out of range, or a path does not start with zero weights.
@@ -111,7 +111,7 @@ class Annealed(AbstractLogZ):
     def with_rows(self, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> Annealed:
         """Add the independent-units model of the rows as a base, and reverse runs from the rows.
 
-        Neither is done for incomplete rows.
+        For incomplete rows, neither is added.
         """
         if self.paths:
             return self

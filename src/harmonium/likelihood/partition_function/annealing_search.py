@@ -1,4 +1,4 @@
-"""A search for log Z: the path, the steps and chains, and checks of the result."""
+"""A search for log Z: choice of the path, steps and chains, and checks of the result."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ USUAL = 0.97
 # A base checks another base if its own estimate is at most this many nats below: it then found at
 # least a third of Z, so that it could have found a mode of similar size.
 COMPETENT = 1.0
-ON_TIME = 0.95  # of the remaining time, which a round may take at the pace of the last round
+ON_TIME = 0.95  # of the remaining time: the part that a round may take at the last pace
 
 
 class Candidate(NamedTuple):
@@ -68,8 +68,8 @@ class Candidate(NamedTuple):
 
     Attributes:
         schedule: the path of its forward runs.
-        final: their final states.
-        gains: their log weights by segment.
+        final: final states of these runs.
+        gains: log weights of these runs, by segment.
         spaced: the path, spaced by the work of runs in both directions.
         lost: the total dissipated work of forward and reverse runs, nats.
         spread: half the sum of the variances of this work. It equals `lost` if both are small, and
@@ -91,7 +91,7 @@ class Candidate(NamedTuple):
 
 @dataclass
 class Search:
-    """A search for log Z: a pilot chooses the schedule; rounds run until both estimates agree.
+    """A search for log Z: a pilot chooses a schedule, then rounds run until both estimates agree.
 
     The settings are the same as for `Annealed`.
     """
@@ -172,14 +172,14 @@ class Search:
         return Candidate(schedule, *self._forward(schedule, CHOOSING_STEPS))
 
     def _fit_to_time(self, schedules: Sequence[AnnealingSchedule]) -> None:
-        """Use fewer chains if a pilot and one short round would not finish in time."""
+        """Reduce the number of chains if a pilot and one short round would not finish in time."""
         steps = CHOOSING_STEPS * WHOLE_ROUND * len(schedules) + FEWEST_STEPS * WHOLE_ROUND
         spent = clock() - self.began
         if spent * steps < SPACING_STEPS * len(schedules) * self._left():
             return  # even if none of that time was for compiling
         started = clock()
         self._forward(schedules[-1], 1)
-        # If compilation took the time, the remaining time says nothing about the model's speed.
+        # If compilation took most of the time, the time left is no measure of the model's speed.
         allowed = max(self._left(), self.seconds / 2)
         fraction = allowed / (steps * (clock() - started))
         if fraction < 1.0:
@@ -210,7 +210,7 @@ class Search:
     def _compared(
         self, tried: Sequence[Candidate], probes: np.ndarray
     ) -> tuple[list[Candidate], np.ndarray]:
-        """Return the candidates after runs in both directions, and the distances of the probes.
+        """Return the candidates, with runs in both directions, and the distances of the probes.
 
         The distance is the excess cost, in nats, of a reverse run from a probe, compared with usual
         costs for the nearest path; if positive, no path reaches the probe.
@@ -275,9 +275,9 @@ class Search:
         return answer
 
     def _more_steps(self, steps: int) -> int:
-        """Return the increased steps of the next round; unchanged if no longer round is possible.
+        """Return the number of steps of the next round, unchanged if no longer round is possible.
 
-        They are doubled. But if only one longer round is possible, it uses the remaining time.
+        The number is doubled. But if only one longer round is possible, it uses the remaining time.
         """
         if self.steps is not None:
             return steps
@@ -289,7 +289,7 @@ class Search:
         return steps
 
     def _needs_more_steps(self, last: AnnealingRuns, value: float) -> bool:
-        """Return whether more steps would help more than more chains."""
+        """Return whether increasing the steps would help more than increasing the chains."""
         tolerance = self.tolerance
         return (
             last.lost > MOST_LOST
@@ -330,7 +330,7 @@ class Search:
     def _round(
         self, schedule: AnnealingSchedule, final: FinalStates, steps: int
     ) -> tuple[AnnealingRuns, np.ndarray]:
-        """Return the log weights of a round's whole runs, and of its reverse segments."""
+        """Return the log weights of a round's whole runs, and of its reverse runs by segment."""
         rng = np.random.default_rng(self.keys_used)
         references = self._references()
         n = self.chains - sum(count for _, count in references)
@@ -385,7 +385,7 @@ class Search:
         warnings = joined.warnings(estimate, tolerance) + [reason for reason, _ in against]
         low, high = joined.interval(estimate, tolerance)
         if not warnings:
-            # A result rejected for a reason other than its width could not have been accepted.
+            # Only results without other warnings count as looks: no other result could be accepted.
             self.looks += 1
         half = (high - low) / 2
         if half >= tolerance:

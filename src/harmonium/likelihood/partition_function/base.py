@@ -30,8 +30,8 @@ class LogZ(NamedTuple):
         method: a description of the computation.
         converged: whether the interval is reliable: all checks were made, and agree.
         checked: whether anything independent, such as rows or another base, could have contradicted
-            the estimate. If not, it has not converged, even if its own runs agree.
-        ess: effective number of chains, the smaller of both directions.
+            the estimate. If False, `converged` is False too, even if the runs agree.
+        ess: effective number of chains, the minimum over the two directions.
         gap: reverse minus forward estimate, nats; 0 if exact.
         message: why it converged, or why not.
         forward: log weights of the forward annealing runs, shape (n,); the log of the mean of e^w
@@ -86,14 +86,14 @@ def convergence_word(converged: bool, checked: bool) -> str:
 
 
 def warning_of(convergence: str) -> str:
-    """Return the text to append to a result: empty if it converged."""
+    """Return the warning to append to a result, or an empty string if it converged."""
     if convergence == "converged":
         return ""
     return f", {convergence.replace('not', 'NOT')}"
 
 
 def broken(*rules: tuple[bool, str]) -> list[str]:
-    """Return the sentences of the rules that do not hold: reasons not to rely on a result."""
+    """Return the sentences of the rules that are violated: reasons not to rely on a result."""
     return [reason for holds, reason in rules if not holds]
 
 
@@ -118,15 +118,15 @@ class AbstractLogZ(ABC):
     """
 
     def is_estimate(self, rbm: RBM) -> bool:
-        """Return whether log Z of this model is sampled, which requires a key and a finite Z."""
+        """Return whether log Z is estimated by sampling, which requires a key and a finite Z."""
         return True
 
     def for_model(self, rbm: RBM) -> AbstractLogZ:
-        """Return the method that computes log Z of this model, if this method delegates."""
+        """Return the method that computes log Z of this model: this one or one it delegates to."""
         return self
 
     def with_rows(self, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> AbstractLogZ:
-        """Return the method that also uses rows of data for its estimate, if supported."""
+        """Return a method that also uses rows of data, or this method if it cannot use them."""
         return self
 
     @abstractmethod

@@ -41,8 +41,8 @@ def bennett(forward: np.ndarray, reverse: np.ndarray, log_shares: np.ndarray | N
     Args:
         forward: log weights of forward runs, nats, shape (n_forward, ...).
         reverse: log weights of reverse runs, shape (n_reverse, ...).
-        log_shares: log ω, the share of the model that each reverse start represents; only
-            differences matter. Equal if None.
+        log_shares: log ω, with ω the share of the model that each reverse start represents, up to a
+            common factor. Equal if None.
 
     Returns:
         One ratio for each entry of the other axes; a number for runs of shape (n,).
@@ -76,7 +76,7 @@ def bennett(forward: np.ndarray, reverse: np.ndarray, log_shares: np.ndarray | N
 
 
 def _normalised(log_shares: np.ndarray | None, reverse: np.ndarray) -> np.ndarray:
-    """Return the logs of shares, normalised to mean 1."""
+    """Return the logs of the shares after scaling the shares to a mean of 1."""
     if log_shares is None:
         return np.zeros_like(reverse)
     return log_shares - log_mean_exp(log_shares)
@@ -120,7 +120,7 @@ class Sandwich(NamedTuple):
         lower: log of the mean weight of the forward runs, on average below log Z.
         upper: the estimate of the reverse runs, on average above log Z if they start from exact
             draws.
-        ess: Kish's effective number of chains, the smaller of both directions.
+        ess: Kish's effective number of chains, the minimum over the two directions.
         groups: number of independent groups behind the interval.
     """
 
@@ -138,11 +138,11 @@ class Sandwich(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval; infinite for fewer than two groups."""
+        """The 95 % interval of log Z; infinite for fewer than two groups."""
         return self.value - self.half_width, self.value + self.half_width
 
     def at_level(self, level: float) -> Sandwich:
-        """Return the result with an interval that misses with this probability, instead of 5 %."""
+        """Return the result with an interval that misses log Z with this probability, not 5 %."""
         factor = NormalDist().inv_cdf(1.0 - level / 2.0) / Z_95
         return self._replace(half_width=factor * self.half_width)
 
@@ -157,7 +157,7 @@ def sandwich(
 
     Args:
         forward: log weights of forward runs, nats, group after group.
-        reverse: log weights of reverse runs, likewise.
+        reverse: log weights of reverse runs, in the same order.
         groups: number of independent groups.
         log_shares: the share of the model that each reverse run represents, as in `bennett`.
     """
@@ -176,7 +176,7 @@ def sandwich(
 
 
 def smaller_effective_size(forward: np.ndarray, reverse: np.ndarray) -> float:
-    """Return Kish's effective number of chains, the smaller of both directions."""
+    """Return Kish's effective number of chains, the minimum over the two directions."""
     return min(float(effective_size(relative_weights(w))) for w in (forward, reverse))
 
 
@@ -187,8 +187,8 @@ def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
         Z_k = Σ_x e^(−u_k(x)) / Σ_l n_l e^(−u_l(x)) / Z_l
 
-    which is solved as the minimum of a convex function of the log Z. Of all estimators that use
-    these states, it has the least asymptotic variance.
+    which is solved by minimising a convex function of the values log Z_k. Of all estimators that
+    use these states, it has the least asymptotic variance.
 
     Args:
         energies: u, shape (models, states), nats; the order of the states does not matter.
@@ -251,7 +251,7 @@ def ladder_log_z(up: np.ndarray, down: np.ndarray) -> Estimate:
 
     Args:
         up: F_k − F_{k+1} at states of model k, shape (steps, pairs, columns), nats.
-        down: F_{k+1} − F_k at states of model k + 1, likewise.
+        down: F_{k+1} − F_k at states of model k + 1, of the same shape.
 
     Source: Bennett 1976; Quenouille 1949; Tukey 1958.
     """

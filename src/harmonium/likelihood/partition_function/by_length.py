@@ -17,10 +17,10 @@ from .base import AbstractLogZ, LogZ
 
 
 class LogZOfRows(NamedTuple):
-    """log Z of the rows.
+    """log Z of the model for each row's length, and its mean over the rows.
 
     Attributes:
-        mean: their weighted mean, with its interval.
+        mean: the weighted mean over rows, with its interval.
         of_row: log Z for each row, nats, shape (n,).
     """
 

@@ -33,8 +33,7 @@ class ClosedForm(AbstractLogZ):
 
     θ contains the biases of both layers, and Λ is the joint precision matrix of their N units,
 
-        Λ = ( diag γ_v    −W     )
-            (   −Wᵀ     diag γ_h )
+        Λ = [[diag(γ_v), −W], [−Wᵀ, diag(γ_h)]].
 
     Example:
         >>> rbm = hm.RBM(hm.Gaussian(1), hm.Gaussian(1), [[0.6]])

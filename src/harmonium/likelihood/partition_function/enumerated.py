@@ -38,8 +38,8 @@ class Enumerated(AbstractLogZ):
 
     Few states are summed in float64. For many states, energies are computed in float32, and
     rounding is corrected by adding log ⟨e^(F − F′)⟩ over states drawn from the sum, with F′ in
-    float64. The interval is the interval of this mean. Sums of chunks are added in float64 on the
-    host, and memory does not grow with the number of states.
+    float64. The 95 % interval of log Z is the confidence interval of this mean. Sums of chunks are
+    added in float64 on the host, and memory does not grow with the number of states.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -135,7 +135,7 @@ def _rounding(summed: RBM, log_sums: np.ndarray, value: float) -> tuple[float, f
 
 @compiled
 def _log_sums(summed: RBM, rows: int, first: jax.Array, count: int) -> tuple[Array, Array]:
-    """Return, for each chunk, its largest −F and the log of the sum relative to it.
+    """Return each chunk's largest −F, and the log of its sum of e^(−F) relative to that term.
 
     Adding both in float32 would limit log Z to seven digits: 5e-4 in 5,000.
     """
@@ -165,7 +165,7 @@ def _transposed(rbm: RBM) -> RBM:
 
 
 def layers_to_enumerate(rbm: RBM) -> tuple[AbstractLayer, AbstractLayer] | None:
-    """Return the discrete layer with fewer joint states and the other; None if none is discrete."""
+    """Return (layer with fewer joint states, other layer), or None if neither layer is discrete."""
     orders = [(rbm.visible, rbm.hidden), (rbm.hidden, rbm.visible)]
     discrete = [layers for layers in orders if layers[0].n_states is not None]
     return min(discrete, key=lambda layers: layers[0].n_states or 0, default=None)

@@ -37,7 +37,7 @@ FIRST_STEPS = 4
 
 
 class Lengthening(AbstractPath):
-    """A path from a model of empty rows to rows of this length, in terms of hidden states.
+    """A path over hidden states, from the model of empty rows to the model of the longest rows.
 
     Attributes:
         rbm: the model of the longest rows; the path's models are transposed.
@@ -73,10 +73,10 @@ def log_z_of_lengths(
 ) -> list[LogZ]:
     r"""Return log Z for each of these lengths, which must be ascending and distinct.
 
-    Long rows prefer hidden states that are rare for short rows, and chains do not move to them in
-    time. At the ends of segments, the chains of each of 16 independent groups are therefore
-    resampled by weight. The value is the sum of Bennett's ratios over the segments, with a
-    jackknife interval over groups. Its checks are the estimates from each direction: for forward
+    Long rows prefer hidden states that are rare for short rows, and chains do not reach these
+    states in time. At the ends of segments, the chains of each of 16 independent groups are
+    therefore resampled by weight. The value is the sum of Bennett's ratios over the segments, with
+    a jackknife interval over groups. Its checks are the estimates from each direction: for forward
     runs, E[Π_s mean_group e^w_s] = Z_D / Z_0, and for reverse runs, the estimate from whole runs
     divided by the estimate from their first part, down to D.
 
@@ -122,7 +122,7 @@ class _Round(NamedTuple):
 
     Attributes:
         forward: shape (segments, groups, chains of a group).
-        reverse: log weights of the reverse runs, likewise.
+        reverse: log weights of the reverse runs, in the same shape.
         steps: total steps of a run.
     """
 
@@ -132,7 +132,7 @@ class _Round(NamedTuple):
 
     @property
     def lost(self) -> float:
-        """The work lost forward and in reverse together, nats."""
+        """The total work dissipated in both directions, nats."""
         return -float((self.forward + self.reverse).sum(0).mean())
 
 
@@ -156,7 +156,7 @@ class _Runs:
         return fold_in(self.key, self.keys_used)
 
     def pilot(self) -> Float[np.ndarray, " segments"]:
-        """Return the fraction of steps per segment, proportional to the deviation of its work."""
+        """Return each segment's fraction of the steps, proportional to the spread of its work."""
         steps = np.full(len(self.knots) - 1, PILOT_STEPS, np.int32)
         gains = self._through(self._start(), steps)[1]
         deviations = gains.std((1, 2))
@@ -186,7 +186,7 @@ class _Runs:
         return v, log_weights
 
     def round(self, steps: Integer[np.ndarray, " segments"]) -> _Round:
-        """Anneal in both directions."""
+        """Anneal through all segments in both directions, with these numbers of steps."""
         v, forward = self._through(self._start(), steps)
         burn_in = whole_number(max(1, int(steps.sum()) // 4))
         v = swept(self.path.at(1.0), v, burn_in, key=self._next_key())
@@ -220,13 +220,13 @@ class _Runs:
         steps: int,
         tolerance: float,
     ) -> LogZ:
-        """Return log Z of one length.
+        """Return log Z for one length.
 
         Args:
-            values: sums of Bennett's ratios, for all groups and without each group.
+            values: sums of Bennett's ratios, for all groups and with each group left out.
             up: log weights of the groups' forward runs, shape (groups,).
-            part: log weights of their reverse runs down to this length.
-            whole: log weights of their whole reverse runs.
+            part: log weights of the groups' reverse runs down to this length.
+            whole: log weights of the groups' whole reverse runs.
             steps: number of steps of a run.
             tolerance: nats.
         """
@@ -262,7 +262,7 @@ class _Runs:
 
 
 def _ratios(forward: np.ndarray, reverse: np.ndarray) -> np.ndarray:
-    """Return Bennett's ratio of a segment from all groups, and without each group."""
+    """Return Bennett's ratio of a segment, from all groups and with each group left out."""
     ratios = [bennett(forward.ravel(), reverse.ravel())]
     for g in range(len(forward)):
         others = np.arange(len(forward)) != g

@@ -28,7 +28,7 @@ class Raised(NamedTuple):
 
     Attributes:
         value: mean over rows.
-        stderr_rows: its standard error over rows.
+        stderr_rows: standard error of this mean over rows.
         rows: the estimate for each row, shape (n,).
         method: a description of the computation.
 
@@ -81,8 +81,8 @@ def raise_log_likelihood(
         key: a JAX random key.
         chains: number of reverse runs from each row.
         steps: number of steps of each run.
-        path: a path from a model with zero weights; if None, from the independent-units model with
-            the moments of short chains of `rbm`.
+        path: a path from a model with zero weights; if None, a path from the independent-units
+            model with the moments of short chains of `rbm`.
 
     Raises:
         InputError: rows are outside the visible layer's domain, `chains` or `steps` is not

@@ -101,7 +101,7 @@ def covered(known: np.ndarray, others: np.ndarray) -> float:
     """Return the fraction of known states with a nearby state among the others.
 
     A state is nearby if it is nearer than all but a few known states; among equally many draws from
-    the same distribution, there nearly always is one.
+    the same distribution, there is nearly always such a state.
     """
     near = np.sort(_distances(known, known), axis=1)[:, min(NEIGHBOURS, len(known) - 1)]
     rounding = 1e-5 * known.shape[1]  # equal states have a distance of about 0

@@ -44,7 +44,7 @@ class _Ladder(NamedTuple):
 
     Attributes:
         estimate: log Z.
-        warnings: reasons not to rely on it.
+        warnings: reasons not to rely on the estimate.
         ends: other estimates from the same replicas: lower, upper, and from each half.
         report: statistics of the replicas' movement along the ladder.
     """
@@ -237,7 +237,7 @@ def _under_all(path: AbstractPath, times: Array, v: Array) -> Float[Array, "mode
 
 
 def _judged(run: LadderRun, tolerance: float, first: float = 0.5) -> _Ladder:
-    """Estimate log Z from a run, excluding the fraction `first`, with all warnings."""
+    """Estimate log Z from a run without its first part (a fraction `first`), with all warnings."""
     base = float(run.sampler.path_to(run.rbm).log_z_of_base)
     gains = run.gains(first)
     report = run.report(first)
@@ -269,7 +269,7 @@ def _judged(run: LadderRun, tolerance: float, first: float = 0.5) -> _Ladder:
 
 
 def _concluded(ladders: Sequence[_Ladder]) -> LogZ:
-    """Choose between ladders, and return the result."""
+    """Choose between the ladders, and return the resulting log Z."""
     best = min(ladders, key=lambda ladder: ladder.report.barrier)
     largest = max(ladders, key=lambda ladder: ladder.estimate.value)
     warnings = []

@@ -121,7 +121,7 @@ class AnnealingSchedule(NamedTuple):
 def _segments(
     path: AbstractPath, times: Array, numbers: Array, v: Array, *, key: PRNGKeyArray
 ) -> tuple[Array, Array]:
-    """Run segments `first` to `end` with the given steps each; others contribute nothing."""
+    """Run segments `first` to `end` with the given steps each; other segments are skipped."""
     first, end, steps = numbers
 
     def segment(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -195,12 +195,12 @@ def _log_weights_by_size(log_weights: np.ndarray) -> np.ndarray:
 
 
 def _groups(count: int, groups: int) -> np.ndarray:
-    """Return the group of each of `count` final states."""
+    """Return the group index of each of `count` final states."""
     return np.arange(count) * groups // count
 
 
 def groups_of(log_weights: np.ndarray) -> int:
-    """Return the largest number of groups of sufficient effective size, at most sixteen."""
+    """Return the largest number of groups, up to sixteen, that have a sufficient effective size."""
     ess = effective_size(relative_weights(log_weights))
     fitting = (g for g in GROUPS if ess / g >= ESS_OF_GROUP and len(log_weights) >= 4 * g)
     return next(fitting, 1)
@@ -220,7 +220,7 @@ def base_from_data(rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray)
 def base_from_moments(
     rbm: RBM, *, key: PRNGKeyArray, chains: int = 256, sweeps: int = 300
 ) -> Heating:
-    """Return the path from the independent-units model of short chains of `rbm`."""
+    """Return the path from the independent-units model with the moments of short chains."""
     key_draw, key_move, key_h = jax.random.split(key, 3)
     v = rbm.visible.sample_without_inputs((chains,), key=key_draw)
     return base_from_data(rbm, after_sweeps(rbm, v, sweeps, key=key_move), key=key_h)

@@ -1,1 +1,1 @@
-"""Evaluation of a model: one class per block, and the loop over them."""
+"""Evaluation of a model: one class for each block of scores, and the loop over the blocks."""

@@ -1,4 +1,4 @@
-"""A block of an evaluation: one class that measures, writes JSON, prints and draws."""
+"""The base class of the blocks of an evaluation, which measure, write JSON, print and draw."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ NO_ROWS = "no rows; name them as DATA"
 
 
 class AbstractBlock(ABC):
-    """A block of an evaluation; an instance is its result, a frozen dataclass.
+    """A block of an evaluation; an instance is the block's result, a frozen dataclass.
 
     Attributes:
-        name: its key in the JSON.
+        name: the block's key in the JSON.
         title: its name in the table if the result is not known; "" for no such line.
         stage: its name in the progress display.
-        seconds: approximate upper limit on its time; None for no limit.
-        is_slow: whether `--quick` leaves it out.
+        seconds: approximate time limit, in seconds; None for no limit.
+        is_slow: whether `--quick` omits the block.
         pictures: names of picture files, each with the function that draws it, which is called with
             `harmonium.plot` and the target. Matplotlib is imported only if pictures are drawn.
     """
@@ -46,7 +46,7 @@ class AbstractBlock(ABC):
     def measure(cls, target: Target, progress: ReportProgress) -> Self:
         """Return the result for a model and its rows.
 
-        Results that later blocks and pictures need are stored in the target.
+        Results needed by later blocks and pictures are also stored in the target.
 
         Raises:
             NotMeasuredError: there is nothing to measure.
@@ -63,7 +63,7 @@ class AbstractBlock(ABC):
 
 @dataclass(frozen=True)
 class NotKnown:
-    """The placeholder for the result of a block that could not be measured.
+    """A placeholder for the result of a block that could not be measured.
 
     Attributes:
         title: the title of the block.
@@ -84,11 +84,11 @@ class NotKnown:
 
 @dataclass(frozen=True)
 class RowMean:
-    """A mean over rows.
+    """A mean over rows, with its standard error.
 
     Attributes:
         value: the mean.
-        stderr_rows: its standard error; NaN for a single row.
+        stderr_rows: the standard error of the mean; NaN for a single row.
         rows: the name of the rows.
         n_rows: the number of rows.
     """
@@ -108,7 +108,7 @@ class RowMean:
 
     @property
     def precision(self) -> str:
-        """The standard error and the rows, as text."""
+        """A description of the standard error and the rows."""
         error = "" if self.n_rows == 1 else f"± {figures(self.stderr_rows, 2)} over "
         return f"{error}{count_of(self.n_rows, row_noun(self.rows))}"
 
@@ -118,7 +118,7 @@ class RowMean:
 
 
 def scored_rows(target: Target, most: int) -> tuple[np.ndarray, str]:
-    """Return at most `most` of the rows to score, in the user's coding, and their name.
+    """Return up to `most` of the rows to score, in the user's coding, and the name of their part.
 
     Raises:
         NotMeasuredError: there are no rows.
@@ -129,7 +129,7 @@ def scored_rows(target: Target, most: int) -> tuple[np.ndarray, str]:
 
 
 def row_noun(rows: str) -> str:
-    """Return the noun for a row of a part: "training row", "test row"."""
+    """Return the noun for a row of the part named `rows`, such as "training row" or "test row"."""
     return "training row" if rows == "train" else f"{rows} row"
 
 

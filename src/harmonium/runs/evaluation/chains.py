@@ -1,4 +1,4 @@
-"""How fast chains of the model mix, and whether it was trained at equilibrium."""
+"""How fast Gibbs chains of a model mix, and whether the model was trained at equilibrium."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def _autocorrelations(plot: Any, target: Target) -> Any:
 
 @dataclass(frozen=True)
 class Mixing(AbstractBlock):
-    """How fast chains mix, in sweeps.
+    """The mixing time of Gibbs chains of the model, in sweeps.
 
     Attributes:
-        mixing: the measurement.
+        mixing: the measured mixing times.
     """
 
     name = "mixing"
@@ -50,7 +50,7 @@ class Mixing(AbstractBlock):
 
     @classmethod
     def measure(cls, target: Target, progress: ReportProgress) -> Mixing:
-        """Measure mixing with chains of which half start at rows, if there are any."""
+        """Measure mixing with chains, half of which start at rows if there are rows."""
         name = "train" if "train" in target.parts else target.name
         target.mixing = mixing(
             target.rbm,
@@ -69,7 +69,7 @@ class Mixing(AbstractBlock):
         mixing = self.mixing
         time = f"{diagnostics.count(mixing.relaxation)} sweeps"
         run = f"{mixing.chains} chains × {mixing.sweeps:,} sweeps"
-        # The relaxation time is −2 / log λ, so e⁻² remains after it.
+        # The relaxation time is −2 / log λ, after which a correlation has decayed to e⁻².
         explanation = f"after which 14 % of the slowest mode is left ({run})"
         if not mixing.resolved:
             limit = f"{SECONDS:g} s" if mixing.sweeps < SWEEPS else "these sweeps"
@@ -86,10 +86,10 @@ class Mixing(AbstractBlock):
 
 @dataclass(frozen=True)
 class Equilibrium(AbstractBlock):
-    """Whether a run trained at equilibrium, judged by its chains and their model.
+    """Whether a run trained at equilibrium, judged by its persistent chains and its model.
 
     Attributes:
-        report: the result.
+        report: the result of the check.
     """
 
     name = "equilibrium"
@@ -102,7 +102,7 @@ class Equilibrium(AbstractBlock):
 
     @classmethod
     def measure(cls, target: Target, progress: ReportProgress) -> Equilibrium:
-        """Check the state in which the run ended.
+        """Check whether the final chains of the run are at equilibrium.
 
         Raises:
             NotMeasuredError: the target is a model without a run.

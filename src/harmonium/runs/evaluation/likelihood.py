@@ -24,12 +24,12 @@ def likelihood(
     """Return log Z and, if there are rows to score, their log-likelihood.
 
     Args:
-        target: the model and the rows; log Z is stored there.
+        target: the model and the rows; log Z is stored in it.
         settings: the arguments of `log_z`.
         progress: progress callback.
 
     Raises:
-        NotFiniteError: the score of the model is not finite.
+        NotFiniteError: log Z or the log-likelihood is not finite.
     """
     rbm = target.rbm
     rows = target.scored
@@ -98,7 +98,7 @@ def annealing_picture(plot: Any, target: Target) -> Any:
     """Draw the log weights of the annealing runs.
 
     Raises:
-        NotMeasuredError: log Z was computed in another way.
+        NotMeasuredError: log Z was not estimated by annealing.
     """
     log_z = target.log_z
     if log_z is None or log_z.forward is None or log_z.reverse is None:

@@ -83,7 +83,7 @@ class EvaluationConfig:
         """Check each option on its own; options that depend on the model are checked later.
 
         Raises:
-            InputError: names the option, what was expected, what was found and what to do.
+            InputError: an option is invalid; the message says what was expected and what to do.
         """
         check_options(self)
         if self.source is not None and self.data is not None:

@@ -13,7 +13,7 @@ from .target import Target
 
 @dataclass(frozen=True)
 class Pictures:
-    """The files that were written, and the reasons why others, by name, were left out."""
+    """The picture files that were written, and by name the reasons why others were not."""
 
     written: list[str] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
@@ -21,12 +21,12 @@ class Pictures:
     def draw(
         self, pictures: Iterable[Picture], target: Target, folder: Path, progress: ReportProgress
     ) -> None:
-        """Write pictures to a folder, which is made if needed; none is left half-written.
+        """Write pictures to a folder, which is created if needed; no file is left half-written.
 
         Args:
             pictures: names of files, each with the function that draws it.
             target: the model, its rows, and the measurements so far.
-            folder: the folder.
+            folder: the folder to write to.
             progress: progress callback, called with the fraction done, 0 to 1.
         """
         from ... import plot

@@ -1,4 +1,4 @@
-"""How well the model predicts rows: units from units, v from h, held-out rows, and columns."""
+"""How well a model predicts units from other units, v from h, unseen rows, and table columns."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from .base import (
 from .target import Target
 
 WORK = 2**30  # rows × visible columns × hidden columns: about five seconds on two cores
-# with each unit predicted in turn
+# if each unit is predicted in turn
 FEWEST_ROWS = 100
 MOST_ROWS_IN_TURN = 4_000
 MOST_ROWS_OF_COLUMNS = 1_000
-STANDARD_ERRORS = 2.0  # beyond which a gap is reported as one
+STANDARD_ERRORS = 2.0  # a gap is reported only if it exceeds this many standard errors
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class PseudoLikelihood(AbstractBlock):
 
     @classmethod
     def measure(cls, target: Target, progress: ReportProgress) -> PseudoLikelihood:
-        """Score the rows, or as many of them as take about five seconds.
+        """Score the rows, or as many of them as can be scored in about five seconds.
 
         Raises:
             NotMeasuredError: there are no rows, or the visible units are not discrete.
@@ -80,10 +80,10 @@ class PseudoLikelihood(AbstractBlock):
 
 @dataclass(frozen=True)
 class Reconstruction(AbstractBlock):
-    """The mean squared difference of rows after v → mean h → mean v.
+    """The mean squared error of reconstructing rows by v → mean h → mean v.
 
     Attributes:
-        error: the error for the rows to score, per column.
+        error: the mean squared error per column, for the rows to score.
         variance: the mean variance of the columns of the same rows.
     """
 
@@ -116,11 +116,11 @@ class Reconstruction(AbstractBlock):
 
 @dataclass(frozen=True)
 class FreeEnergyGap(AbstractBlock):
-    """⟨F⟩ of held-out rows minus ⟨F⟩ of training rows.
+    """The free-energy gap: ⟨F⟩ of held-out rows minus ⟨F⟩ of training rows.
 
     Attributes:
-        learned: the mean over training rows, nats.
-        held_out: the mean over rows that the model has not seen, nats.
+        learned: the mean free energy of training rows, nats.
+        held_out: the mean free energy of rows that the model has not seen, nats.
     """
 
     name = "free_energy_gap"
@@ -155,7 +155,7 @@ class FreeEnergyGap(AbstractBlock):
 
     @property
     def stderr(self) -> float:
-        """Its standard error, from two means over independent rows."""
+        """The standard error of the gap, from two means over independent rows."""
         return float(np.hypot(self.held_out.stderr_rows, self.learned.stderr_rows))
 
     def to_json(self) -> dict[str, Any]:
@@ -185,7 +185,7 @@ class PredictedColumns(AbstractBlock):
     """How well each column of a table is predicted from the other columns.
 
     Attributes:
-        rows: the name of the rows.
+        rows: the name of the scored part of the rows.
         columns: the score of each column.
     """
 
@@ -198,10 +198,10 @@ class PredictedColumns(AbstractBlock):
 
     @classmethod
     def measure(cls, target: Target, progress: ReportProgress) -> PredictedColumns:
-        """Score the columns on the rows to score.
+        """Measure how well each column is predicted, on the rows to score.
 
         Raises:
-            NotMeasuredError: the rows are not those of a table.
+            NotMeasuredError: the rows do not belong to a table.
         """
         columns = None if target.data is None else target.data.columns
         if columns is None or target.name is None:

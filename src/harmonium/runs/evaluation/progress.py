@@ -1,4 +1,4 @@
-"""Stages of an evaluation, one after another: a failure does not affect the others."""
+"""Run the stages of an evaluation one after another; a failed stage does not affect the others."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ T = TypeVar("T")
 
 
 class EvaluationProgress:
-    """Runs stages so that a failure does not affect the others; use it as a context manager.
+    """A context manager that runs stages, so that a failed stage does not affect the others.
 
     Progress goes to the display's console: a bar on a terminal, lines in a pipe.
 
     Attributes:
         seconds: running time of each stage, by its name.
-        interrupted: whether the user interrupted a stage; the later ones are then left out.
+        interrupted: whether the user interrupted a stage; later stages are then omitted.
     """
 
     def __init__(self, display: Display):
@@ -55,18 +55,18 @@ class EvaluationProgress:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Remove the live display; the table is printed in its place."""
+        """Remove the live display, so that the table can be printed in its place."""
         self.bar.stop()
 
     def run(
         self, stage: str, compute: Callable[[ReportProgress], T], at_most: float | None = None
     ) -> T:
-        """Return the result of a stage; errors are passed on.
+        """Run a stage and return its result; errors propagate.
 
         Args:
             stage: the name of the stage.
             compute: the function that computes the result, called with a progress callback.
-            at_most: approximate limit in seconds, to be shown; None to show no limit.
+            at_most: approximate time limit to show, in seconds; None to show no limit.
         """
         limit = "" if at_most is None else f", at most {at_most:g} s"
         task = self.bar.add_task(f"{stage}{limit}", total=None)
@@ -89,7 +89,7 @@ class EvaluationProgress:
         at_most: float | None = None,
         title: str = "",
     ) -> T | NotKnown:
-        """Return the result of a stage, or a placeholder with this title and the reason."""
+        """Run a stage; return its result or, if it fails, a placeholder with title and reason."""
         if self.interrupted:
             return NotKnown(title, "interrupted")
         try:

@@ -20,8 +20,8 @@ from .prediction import FreeEnergyGap, PredictedColumns, PseudoLikelihood, Recon
 from .samples import SampleQuality
 from .target import Target
 
-# In order of measurement and printing, the most useful for their time first. Blocks of one group
-# are printed together in the table.
+# In the order of measurement and printing: first the blocks that are most useful for the time they
+# take. The blocks of a group are printed together in the table.
 GROUPS: tuple[tuple[type[AbstractBlock], ...], ...] = (
     (PseudoLikelihood, Reconstruction, FreeEnergyGap),
     (PredictedColumns,),
@@ -39,8 +39,8 @@ class Evaluation:
         target: the model and its rows.
         status: "done", or "interrupted".
         log_z: log Z.
-        log_likelihood: the log-likelihood of the rows; None if there are none.
-        blocks: the result of each block by its name, or why there is none.
+        log_likelihood: the log-likelihood of the rows; None if there are no rows.
+        blocks: the result of each block, or the reason for its absence, by name of the block.
         pictures: the pictures that were drawn.
         seconds: running time of each stage by its name.
     """
@@ -83,7 +83,7 @@ class Evaluation:
         return [head, f"scored on {rows}", *(f"  {note}" for note in self.target.notes)]
 
     def sections(self) -> list[list[Line]]:
-        """Return the lines of the table, grouped."""
+        """Return the lines of the table, as one list for each group of blocks."""
         sections = [likelihood_lines(self.log_likelihood), log_z_lines(self.log_z)]
         for group in GROUPS:
             results = [self.blocks[block.name] for block in group]

@@ -36,7 +36,7 @@ SAMPLES = 1_000
 
 
 def _both(target: Target) -> tuple[np.ndarray, np.ndarray]:
-    """Return samples, and the rows that the model learned from, or else the rows to score."""
+    """Return samples and the training rows or, if these are unknown, the rows to score."""
     if target.samples is None or target.name is None:
         raise NotMeasuredError(NO_ROWS if target.name is None else "there are no samples")
     names = target.learned_and_held_out or (target.name, None)
@@ -58,13 +58,13 @@ def _means(plot: Any, target: Target) -> Any:
 
 @dataclass(frozen=True)
 class SampleQuality(AbstractBlock):
-    """Scores of samples, each alongside that of a perfect sampler.
+    """Scores of samples, each alongside the score of a perfect sampler.
 
     Attributes:
         drawn: the samples.
         quality: the scores of the samples.
-        moments: the agreement of their moments with those of held-out rows, if there are any.
-        rows: the name of the rows with which they are compared.
+        moments: the agreement of moments between samples and held-out rows, if rows are held out.
+        rows: the name of the rows with which the samples are compared.
         n_rows: the number of these rows.
         scaled: whether columns were divided by their standard deviations.
     """
@@ -84,7 +84,7 @@ class SampleQuality(AbstractBlock):
 
     @classmethod
     def measure(cls, target: Target, progress: ReportProgress) -> SampleQuality:
-        """Draw samples; score them against the training rows if known, else the scored rows.
+        """Draw samples, and compare them with the training rows or, if unknown, the scored rows.
 
         Raises:
             NotMeasuredError: there are no rows, or the draws overflow.
@@ -147,7 +147,7 @@ class SampleQuality(AbstractBlock):
 
 
 def _with_lengths_of_rows(target: Target, name: str) -> RBM:
-    """Return the model with the lengths of rows for its samples, if it conditions on lengths."""
+    """Return the model; if it conditions on lengths, its samples get the lengths of rows."""
     visible = target.rbm.visible
     if not takes_lengths(visible):
         return target.rbm
@@ -157,7 +157,7 @@ def _with_lengths_of_rows(target: Target, name: str) -> RBM:
 
 
 def _scale(data: np.ndarray, states: np.ndarray, *, is_discrete: bool) -> np.ndarray:
-    """Return the scale by which each column is divided for distances: 1 for columns of codes."""
+    """Return the scale that divides each column when distances are computed; 1 for codes."""
     if is_discrete:
         return np.ones(data.shape[1])
     deviations = data.std(axis=0)

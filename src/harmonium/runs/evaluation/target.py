@@ -20,12 +20,12 @@ from ..leftovers import is_run
 from ..rows import Rows, own_rows, rows_for_model, text_format_for
 from .options import EvaluationConfig
 
-GIVEN = "given"  # the name for the rows of a file without named parts
+GIVEN = "given"  # the name of the only part if a file has no named parts
 
 
 @dataclass
 class Target:
-    """A model and its rows, and measurements of blocks that later blocks and pictures need.
+    """A model, its rows, and measurements that later blocks and pictures of an evaluation need.
 
     Attributes:
         rbm: the model.
@@ -34,7 +34,7 @@ class Target:
         name: the part of the rows that is scored; None if there are no rows.
         log_z: log Z of the model; None until it is computed.
         mixing: how fast chains mix; None if unknown.
-        samples: samples of the model; None if there are none.
+        samples: samples of the model; None until they are drawn.
     """
 
     rbm: RBM
@@ -47,12 +47,12 @@ class Target:
 
     @property
     def own(self) -> bool:
-        """Whether the rows are those of the run's own source."""
+        """Whether the rows come from the run's own source."""
         return self.data is not None and self.options.data is None
 
     @property
     def parts(self) -> dict[str, Dataset]:
-        """Datasets by name: "train", "validation" and "test", as far as they exist."""
+        """The available datasets, by name: "train", "validation" and "test"."""
         return {} if self.data is None else self.data.parts
 
     @property
@@ -67,7 +67,7 @@ class Target:
 
     @property
     def learned_and_held_out(self) -> tuple[str, str] | None:
-        """Names of the training rows and of rows that the model has not seen; None if unknown."""
+        """The names of the training rows and of the unseen rows; None if unknown."""
         if not self.own or "train" not in self.parts:
             return None
         for name in (self.name, "validation", "test"):
@@ -76,11 +76,11 @@ class Target:
         return None
 
     def key_of(self, number: int) -> Any:
-        """Return the random key of a block, by its index."""
+        """Return the random key of the block with this index."""
         return fold_in(key_of(self.options.seed), number)
 
     def rows(self, name: str, most: int) -> np.ndarray:
-        """Return at most `most` rows of a part, evenly spaced; grey levels are drawn once.
+        """Return up to `most` evenly spaced rows of a part; grey levels become 0/1 draws, once.
 
         Missing values are drawn from the model, given the observed values of their row.
         """
@@ -109,10 +109,10 @@ def target_of(rbm: RBM, options: EvaluationConfig) -> Target:
 
 
 def _rows_given(folder: RunFolder, data: str, rbm: RBM, options: EvaluationConfig) -> Rows:
-    """Return the rows of DATA, read as the run would have done unless the options differ."""
+    """Return the rows of DATA, read with the run's settings unless options override them."""
     config = folder.config() if is_run(options.run) else None
     binarize = options.binarize
-    if binarize is None:  # a model file does not record how its rows were treated
+    if binarize is None:  # a model file does not record how grey levels were binarised
         binarize = "stochastic" if config is None else config.binarize
     rows = rows_for_model(
         data,
