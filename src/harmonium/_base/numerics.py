@@ -138,7 +138,7 @@ def normals(shape: tuple[int, ...], dtype: Any, *, key: PRNGKeyArray) -> Float[A
 
 
 def computed_once(draws: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Return draws of 0 and 1 that XLA's CPU backend computes only once.
+    """Return binary draws in a form that keeps XLA's CPU backend from recomputing them.
 
     The function takes a square root, which leaves 0 and 1 unchanged. That backend computes a root
     only once, but would otherwise repeat cheap arithmetic, including Threefry's sums and shifts, in

@@ -293,7 +293,7 @@ def pilot(
 
 
 def _respaced(times: np.ndarray, accepted: np.ndarray, aim: float) -> np.ndarray:
-    """Return positions evenly spaced in ladder length, at the target acceptance rate."""
+    """Return evenly spaced positions, as many as give neighbours the target acceptance rate."""
     from scipy.special import ndtri  # imported here because it takes a fifth of a second
 
     lengths = -ndtri(np.clip(accepted, 1e-9, 1.0) / 2)

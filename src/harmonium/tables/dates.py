@@ -361,7 +361,7 @@ def _clock_form(clock: re.Match) -> str:
 
 
 def _days(text: str) -> list[str]:
-    """Return the possible forms of a date, in which "|" may represent a time of day."""
+    """Return the formats that a date may have; "|" marks where a time of day may follow."""
     pieces = re.findall(rf"\d+|{MONTH_PATTERN}\.?|\||{SEPARATORS}|.", text)
     kinds = [_kind(piece) for piece in pieces]
     numbers = kinds.count("number")
