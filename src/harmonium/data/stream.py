@@ -220,7 +220,7 @@ class Stream(AbstractRows):
 
     @property
     def missing(self) -> int:
-        """The largest number of missing values in any one row, taken from `beginning` if not given."""
+        """The largest number of missing values in any one row; that of `beginning` if not given."""
         if self.most_missing is None:
             return self.beginning.missing
         return self.most_missing
