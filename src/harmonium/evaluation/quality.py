@@ -87,7 +87,7 @@ def sample_quality(
       average.
     - energy: 2⟨d(s, a)⟩ − ⟨d(s, s′)⟩ − ⟨d(a, a′)⟩ over different rows, which is unbiased.
     - privacy loss: AATS of held-out rows minus AATS of A. Copies are detected only among the
-    compared rows, a small part of large data.
+      compared rows, a small part of large data.
 
     The squared distance d² is the number of columns of codes that differ plus the squared Euclidean
     distance of the other columns; scale columns with different units first.
