@@ -216,13 +216,14 @@ def checked_type(rbm: Any, name: str = "rbm") -> RBM:
     """
     if not isinstance(rbm, RBM):
         parts = {"to_harmonium": "to_harmonium()", "rbm": "rbm", "rbm_": "rbm_"}
-        hints = [f"; pass its {words}" for part, words in parts.items() if hasattr(rbm, part)]
+        hints = (f"; pass its {words}" for part, words in parts.items() if hasattr(rbm, part))
+        hint = next(hints, "")
         actual = described(rbm)
-        if hints:  # the interfaces have classes named RBM too
+        if hint:  # the interfaces have classes named RBM too
             actual = f"{type(rbm).__module__.rpartition('.')[0]}.{type(rbm).__name__}"
         raise InputError(
             f"{name}: expected an RBM, such as fit.rbm or the result of hm.initialize; got"
-            f" {actual}{''.join(hints[:1])}."
+            f" {actual}{hint}."
         )
     return rbm
 

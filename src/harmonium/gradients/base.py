@@ -346,8 +346,8 @@ def _phase(rbm: RBM, cloud: Cloud) -> _Phase:
 
 def _gradient_by_weights(weights: Any, states: Array, by_inputs: Array) -> Any:
     """Return the gradient with respect to the weights, via the inputs `states @ weights`."""
-    _, gradient = eqx.filter_vjp(lambda weights: product(states, weights), weights)
-    return gradient(by_inputs)[0]
+    pullback = eqx.filter_vjp(lambda weights: product(states, weights), weights)[1]
+    return pullback(by_inputs)[0]
 
 
 def shift_gradient(layer: AbstractLayer, grads: AbstractLayer) -> Float[Array, " columns"]:

@@ -130,14 +130,6 @@ def _row_of(columns: Columns, conditions: Conditions, names: list[str]) -> np.nd
     row = np.full((1, len(columns.modelled)), np.nan, np.float32)
     if conditions.cells.columns:
         row = columns.encode(conditions.cells, "QUESTION", may_lack=True)
-        # Estimators treat unknown words as missing cells, but such a condition has no effect.
-        for name, words in columns.unseen_in(conditions.cells).items():
-            unit = next(i for i, part in enumerate(columns.modelled) if part.name == name)
-            if np.isnan(row[0, unit]):
-                raise InputError(
-                    f"QUESTION: expected a value of column {name!r} that the model knows;"
-                    f" got {words[0]!r}; known are {columns.modelled[unit].summary}."
-                )
     known = {*conditions.cells.names}
     known.update(columns.modelled[unit].name for unit in np.flatnonzero(~np.isnan(row[0])))
     for name in names:

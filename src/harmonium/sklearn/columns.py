@@ -121,8 +121,9 @@ class Columns:
             validate_data(estimator, X, reset=False, dtype=FLOATS, ensure_all_finite=allow_nan)
         )
 
-    def ask(self, rbm: Any, question: str, *, key: Any) -> Any:
-        """Refuse the question, which needs columns with names and with words as values.
+    @property
+    def table(self) -> Any:
+        """Refuse questions: these columns have no names and no words.
 
         Raises:
             InputError: always.

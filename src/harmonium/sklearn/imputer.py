@@ -13,15 +13,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._base.checks import positive_integer
 from ..errors import InputError
-from ..inference import Imputation, ask, impute
-from ..inference.questions import Answer
+from ..inference import Imputation, impute
 from ..tables import Columns, Frame, RawColumn
 from ..tables.base import Guess
 from ..tables.containers import AbstractContainer
 from ..tables.unmodelled import LeftOut
 from .base import SAMPLING, key_from
 from .holding_out import BaseHoldingOut
-from .tables import codes_of, columns_of_table, container_of, frame_checked, kinds_by_name
+from .tables import (
+    BaseAsking,
+    codes_of,
+    columns_of_table,
+    container_of,
+    frame_checked,
+    kinds_by_name,
+)
 
 # Named as in scikit-learn's SimpleImputer.
 GUESSES = {"mean": Guess.MEAN, "median": Guess.MEDIAN, "most_frequent": Guess.MODE}
@@ -30,7 +36,7 @@ INDICATOR = "missingindicator_{}"  # as in scikit-learn
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class RBMImputer(OneToOneFeatureMixin, BaseHoldingOut):
+class RBMImputer(BaseAsking, OneToOneFeatureMixin, BaseHoldingOut):
     """Fill in the missing cells of a table with a restricted Boltzmann machine of its columns.
 
     A cell is predicted from the observed cells of its row: for words, the most probable one; for
@@ -138,24 +144,8 @@ validation_fraction
             filled = Frame((*filled.columns, *self._indicators(frame)))
         return container.filled(X, frame, filled)
 
-    def ask(self, question: str) -> list[Answer]:
-        """Return p(column | known cells) of the table, as `hm.ask` does.
-
-        If the answer is not an exact sum, the estimator's `random_state` seeds the draws.
-
-        Parameters
-        ----------
-        question : str
-            Columns and, after a bar, known cells and ranges: "plan | city=Bern, age=30..40".
-
-        Returns
-        -------
-        list of harmonium.inference.Answer
-            One for each column: its values with their probabilities, or quantiles.
-        """
-        check_is_fitted(self)
-        key = key_from(self.random_state, SAMPLING)
-        return ask(self.rbm_, self.columns_, question, key=key)
+    def _table(self) -> Columns:
+        return self.columns_
 
     def _filled(
         self, frame: Frame, imputation: Imputation, guess: Guess, are_floats: list[bool]

@@ -11,18 +11,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data import Dataset
 from ..inference import impute
-from ..inference.questions import Answer
 from ..likelihood.scoring import LogLikelihood, free_energies, log_likelihood
-from .base import CHAINS, SAMPLING, SCORING, free_energy, key_from, mean_h, row_groups
+from .base import CHAINS, SCORING, free_energy, key_from, mean_h, row_groups
 from .holding_out import BaseHoldingOut
-from .tables import columns_and_rows, floats_of
+from .tables import BaseAsking, columns_and_rows, floats_of
 
 COMPLETIONS = 20  # per row with missing cells; its hidden means are averaged over them
 SWEEPS = 100  # Gibbs sweeps of each chain that draws a completion
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class RBM(ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
+class RBM(BaseAsking, ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
     """Restricted Boltzmann machine with layers of any types: features, densities and samples.
 
     Parameters
@@ -171,23 +170,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
         rows = self._draws(n_samples, k)
         return self.columns_.decode(rows)
 
-    def ask(self, question: str) -> list[Answer]:
-        """Return p(column | known cells) of a table, as `hm.ask` does.
-
-        If the answer is not an exact sum, the estimator's `random_state` seeds the draws.
-
-        Parameters
-        ----------
-        question : str
-            Columns and, after a bar, known cells and ranges: "plan | city=Bern, age=30..40".
-
-        Returns
-        -------
-        list of harmonium.inference.Answer
-            One for each column: its values with their probabilities, or quantiles.
-        """
-        check_is_fitted(self)
-        return self.columns_.ask(self.rbm_, question, key=key_from(self.random_state, SAMPLING))
+    def _table(self) -> Any:
+        return self.columns_.table
 
     def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
         """Return the mean log-likelihood of the rows, with an interval and the method.

@@ -8,15 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import PRNGKeyArray
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..errors import InputError
 from ..inference import ask
 from ..inference.questions import Answer
 from ..layers import AbstractLayer
 from ..layers.registry import layer_named
-from ..rbm import RBM
 from ..tables import Columns, Frame, columns_of
 from ..tables.columns import KINDS
 from ..tables.containers import (
@@ -29,7 +27,7 @@ from ..tables.containers import (
     is_dataframe,
     is_single,
 )
-from .base import FLOATS
+from .base import FLOATS, SAMPLING, key_from
 from .columns import READ_AS_TABLE, TABLE_KINDS, kinds_by_place, read_columns
 
 
@@ -144,6 +142,28 @@ def codes_of(columns: Columns, frame: Frame) -> np.ndarray:
     return columns.encode(frame, "X")
 
 
+class BaseAsking:
+    """Questions about the table that an estimator was fitted to; `_table()` returns its columns."""
+
+    def ask(self: Any, question: str) -> list[Answer]:
+        """Return p(column | known cells) of the table, as `hm.ask` does.
+
+        The random state of the estimator decides the draws, if the answer is not an exact sum.
+
+        Parameters
+        ----------
+        question : str
+            Columns and, after a bar, known cells and ranges: "plan | city=Bern, age=30..40".
+
+        Returns
+        -------
+        list of harmonium.inference.Answer
+            One for each column: its values with their probabilities, or quantiles.
+        """
+        check_is_fitted(self)
+        return ask(self.rbm_, self._table(), question, key=key_from(self.random_state, SAMPLING))
+
+
 @dataclass(frozen=True, eq=False)
 class TableColumns:
     """The columns of a table, with the same interface as the estimators' `Columns`.
@@ -155,6 +175,11 @@ class TableColumns:
 
     columns: Columns
     container: AbstractContainer
+
+    @property
+    def table(self) -> Columns:
+        """The columns that questions are about."""
+        return self.columns
 
     @property
     def layer(self) -> AbstractLayer:
@@ -181,10 +206,6 @@ class TableColumns:
     def decode(self, rows: np.ndarray) -> Any:
         """Return the table decoded from rows in the library's coding."""
         return self.container.rows(self.columns.decode(rows))
-
-    def ask(self, rbm: RBM, question: str, *, key: PRNGKeyArray) -> list[Answer]:
-        """Return the distributions that a question asks for, as `hm.ask` does."""
-        return ask(rbm, self.columns, question, key=key)
 
     def decode_means(self, means: np.ndarray) -> Any:
         """Return the table decoded from mean states: most probable categories and mean numbers."""

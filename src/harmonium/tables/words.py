@@ -111,14 +111,16 @@ class Words(AbstractPart):
         """Parse one word, ignoring case if that is unambiguous, and return it as a column.
 
         Raises:
-            ValueError: the word is unknown and unknown words are rejected, or the text is a range.
+            ValueError: the word is unknown and does not count as a rare word, since a word that
+                encodes as a missing cell would be no condition; or the text is a range.
         """
         known = [*self.words, *(self.others or ())]
         alike = [word for word in known if word.lower() == text.lower()]
         word = text
         if text not in known and len(alike) == 1:
             word = alike[0]
-        if word not in known and (self.unseen == "error" or ".." in word):
+        counts_as_rare = self.unseen == "other" and bool(self.others)
+        if word not in known and (not counts_as_rare or ".." in word):
             raise ValueError(word)
         return RawColumn(self.name, np.array([word], object), self.form)
 

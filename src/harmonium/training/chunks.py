@@ -73,11 +73,13 @@ def advanced(
 
         def update(t: Array, state: TrainState) -> TrainState:
             t = t - e * per_epoch
-            rows = None
+            rows_in_batch = None
             if method.short_last:
-                rows = jnp.minimum(n - t * size, size)
+                rows_in_batch = jnp.minimum(n - t * size, size)
             key_rows, key_gradient = dataset.keys(keys[t])
-            batch, mass = batch_of(state.rbm.visible, dataset, rows_of(t), rows, key=key_rows)
+            batch, mass = batch_of(
+                state.rbm.visible, dataset, rows_of(t), rows_in_batch, key=key_rows
+            )
             return make_update(method, batch, mass, state, key=key_gradient)
 
         end = jnp.minimum(until, (e + 1) * per_epoch)

@@ -109,22 +109,24 @@ export class Player {
   }
 
   fromData() {
-    this.running = false;
-    this.label();
     const { states } = this.rows;
-    this.simulation.startAt(states[this.simulation.random.below(states.length)]);
-    this.phase.textContent = "v is a row of the data: the positive phase. Half-sweeps now lead to the negative phase.";
-    this.show();
+    const state = states[this.simulation.random.below(states.length)];
+    this.startAt(state, "v is a row of the data: the positive phase. Half-sweeps now lead to the negative phase.");
   }
 
-  /** Go on from a state: that of a picture which was clicked. */
-  load(state) {
-    if (!state) return;
+  /** Stop the chains at a state; the words say what it is. */
+  startAt(state, words) {
     this.running = false;
     this.label();
     this.simulation.startAt(state);
-    this.phase.textContent = "v is the picture that you chose.";
+    this.phase.textContent = words;
     this.show();
+  }
+
+  /** Continue from a picture that was clicked. */
+  load(state) {
+    if (!state) return;
+    this.startAt(state, "v is the picture that you chose.");
     this.element.scrollIntoView({ block: "start" });
   }
 
