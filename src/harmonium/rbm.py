@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import equinox as eqx
@@ -122,6 +123,13 @@ class RBM(AbstractModule):
     def widest(self) -> int:
         """The number of columns of the wider layer."""
         return max(self.visible.size, self.hidden.size)
+
+    @property
+    def parts(self) -> tuple[AbstractLayer, ...]:
+        """The layers from the data upwards: (visible, hidden), and more in a deep model."""
+        sides = (self.visible.by_depth, self.hidden.by_depth)
+        pairs = itertools.zip_longest(*sides)
+        return tuple(layer for pair in pairs for layer in pair if layer is not None)
 
     def energy(
         self, v: Num[Array, "*#batch _"], h: Num[Array, "*#batch _"]

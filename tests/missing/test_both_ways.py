@@ -14,7 +14,7 @@ from harmonium.likelihood.missing import both_ways
 from harmonium.likelihood.missing.agreement import resampled_chains
 from harmonium.likelihood.missing.annealed import ROUGH, seen_energies
 from harmonium.likelihood.missing.both_ways import energies_of_rows
-from harmonium.likelihood.missing.marginal import Limits, with_missing
+from harmonium.likelihood.missing.marginal import Limits
 from harmonium.likelihood.partition_function.bridge import bennett
 from registry import LEVEL, SEEDS
 
@@ -154,7 +154,7 @@ def test_the_quick_estimate_says_when_it_is_too_rough_to_choose_by():
         rbm, rows, _ = problem(kind, 0)
         scale = 3.0 if kind is strong else 0.3
         rbm = hm.RBM(rbm.visible, rbm.hidden, scale * rbm.weights)
-        states = with_missing(rbm.visible, jnp.asarray(rows))
+        states = rbm.visible.encode_seen(jnp.asarray(rows))
         quick = jax.jit(lambda rbm, v: seen_energies(rbm, v, 8, 8, key=jax.random.key(0)))
         lost[kind] = float(quick(rbm, states).lost.mean())
     assert lost[weak] < ROUGH / 4

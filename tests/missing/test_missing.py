@@ -11,7 +11,7 @@ from scipy import stats
 import harmonium as hm
 from harmonium.gradients import Marginal
 from harmonium.likelihood.missing.both_ways import energies_of_rows
-from harmonium.likelihood.missing.marginal import Limits, posterior, with_missing
+from harmonium.likelihood.missing.marginal import Limits, posterior
 from harmonium.likelihood.partition_function import enumerated as exact_sums
 from harmonium.likelihood.scoring import free_energies
 from registry import LEVEL, exact_states, random_rbm
@@ -73,7 +73,7 @@ def enumerated(rbm, rows, weights):
 @eqx.filter_jit
 def gradient(method, rbm, rows, weights):
     """Return the gradient and its info, in one program: eagerly, each operation is compiled."""
-    batch = hm.samplers.Cloud(with_missing(rbm.visible, rows), weights)
+    batch = hm.samplers.Cloud(rbm.visible.encode_seen(rows), weights)
     state = method.init(rbm, batch, key=KEY)
     return method.estimate(rbm, batch, state, key=KEY)[::2]
 
@@ -91,7 +91,7 @@ def test_the_gradient_is_that_of_the_enumerated_probability_of_what_is_seen(visi
 def test_both_sums_agree():
     """The sum over h equals that over completions, with many missing values and with few."""
     rbm, rows, _ = problem(*PAIRS[2])
-    v = with_missing(rbm.visible, jnp.asarray(rows))
+    v = rbm.visible.encode_seen(jnp.asarray(rows))
     missing = rbm.visible.n_units
     expected = eqx.filter_jit(seen_energies(rbm.visible, rbm.hidden, rows))(rbm)
     for most, is_over_h in ((Limits(2**20, 0), True), (Limits(0, 2**20), False)):
@@ -107,7 +107,7 @@ def test_drawn_completions_give_the_gradient_on_average():
     rbm, rows, weights = problem(MIXED, hm.Bernoulli(2))
     _, expected = enumerated(rbm, rows, weights)
     expected = jax.tree.map(np.asarray, expected)
-    batch = hm.samplers.Cloud(with_missing(rbm.visible, jnp.asarray(rows)), weights)
+    batch = hm.samplers.Cloud(rbm.visible.encode_seen(jnp.asarray(rows)), weights)
     method = Marginal(hm.Exact(), sweeps=60, most=Limits(0, 0))
     state = method.init(rbm, batch, key=KEY)
 
@@ -129,7 +129,7 @@ def test_completions_that_are_kept_reach_the_gradient_too():
     expected = jax.tree.map(np.asarray, expected)
     n = len(rows)
     batch = hm.samplers.Cloud(
-        with_missing(rbm.visible, jnp.asarray(rows)), weights, jnp.arange(n) + 3
+        rbm.visible.encode_seen(jnp.asarray(rows)), weights, jnp.arange(n) + 3
     )
     method = Marginal(hm.Exact(), rows=n + 3, most=Limits(0, 0))
     start = method.init(rbm, batch, key=KEY)

@@ -127,12 +127,14 @@ class Meaning:
         missing: the largest number of missing values (NaN) in a row; 0 if there are none.
         fits: the `form` of the layer whose domain is known to contain every value; None if the
             values have not been checked for any layer.
+        latent: the number of units of that layer that are latent, and so missing in every row.
     """
 
     scale: float
     stochastic: bool
     missing: int
     fits: tuple | None = None
+    latent: int = 0
 
 
 class Dataset(AbstractModule, AbstractRows):
@@ -230,16 +232,16 @@ class Dataset(AbstractModule, AbstractRows):
         if self.fits == visible.form:
             return self
         size = rows_at_once(self.columns)
-        bits = np.repeat([[0], [1]], visible.n_units, axis=1)
+        bits = np.repeat([[0], [1]], visible.n_observed, axis=1)
         for first in range(0, len(self), size):
             rows = self.values(first, first + size)
-            visible.validate(rows, name, before + first, missing=self.missing > 0)
+            visible.validate(rows, name, before + first, missing=self.meaning.missing > 0)
             if self.stored.is_binary and not visible.coding.outside(bits).any():
                 break  # the rows contain only zeros and ones, and both are in the domain
-        return self._with(meaning=replace(self.meaning, fits=visible.form))
+        return self._with(meaning=replace(self.meaning, fits=visible.form, latent=visible.n_latent))
 
     def with_most_missing(self, count: int) -> Dataset:
-        """Return the dataset, declared to have at most `count` missing values per row."""
+        """Return the dataset, declared to have at most `count` values per row that are NaN."""
         return self._with(meaning=replace(self.meaning, missing=count))
 
     def _with(self, **fields: Any) -> Dataset:
@@ -263,8 +265,8 @@ class Dataset(AbstractModule, AbstractRows):
 
     @property
     def missing(self) -> int:
-        """The largest number of missing values (NaN) in a row; 0 if there are none."""
-        return self.meaning.missing
+        """The largest number of missing values of a row, of NaN and of latent units."""
+        return self.meaning.missing + self.meaning.latent
 
     @property
     def fits(self) -> tuple | None:
@@ -290,7 +292,7 @@ class Dataset(AbstractModule, AbstractRows):
         if not self.stochastic:
             return self._scaled(rows)
         drawn = self.scale * jax.random.uniform(key, rows.shape) < rows
-        if not self.missing:
+        if not self.meaning.missing:
             return drawn
         return jnp.where(jnp.isnan(rows), jnp.nan, drawn)
 
@@ -424,7 +426,7 @@ class Dataset(AbstractModule, AbstractRows):
     @property
     def _for_any_layer(self) -> Dataset:
         """Return the dataset without its checked layer, so that all layers share one program."""
-        return self._with(meaning=replace(self.meaning, fits=None))
+        return self._with(meaning=replace(self.meaning, fits=None, latent=0))
 
 
 @compiled

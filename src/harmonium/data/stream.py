@@ -220,10 +220,8 @@ class Stream(AbstractRows):
 
     @property
     def missing(self) -> int:
-        """The largest number of missing values in any one row; that of `beginning` if not given."""
-        if self.most_missing is None:
-            return self.beginning.missing
-        return self.most_missing
+        """The largest number of missing values of a row, of NaN and of latent units."""
+        return self.beginning.missing
 
     @property
     def weights(self) -> Any:
@@ -244,7 +242,8 @@ class Stream(AbstractRows):
         """Return at most `count` rows, from all blocks if the source is read in blocks."""
         if count <= len(self.beginning):
             return self.beginning.some(count)
-        return self.dataset(self.source.sample(count), count, self.missing).some(count)
+        most_missing = self.beginning.meaning.missing
+        return self.dataset(self.source.sample(count), count, most_missing).some(count)
 
     def dataset(
         self,
@@ -286,11 +285,11 @@ class Stream(AbstractRows):
             dataset = dataset.weighted(self.weights_in_source[places])
         if most_missing is None:
             return dataset
-        if dataset.missing > most_missing:
+        if dataset.meaning.missing > most_missing:
             raise InputError(
                 f"{self.name}: expected at most {most_missing} missing values in a row, as in the"
-                f" rows at the beginning; got {dataset.missing}. Pass missing={dataset.missing} or"
-                " more to Stream."
+                f" rows at the beginning; got {dataset.meaning.missing}. Pass"
+                f" missing={dataset.meaning.missing} or more to Stream."
             )
         return dataset.with_most_missing(most_missing)
 
@@ -415,7 +414,8 @@ class StreamWindows:
         order = np.random.default_rng([*self.seed, epoch])
         with jax.enable_x64(is_double):
             parts = self.read(order, first, last)
-            dataset = self.rows.dataset(parts, last - first, self.rows.missing, self.space)
+            most_missing = self.rows.beginning.meaning.missing
+            dataset = self.rows.dataset(parts, last - first, most_missing, self.space)
             padded = dataset.filled_to(self.size)
             begin = epoch * self.updates + first // self.batch_size
             end = begin + math.ceil(len(dataset) / self.batch_size)

@@ -240,7 +240,7 @@ def _starts_of_second_half(rbm: RBM, starts: Any, n: int, *, key: PRNGKeyArray) 
     rows = rbm.visible.validate(rows, "starts", missing=True)
     order = np.asarray(_order(len(rows), key=key_order))
     chosen = rows[np.resize(order, n)]
-    if not np.isnan(chosen).any():
+    if not rbm.visible.coding.missing(chosen).any():
         return rbm.visible.encode(chosen)
     return completed_rows(rbm, from_numpy(chosen), key=fold_in(key, 1))
 

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._base.checks import positive_integer
 from .._base.numerics import product
 from ..errors import InputError
-from ..layers import Masked
+from ..layers import AbstractLayer, Masked
 from ..likelihood.missing.marginal import (
     QUICK_SUMS,
     Limits,
@@ -41,12 +42,12 @@ class MarginalState(NamedTuple):
 
     Attributes:
         inner: the state of the inner method.
-        completed: completed states, shape (rows, visible), drawn without inputs for rows not yet
-            visited; None if no completions are kept.
+        completed: states of the columns that are missing in some row, shape (rows, columns), drawn
+            without inputs for rows not yet visited; None if no completions are kept.
     """
 
     inner: Any
-    completed: Float[Array, "rows visible"] | None
+    completed: Float[Array, "rows columns"] | None
 
 
 class Marginal(AbstractGradient):
@@ -73,6 +74,7 @@ class Marginal(AbstractGradient):
         sweeps: Gibbs sweeps of the missing units, if completions are not kept.
         missing: the largest number of missing units in a row, if known.
         rows: number of rows whose completions are kept; 0 if no completions are kept.
+        only_latent: whether no units but latent ones are missing, so that only these are kept.
         most: limits on the number of terms of an exact sum.
 
     Example:
@@ -91,6 +93,7 @@ class Marginal(AbstractGradient):
     sweeps: int = eqx.field(static=True, default=10)
     missing: int | None = eqx.field(static=True, default=None)
     rows: int = eqx.field(static=True, default=0)
+    only_latent: bool = eqx.field(static=True, default=False)
     most: Limits = eqx.field(static=True, default=QUICK_SUMS)
 
     def __check_init__(self):
@@ -107,7 +110,7 @@ class Marginal(AbstractGradient):
     def about(self) -> About:
         about = self.inner.about
         title = f"{about.title}, missing units summed out"
-        return about._replace(title=title, takes_missing=True, multiplies_states=False)
+        return about._replace(title=title, takes_missing=True)
 
     def status(self, rbm: RBM, state: Any) -> Status:
         if state is not None:
@@ -122,8 +125,7 @@ class Marginal(AbstractGradient):
         key_fill, key_inner, key_rows = jax.random.split(key, 3)
         completions = None
         if self.rows and self._summed(rbm, batch.states) is None:
-            completions = rbm.visible.sample_without_inputs((self.rows,), key=key_rows)
-            completions = completions.astype(batch.states.dtype)
+            completions = self._first_completions(rbm.visible, key=key_rows)
         filled, _, _ = self._filled(rbm, batch, None, key=key_fill)
         return MarginalState(self.inner.init(rbm, filled, key=key_inner), completions)
 
@@ -155,6 +157,18 @@ class Marginal(AbstractGradient):
         grads = jax.tree.map(lambda g, m: g + factor * m, grads, more)
         return grads, state, info._replace(gap=info.gap + factor * value)
 
+    def _kept_columns(self, visible: AbstractLayer) -> np.ndarray:
+        """Return the indices of the columns of completions that are kept."""
+        columns = np.arange(visible.size)
+        return columns[~visible.observed_columns] if self.only_latent else columns
+
+    def _first_completions(self, visible: AbstractLayer, *, key: PRNGKeyArray) -> Array:
+        """Return completions of all rows, drawn without inputs; small integers as such."""
+        states = visible.sample_without_inputs((self.rows,), key=key)
+        states = states[:, self._kept_columns(visible)]
+        # Not bfloat16: on a CPU, XLA would convert all rows to write some.
+        return states.astype(jnp.int16 if visible.is_exact_in_bfloat16 else visible.dtype)
+
     def _summed(self, rbm: RBM, v: Array) -> Posterior | None:
         return posterior(rbm, v, self.missing or rbm.visible.n_units, self.most)
 
@@ -182,10 +196,13 @@ class Marginal(AbstractGradient):
         """Draw the missing units, by one sweep from kept completions or by several sweeps."""
         if completions is None or batch.rows is None:
             return completed(rbm, batch.states, self.sweeps, key=key), completions
-        before = completions[jnp.minimum(batch.rows, self.rows - 1)]
+        columns = self._kept_columns(rbm.visible)
+        before = completions[jnp.minimum(batch.rows, self.rows - 1)].astype(batch.states.dtype)
+        before = batch.states.at[:, columns].set(before)
         before = jnp.where(jnp.isnan(batch.states), before, batch.states)
         v = given_seen(rbm, batch.states).gibbs_sweep(before, key=key)
-        return v, completions.at[batch.rows].set(v, mode="drop")
+        kept = v[:, columns].astype(completions.dtype)
+        return v, completions.at[batch.rows].set(kept, mode="drop")
 
 
 class PerPattern(AbstractSampled):

@@ -31,14 +31,14 @@ class Imputation(NamedTuple):
 
     Attributes:
         rows: the rows, with each missing value replaced by the unit's marginally most probable
-            state, or by its mean if the unit is continuous, shape (n, visible units).
+            state, or by its mean if the unit is continuous, shape (n, observed units).
         mean: ⟨v⟩ given the seen units, with the columns of `visible.encode`, shape (n, columns):
             the probability of 1 for a Bernoulli unit, and of each state for a Potts unit.
         spread: the standard deviation of each column, 0 for observed units, shape (n, columns).
         stderr: the standard error of `mean`, from the differences between families of chains; 0 if
             the mean is exact; shape (n, columns). ± twice this error is a 95 % interval.
         draws: completed rows, whose missing units are drawn jointly from p(v_missing | v_seen),
-            shape (draws, n, visible units).
+            shape (draws, n, observed units).
         method: a description of the computation.
         converged: whether the values of every row are exact or its chains have mixed.
         message: a sentence that confirms convergence, or states the problem and its remedy.
@@ -117,6 +117,8 @@ def impute(
             for i in range(0, len(rows), size)
         ]
     )
+    observed = rbm.visible.observed_columns
+    mean = mean[:, observed]
     spread = np.zeros_like(mean)
     stderr = np.zeros_like(mean)
     effective = np.full(len(rows), float(draws))
@@ -127,15 +129,18 @@ def impute(
         return Imputation(likely, mean, spread, stderr, drawn, NOTHING_MISSING, effective=effective)
     completions = complete(rbm, rows[gaps], draws, sweeps, key=key)
     averages = completions.averages
+    variance = np.maximum(averages.variance[:, observed], 0.0)
     seen = ~np.isnan(mean[gaps])
-    mean[gaps] = np.where(seen, mean[gaps], averages.mean)
-    spread[gaps] = np.where(seen, 0.0, np.sqrt(np.maximum(averages.variance, 0.0)))
-    stderr[gaps] = np.where(seen, 0.0, averages.stderr)
+    mean[gaps] = np.where(seen, mean[gaps], averages.mean[:, observed])
+    spread[gaps] = np.where(seen, 0.0, np.sqrt(variance))
+    stderr[gaps] = np.where(seen, 0.0, averages.stderr[:, observed])
     effective[gaps] = averages.families
     for i in range(0, len(gaps), size):
         which = gaps[i : i + size]
         states = np.swapaxes(completions.draws[i : i + size], 0, 1)
-        best = rbm.visible.decode(_nearest_states(rbm.visible, from_numpy(mean[which])))
+        means = averages.mean[i : i + size].copy()
+        means[:, observed] = mean[which]
+        best = rbm.visible.decode(_nearest_states(rbm.visible, from_numpy(means)))
         likely[which] = np.where(is_missing[which], best, rows[which])
         decoded = rbm.visible.decode(from_numpy(states))
         drawn[:, which] = np.where(is_missing[which], decoded, rows[which])

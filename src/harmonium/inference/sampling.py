@@ -18,7 +18,7 @@ from ..errors import InputError, NotConvergedWarning, warn_user
 from ..layers import Clamped
 from ..layers.capabilities import takes_lengths
 from ..likelihood.missing.completing import FEWEST_CHAINS, complete
-from ..likelihood.missing.marginal import check_finite_given, encoded_rows, given_seen, with_missing
+from ..likelihood.missing.marginal import check_finite_given, encoded_rows, given_seen
 from ..path import path_to
 from ..rbm import RBM, checked_type
 from ..samplers import AbstractSampler
@@ -118,7 +118,7 @@ def drawn_rows(
         steps = positive_integer(steps, "steps")
     if given is None:
         check_finite_z(rbm)
-        rows = np.full((1, rbm.visible.n_units), np.nan)
+        rows = np.full((1, rbm.visible.n_observed), np.nan)
     else:
         rows = _with_gaps(rbm, given)
         check_finite_given(rbm, rows)
@@ -147,7 +147,7 @@ def _completed(
 ) -> DrawnRows:
     """Return the rows with their missing units replaced by draws."""
     states = np.repeat(fetched(encoded_rows(rbm.visible, from_numpy(rows))), count, axis=0)
-    gaps = np.flatnonzero(np.isnan(rows).any(1))
+    gaps = np.flatnonzero(rbm.visible.coding.missing(rows).any(1))
     if not len(gaps):
         return DrawnRows(rbm.visible.decode(from_numpy(states)), True, NOTHING_DRAWN)
     sweeps = steps
@@ -199,7 +199,7 @@ def _with_gaps(rbm: RBM, given: Any) -> np.ndarray:
 
 @compiled
 def _conditioned(rbm: RBM, rows: Array) -> RBM:
-    return given_seen(rbm, with_missing(rbm.visible, rows))
+    return given_seen(rbm, rbm.visible.encode_seen(rows))
 
 
 @compiled

@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from .._base.checks import as_array, positive_integer
 from .._base.module import AbstractModule
@@ -52,7 +52,8 @@ class AbstractLayer(AbstractModule):
 
     States are arrays of shape (..., size): batch axes first, then `size` columns. A unit may own
     several columns (a Potts unit has one for each of its states); `n_units` counts the units. Rows
-    in the user's coding have one column per unit.
+    in the user's coding have one column for each of the `n_observed` units: all units, except in a
+    `Mixed` layer with latent parts.
 
     A new layer defines the abstract methods: docs/how_to_add_a_layer.md develops a layer of real
     units. Units that take one of a few numbers need less code: see `AbstractDiscrete`. Abilities of
@@ -128,8 +129,18 @@ class AbstractLayer(AbstractModule):
 
     @property
     def n_units(self) -> int:
-        """The number of units, which is also the number of columns of rows in the user's coding."""
+        """The number of units."""
         return self.coding.n_units
+
+    @property
+    def n_observed(self) -> int:
+        """The number of observed units, which is the number of columns of rows in their coding."""
+        return self.coding.n_observed
+
+    @property
+    def n_latent(self) -> int:
+        """The number of units that no row contains, which count as missing in every row."""
+        return self.n_units - self.n_observed
 
     @property
     def n_states(self) -> int | None:
@@ -161,6 +172,21 @@ class AbstractLayer(AbstractModule):
         """Draw states of the isolated layer (zero inputs), with batch axes `shape`."""
         return self.sample(jnp.broadcast_to(self.zero_inputs, (*shape, self.size)), key=key)
 
+    @property
+    def side_by_side(self) -> tuple["AbstractLayer", ...]:
+        """The layers that `Mixed` joined into this layer; most layers are not joined."""
+        return (self,)
+
+    @property
+    def by_depth(self) -> tuple["AbstractLayer", ...]:
+        """The layers of a deep model on this side: the observed one, then each latent one."""
+        return (self,)
+
+    @property
+    def observed_columns(self) -> Bool[np.ndarray, " columns"]:
+        """A mask of the columns of observed units."""
+        return np.asarray(self.spread(np.arange(self.n_units) < self.n_observed))
+
     def fold(self, x: Columns) -> Units:
         """Sum the columns of each unit: (..., columns) → (..., units)."""
         return self.coding.fold(x)
@@ -170,7 +196,24 @@ class AbstractLayer(AbstractModule):
         return self.coding.spread(x)
 
     def encode(self, rows: Any) -> Columns:
-        """Convert rows in the user's coding to states. Traceable; use `validate` to check rows."""
+        """Convert rows in the user's coding to states. Traceable; use `validate` to check rows.
+
+        Raises:
+            InputError: the layer has latent units, which rows do not determine.
+        """
+        if self.n_latent:
+            raise InputError(
+                f"rows: expected a value of every unit, which {self} cannot give: it has"
+                f" {self.n_latent} latent units, so that this is not defined for its rows."
+            )
+        return self._encoded(rows)
+
+    def encode_seen(self, rows: Any) -> Columns:
+        """Encode rows; all columns of a missing unit, and of latent units, are NaN. Traceable."""
+        missing = self.spread(self.coding.missing(rows))
+        return jnp.where(missing, jnp.nan, self._encoded(rows))
+
+    def _encoded(self, rows: Any) -> Columns:
         states = self.coding.encode(rows, self.dtype)
         return from_numpy(states) if isinstance(states, np.ndarray) else states
 
@@ -185,7 +228,7 @@ class AbstractLayer(AbstractModule):
         """Check rows in the user's coding and return them as a two-dimensional NumPy array.
 
         Args:
-            rows: shape (n, units).
+            rows: shape (n, observed units).
             name: the name of the rows in an error message.
             first_row: the index of the first row, for error messages.
             missing: whether NaN may represent a missing value.
@@ -194,10 +237,10 @@ class AbstractLayer(AbstractModule):
             InputError: the shape is wrong, or an entry is not finite or is outside the domain.
         """
         array = as_array(rows, name)
-        if array.ndim != 2 or array.shape[1] != self.n_units or not array.shape[0]:
+        if array.ndim != 2 or array.shape[1] != self.n_observed or not array.shape[0]:
             raise InputError(
-                f"{name}: expected at least one row of {self.n_units} columns, one for each unit of"
-                f" {self}; got shape {np.shape(rows)}."
+                f"{name}: expected at least one row of {self.n_observed} columns, one for each"
+                f" observed unit of {self}; got shape {np.shape(rows)}."
             )
         if array.dtype.kind not in "buif":
             raise InputError(f"{name}: expected numbers; got an array of {array.dtype}.")
@@ -222,17 +265,20 @@ class AbstractLayer(AbstractModule):
         """Return states: `x` itself, or its encoding if it has one column for each unit.
 
         Raises:
-            InputError: the last axis matches neither states nor rows in the user's coding.
+            InputError: the last axis matches neither states nor rows in the user's coding, or rows
+                lack the values of latent units.
         """
         width = jnp.shape(x)[-1:]
         if width == (self.size,):
             if jnp.issubdtype(jnp.result_type(x), jnp.floating):
                 return x
             return jnp.asarray(x, self.dtype)
-        if width == (self.n_units,):
+        if width == (self.n_observed,) and not self.n_latent:
             return self.encode(x)
         sizes = f"{self.size}"
-        if self.n_units != self.size:
+        if self.n_latent:
+            sizes += f", with values of the {self.n_latent} latent units"
+        elif self.n_units != self.size:
             sizes += f", or {self.n_units} for codes"
         raise InputError(f"{name}: expected trailing size {sizes}; got shape {jnp.shape(x)}.")
 

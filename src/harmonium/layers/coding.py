@@ -20,14 +20,25 @@ EXACT_IN_BFLOAT16 = 256  # bfloat16 represents every whole number up to this one
 class AbstractCoding(ABC):
     """The values of a layer's units, and how they are represented in rows and in states.
 
-    A *row* in the user's coding has one column for each unit; a *state* has the columns that are
-    multiplied by W. A unit may own several columns of a state: one for each state of a Potts unit.
+    A *row* in the user's coding has one column for each observed unit; a *state* has the columns
+    that are multiplied by W. A unit may own several columns of a state: one for each state of a
+    Potts unit. Only `Mixed` has units that are not observed: the deeper layers of a deep model.
     """
 
     @property
     @abstractmethod
     def n_units(self) -> int:
-        """The number of units, which is the number of columns of a row."""
+        """The number of units."""
+
+    @property
+    def n_observed(self) -> int:
+        """The number of observed units, which is the number of columns of a row."""
+        return self.n_units
+
+    def missing(self, rows: Any) -> Any:
+        """Return a mask of the units of each row that are missing: NaN, or not observed at all."""
+        xp = np if isinstance(rows, np.ndarray) else jnp
+        return xp.isnan(rows)
 
     @property
     @abstractmethod

@@ -2,9 +2,10 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -40,21 +41,44 @@ class _Joined(AbstractCoding):
 
     parts: tuple[AbstractCoding, ...]
     sizes: tuple[int, ...]
+    latent: int = 0  # the number of parts, at the end, that are not observed
 
     @property
     def n_units(self) -> int:
         return sum(part.n_units for part in self.parts)
+
+    @property
+    def observed(self) -> tuple[AbstractCoding, ...]:
+        """The parts for which rows have columns."""
+        return self.parts[: len(self.parts) - self.latent]
+
+    @property
+    def n_observed(self) -> int:
+        return sum(part.n_units for part in self.observed)
 
     def columns(self, x: Any) -> list[Any]:
         """Split the columns of states among the parts."""
         xp = np if isinstance(x, np.ndarray) else jnp
         return xp.split(x, np.cumsum(self.sizes)[:-1].tolist(), axis=-1)
 
-    def units(self, rows: Any) -> list[Any]:
-        """Split the columns of rows in the user's coding among the parts."""
+    def units(self, x: Any) -> list[Any]:
+        """Split an axis with one entry per unit among the parts."""
         ends = np.cumsum([part.n_units for part in self.parts])
         pairs = zip(self.parts, ends, strict=True)
-        return [rows[..., end - part.n_units : end] for part, end in pairs]
+        return [x[..., end - part.n_units : end] for part, end in pairs]
+
+    def cells(self, rows: Any) -> list[Any]:
+        """Split the columns of rows in the user's coding among the observed parts."""
+        return self.units(rows)[: len(self.observed)]
+
+    def _with_latent(self, x: Any, counts: Sequence[int], value: Any) -> Any:
+        """Append the entries of the latent parts, all of this value, to those of the observed."""
+        count = sum(counts[len(self.observed) :])
+        if not count:
+            return x
+        xp = np if isinstance(x, np.ndarray) else jnp
+        entries = xp.full((*x.shape[:-1], count), value, x.dtype)
+        return xp.concatenate([x, entries], axis=-1)
 
     @property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
@@ -69,17 +93,24 @@ class _Joined(AbstractCoding):
         """Repeat each unit's entry over its columns."""
         return _joined(lambda part, own: part.spread(own), self.parts, self.units(x))
 
+    def missing(self, rows: Any) -> Any:
+        """Return a mask of the missing units; all units of latent parts are missing."""
+        missing = _joined(lambda part, own: part.missing(own), self.observed, self.cells(rows))
+        return self._with_latent(missing, [part.n_units for part in self.parts], True)
+
     def encode(self, rows: Any, dtype: Any) -> Any:
-        """Encode the columns of every part."""
-        return _joined(lambda part, own: part.encode(own, dtype), self.parts, self.units(rows))
+        """Encode the columns of every observed part; states of latent parts are NaN."""
+        states = _joined(lambda part, own: part.encode(own, dtype), self.observed, self.cells(rows))
+        return self._with_latent(states, self.sizes, np.nan)
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        pairs = zip(self.parts, self.units(rows), strict=True)
+        pairs = zip(self.observed, self.cells(rows), strict=True)
         return np.concatenate([part.outside(own) for part, own in pairs], axis=-1)
 
     def decode(self, x: Any) -> np.ndarray:
-        """Decode the columns of every part; NumPy promotes to a type that holds them all."""
-        pairs = zip(self.parts, self.columns(x), strict=True)
+        """Decode the columns of observed parts; NumPy promotes to a type that holds them all."""
+        pieces = self.columns(x)[: len(self.observed)]
+        pairs = zip(self.observed, pieces, strict=True)
         return np.concatenate([part.decode(own) for part, own in pairs], axis=-1)
 
     def describe(self, unit: int) -> str:
@@ -103,8 +134,12 @@ class Mixed(
     Units of different parts are independent given the inputs, so energies and cgfs add. The columns
     of rows in the user's coding follow the order of the parts.
 
+    Parts at the end may be latent: rows have no columns for them, so that they count as missing in
+    every row and are summed out. This makes a deep Boltzmann machine an RBM (`hm.deep`).
+
     Attributes:
         parts: the layers, in order.
+        latent: the number of parts, at the end, that are latent.
 
     Example:
         >>> layer = hm.Mixed(hm.Bernoulli(1), hm.Potts(1, states=3), hm.Gaussian(1))
@@ -115,8 +150,9 @@ class Mixed(
     """
 
     parts: tuple[AbstractLayer, ...]
+    latent: int = eqx.field(static=True)
 
-    def __init__(self, *parts: AbstractLayer):
+    def __init__(self, *parts: AbstractLayer, latent: int = 0):
         wrong = [part for part in parts if not isinstance(part, AbstractLayer)]
         if not parts or wrong:
             raise InputError(f"Mixed: expected one or more layers; got {parts!r}.")
@@ -128,14 +164,42 @@ class Mixed(
                 f"Mixed: {documents[0]} takes the length of a row as given, so it cannot be part"
                 " of Mixed; use it as the only visible layer of a model."
             )
+        if not 0 <= latent < len(parts):
+            raise InputError(
+                f"Mixed latent: expected fewer latent parts than the {len(parts)} parts; got"
+                f" {latent}."
+            )
+        deep = [part for part in parts if part.n_latent]
+        if deep:
+            raise InputError(
+                f"Mixed: expected parts without latent units, which belong at the end; got"
+                f" {deep[0]}; pass all of its parts to one Mixed."
+            )
         self.parts = tuple(parts)
+        self.latent = latent
 
     @classmethod
     def from_fields(cls, **fields: Any) -> "Mixed":
-        return cls(*fields["parts"])
+        return cls(*fields["parts"], latent=fields.get("latent", 0))
 
     def __str__(self) -> str:
-        return f"Mixed({', '.join(str(part) for part in self.parts)})"
+        latent = f", latent={self.latent}" if self.latent else ""
+        return f"Mixed({', '.join(str(part) for part in self.parts)}{latent})"
+
+    def _of(self, parts: Iterable[AbstractLayer]) -> "Mixed":
+        """Return a layer of these parts, of which as many are latent as in this layer."""
+        return Mixed(*parts, latent=self.latent)
+
+    @property
+    def side_by_side(self) -> tuple[AbstractLayer, ...]:
+        return self.parts
+
+    @property
+    def by_depth(self) -> tuple[AbstractLayer, ...]:
+        n_observed = len(self.parts) - self.latent
+        observed = self.parts[:n_observed]
+        first = observed[0] if n_observed == 1 else Mixed(*observed)
+        return (first, *self.parts[n_observed:])
 
     @property
     def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -145,7 +209,7 @@ class Mixed(
     @property
     def coding(self) -> _Joined:
         codings = tuple(part.coding for part in self.parts)
-        return _Joined(codings, tuple(part.size for part in self.parts))
+        return _Joined(codings, tuple(part.size for part in self.parts), self.latent)
 
     def _over_columns(self, function: Callable[..., Array], columns: Array) -> Array:
         """Apply a function to each part and its columns, and concatenate the results."""
@@ -182,7 +246,7 @@ class Mixed(
 
     def apart(self) -> "Mixed":
         """Return the layer with independent units in every part."""
-        return Mixed(*map(capabilities.apart, self.parts))
+        return self._of(map(capabilities.apart, self.parts))
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
@@ -223,7 +287,7 @@ class Mixed(
 
     def shift(self, delta: Columns) -> "Mixed":
         """Return the layer with every part shifted by its columns of `delta`."""
-        return Mixed(*(part.shift(own) for part, own in self._pieces(delta)))
+        return self._of(part.shift(own) for part, own in self._pieces(delta))
 
     @property
     def n_states(self) -> int | None:
@@ -264,8 +328,14 @@ class Mixed(
         return _after_one_another(places, sizes), jnp.concatenate(changes, axis=-2)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Mixed":
-        """Return the layer with every part fitted to its columns of the rows."""
-        return Mixed(*(part.fit_moments(own, weights) for part, own in self._pieces(x)))
+        """Return the layer with every observed part fitted to its columns of the rows."""
+        return self._fitted(lambda part, own: part.fit_moments(own, weights), x)
+
+    def _fitted(self, fit: Callable[[AbstractLayer, Array], AbstractLayer], x: Rows) -> "Mixed":
+        """Apply a function to every observed part; rows say nothing of latent parts."""
+        fitted = [fit(part, own) for part, own in self._pieces(x)]
+        n_observed = len(self.parts) - self.latent
+        return self._of([*fitted[:n_observed], *self.parts[n_observed:]])
 
     @property
     def has_inputs_at(self) -> bool:
@@ -277,10 +347,9 @@ class Mixed(
         return self._over_columns(capabilities.inputs_at, mean)
 
     def fit_with_prior(self, x: Rows, weights: Float[Array, " rows"], prior: Array) -> "Mixed":
-        """Return the layer with every part fitted to its columns of the rows."""
-        pieces = self._pieces(x)
-        return Mixed(
-            *(capabilities.fit_with_prior(part, own, weights, prior) for part, own in pieces)
+        """Return the layer with every observed part fitted to its columns of the rows."""
+        return self._fitted(
+            lambda part, own: capabilities.fit_with_prior(part, own, weights, prior), x
         )
 
     @property
@@ -300,7 +369,7 @@ class Mixed(
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Mixed":
         pieces = zip(self.parts, self.coding.units(scale), self.coding.units(offset), strict=True)
-        return Mixed(*(capabilities.rescaled(part, s, m) for part, s, m in pieces))
+        return self._of(capabilities.rescaled(part, s, m) for part, s, m in pieces)
 
     @property
     def correlated(self) -> Integer[np.ndarray, " some"]:
@@ -319,11 +388,11 @@ class Mixed(
             last = first + len(capabilities.correlated(part))
             moved.append(capabilities.along(part, basis[first:last, first:last]))
             first = last
-        return Mixed(*moved)
+        return self._of(moved)
 
     def confined(self, variance: float) -> "Mixed":
         """Limit the variance of every part that has a covariance matrix."""
-        return Mixed(*(capabilities.confined(part, variance) for part in self.parts))
+        return self._of(capabilities.confined(part, variance) for part in self.parts)
 
     @property
     def ordered_columns(self) -> Integer[np.ndarray, " some"]:
@@ -337,10 +406,10 @@ class Mixed(
 
     def project(self) -> "Mixed":
         """Move the parameters of every part into their domain."""
-        return Mixed(*map(capabilities.projected, self.parts))
+        return self._of(map(capabilities.projected, self.parts))
 
     def base(self) -> "Mixed":
-        return Mixed(*(part.base() for part in self.parts))
+        return self._of(part.base() for part in self.parts)
 
     @property
     def gaussian_parameters(self) -> tuple[Array, Array] | None:

@@ -445,7 +445,8 @@ def _note(rbm: RBM, rows: np.ndarray) -> str:
     """Return a note if discrete units have values between their states, else an empty string."""
     for part in parts_of(rows):
         seen = ~np.isnan(part)
-        back = rbm.visible.decode(rbm.visible.encode(np.where(seen, part, 0)))
+        coding = rbm.visible.coding
+        back = coding.decode(coding.encode(np.where(seen, part, 0), rbm.visible.dtype))
         if not np.allclose(back[seen], part[seen], rtol=1e-3, atol=1e-3):
             return "grey levels used unchanged, so this is not a probability of binary rows"
     return ""

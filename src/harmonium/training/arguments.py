@@ -29,7 +29,7 @@ from ..likelihood.missing.marginal import CHEAP_SUMS, QUICK_SUMS
 from ..likelihood.partition_function.by_length import check_lengths_known
 from ..rbm import RBM, checked_rbm
 from ..transforms.precision import SHORT, check_precision, is_worth_rounding
-from ..weights.base import is_plain
+from ..weights.base import multiplies_arrays
 from .base import same_shapes
 from .methods import method_named
 from .optimizers import Recipe
@@ -143,9 +143,15 @@ def _summing_out(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> Abstrac
     """
     most = QUICK_SUMS if gradient.about.sweeps is None else CHEAP_SUMS
     rows = padded_size(len(dataset))
-    if not dataset.is_whole or rows * rbm.visible.size > MOST_COMPLETED:
+    only_latent = dataset.missing == rbm.visible.n_latent
+    columns = rbm.visible.size
+    if only_latent:
+        columns -= int(rbm.visible.observed_columns.sum())
+    if not dataset.is_whole or rows * columns > MOST_COMPLETED:
         rows = 0
-    return Marginal(gradient, missing=dataset.missing, rows=rows, most=most)
+    return Marginal(
+        gradient, missing=dataset.missing, rows=rows, only_latent=only_latent, most=most
+    )
 
 
 def usual_epochs(rbm: RBM, per_epoch: int) -> int:
@@ -213,7 +219,7 @@ def _obstacle_to_rounding(rbm: RBM, gradient: AbstractGradient, dataset: Rows | 
             dataset is not None and not dataset.is_exact_in_bfloat16,
             "the rows hold fractions, or numbers of more than a byte",
         ),
-        (not is_plain(rbm.weights), "the weights are not stored as a plain array"),
+        (not multiplies_arrays(rbm.weights), "the weights are not arrays"),
         (rbm.visible.dtype != jnp.float32, f"the parameters are of {rbm.visible.dtype}"),
     ]
     return next((obstacle for applies, obstacle in obstacles if applies), "")

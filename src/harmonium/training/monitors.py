@@ -154,7 +154,8 @@ class Monitors:
             parts = [(rows.variance, rows.effective_size) for rows in statistics]
             metrics["free_energy_gap_stderr"] = _stderr(parts)
         metrics["reconstruction"] = held_out.reconstruction
-        if rbm.visible.n_states is not None and (last or self.spent <= FRACTION_OF_TIME * seconds):
+        is_discrete = rbm.visible.n_states is not None and not rbm.visible.n_latent
+        if is_discrete and (last or self.spent <= FRACTION_OF_TIME * seconds):
             metrics["pseudo_log_likelihood"] = self._pseudo_log_likelihood(rbm)
         return {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
 

@@ -16,7 +16,6 @@ from .._base.sharding import with_weights_spread
 from ..data import Dataset
 from ..gradients import AbstractGradient, PhaseInfo
 from ..layers import AbstractLayer
-from ..likelihood.missing.marginal import with_missing
 from ..rbm import RBM
 from ..samplers import Cloud
 from ..transforms.precision import rounded
@@ -94,7 +93,7 @@ def batch_of(
     if not dataset.missing:
         states = visible.encode(rows)
         return Cloud(states, weights.astype(states.dtype)), mass
-    states = with_missing(visible, rows)
+    states = visible.encode_seen(rows)
     places = indices
     if count is not None:
         places = jnp.where(jnp.arange(len(indices)) < count, indices, len(dataset))

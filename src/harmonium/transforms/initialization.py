@@ -10,6 +10,7 @@ from jaxtyping import Array, PRNGKeyArray
 from .._base.checks import check_positive, checked_key, positive_integer
 from .._base.linalg import inverse, orthogonal_basis
 from .._base.numerics import from_numpy, product
+from .._base.parameters import map_parameters
 from .._base.programs import compiled
 from .._base.statistics import weights_of
 from .._base.threefry import fold_in, key_of, split
@@ -20,8 +21,9 @@ from ..layers import AbstractLayer, Mixture
 from ..layers.base import independent_states
 from ..layers.capabilities import AbstractClassed, along, correlated, has_classes, whitening
 from ..rbm import RBM
-from ..weights import MaskedWeights
-from ..weights.masked import Pattern, pattern_of
+from ..weights import AbstractWeights, MaskedWeights
+from ..weights.base import dense, is_plain, projected, replaced
+from ..weights.masked import Pattern
 from .mixture import as_rbm, can_be_mixture, mixture_of, spread_out
 
 __all__ = ["initialize"]
@@ -72,8 +74,9 @@ def initialize(
         connections: number of randomly chosen visible units to which each hidden unit is initially
             connected; other weights are 0 (Martens 2010: 15, with a larger scale). If None, all
             units are connected. A Potts site counts as one unit, with all its states.
-        pattern: a 0/1 matrix of shape (visible units, hidden units), 1 for pairs that may ever be
-            connected; the weights are then `MaskedWeights`. If None, all pairs may be connected.
+        pattern: the pairs of units that may ever be connected: a 0/1 matrix of shape (visible
+            units, hidden units), which makes the weights `MaskedWeights`; or weights such as
+            `BlockWeights`, whose class the weights get. If None, all pairs may be connected.
 
     Raises:
         InputError: data are outside the visible layer's domain, the scale is not positive, or there
@@ -100,9 +103,9 @@ def initialize(
     fitted_to = None
     if data is not None:
         fitted_to = _rows_to_fit(visible, data, weights, key=key_rows)
-    allowed = None
+    like = None
     if pattern is not None:
-        allowed = _pattern_of_columns(pattern, visible, hidden)
+        like = _like_pattern(pattern, visible, hidden)
     elif (
         fitted_to is not None
         and connections is None
@@ -111,7 +114,7 @@ def initialize(
         return _mixture(visible, hidden, *fitted_to, key=key_weights)
     if fitted_to is not None and has_classes(visible):
         visible = _begun(visible, *fitted_to, key=fold_in(key_weights, 3))
-    return _coupled(visible, hidden, scale, connections, allowed, fitted_to, key=key_weights)
+    return _coupled(visible, hidden, scale, connections, like, fitted_to, key=key_weights)
 
 
 def initialized_again(rbm: RBM, data: Dataset, *, seen: np.ndarray, key: PRNGKeyArray) -> RBM:
@@ -129,13 +132,13 @@ def initialized_again(rbm: RBM, data: Dataset, *, seen: np.ndarray, key: PRNGKey
     # Unseen rows get weight 0; removing them would require compiling another program.
     weighted = data.weighted(from_numpy(seen.astype(np.float32)))
     fitted_to = _rows_to_fit(rbm.visible, weighted, None, key=key_rows)
-    allowed = pattern_of(rbm.weights)
-    if allowed is None and _is_mixture(rbm.visible, hidden, len(fitted_to[0])):
+    like = None if is_plain(rbm.weights) else rbm.weights
+    if like is None and _is_mixture(rbm.visible, hidden, len(fitted_to[0])):
         return _mixture(rbm.visible, hidden, *fitted_to, key=key_weights)
     visible = rbm.visible
     if has_classes(visible):
         visible = _refitted(visible, *_spread(visible, *fitted_to))
-    return _coupled(visible, hidden, SCALE, None, allowed, fitted_to, key=key_weights)
+    return _coupled(visible, hidden, SCALE, None, like, fitted_to, key=key_weights)
 
 
 def fitted_units(visible: AbstractLayer, data: Any, *, key: PRNGKeyArray) -> AbstractLayer:
@@ -145,7 +148,7 @@ def fitted_units(visible: AbstractLayer, data: Any, *, key: PRNGKeyArray) -> Abs
 
 @compiled
 def _fitted(visible: AbstractLayer, rows: Array, row_weights: Array | None) -> AbstractLayer:
-    return visible.fit_moments(visible.encode(rows), row_weights)
+    return visible.fit_moments(visible.encode_seen(rows), row_weights)
 
 
 def _rows_to_fit(
@@ -160,8 +163,10 @@ def _rows_to_fit(
     return from_numpy(rows), sample.weights
 
 
-def _pattern_of_columns(pattern: Any, visible: AbstractLayer, hidden: AbstractLayer) -> Pattern:
-    """Return the pattern between columns for a pattern between units."""
+def _like_pattern(pattern: Any, visible: AbstractLayer, hidden: AbstractLayer) -> AbstractWeights:
+    """Return weights of the class and with the connections that a pattern describes."""
+    if isinstance(pattern, AbstractWeights):
+        return pattern
     entries = Pattern(pattern).entries
     expected = (visible.n_units, hidden.n_units)
     if entries.shape != expected:
@@ -169,8 +174,8 @@ def _pattern_of_columns(pattern: Any, visible: AbstractLayer, hidden: AbstractLa
             f"pattern: expected a matrix of 0 and 1 of shape {expected}, one row for each unit of"
             f" {visible}; got shape {entries.shape}."
         )
-    by_hidden = hidden.spread(jnp.asarray(entries))
-    return Pattern(np.asarray(visible.spread(by_hidden.T).T))
+    columns = visible.spread(hidden.spread(entries).T).T
+    return MaskedWeights(columns.astype(visible.dtype), columns)
 
 
 def _imputed(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> np.ndarray:
@@ -277,37 +282,51 @@ def _coupled(
     hidden: AbstractLayer,
     scale: float,
     connections: int | None,
-    allowed: Pattern | None,
+    like: AbstractWeights | None,
     fitted_to: tuple[Array, Array | None] | None,
     *,
     key: PRNGKeyArray,
 ) -> RBM:
     """Draw the weights, and subtract the inputs at the other layer's means from the biases.
 
-    If rows are given, the visible layer is first fitted to the weighted rows.
+    If rows are given, the visible layer is first fitted to the weighted rows. If weights `like` are
+    given, all their parameters are drawn.
     """
     centred = fitted_to is not None
     if fitted_to is not None:
         rows, row_weights = fitted_to
-        visible = visible.fit_moments(visible.encode(rows), row_weights)
-    couplings: Any = scale * jax.random.normal(key, (visible.size, hidden.size), visible.dtype)
+        visible = visible.fit_moments(visible.encode_seen(rows), row_weights)
+    couplings: Any = like
+    if like is None:
+        couplings = jnp.zeros((visible.size, hidden.size), visible.dtype)
+    couplings = projected(_random_like(couplings, scale, key=key))
     if connections is not None:
         first = jnp.arange(visible.n_units)[:, None] < connections
         chosen = jnp.broadcast_to(first, (visible.n_units, hidden.n_units))
         chosen = jax.random.permutation(fold_in(key, 1), chosen, independent=True)
-        couplings = jnp.where(visible.spread(hidden.spread(chosen).T).T, couplings, 0.0)
-    takes_covariance = connections is None and allowed is None
+        chosen = visible.spread(hidden.spread(chosen).T).T
+        couplings = replaced(couplings, jnp.where(chosen, dense(couplings), 0.0))
+    takes_covariance = connections is None and like is None
     if centred and takes_covariance and begins_with_hidden_covariance(visible):
         key_directions = fold_in(key, 2)
         visible, couplings = _with_hidden_covariance(visible, hidden, couplings, key=key_directions)
-    if allowed is not None:
-        couplings = MaskedWeights(couplings, allowed).project()
     if centred:
         mean_v = visible.mean(visible.zero_inputs)
         mean_h = hidden.mean(hidden.zero_inputs)
         visible = visible.shift(-product(mean_h, couplings.T))
         hidden = hidden.shift(-product(mean_v, couplings))
     return RBM(visible, hidden, couplings)
+
+
+def _random_like(weights: Any, scale: float, *, key: PRNGKeyArray) -> Any:
+    """Return weights with every parameter drawn from N(0, scale²)."""
+    count = len(jax.tree.leaves(weights))
+    keys = iter([key] if count == 1 else jax.random.split(key, count))
+
+    def drawn(array: Array) -> Array:
+        return scale * jax.random.normal(next(keys), array.shape, array.dtype)
+
+    return map_parameters(drawn, weights)
 
 
 def _with_hidden_covariance(

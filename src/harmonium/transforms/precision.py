@@ -28,7 +28,7 @@ from ..errors import InputError
 from ..layers import AbstractLayer
 from ..rbm import RBM, checked_rbm
 from ..weights import Rounded
-from ..weights.base import is_plain
+from ..weights.base import map_arrays, multiplies_arrays
 from ..weights.rounded import short
 
 __all__ = ["precision_timing", "rounded"]
@@ -87,7 +87,7 @@ def rounded(rbm: RBM) -> RBM:
         >>> float(rounded.inputs_to_h(jnp.ones(1))[0])
         1.0
     """
-    return RBM(rbm.visible, rbm.hidden, Rounded(rbm.weights))
+    return RBM(rbm.visible, rbm.hidden, map_arrays(rbm.weights, Rounded))
 
 
 def rounded_if_faster(rbm: RBM, chains: int, precision: str | None = None) -> RBM:
@@ -111,16 +111,18 @@ def rounded_if_faster(rbm: RBM, chains: int, precision: str | None = None) -> RB
         and rbm.hidden.is_exact_in_bfloat16
         and rbm.visible.dtype == jnp.float32
     )
-    if precision == "float32" or not (is_exact and is_plain(rbm.weights)):
+    if precision == "float32" or not (is_exact and multiplies_arrays(rbm.weights)):
         return rbm
     if precision is None and not is_worth_rounding(rbm, chains):
         return rbm
     # Rounded here, outside the compiled loop: XLA would hoist the rounding out of the loop once for
     # each use, and then repeat products that the uses share.
-    return RBM(rbm.visible, rbm.hidden, Rounded(_short(rbm.weights)))
+    return rounded(RBM(rbm.visible, rbm.hidden, _short(rbm.weights)))
 
 
-_short = compiled(short)
+@compiled
+def _short(weights: Any) -> Any:
+    return map_arrays(weights, short)
 
 
 def check_precision(precision: Any) -> None:

@@ -110,7 +110,7 @@ def standardization(visible: AbstractLayer, data: Any, weights: Any = None) -> S
     """
     dataset = rows_to_train_on(data, weights).checked_for(visible)
     if not (is_rescalable(visible) | is_shiftable(visible)).any():
-        return Standardization(np.zeros(visible.n_units), np.ones(visible.n_units))
+        return Standardization(np.zeros(visible.n_observed), np.ones(visible.n_observed))
     dataset = dataset.in_memory if dataset.is_whole else dataset.some(ROWS_OF_A_STREAM)
     rows = dataset.rows(key=key_of(0)).astype(np.float64)
     row_weights = np.ones(len(rows))
@@ -122,8 +122,10 @@ def standardization(visible: AbstractLayer, data: Any, weights: Any = None) -> S
     variance = row_weights @ np.where(is_observed, (rows - mean) ** 2, 0.0) / total
     deviation = np.sqrt(variance)
     varies = deviation > SMALLEST_SPREAD * abs(mean)
-    scale = np.where(is_rescalable(visible) & varies, deviation, 1.0)
-    return Standardization(np.where(is_shiftable(visible), mean, 0.0), scale)
+    may_rescale = is_rescalable(visible)[: visible.n_observed]
+    may_shift = is_shiftable(visible)[: visible.n_observed]
+    scale = np.where(may_rescale & varies, deviation, 1.0)
+    return Standardization(np.where(may_shift, mean, 0.0), scale)
 
 
 def rewritten(rbm: RBM, scale: np.ndarray, offset: np.ndarray) -> RBM:
@@ -132,13 +134,15 @@ def rewritten(rbm: RBM, scale: np.ndarray, offset: np.ndarray) -> RBM:
     Raises:
         InputError: there is not one number for each visible unit, or a unit cannot be rescaled.
     """
-    units = rbm.visible.n_units
+    units = rbm.visible.n_observed
     if np.shape(scale) != (units,) or np.shape(offset) != (units,):
         raise InputError(
-            f"Standardization: expected one scale for each of the {units} units of"
-            f" {rbm.visible}; got {np.shape(scale)}."
+            f"Standardization: expected one scale for each of the {units} observed"
+            f" units of {rbm.visible}; got {np.shape(scale)}."
         )
     visible = rbm.visible
+    scale = np.append(scale, np.ones(visible.n_latent))
+    offset = np.append(offset, np.zeros(visible.n_latent))
     inverse = 1.0 / visible.spread(jnp.asarray(scale, visible.dtype))
     origin = visible.spread(jnp.asarray(offset, visible.dtype))
     hidden = rbm.hidden.shift(-product(origin * inverse, rbm.weights))

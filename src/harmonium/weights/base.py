@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -52,6 +53,8 @@ class AbstractWeights(AbstractModule):
     """
 
     __array_ufunc__: ClassVar[None] = None  # so that NumPy arrays defer `@` to this class
+    multiplies_arrays: ClassVar[bool] = False
+    """Whether `@` multiplies states by arrays, which `map_arrays` can replace with `Rounded`."""
 
     @property
     @abstractmethod
@@ -87,6 +90,17 @@ class AbstractWeights(AbstractModule):
             f" {type(self).__name__}."
         )
 
+    def map_arrays(self, function: Callable[[Array], Any]) -> AbstractWeights:
+        """Return the weights with each array that multiplies states replaced.
+
+        Raises:
+            InputError: this class does not multiply states by arrays.
+        """
+        raise InputError(
+            "weights: expected a weight class that multiplies states by arrays; got"
+            f" {type(self).__name__}."
+        )
+
     def project(self) -> AbstractWeights:
         """Return the weights with parameters projected back into their domain."""
         return self
@@ -104,6 +118,18 @@ class AbstractWeights(AbstractModule):
 def is_plain(weights: Any) -> bool:
     """Return whether weights are a plain array."""
     return eqx.is_array(weights)
+
+
+def multiplies_arrays(weights: Any) -> bool:
+    """Return whether `@` multiplies states by arrays, which `map_arrays` can replace."""
+    return is_plain(weights) or weights.multiplies_arrays
+
+
+def map_arrays(weights: Any, function: Callable[[Array], Any]) -> Any:
+    """Return weights with each array that multiplies states replaced by a function of it."""
+    if is_plain(weights):
+        return function(weights)
+    return weights.map_arrays(function)
 
 
 def dense(weights: Any) -> Array:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from .._base.numerics import from_numpy, product
 from ..errors import InputError
-from .base import AbstractWeights
+from .base import AbstractWeights, dense, is_plain, map_arrays, over_rows, replaced
 
 Sizes = tuple[int, ...]
 
@@ -26,7 +26,7 @@ class BlockWeights(AbstractWeights):
 
     Attributes:
         blocks: one row of blocks per visible part; each entry is an array of shape (columns of the
-            visible part, columns of the hidden part) or None.
+            visible part, columns of the hidden part), weights of that shape, or None.
         rows: the number of columns of each visible part.
         columns: the number of columns of each hidden part.
 
@@ -40,7 +40,9 @@ class BlockWeights(AbstractWeights):
     Source: Salakhutdinov & Hinton 2009 (deep Boltzmann machines, which have this form).
     """
 
-    blocks: tuple[tuple[Array | None, ...], ...]
+    multiplies_arrays: ClassVar[bool] = True
+
+    blocks: tuple[tuple[Any, ...], ...]
     rows: Sizes = eqx.field(static=True)
     columns: Sizes = eqx.field(static=True)
 
@@ -79,7 +81,7 @@ class BlockWeights(AbstractWeights):
     @property
     def T(self) -> BlockWeights:  # noqa: N802  (named as for arrays)
         turned = [
-            [None if block is None else jnp.swapaxes(block, -1, -2) for block in column]
+            [None if block is None else _turned(block) for block in column]
             for column in zip(*self.blocks, strict=True)
         ]
         return BlockWeights(turned, self.columns, self.rows)
@@ -102,7 +104,9 @@ class BlockWeights(AbstractWeights):
     def dense(self) -> Float[Array, "visible hidden"]:
         lines = [
             [
-                jnp.zeros((height, width), jnp.result_type(float)) if block is None else block
+                jnp.zeros((height, width), jnp.result_type(float))
+                if block is None
+                else dense(block)
                 for block, width in zip(row, self.columns, strict=True)
             ]
             for row, height in zip(self.blocks, self.rows, strict=True)
@@ -112,7 +116,7 @@ class BlockWeights(AbstractWeights):
     def over_rows(self, factors: Float[Array, " visible"]) -> BlockWeights:
         pieces = jnp.split(jnp.asarray(factors), np.cumsum(self.rows)[:-1].tolist())
         scaled = [
-            [None if block is None else piece[:, None] * block for block in row]
+            [None if block is None else over_rows(block, piece) for block in row]
             for piece, row in zip(pieces, self.blocks, strict=True)
         ]
         return BlockWeights(scaled, self.rows, self.columns)
@@ -139,8 +143,24 @@ class BlockWeights(AbstractWeights):
                 "BlockWeights: expected entries of 0 between parts that are not connected;"
                 f" got {outside:,} others."
             )
-        blocks = [[None if block is None else piece for block, piece in row] for row in pairs]
+        blocks = [
+            [None if block is None else replaced(block, piece) for block, piece in row]
+            for row in pairs
+        ]
         return BlockWeights(blocks, self.rows, self.columns)
+
+    def map_arrays(self, function: Callable[[Array], Any]) -> BlockWeights:
+        """Return the weights with each array that multiplies states replaced, in every block."""
+        blocks = [
+            [None if block is None else map_arrays(block, function) for block in row]
+            for row in self.blocks
+        ]
+        return BlockWeights(blocks, self.rows, self.columns)
+
+
+def _turned(block: Any) -> Any:
+    """Return the transposed block; an array may have an axis of models in front."""
+    return jnp.swapaxes(block, -1, -2) if is_plain(block) else block.T
 
 
 def _as_block(block: Any) -> Any:

@@ -19,7 +19,6 @@ from ...layers.capabilities import has_independent_units, sample_given
 from ...rbm import RBM
 from .agreement import RowEnergies, RowRuns, energies_from, resampled_chains
 from .annealed import Ramp, log_z_uncoupled, moved, seen_of
-from .marginal import with_missing
 
 CHAINS = 64  # per row, forward and in reverse
 # Reverse runs of a row from each of three kinds of starts that forward chains may not have found.
@@ -179,8 +178,8 @@ def _starts(rbm: RBM, rows: Array, donated: Array, whole: Array, *, key: PRNGKey
     visible = rbm.visible
     hidden = rbm.hidden
     key_rest, key_h, key_v = split(key, 3)
-    seen = seen_of(rbm, with_missing(visible, rows))
-    held = seen_of(rbm, with_missing(visible, donated))
+    seen = seen_of(rbm, visible.encode_seen(rows))
+    held = seen_of(rbm, visible.encode_seen(donated))
     nothing = jnp.zeros_like(held.values)
     filled = sample_given(visible, nothing, held.known, held.values, key=key_rest)
     h = hidden.base().sample_without_inputs((len(donated), len(rows)), key=key_h)
@@ -222,7 +221,7 @@ def _annealed(
 def _steps_of_ramp(
     rbm: RBM, rows: Array, x: Array, numbers: Array, whole: Array, places: Array, *, key: Any
 ) -> tuple[Array, Array]:
-    seen = seen_of(rbm, with_missing(rbm.visible, rows))
+    seen = seen_of(rbm, rbm.visible.encode_seen(rows))
     nothing = jnp.zeros(x.shape[:2], x.dtype)
     ramp = Ramp(numbers[0], numbers[1], numbers[2], whole)
     return moved(rbm, seen, ramp, (places[0], places[1]), x, nothing, key=key)

@@ -19,7 +19,7 @@ from ...data.parts import ENTRIES_AT_ONCE, rows_at_once
 from ...data.stored import padded_size
 from ...rbm import RBM
 from ...samplers.population import Averages, Swept, annealed_population, averages_of, whole_groups
-from .marginal import TermSum, cheapest_sum, drawn_terms, given_seen, sums_for, with_missing
+from .marginal import TermSum, cheapest_sum, drawn_terms, given_seen, sums_for
 
 FEWEST_CHAINS = 32  # of a population
 ANNEALED = 3  # one sweep in this many is an annealing step, which costs twice as much
@@ -86,7 +86,7 @@ def complete(
     """
     if fixed_sweeps:
         return _annealed(rbm, rows, draws, sweeps, 1, key=key)
-    missing = int(np.isnan(rows).sum(1).max())
+    missing = int(rbm.visible.coding.missing(rows).sum(1).max())
     terms = cheapest_sum(rbm, missing, sums_for(rbm, len(rows)))
     if terms is not None:
         return _summed(rbm, rows, terms, draws, key=key)
@@ -198,7 +198,7 @@ def _swept(
     key: PRNGKeyArray,
 ) -> Swept:
     """Return the populations of each row, or of the model itself if no unit is seen."""
-    v = with_missing(rbm.visible, rows)
+    v = rbm.visible.encode_seen(rows)
     model = rbm
     if not is_free:
         model = given_seen(rbm, jnp.repeat(v, chains, axis=0))
@@ -244,7 +244,7 @@ def _moments(
         draws: number of completions to draw for each row.
         key: a JAX random key.
     """
-    v = with_missing(rbm.visible, rows)
+    v = rbm.visible.encode_seen(rows)
     n_terms = terms.n_terms
     width = terms._replace(n_terms=1).entries(rbm, len(v))
     size = min(n_terms, MOST_OF_A_PART, 1 << max(0, (ENTRIES_AT_ONCE // width).bit_length() - 1))

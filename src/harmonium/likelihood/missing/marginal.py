@@ -1,6 +1,6 @@
 """Rows with missing values: sums over the missing units, given the seen units.
 
-A missing value is NaN in a row. In states encoded by `with_missing`, all columns of the missing
+A missing value is NaN in a row. In states from `encode_seen`, all columns of the missing
 unit are NaN.
 """
 
@@ -62,13 +62,10 @@ class Posterior(NamedTuple):
     v: Float[Array, "n terms visible"] | None = None
 
 
-def with_missing(layer: AbstractLayer, rows: Array) -> Float[Array, "*batch columns"]:
-    """Encode rows with NaN for missing values as NaN in all columns of the unit. Traceable."""
-    missing = layer.spread(jnp.isnan(rows))
-    return jnp.where(missing, jnp.nan, layer.encode(rows))
-
-
-encoded_rows = compiled(with_missing)  # for use outside traced programs
+@compiled
+def encoded_rows(layer: AbstractLayer, rows: Array) -> Float[Array, "*batch columns"]:
+    """Return `layer.encode_seen(rows)` from one compiled program, outside traced programs."""
+    return layer.encode_seen(rows)
 
 
 def missing_units(
@@ -95,9 +92,10 @@ def check_finite_given(rbm: RBM, rows: np.ndarray) -> None:
         rows: in the user's coding, with NaN for missing values, shape (n, visible units).
     """
     check_weights(rbm)
-    if np.isnan(rows).any() and not finite_z(rbm):
+    is_missing = rbm.visible.coding.missing(rows)
+    if is_missing.any() and not finite_z(rbm):
         # Seen units may confine the others, depending on which units are seen, not on their values.
-        for place in np.unique(np.isnan(rows), axis=0, return_index=True)[1]:
+        for place in np.unique(is_missing, axis=0, return_index=True)[1]:
             row = encoded_rows(rbm.visible, from_numpy(rows[place]))
             check_finite_z(given_seen(rbm, row))
 
@@ -117,7 +115,7 @@ def completed(
 @compiled
 def completed_rows(rbm: RBM, rows: Array, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
     """Return states of rows in the user's coding, with missing units drawn."""
-    return completed(rbm, with_missing(rbm.visible, rows), COMPLETING_SWEEPS, key=key)
+    return completed(rbm, rbm.visible.encode_seen(rows), COMPLETING_SWEEPS, key=key)
 
 
 class HiddenSum(NamedTuple):

@@ -15,7 +15,7 @@ from ...transforms.precision import in_float64
 from ..partition_function.by_length import check_lengths_known
 from .agreement import RowEnergies
 from .both_ways import SECONDS, energies_of_rows
-from .marginal import SLOW_SUMS, TermSum, cheapest_sum, with_missing
+from .marginal import SLOW_SUMS, TermSum, cheapest_sum
 
 
 def energies_of_seen(
@@ -35,7 +35,7 @@ def energies_of_seen(
     Raises:
         InputError: a key is needed but missing, or the model takes the lengths of rows as given.
     """
-    counts = np.isnan(rows).sum(1)
+    counts = rbm.visible.coding.missing(rows).sum(1)
     check_lengths_known(rbm, int(counts.max()))
     summable = [
         n for n in np.unique(counts[counts > 0]) if cheapest_sum(rbm, int(n), SLOW_SUMS) is not None
@@ -72,7 +72,7 @@ def energies_of_seen(
 
 @compiled
 def _free_energy_of_seen(rbm: RBM, rows: Array, terms: TermSum) -> Array:
-    return -terms.posterior(rbm, with_missing(rbm.visible, rows)).log_z_seen
+    return -terms.posterior(rbm, rbm.visible.encode_seen(rows)).log_z_seen
 
 
 @compiled
