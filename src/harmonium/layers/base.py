@@ -172,6 +172,10 @@ class AbstractLayer(AbstractModule):
         """Draw states of the isolated layer (zero inputs), with batch axes `shape`."""
         return self.sample(jnp.broadcast_to(self.zero_inputs, (*shape, self.size)), key=key)
 
+    def fit_observed(self, rows: Any, weights: RowWeights = None) -> "AbstractLayer":
+        """Return the layer whose observed units have the moments of rows in the user's coding."""
+        return self.fit_moments(self.encode(rows), weights)
+
     @property
     def side_by_side(self) -> tuple["AbstractLayer", ...]:
         """The layers that `Mixed` joined into this layer; most layers are not joined."""

@@ -328,14 +328,15 @@ class Mixed(
         return _after_one_another(places, sizes), jnp.concatenate(changes, axis=-2)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Mixed":
-        """Return the layer with every observed part fitted to its columns of the rows."""
-        return self._fitted(lambda part, own: part.fit_moments(own, weights), x)
+        """Return the layer with every part fitted to its columns of the states."""
+        return self._of(part.fit_moments(own, weights) for part, own in self._pieces(x))
 
-    def _fitted(self, fit: Callable[[AbstractLayer, Array], AbstractLayer], x: Rows) -> "Mixed":
-        """Apply a function to every observed part; rows say nothing of latent parts."""
-        fitted = [fit(part, own) for part, own in self._pieces(x)]
-        n_observed = len(self.parts) - self.latent
-        return self._of([*fitted[:n_observed], *self.parts[n_observed:]])
+    def fit_observed(self, rows: Any, weights: RowWeights = None) -> "Mixed":
+        """Return the layer with every observed part fitted to its columns of the rows."""
+        observed = self.parts[: len(self.parts) - self.latent]
+        pairs = zip(observed, self.coding.cells(rows), strict=True)
+        fitted = [part.fit_observed(own, weights) for part, own in pairs]
+        return self._of([*fitted, *self.parts[len(observed) :]])
 
     @property
     def has_inputs_at(self) -> bool:
@@ -347,9 +348,10 @@ class Mixed(
         return self._over_columns(capabilities.inputs_at, mean)
 
     def fit_with_prior(self, x: Rows, weights: Float[Array, " rows"], prior: Array) -> "Mixed":
-        """Return the layer with every observed part fitted to its columns of the rows."""
-        return self._fitted(
-            lambda part, own: capabilities.fit_with_prior(part, own, weights, prior), x
+        """Return the layer with every part fitted to its columns of the states."""
+        pieces = self._pieces(x)
+        return self._of(
+            capabilities.fit_with_prior(part, own, weights, prior) for part, own in pieces
         )
 
     @property

@@ -11,7 +11,6 @@ from jaxtyping import PRNGKeyArray
 
 from .._base.checks import as_array, checked_key
 from .._base.html import table
-from .._base.numerics import from_numpy
 from .._base.sharding import clock
 from .._base.statistics import effective_size, weights_of
 from .._base.threefry import fold_in, split
@@ -22,9 +21,8 @@ from ..layers.capabilities import takes_lengths
 from ..rbm import RBM, checked_rbm
 from .missing.agreement import RowEnergies
 from .missing.both_ways import SECONDS
-from .missing.marginal import completed_rows
 from .missing.rows import energies_of_seen
-from .partition_function.annealed import MOST_STARTS, Annealed
+from .partition_function.annealed import Annealed
 from .partition_function.base import AbstractLogZ, LogZ, convergence_word, warning_of
 from .partition_function.by_length import lengths_of_rows, log_z_of_rows
 from .partition_function.closed_form import ClosedForm, has_closed_form
@@ -277,8 +275,7 @@ def log_likelihood(
     if scored.lengths is None:
         if log_z is None:
             if key_gaps is not None and chosen.is_estimate(rbm):
-                rows = _without_gaps(rbm, dataset, key_gaps)
-                chosen = chosen.with_rows(rbm, rows, key=key_gaps)
+                chosen = chosen.with_rows(rbm, dataset, key=key_gaps)
             log_z = chosen.estimate(rbm, key=key_z, progress=progress)
     elif log_z is None:
         by_length = log_z_of_rows(
@@ -365,15 +362,6 @@ def _with_annealed(
         note=_joined(score.note, note),
         converged=score.converged and is_known,
     )
-
-
-def _without_gaps(rbm: RBM, dataset: Dataset, key: PRNGKeyArray) -> Dataset:
-    """Return some of the rows, with missing values drawn from the model given the seen values."""
-    if not dataset.missing:
-        return dataset
-    rows = dataset.some(MOST_STARTS).rows(key=key)
-    states = completed_rows(rbm, from_numpy(np.asarray(rows)), key=key)
-    return Dataset.of(rbm.visible.decode(states))
 
 
 def _method_of(rbm: Any, method: Any, settings: dict[str, Any]) -> AbstractLogZ:

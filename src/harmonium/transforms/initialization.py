@@ -148,7 +148,7 @@ def fitted_units(visible: AbstractLayer, data: Any, *, key: PRNGKeyArray) -> Abs
 
 @compiled
 def _fitted(visible: AbstractLayer, rows: Array, row_weights: Array | None) -> AbstractLayer:
-    return visible.fit_moments(visible.encode_seen(rows), row_weights)
+    return visible.fit_observed(rows, row_weights)
 
 
 def _rows_to_fit(
@@ -295,7 +295,7 @@ def _coupled(
     centred = fitted_to is not None
     if fitted_to is not None:
         rows, row_weights = fitted_to
-        visible = visible.fit_moments(visible.encode_seen(rows), row_weights)
+        visible = visible.fit_observed(rows, row_weights)
     couplings: Any = like
     if like is None:
         couplings = jnp.zeros((visible.size, hidden.size), visible.dtype)

@@ -10,10 +10,11 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..._base.loops import loop
 from ...layers import AbstractLayer
-from ...layers.capabilities import sample_given, unit_cgfs_given
+from ...layers.capabilities import mean_given, sample_given, unit_cgfs_given
 from ...rbm import RBM
 from .marginal import missing_units
 
+MEAN_FIELD_SWEEPS = 8
 ROUGH = 1.0  # nats of dissipated work above which a few forward chains are unreliable
 
 
@@ -42,13 +43,15 @@ class Ramp(NamedTuple):
     """The schedule of a run: at step i, weights are multiplied by t = (first + slope i)/steps.
 
     t is clipped to the interval from 0 to 1, so that a downward ramp may start with a burn-in.
-    There are two paths. If the seen units keep their weights, hidden units depend on the seen units
-    from the start. If all weights are scaled, seen and missing units choose a mode together.
+    There are two paths, which differ in the constant inputs that the units receive in proportion to
+    1 − t. In the first these are the inputs of the row's mean field, which is a good approximation
+    if the seen units determine the mode of the others. In the second there are none, so that seen
+    and missing units choose a mode together.
 
     Attributes:
         first, slope, steps: whole numbers.
-        whole: 1 for rows with all weights multiplied by t, 0 for rows with only the weights of
-            missing units multiplied; shape (n,), or one number for all.
+        whole: 0 for rows that start at their mean field, 1 for rows that start without inputs;
+            shape (n,), or one number for all.
     """
 
     first: Array | int
@@ -56,11 +59,13 @@ class Ramp(NamedTuple):
     steps: Array | int
     whole: Array | float = 0.0
 
-    def inputs(self, i: Array, seen: Array, missing: Array) -> Array:
-        """Return the hidden units' inputs at step i, from the inputs of seen and missing units."""
-        t = self.at(i)
-        of_seen = 1.0 - jnp.asarray(self.whole)[..., None] * (1.0 - t)
-        return of_seen * seen + t * missing
+    def inputs(self, i: Array, field: Array, of_weights: Array) -> Array:
+        """Return a layer's inputs at step i, from its mean-field inputs and those from weights."""
+        return self.share(i)[..., None] * field + self.at(i) * of_weights
+
+    def share(self, i: Array) -> Array:
+        """Return the factor of the mean-field inputs at step i."""
+        return (1.0 - jnp.asarray(self.whole)) * (1.0 - self.at(i))
 
     def at(self, i: Array) -> Array:
         """Return the factor t at step i."""
@@ -73,27 +78,46 @@ class Seen(NamedTuple):
     Attributes:
         known: which units are seen, shape (n, units).
         values: states, with arbitrary finite numbers for missing units, shape (n, visible).
-        inputs: inputs to the hidden units from the seen units only, shape (n, hidden).
+        field: the mean-field inputs of the missing units, 0 for seen units, shape (n, visible).
+        hidden_field: the mean-field inputs of the hidden units, shape (n, hidden).
     """
 
     known: Array
     values: Array
-    inputs: Array
+    field: Array
+    hidden_field: Array
 
 
-def seen_of(rbm: RBM, v: Float[Array, "*rows visible"]) -> Seen:
-    """Return the observed parts of states with NaN in all columns of missing units. Traceable."""
+def seen_of(rbm: RBM, v: Float[Array, "*rows visible"], sweeps: int = MEAN_FIELD_SWEEPS) -> Seen:
+    """Return the observed parts of states with NaN in all columns of missing units. Traceable.
+
+    The mean field of a row is the product of independent distributions of the missing and hidden
+    units that coordinate ascent on the variational bound of log p(v_seen) reaches, in this many
+    sweeps, from missing units without inputs. After no sweep, the hidden units have the inputs of
+    the seen units, and the missing units have none.
+    """
     visible = rbm.visible
     known = ~missing_units(visible, v)
     values = jnp.where(jnp.isnan(v), visible.mean(visible.zero_inputs), v)
-    return Seen(known, values, rbm.inputs_to_h(jnp.where(visible.spread(known), values, 0.0)))
+    is_known = visible.spread(known)
+
+    def ascend(_: Array, hidden_field: Array) -> Array:
+        inputs = rbm.inputs_to_v(rbm.hidden.mean(hidden_field))
+        return rbm.inputs_to_h(mean_given(visible, inputs, known, values))
+
+    start = rbm.inputs_to_h(jnp.where(is_known, values, 0.0))
+    if not sweeps:
+        return Seen(known, values, jnp.zeros_like(values), start)
+    hidden_field = loop(0, sweeps, ascend, start)
+    inputs = rbm.inputs_to_v(rbm.hidden.mean(hidden_field))
+    return Seen(known, values, jnp.where(is_known, 0.0, inputs), hidden_field)
 
 
 def log_z_uncoupled(rbm: RBM, seen: Seen, whole: Array | float = 0.0) -> Float[Array, " n"]:
-    """Return −F(v_seen) at t = 0, where only seen units or no units have weights. Traceable."""
-    nothing = jnp.zeros_like(seen.values)
-    alone = unit_cgfs_given(rbm.visible, nothing, seen.known, seen.values).sum(-1)
-    return alone + rbm.hidden.cgf((1.0 - jnp.asarray(whole)[..., None]) * seen.inputs)
+    """Return −F(v_seen) at t = 0, where units have no weights but constant inputs. Traceable."""
+    share = 1.0 - jnp.asarray(whole)[..., None]
+    alone = unit_cgfs_given(rbm.visible, share * seen.field, seen.known, seen.values).sum(-1)
+    return alone + rbm.hidden.cgf(share * seen.hidden_field)
 
 
 def moved(
@@ -124,12 +148,15 @@ def moved(
 
     def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         x, log_weights = carry
-        missing = rbm.inputs_to_h(x) - seen.inputs
-        before = ramp.inputs(jnp.maximum(i - 1, 0), seen.inputs, missing)
-        after = ramp.inputs(i, seen.inputs, missing)
+        previous = jnp.maximum(i - 1, 0)
+        of_weights = rbm.inputs_to_h(x)
+        before = ramp.inputs(previous, seen.hidden_field, of_weights)
+        after = ramp.inputs(i, seen.hidden_field, of_weights)
         log_weights = log_weights + rbm.hidden.cgf(after) - rbm.hidden.cgf(before)
+        log_weights += (ramp.share(i) - ramp.share(previous)) * (x * seen.field).sum(-1)
         key_h, key_v = jax.random.split(jax.random.fold_in(key, i))
-        inputs = ramp.at(i) * rbm.inputs_to_v(rbm.hidden.sample(after, key=key_h))
+        of_weights = rbm.inputs_to_v(rbm.hidden.sample(after, key=key_h))
+        inputs = ramp.inputs(i, seen.field, of_weights)
         x = sample_given(rbm.visible, inputs, seen.known, seen.values, key=key_v)
         return x, log_weights
 
@@ -142,7 +169,8 @@ def seen_energies(
     r"""Return F(v_seen) = −log Σ_h ∫ exp(−E) dv_missing by annealed importance sampling. Traceable.
 
     The weights between missing units and hidden units are multiplied by t, from 0 to 1 in equal
-    steps. At t = 0 the missing units are independent of all others, and the sum is known.
+    steps. At t = 0 the missing units are independent of all others, and the sum is known. Chains do
+    not start at a mean field: they would stay at one of several modes without dissipating work.
 
     Args:
         rbm: the model.
@@ -153,7 +181,7 @@ def seen_energies(
 
     Source: Neal 2001.
     """
-    seen = seen_of(rbm, v)
+    seen = seen_of(rbm, v, sweeps=0)
     x = jnp.broadcast_to(seen.values, (chains, *v.shape))
     nothing = jnp.zeros((chains, len(v)), v.dtype)
     # The iteration at t = 0 draws the start; inside the loop it needs no separate compilation.

@@ -10,12 +10,14 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from ..._base.checks import check_positive, positive_integer
-from ..._base.threefry import split
+from ..._base.numerics import from_numpy
+from ..._base.threefry import fold_in, split
 from ...data import Dataset
 from ...errors import InputError
 from ...path import AbstractPath
 from ...rbm import RBM
 from ...transforms.precision import check_precision, rounded_if_faster
+from ..missing.marginal import completed_rows
 from .annealing_search import Search
 from .base import AbstractLogZ, LogZ, exact_result
 from .lengthening import is_independent_when_empty, log_z_of_lengths
@@ -58,8 +60,7 @@ class Annealed(AbstractLogZ):
         steps: number of steps of each annealing run; as many as needed if None.
         paths: paths to try, from independent models to the target model or a nearby one;
             `usual_bases` if none is given.
-        starts: visible states at which additional reverse runs start, as a check, shape (n,
-            visible).
+        starts: rows, or visible states, at which additional reverse runs start, as a check.
         burn_in: sweeps of the resampled chains before the reverse runs; a quarter of the steps if
             None.
         tolerance: nats, the largest accepted difference between the forward and reverse estimates,
@@ -111,20 +112,22 @@ class Annealed(AbstractLogZ):
     def with_rows(self, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> Annealed:
         """Add the independent-units model of the rows as a base, and reverse runs from the rows.
 
-        For incomplete rows, neither is added.
+        Missing values, and the states of latent units, are first drawn from the model.
         """
         if self.paths:
             return self
         key_data, key_own, key_rows = split(key, 3)
         near = self._near(rbm)
         bases = usual_bases(near, key=key_own)
-        if dataset.missing:
-            return replace(self, paths=bases)
         rows = dataset.some(MOST_STARTS).rows(key=key_rows)
-        bases.insert(0, base_from_data(near, rbm.visible.encode(rows), key=key_data))
+        if dataset.missing:
+            states = completed_rows(rbm, from_numpy(np.asarray(rows)), key=fold_in(key_rows, 1))
+        else:
+            states = rbm.visible.encode(rows)
+        bases.insert(0, base_from_data(near, states, key=key_data))
         if self.starts is not None:
             return replace(self, paths=bases)
-        return replace(self, paths=bases, starts=rows)
+        return replace(self, paths=bases, starts=states)
 
     def _near(self, rbm: RBM) -> RBM:
         """Return the target of annealing: this model, possibly with rounded weights."""
@@ -141,7 +144,9 @@ class Annealed(AbstractLogZ):
         key_base, key_search = split(key)
         starts = None
         if self.starts is not None:
-            starts = rbm.visible.encode(rbm.visible.validate(self.starts, "starts"))
+            starts = self.starts
+            if np.shape(starts)[-1:] == (rbm.visible.n_observed,):
+                starts = rbm.visible.encode(rbm.visible.validate(starts, "starts"))
         search = Search(
             rbm,
             starts,
