@@ -13,7 +13,7 @@ from pathlib import Path
 
 JOINERS = "\u200c\u200d"  # needed in Arabic and Indic scripts and in emoji
 
-__all__ = [  # the errors; the other functions are internal
+__all__ = [  # errors and a warning; the functions are internal
     "HarmoniumError",
     "InputError",
     "Interrupted",
@@ -133,7 +133,7 @@ def printable_lines(text: str) -> str:
 def _printed(letter: str) -> str:
     if letter.isprintable() or letter in JOINERS:
         return letter
-    if unicodedata.category(letter) == "Zs":  # a space of another width
+    if unicodedata.category(letter) == "Zs":  # a space of unusual width
         return " "
     return "?"
 
@@ -148,7 +148,7 @@ def count_of(number: int, noun: str) -> str:
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Issue a warning that is attributed to the nearest caller outside this package."""
     package = f"{Path(__file__).parent}{os.sep}"
-    level = 2  # the caller, as `warnings.warn` counts
+    level = 2  # the stack level of the caller for `warnings.warn`
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
         frame = frame.f_back

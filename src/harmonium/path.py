@@ -100,11 +100,11 @@ class Line(AbstractPath):
 class Heating(AbstractPath):
     """A path from independent layers to a model: linearly interpolated layers, and weights t·W.
 
-    This is the straight line from a base model with zero weights, but needs one product with W
+    It equals the `Line` that starts at a base model with zero weights, but needs one product with W
     instead of two.
 
     Attributes:
-        visible: the base model's visible layer, of the same type and size as the model's.
+        visible: the base model's visible layer, of the same type and size as `rbm.visible`.
         hidden: the base model's hidden layer.
         rbm: the model at t = 1.
 
@@ -121,7 +121,7 @@ class Heating(AbstractPath):
 
     @classmethod
     def from_neutral(cls, rbm: RBM) -> Heating:
-        """Return the path from the neutral model, on which t is an inverse temperature."""
+        """Return the path from zero biases and weights, where t is an inverse temperature."""
         return cls(rbm.visible.base(), rbm.hidden.base(), rbm)
 
     def at(self, t: Float[Array, ""] | float) -> RBM:
@@ -141,7 +141,7 @@ class History(AbstractPath):
     Model i of n is at t = i/(n − 1).
 
     Attributes:
-        models: one model whose arrays have a leading axis of n entries.
+        models: the n models, stored as one model whose arrays have a leading axis of length n.
 
     Example:
         >>> models = [hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), s * np.eye(4, 3)) for s in (0, 1, 3)]
@@ -180,7 +180,7 @@ def _between(start: Any, end: Any, t: Any) -> Any:
 
 
 def path_to(rbm: RBM, path: AbstractPath | None = None) -> AbstractPath:
-    """Return `path` ending at this model; by default, the path of temperatures (`Heating`)."""
+    """Return `path` with this model as its end; by default, a `Heating` from the neutral model."""
     if path is None:
         return Heating.from_neutral(rbm)
     return path.ending_at(rbm)

@@ -45,12 +45,14 @@ class RBM(AbstractModule):
         p(v, h) = e^(−E(v, h)) / Z
         F(v)    = −log ∫ e^(−E(v, h)) dh = U_v(v) − Γ_h(vW),   p(v) = e^(−F(v)) / Z
 
-    Given one layer, the units of the other are independent. The model is symmetric: `rbm.T`
-    exchanges the layers, so every visible → hidden method also serves as hidden → visible.
+    U is the energy of a single layer, and Γ(I) = log ∫ e^(I·x − U(x)) dx its cumulant generating
+    function. Given the states of one layer, the units of the other are independent, except within
+    blocks, as in `Tree`. The model is symmetric: `rbm.T` exchanges the layers, so every visible →
+    hidden method also serves as hidden → visible.
 
     Batch axes come first: v has shape (..., visible.size) and h has shape (..., hidden.size). If
-    units have several columns, as Potts sites do, all methods also accept rows of integer codes, of
-    shape (..., visible.n_units).
+    units have several columns, as Potts sites do, all methods also accept rows of integer codes,
+    with shape (..., visible.n_units).
 
     Attributes:
         visible: the layer that models the data.
@@ -92,7 +94,7 @@ class RBM(AbstractModule):
 
     @classmethod
     def from_arrays(cls, weights: Any, visible_bias: Any, hidden_bias: Any) -> RBM:
-        """Return the Bernoulli–Bernoulli RBM with these arrays.
+        """Return the Bernoulli–Bernoulli RBM with these weights and biases.
 
         Args:
             weights: W, shape (visible, hidden).
@@ -100,7 +102,7 @@ class RBM(AbstractModule):
             hidden_bias: biases of the hidden units, shape (hidden,).
 
         Raises:
-            InputError: shapes do not match, or an entry is not finite.
+            InputError: the shapes do not match, or an entry is not finite.
         """
         arrays = {"weights": weights, "visible_bias": visible_bias, "hidden_bias": hidden_bias}
         for name, array in arrays.items():
@@ -181,7 +183,7 @@ class RBM(AbstractModule):
         return self.with_lengths_of(v).sample_v_from_h(h, key=key_v)
 
     def with_lengths_of(self, v: Num[Array, "*batch _"]) -> RBM:
-        """Return the model for documents with the lengths of these rows, if rows have lengths."""
+        """Return the model for documents of these rows' lengths, unchanged if rows have none."""
         if not takes_lengths(self.visible):
             return self
         return self.with_lengths(self.visible.lengths(self.visible.as_states(v, "v")))
@@ -198,11 +200,11 @@ class RBM(AbstractModule):
 
     @property
     def uncoupled(self) -> RBM:
-        """The model with the same layers and zero weights, whose units are independent."""
+        """The model with the same layers but zero weights, so that the layers are independent."""
         return RBM(self.visible, self.hidden, map_parameters(zeros_like, self.weights))
 
     def project(self) -> RBM:
-        """Return the model with parameters moved back into their domain after an update."""
+        """Return the model with its parameters projected back into their domain after an update."""
         return RBM(projected(self.visible), projected(self.hidden), projected_weights(self.weights))
 
     def __str__(self) -> str:
@@ -227,7 +229,7 @@ def checked_type(rbm: Any, name: str = "rbm") -> RBM:
         hints = (f"; pass its {words}" for part, words in parts.items() if hasattr(rbm, part))
         hint = next(hints, "")
         actual = described(rbm)
-        if hint:  # the interfaces have classes named RBM too
+        if hint:  # other interfaces also have classes named RBM
             actual = f"{type(rbm).__module__.rpartition('.')[0]}.{type(rbm).__name__}"
         raise InputError(
             f"{name}: expected an RBM, such as fit.rbm or the result of hm.initialize; got"

@@ -107,7 +107,7 @@ def test_sequences_are_scored(cli):
     assert min(log_p[:10]) > max(log_p[10:])
     assert strict(cli("score some.fasta run --json").out)["sequences"] == 20
     Path("short.fasta").write_text(">a\nACGU\n>b\nACGU\n")
-    assert "14 columns, as the model's alignment has; got 4" in cli("score short.fasta run").err
+    assert "14 columns, as in the model's data; got 4" in cli("score short.fasta run").err
 
 
 def test_new_sequences(cli):
@@ -130,7 +130,7 @@ def test_new_sequences(cli):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("99=A", "one of the 14 columns"),
+        ("99=A", "one of the 14 modelled columns"),
         ("1=B", "one of the letters -ACGU; got 'B'"),
         ("first=A", "COLUMN=LETTER; got 'first=A'"),
     ],
@@ -183,7 +183,7 @@ def test_a_run_is_resumed_and_described(cli, no_report):
     ("options", "message"),
     [
         ("--alphabet protein", "only ACGU; leave the alphabet out"),
-        ("--visible gaussian", "an alignment without kind, scale or states"),
+        ("--visible gaussian", "an alignment without --visible, --scale or --states"),
         ("--identity 7", "--identity: expected a fraction of sites"),
     ],
 )

@@ -74,7 +74,7 @@ def test_what_was_inferred_is_printed_and_kept(run):
         "legs     discrete    3, 4",
         "seen     date        2024-",
         "planet   left out    always Earth",
-        "note     key         an identifier: 120 different ones of one form",
+        "note     key         an identifier: 120 different texts of one form",
     ):
         assert words in run
     assert "missing" in next(line for line in run.splitlines() if line.startswith("  mass"))
@@ -241,7 +241,7 @@ def test_columns_that_the_run_left_out_stay_as_they_are_and_are_named(cli, table
     for said in (
         "id (1 empty; an identifier: it counts the rows)",
         "planet (1 empty; always Earth)",
-        "note (1 empty; an identifier: 120 different ones of one form)",
+        "note (1 empty; an identifier: 120 different texts of one form)",
         f"internal ({120 - 120 // 9:,} empty; not a column of the run)",
     ):
         assert said in line

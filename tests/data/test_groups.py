@@ -60,8 +60,8 @@ def test_equal_and_complementary_columns_are_found():
     assert groups.equal == ((0, 3),)
     assert groups.exclusive == ((1, 4),)
     assert groups.notes[0] == (
-        "2 columns are in 1 group of which at most one is on in any row (such as 1 and 4): each is"
-        " read as one category."
+        "2 columns form 1 group of columns of which at most one is on in any row (such as 1 and 4):"
+        " each group is read as one category."
     )
 
 

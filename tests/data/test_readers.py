@@ -197,7 +197,7 @@ def test_one_array_of_rows_needs_no_key(tmp_path):
     read, info = read_array(npz(tmp_path, x=BITS, alphabet=np.array("ACDE"), y=np.arange(6)))
     np.testing.assert_array_equal(read, BITS)
     assert info.labels.tolist() == list(range(6))
-    assert info.notes == ("set: 'x' gives the train rows.",)
+    assert info.notes == ("set: 'x' contains the train rows.",)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_parts_are_known_by_their_usual_names(tmp_path, train, test, valid, y, y
     assert [len(a) for a in (read, info.test, info.validation)] == [6, 2, 3]
     assert info.labels.tolist() == list(range(6))
     assert info.test_labels.tolist() == [1, 1]
-    assert f"set: {test!r} gives the test rows." in info.notes
+    assert f"set: {test!r} contains the test rows." in info.notes
 
 
 def test_a_key_gives_that_array_alone(tmp_path):
@@ -241,7 +241,7 @@ def test_an_unknown_key_is_answered_with_the_known_ones(tmp_path):
 def test_labels_are_never_data(tmp_path):
     one_hot = np.eye(6, dtype=int)
     assert len(read_array(npz(tmp_path, x=BITS, y=one_hot))[0].T) == 4
-    assert "got that 'y' holds labels" in refusal(npz(tmp_path, x=BITS, y=one_hot), "y")
+    assert "under 'y'; got labels" in refusal(npz(tmp_path, x=BITS, y=one_hot), "y")
     assert "expected an array of rows" in refusal(npz(tmp_path, y=one_hot))
 
 
@@ -256,7 +256,7 @@ def test_objects_in_an_npz_are_never_loaded(tmp_path):
     np.savez(path, x=BITS, trap=trap, allow_pickle=True)
     np.testing.assert_array_equal(read_array(path)[0], BITS)
     message = refusal(path, "trap")
-    assert "'trap' holds Python objects, never loaded" in message
+    assert "under 'trap'; got Python objects, which are never loaded" in message
     assert "x (6, 4), trap (objects)" in message
 
 
@@ -268,7 +268,7 @@ def test_bits_are_unpacked(tmp_path, width):
     read, info = read_array(path)
     np.testing.assert_array_equal(read, bits)
     np.testing.assert_array_equal(info.test, bits[:2])
-    assert f"set: bits unpacked, {width} a row." in info.notes
+    assert f"set: bits unpacked, {width} per row." in info.notes
     np.testing.assert_array_equal(read_array(path, "test")[0], bits[:2])
 
 
@@ -427,7 +427,7 @@ def test_idx_with_too_few_or_too_many_bytes(tmp_path, change):
     content = idx_bytes(BITS)
     content = content[:-1] if change < 0 else content + b"\0"
     message = refusal(written(tmp_path / "a.idx", content))
-    assert "24 bytes after the head for the dimensions (6, 4)" in message
+    assert "24 bytes after the header for dimensions (6, 4)" in message
     assert f"got {24 + change}" in message
 
 

@@ -116,11 +116,11 @@ def test_ratings_are_known_and_it_is_said_how_they_are_learned(names):
     lines = [",".join(line.split(",")[:columns]) for line in lines]
     Path("ratings.csv").write_text("\n".join([names, *lines]) + "\n")
     table = hm.open_source("ratings.csv")
-    note = next(note for note in table.notes if "these seem to be ratings" in note)
+    note = next(note for note in table.notes if "one rating per row" in note)
     assert "30 × 25" in note
     assert "frame.pivot(index=" in note
     Path("bare.csv").write_text("\n".join(lines) + "\n")
-    with pytest.raises(hm.InputError, match=r"these seem to be ratings.*frame\.pivot\(index="):
+    with pytest.raises(hm.InputError, match=r"one rating per row.*frame\.pivot\(index="):
         hm.open_source("bare.csv")
 
 
@@ -128,7 +128,7 @@ def test_ratings_without_names_are_known_by_their_times():
     pairs = [(u, i) for u in range(30) for i in range(12) if (3 * u + 5 * i) % 7 < 3]
     lines = [f"{u + 1}\t{i + 100}\t{(u * i) % 5 + 1}\t{881250949 + 7 * u * i}" for u, i in pairs]
     Path("u.data").write_text("\n".join(lines) + "\n")
-    with pytest.raises(hm.InputError, match="these seem to be ratings"):
+    with pytest.raises(hm.InputError, match="one rating per row"):
         hm.open_source("u.data")
 
 
@@ -139,7 +139,7 @@ def test_a_counter_beside_pictures_is_no_pixel():
     table = hm.open_source(write("counted.csv", names, counted))
     assert (table.kind, table.train.shape) == ("grey", (60, 64))
     assert table.labels is not None
-    assert any("counts the rows, and is left out" in note for note in table.notes)
+    assert any("numbers the rows and is left out" in note for note in table.notes)
     # A first pixel that does not count stays.
     assert hm.open_source(write("all.csv", names[2:], rows)).train.shape == (60, 64)
 

@@ -51,7 +51,7 @@ def test_the_parts_of_one_file_stay_together():
     table = open_source("set.npz")
     assert (len(table.train), len(table.test), len(table.validation)) == (6, 2, 3)
     assert table.labels.tolist() == list(range(6))
-    assert "set: 'test' gives the test rows." in table.notes
+    assert "set: 'test' contains the test rows." in table.notes
 
 
 def test_errors_in_a_file_name_it_as_the_user_did():

@@ -325,7 +325,7 @@ def test_one_block_is_kept_and_threads_do_not_mix_blocks():
 
 def test_a_block_with_other_rows_than_the_file_says_is_refused():
     rows = blocks.Blocks([blocks.Block(31, lambda: ROWS[:30], "0.parquet")])
-    with pytest.raises(hm.InputError, match=r"0\.parquet: expected 31 rows, as there were at"):
+    with pytest.raises(hm.InputError, match=r"0\.parquet: expected 31 rows, as in the first"):
         rows.read(0, 31)
 
 
@@ -474,8 +474,8 @@ def wrong_later():
 TINY = hm.RBM.from_arrays(np.zeros((6, 2)), np.zeros(6), np.zeros(2))
 ERRORS = {
     "an iterator": (lambda: hm.Stream(iter(batches())), "read once; pass the function"),
-    "pairs": (lambda: hm.Stream([(ROWS, ROWS)]).columns, "a tuple of 2, such as rows and labels"),
-    "no batches": (lambda: hm.Stream([ROWS[0]]).columns, r"\(6,\); batch it"),
+    "pairs": (lambda: hm.Stream([(ROWS, ROWS)]).columns, "a tuple of length 2, such as rows and"),
+    "no batches": (lambda: hm.Stream([ROWS[0]]).columns, r"\(6,\); batch the rows"),
     "pictures": (lambda: hm.Stream(np.zeros((3, 2, 2))), r"shape \(rows, columns\)"),
     "words": (lambda: hm.Stream([np.array([["a"]])]).columns, "expected numbers; got an array"),
     "nothing": (lambda: hm.Stream(3), "files, an array, or an iterable of batches; got 3"),

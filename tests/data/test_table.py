@@ -44,7 +44,7 @@ def test_a_scale_of_one_leaves_binary_rows_binary():
 def test_fractions_are_grey_levels_as_they_are():
     table = as_table([[0.0, 0.25], [1.0, 0.5]], name="x")
     assert (table.kind, table.scale, table.train.dtype) == ("grey", 1.0, np.float32)
-    assert table.notes == ("x: 2 rows of 2 grey levels between 0 and 1, used as they are.",)
+    assert table.notes == ("x: 2 rows of 2 grey levels between 0 and 1, used unchanged.",)
 
 
 @pytest.mark.parametrize("highest", [128, 255])
@@ -253,7 +253,7 @@ def test_pictures_are_flattened_and_keep_their_shape():
     assert table.train.shape == (2, 12)
     assert table.test.shape == (1, 12)
     assert table.train[1].tolist() == pictures[1].ravel().tolist()
-    assert table.notes[0] == "x: pictures of 3 × 4 laid out as rows."
+    assert table.notes[0] == "x: pictures of 3 × 4 flattened to rows."
     assert as_table(np.zeros((2, 16)), name="x").image_shape is None
 
 

@@ -67,7 +67,7 @@ def test_independent_columns_are_detected(draw, states):
         assert score.z > 3.0, score
     assert quality.covariances.judgement == "worse than other rows of data"
     assert quality.aats.value > 0.55
-    assert quality.aats.judgement == "can be told from data"
+    assert quality.aats.judgement == "distinguishable from data"
 
 
 def test_copies_are_detected():

@@ -115,7 +115,9 @@ def test_arguments_are_checked():
     ):
         with pytest.raises(hm.InputError, match=f"target: .*{message}"):
             hm.Discriminative(target).init(rbm, batch, key=KEY)
-    with pytest.raises(hm.InputError, match=r"WeightedSum shares: expected 1 positive numbers"):
+    with pytest.raises(
+        hm.InputError, match=r"WeightedSum shares: expected one positive number for each method"
+    ):
         hm.WeightedSum(hm.Exact(), shares=(0.0,))
     with pytest.raises(hm.InputError, match="expected gradient methods"):
         hm.WeightedSum(shares=())

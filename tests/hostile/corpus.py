@@ -234,7 +234,7 @@ HOSTILE = [
         "rows.idx",
         "sizes that overflow",
         lambda: b"\0\0\x08\x04" + b"\xff" * 16,
-        ("bytes after the head", COPY),
+        ("bytes after the header", COPY),
     ),
     Hostile(
         "rows.idx", "none of very many", lambda: b"\0\0\x08\x04" + bytes(4) + b"\xff" * 12, DAMAGED

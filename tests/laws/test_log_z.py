@@ -94,7 +94,7 @@ def test_starts_that_no_chain_reached_give_a_warning():
     starts = np.repeat([[0.0], [1.0]], 16, axis=1)
     warned = Annealed(**plan, starts=starts).estimate(TWO_MODES, key=key)
     assert not warned.converged
-    assert "(for a likelihood, the rows) are in regions that hardly any chain" in warned.message
+    assert "(for a likelihood, the rows) is in regions that hardly any chain" in warned.message
     assert warned.low <= exact(TWO_MODES) <= warned.high
 
 

@@ -211,7 +211,7 @@ def test_what_cannot_be_done_with_lengths_is_refused():
     rows = np.array([[1.0, 0, 2], [0, 1, 0]])
     with pytest.raises(hm.InputError, match=r"length of each row.*choose CD or PCD"):
         hm.fit(rbm, rows, key=jax.random.key(0), gradient="auto", epochs=1)
-    with pytest.raises(hm.InputError, match="rows of several lengths have a log Z each"):
+    with pytest.raises(hm.InputError, match="each length of rows has its own log Z"):
         hm.log_likelihood(rbm, rows, log_z=hm.log_z(rbm))
     same = hm.log_likelihood(rbm, rows[:1], log_z=hm.log_z(rbm.with_lengths_of(jnp.array(rows[0]))))
     assert same.value == pytest.approx(hm.log_likelihood(rbm, rows[:1]).value, rel=1e-5)

@@ -82,7 +82,9 @@ def test_the_mass_that_rows_show_is_in_the_upper_end():
     ((mass, reason),) = annealed.unreached(estimate.value, 0.1)
     upper = stats.chi2.ppf(0.975, 2 * 21) / 2 / 1_000  # of a Poisson mean, from a count of 20
     assert mass == pytest.approx(upper / (1 - upper), rel=0.02)
-    assert reason.startswith("0.02 of the rows are in regions that hardly any chain reached")
+    assert reason.startswith(
+        "a fraction 0.02 of the rows is in regions that hardly any chain reached"
+    )
     low, high = annealed.interval(estimate, 0.1)
     assert low == estimate.interval[0]
     assert high == pytest.approx(estimate.interval[1] + np.log1p(mass))

@@ -33,7 +33,7 @@ def test_both_histograms_have_area_one_and_common_bins():
 def test_far_tails_are_cut_off_and_counted():
     outlines, _, texts = drawn(energies(np.append(DATA, 1e6), SAMPLES))
     assert outlines[0].edges[-1] < 0.0
-    assert texts[0].endswith("(1 lie beyond the axis)")
+    assert texts[0].endswith("(1 beyond the axis)")
     assert float((outlines[0].values * np.diff(outlines[0].edges)).sum()) == pytest.approx(
         800 / 801
     )

@@ -175,7 +175,7 @@ def test_a_score_of_rows_that_the_source_does_not_have_is_refused(trained):
     summary = json.loads((run / "summary.json").read_text())
     summary["log_likelihood"]["rows"] = "test"
     (run / "summary.json").write_text(json.dumps(summary))
-    with pytest.raises(ModelFileError, match=r"b/config\.json has; got one of 'test'"):
+    with pytest.raises(ModelFileError, match=r"b/config\.json has; got a score of test rows"):
         compare([str(run), str(trained / "b")], None)
 
 
@@ -228,7 +228,7 @@ def test_names_that_are_no_utf_8_are_kept_as_they_are():
 def test_places_that_cannot_be_written_to_are_refused():
     Path("link").symlink_to("nowhere")
     for name in ("link", "link/run"):
-        with pytest.raises(InputError, match=f"{name}: .* got a link to nowhere, which is not"):
+        with pytest.raises(InputError, match=f"{name}: .* got a link to nowhere, which does not"):
             check_target(Path(name), overwrite=True)
     Path("link.csv").symlink_to("nowhere.csv")
     with pytest.raises(InputError, match=r"remove the link link\.csv"):

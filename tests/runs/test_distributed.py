@@ -203,7 +203,7 @@ def test_processes_of_other_command_lines_do_not_begin():
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
-        ({}, "--distributed: expected processes that JAX can join; got coordinator_address"),
+        ({}, "--distributed: expected processes that JAX can connect; got coordinator_address"),
         ({COUNT: "four"}, "JAX_NUM_PROCESSES: expected a whole number; got 'four'"),
     ],
 )

@@ -129,7 +129,7 @@ def test_rows_that_are_read_while_a_model_learns_are_refused():
     Path("parts").mkdir()
     for i in range(2):
         np.save(f"parts/{i}.npy", np.random.default_rng(i).integers(0, 2, (300, 6), np.uint8))
-    with pytest.raises(InputError, match="--ensemble: expected rows that are in memory"):
+    with pytest.raises(InputError, match="--ensemble: expected rows in memory"):
         train(replace(CONFIG, source="parts"), "run", False, QUIET)
     assert not Path("run").exists()
     keys = jax.random.split(jax.random.key(0), 2)

@@ -273,7 +273,7 @@ def test_a_run_goes_on_from_the_last_checkpoint_that_is_whole(whole, harm):
     harm(RunFolder("run").checkpoints.last)
     lines = Lines()
     assert resume("run", None, lines).status == "done"
-    assert any("damaged: going on from the one before" in line for line in lines.said)
+    assert any("damaged: continuing from the one before" in line for line in lines.said)
     assert (model_of("run"), records_of("run")) == whole
 
 
@@ -295,7 +295,7 @@ def test_another_version_of_jax_is_told(monkeypatch):
         train(CONFIG, "run", False, Lines(interrupt_after(60)))
     lines = Lines()
     assert resume("run", None, lines).status == "done"
-    assert any("made so far with JAX 0.0.7, from here with " in line for line in lines.said)
+    assert any("trained with JAX 0.0.7 so far, from now on with " in line for line in lines.said)
 
 
 @pytest.mark.parametrize("seed", range(5))

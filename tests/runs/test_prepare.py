@@ -39,7 +39,7 @@ def test_the_layer_that_takes_the_rows(visible, rows, layer):
     [
         ("threshold", {0.0, 1.0}, "at least one half count as 1"),
         ("stochastic", {0.0, 1.0}, "drawn as 0 or 1"),
-        ("none", {0.0, 0.25, 0.5, 1.0}, "used as they are"),
+        ("none", {0.0, 0.25, 0.5, 1.0}, "used unchanged"),
     ],
 )
 def test_what_becomes_of_grey_levels(binarize, values, note):

@@ -112,7 +112,7 @@ def test_a_journal_of_an_earlier_version_is_continued():
 
 def test_a_study_of_another_search_is_refused():
     Study(read_spec(spec("lr = [0.1, 0.2]")))
-    with pytest.raises(hm.InputError, match=r"tuned: .*got one of another search"):
+    with pytest.raises(hm.InputError, match=r"tuned: .*got a study with another search"):
         Study(read_spec(spec("lr = [0.1, 0.3]")))
     Study(read_spec(spec("lr = [0.1, 0.2]", "prune = true\ntrials = 1")))
 

@@ -15,7 +15,7 @@ PROTEINS = ["".join(row) for row in RNG.choice(list("ACDEFGHIKLMNPQRSTVWY"), (12
 GENES = ["".join(row) for row in RNG.choice(list("ACGT"), (12, 20))]
 NAMES = [f"s{i}" for i in range(12)]
 NUMBERED = ["row_1", "row_2", "row_3"]
-AS_LETTERS = "letters are in lower case, and none is an insertion"
+AS_LETTERS = "letters are in lower case, and none marks an insertion"
 
 
 @pytest.fixture(autouse=True)
@@ -159,7 +159,7 @@ def test_nucleotides_with_many_ambiguous_letters_are_no_protein():
     read(fasta(rows))
     family = hm.read_alignment("family.fasta")
     assert family.sites.alphabet.name == "dna"
-    assert "unclear letters (KMRSWY) in 12 sequences read as gaps" in family.notes[0]
+    assert "ambiguous letters (KMRSWY) in 12 sequences read as gaps" in family.notes[0]
     read(fasta([row.replace("D", "L") for row in rows[:-1]] + ["L" * 20]))
     assert hm.read_alignment("family.fasta").sites.alphabet.name == "protein"
 
@@ -234,7 +234,7 @@ def test_families_of_one_name_are_told_apart_by_numbers():
     message = refusal(whole, "x.sto")
     assert "2 families: 1 (PF00072), 2 (PF00072); choose one of them as x.sto:1" in message
     assert letters(read_sequences("x.sto:2")) == PROTEINS[6:]
-    with pytest.raises(hm.InputError, match="got 2 of that name"):
+    with pytest.raises(hm.InputError, match="got 2 families of that name"):
         read_sequences("x.sto:PF00072")
 
 
@@ -269,12 +269,12 @@ def test_blocks_that_do_not_fit_are_refused():
     without = whole.rsplit("\n", 2)[0] + "\n//\n"
     assert "'s0' in lines 3 and 16, whose blocks have other names" in refusal(without, "x.sto")
     ragged = "# STOCKHOLM 1.0\n\na ACDEF\nb ACDE\n\na ACD\nb ACDE\n//\n"
-    assert "5 letters in line 4, as in line 3; got 4 of 'b'" in refusal(ragged, "x.sto")
+    assert "5 letters in line 4, as in line 3; got 4 for 'b'" in refusal(ragged, "x.sto")
 
 
 def test_a_file_that_was_cut_short_is_told():
     raw = read(stockholm(PROTEINS).replace("//\n", ""), "x.sto")
-    assert raw.notes == ("x.sto: the line // that ends it is missing: perhaps it was cut short.",)
+    assert raw.notes == ("x.sto: the final line // is missing: perhaps the file was cut short.",)
 
 
 # --- Clustal and PHYLIP -----------------------------------------------------------------------
@@ -352,7 +352,7 @@ def test_names_of_phylip_that_touch_the_letters():
 def test_phylip_that_is_not_what_its_first_line_says():
     whole = phylip(PROTEINS)
     for content in (whole.replace(" 20", " 21"), whole.replace(" 12", " 11"), whole * 2):
-        assert "as the first line says; got others" in refusal(content, "x.phy")
+        assert "as line 1 states; got other numbers" in refusal(content, "x.phy")
     dots = phylip([PROTEINS[0], "." * 20])
     assert "a gap or the letter of the first sequence" in refusal(dots, "x.phy")
 
@@ -443,7 +443,7 @@ def test_comments_and_descriptions():
 def test_other_formats_are_named(content, description):
     message = refusal(content, "x.aln")
     assert f"got {description}" in message
-    assert message.endswith("write sequences as FASTA, each after a line of '>' and its name.")
+    assert message.endswith("write sequences as FASTA, each after a line with '>' and its name.")
 
 
 def test_a_file_wins_over_a_family_of_that_name():

@@ -90,7 +90,7 @@ def test_copies_are_dropped_and_told(tmp_path):
     [
         ("", "an empty file"),
         ("ACDEF\n", "a file that begins with 'ACDEF'"),
-        (">a\nACDEF\n>b\nACDE\n", r"5 sites, as 'a' has; got 'b' \(line 3\) with 4; align them"),
+        (">a\nACDEF\n>b\nACDE\n", r"5 sites, like 'a'; got 'b' \(line 3\) with 4; align them"),
         (">a\nACDEF\n>\nACDEF\n", "a name after each '>'; got an empty name in line 3"),
         (">a\nACDEF\n>b\n>c\nACDEF\n", r"'b' \(line 3\) without letters"),
     ],
@@ -137,7 +137,7 @@ def test_codes_and_back(tmp_path):
     assert alignment.codes[0].tolist() == [1, 2, 3, 4, 0, 1, 2, 3]
     assert alignment.words == ["ACGU---ACG", "ACGUA--ACG", "-CGUA--ACU"]
     notes = " ".join(alignment.notes)
-    assert "1 unclear letter (N) in 1 sequence read as gaps" in notes
+    assert "1 ambiguous letter (N) in 1 sequence read as gaps" in notes
     assert "2 columns with more than 80% gaps left out" in notes
     assert "1 sequence with more than 50% gaps dropped" in notes
     again = hm.sequences.Sites.from_record(alignment.sites.record(), "sites.json")

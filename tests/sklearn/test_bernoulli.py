@@ -249,7 +249,7 @@ def test_any_finite_number_is_used_linearly():
         (255 * DIGITS[:40], r"got 0 to 255, .*; divide by 255, or scale"),
         (np.round(90 * DIGITS[:40]), r"got 0 to 90, .*; divide by 255"),
         (16 * DIGITS[:40], r"got 0 to 16, .*; divide by 16"),
-        (2 * DIGITS[:40] - 1, r"got -1 to 1, .*; scale the columns by sklearn.*MinMaxScaler, or"),
+        (2 * DIGITS[:40] - 1, r"got -1 to 1, .*; scale the columns with sklearn.*MinMaxScaler, or"),
         (scipy.sparse.csr_matrix(255 * DIGITS[:40]), "divide by 255"),
     ],
 )

@@ -87,7 +87,7 @@ def test_a_run_that_was_too_short_says_so():
 def test_a_run_that_learned_no_labels_says_so():
     X, y = load_iris(return_X_y=True)
     with pytest.warns(
-        ConvergenceWarning, match=r"labels have -1.09\d nats each, compared with -1.099 from the"
+        ConvergenceWarning, match=r"labels is -1.09\d nats, compared with -1.099 from the"
     ):
         RBMClassifier(16, n_iter=10, random_state=0).fit(X, y)
 

@@ -170,7 +170,7 @@ def test_categories_are_known_in_either_precision():
 def test_a_category_never_seen_is_named(fitted):
     other = TABLE.copy()
     other[7, 0] = 3
-    with pytest.raises(hm.InputError, match="one of 1, 2, 5; got 3 in row 7"):
+    with pytest.raises(hm.InputError, match="such as 1, 2, 5; got 3 in row 7"):
         fitted.transform(other)
 
 

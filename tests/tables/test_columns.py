@@ -64,7 +64,7 @@ def test_the_kind_is_what_a_person_would_say(name):
     [
         (column(np.arange(1.0, N + 1)), "key", "an identifier: it counts the rows"),
         (column(RNG.permutation(9 * N)[:N], "customerId"), "key", "an identifier: all different"),
-        (words([f"person {i}" for i in range(N)]), "key", "an identifier: 400 different ones"),
+        (words([f"person {i}" for i in range(N)]), "key", "an identifier: 400 different texts"),
         (words([f"{'x' * i} person" for i in range(N)]), "left out", "text: 400 different values"),
         (column(np.full(N, 7.0)), "left out", "always 7"),
         (column(np.full(N, np.nan)), "left out", "no cell has a value"),

@@ -330,7 +330,7 @@ def test_dates_that_may_be_something_else_are_words(tmp_path, days, is_date):
 def test_one_cell_that_is_no_date_is_named(tmp_path):
     lines = [f"2024-01-{day:02},x\n" for day in range(1, 29)]
     frame = read(tmp_path, "when,b\n" + "".join(lines) + "2024-02-31,x\n")
-    expected = "read as words, since '2024-02-31' is no date as the others"
+    expected = "read as words, since '2024-02-31' is no date like the others"
     assert frame.columns[0].note == expected
     gap = read(tmp_path, "when,b\n" + "".join(lines) + "0000-00-00,x\n")
     assert gap.columns[0].note == "read as missing: '0000-00-00' (1 cell)"

@@ -113,7 +113,7 @@ def test_rows_that_look_like_something_else_stay(tmp_path, case):
 def test_a_row_of_totals_is_a_row_and_it_is_said(tmp_path):
     table, notes = opened(tmp_path, HEAD + rows() + "Total,150.0,1400\n")
     assert len(table.cells().rows) == 31
-    assert "line 32 is read as a row; delete it if 'Total' sums up the others" in notes
+    assert "line 32 is read as a row; delete it if 'Total' sums up the other rows" in notes
     among = HEAD + rows(cells=[["Total", *CELLS[0][1:]], *CELLS]) + "Total,150.0,1400\n"
     assert "sums up" not in opened(tmp_path, among)[1]
 

@@ -484,7 +484,7 @@ def test_strings_of_bits_and_spins_are_columns(tmp_path, content, first, rows):
     assert contents.train.shape == (rows, len(first))
     assert contents.train[0].tolist() == first
     is_string = " " not in content
-    assert any("read as a column for each sign" in note for note in contents.notes) == is_string
+    assert any("read as one column each" in note for note in contents.notes) == is_string
 
 
 @pytest.mark.parametrize("content", ["10\n11\n10\n", "101\n111\n", "0\n1\n", "00,5\n01,6\n"])
@@ -550,7 +550,7 @@ def test_a_format_that_does_not_fit_the_file_is_refused(tmp_path):
     assert "got a file of 2 lines" in refusal(tmp_path, "a\n5\n", header=3)
     assert "got a header and no rows" in refusal(tmp_path, "a\n5\n", header=2)
     (tmp_path / "t.npy").write_bytes(b"")
-    with pytest.raises(InputError, match="only of a text file"):
+    with pytest.raises(InputError, match="only with a text file"):
         read_file(tmp_path / "t.npy", text_format=TextFormat(skip=1))
     for options in ({"header": 1}, {"separator": ","}, {"missing": "x"}, {"skip": 1}):
         with pytest.raises(InputError, match="digits: expected no header"):

@@ -193,13 +193,13 @@ def test_a_model_that_diverged_stays_as_it_is_where_others_go_on():
     ("given", "words"),
     [
         ({"keys": KEYS[:2]}, "keys: expected one for each of 3 models"),
-        ({"optimizer": [hm.Recipe()] * 2}, "optimizer: expected 3 of them"),
+        ({"optimizer": [hm.Recipe()] * 2}, "optimizer: expected one for each model, 3 in all"),
         (
             {"optimizer": [hm.Recipe(), hm.Recipe(decay=0.1), hm.Recipe()]},
-            "differ in their rates alone; got one, number 1",
+            "differ only in their rates; got recipe number 1",
         ),
         (lambda: {"rbms": [*models()[:2], models(hm.Ising(12), 2 * X - 1.0)[0]]}, "number 2"),
-        ({"states": []}, "states: expected 3 of them, one for each model; got 0"),
+        ({"states": []}, "states: expected one for each model, 3 in all; got 0"),
         ({"states": [1, 2, 3]}, "states, number 0: expected the `state` of a Fit; got"),
         ({"callbacks": 3}, "callbacks: expected a list of functions"),
         ({"rbms": []}, "rbms: expected at least one model"),

@@ -37,7 +37,7 @@ def test_a_model_that_has_nearly_lost_a_mode_says_how_far_its_means_are_off():
     rbm = two_modes(3.0)  # a share of 0.95
     assert hm.log_likelihood(rbm, ALIKE).value > -3.0  # independent units: −4.2
     reason = reason_against(rbm, monitors(), known_exactly(rbm))
-    assert "its means differ from theirs by 0.8" in reason
+    assert "the means of the model differ from the means of the rows by 0.8" in reason
     assert "standard deviations of a column (root mean square)" in reason
     assert "lower the learning rate" in reason
 

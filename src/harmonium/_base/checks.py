@@ -62,8 +62,8 @@ def checked_rows(rows: Any, name: str, *, missing: bool = False) -> np.ndarray:
     wrong = int((~are_right).sum())
     if wrong:
         raise InputError(
-            f"{name}: expected finite numbers; got {wrong} entries that are not; fill or drop them"
-            " first."
+            f"{name}: expected finite numbers; got {wrong:,} of {array.size:,} entries not finite;"
+            " fill or drop them first."
         )
     return array
 

@@ -41,7 +41,7 @@ def options_for(jaxpr: Any) -> dict[str, Any]:
 
 
 def compile_with(lowered: Any, options: dict[str, Any]) -> Any:
-    """Compile a program with these options, except for those that the compiler does not know."""
+    """Compile a program with these options, omitting any that the compiler does not know."""
     while options:
         try:
             return lowered.compile(compiler_options=options)

@@ -29,6 +29,6 @@ def waits_at_turns() -> bool:
 
 def multiplies_bfloat16() -> bool:
     """Return whether the device is known to multiply faster in bfloat16 than in float32."""
-    with suppress(AttributeError, ValueError):  # other GPUs have no such number
+    with suppress(AttributeError, ValueError):  # other GPUs have no compute capability
         return device().platform == "gpu" and float(device().compute_capability) >= FAST_BFLOAT16
     return False

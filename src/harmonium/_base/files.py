@@ -29,7 +29,7 @@ COPY_AGAIN = "copy or write the file again"
 # reach a compression ratio of 1000; tables and arrays of real data rarely reach 200.
 UNPACKED_BYTES = 2**28
 UNPACKED_RATIO = 200
-MOST_NESTED = 64  # levels of nesting in JSON
+MOST_NESTED = 64  # largest depth of nesting in JSON
 LONGEST_NUMBER = 19  # digits of a whole number in JSON, which has at most 64 bits
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 # The reason why a file cannot be read, and the remedy, by exception type or system error number.
@@ -37,8 +37,8 @@ _WHY_NOT: dict[Any, tuple[str, str]] = {
     FileNotFoundError: ("no such file", "check the path"),
     IsADirectoryError: ("a folder", "name one file in it"),
     PermissionError: ("permission denied", "change its permissions, or copy it"),
-    errno.EMFILE: ("too many open files", "raise their limit, such as by ulimit -n 4096"),
-    errno.EIO: ("an error of its disk", "copy it to another disk"),
+    errno.EMFILE: ("too many open files", "raise their limit, for example by ulimit -n 4096"),
+    errno.EIO: ("a disk error", "copy it to another disk"),
 }
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -69,7 +69,7 @@ def parser_errors(label: Any, expected: str, advice: str = COPY_AGAIN) -> Iterat
 
 @contextmanager
 def open_errors(label: Any) -> Iterator[None]:
-    """Convert an operating system error into one that names the file and says what to do.
+    """Convert an operating system error into an InputError that names the file and a remedy.
 
     Raises:
         InputError: in place of an OSError.
@@ -107,7 +107,7 @@ def shortened(text: str) -> str:
 
 
 def check_regular(path: Path, label: str) -> None:
-    """Reject anything but a regular file, such as a pipe or a device, which may never end.
+    """Reject special files, such as pipes and devices, because reading them may never end.
 
     Raises:
         InputError: the path exists and is not a regular file.
@@ -184,7 +184,7 @@ def unzipped(content: bytes, label: str) -> bytes:
     """
     if content[:2] != _GZIP:
         return content
-    advice = "if you trust it, unpack it with gunzip and name what you get"
+    advice = "if you trust it, unpack it with gunzip and pass the result"
     unpacked = bytearray()
     with parser_errors(label, "a gzip file"), gzip.open(io.BytesIO(content)) as file:
         while part := file.read(2**20):
@@ -196,7 +196,7 @@ def unzipped(content: bytes, label: str) -> bytes:
 def memory_there() -> int | None:
     """Return the number of bytes of memory that this process may use, or None if unknown."""
     limits = [limit for limit in map(_limit_in, LIMITS) if limit is not None]
-    with suppress(AttributeError, ValueError, OSError):  # some systems do not report it
+    with suppress(AttributeError, ValueError, OSError):  # some systems do not report their memory
         limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     return min((limit for limit in limits if limit > 0), default=None)
 
@@ -281,7 +281,7 @@ def read_npz(path: Path, label: str, expected: str, names: Iterable[str] | None 
         if not {file.compress_type for file in members.values()} <= plain:
             raise ValueError("a compression that NumPy never writes")
         unpacked = sum(file.file_size for file in members.values())
-        advice = "if you trust it, load it with NumPy and write it by numpy.savez"
+        advice = "if you trust it, load it with NumPy and save it with numpy.savez"
         check_unpacked_size(label, path.stat().st_size, unpacked, advice)
         return {
             name: read_npy(functools.partial(archive.open, file), file.file_size)
@@ -339,7 +339,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(name: str) -> Any:
-    raise ValueError(f"{name}, which is no number of JSON")
+    raise ValueError(f"{name}, which is not a JSON number")
 
 
 def _whole(digits: str) -> int:

@@ -66,8 +66,8 @@ def evenly_spaced(rows: np.ndarray, count: int) -> np.ndarray:
 def grey_scale(*values: np.ndarray) -> tuple[float, float]:
     """Return the values drawn as black and white: by default, the lowest and highest finite values.
 
-    If all values are within 0 and 1, or within −1 and 1, these limits are returned instead, so that
-    grey levels and spins look the same however few rows are shown.
+    If all values are between 0 and 1, or between −1 and 1, these limits are returned instead, so
+    that grey levels and spins look the same however few rows are shown.
     """
     finite = np.concatenate([array[np.isfinite(array)] for array in values])
     if not finite.size:

@@ -68,7 +68,8 @@ def _eliminated(matrices: Float[Array, "*batch n n"]) -> Float[Array, "*batch n 
     table = jnp.concatenate([matrices, identity], axis=-1)
     table = jax.lax.fori_loop(0, size, step, table)
     pivots = jnp.diagonal(table, axis1=-2, axis2=-1)
-    # A pivot that is not positive makes its row NaN, so that the result is not taken for a factor.
+    # A pivot that is not positive makes its row NaN, so that the result is not mistaken for a
+    # factor.
     is_definite = (pivots > 0).all(-1)[..., None, None]
     factor = jnp.tril(table[..., size:]) * jax.lax.rsqrt(pivots)[..., None]
     return jnp.where(is_definite, factor, jnp.nan)

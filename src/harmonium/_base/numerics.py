@@ -42,7 +42,7 @@ def scalar(value: Any, dtype: Any) -> Array:
 
 
 def whole_number(value: int) -> Any:
-    """Return a whole number as a program argument that does not require a program per value."""
+    """Return a whole number as an argument for which one program serves all values."""
     return np.int32(value)
 
 
@@ -54,7 +54,7 @@ def filled(shape: tuple[int, ...], value: float, like: Array) -> Array:
 
 
 def zeros_like(array: Array) -> Array:
-    """Return zeros shaped like an array; no program is compiled for them on one device."""
+    """Return zeros shaped like an array; on a single device, no program is compiled for this."""
     if isinstance(array, Tracer) or len(array.devices()) > 1:
         return jnp.zeros_like(array)
     return filled(array.shape, 0.0, array)

@@ -2,9 +2,9 @@
 
 XLA's compiler for CPUs divides a loop if it estimates 200,000 cycles, at ten cycles per byte and
 one per operation. A thousand random numbers reach this estimate but take 6 µs; starting a second
-thread takes about as long. No option changes this, only the number of threads of the compiling
-client. Small programs are therefore compiled by a client with one thread, and run by the usual
-client, which still divides large products.
+thread takes about as long. No option changes this; it depends only on the number of threads of the
+compiling client. Small programs are therefore compiled by a client with one thread, and run by the
+usual client, which still divides large products.
 """
 
 from __future__ import annotations

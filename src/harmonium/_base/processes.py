@@ -57,7 +57,7 @@ def from_first(value: T) -> T:
 
 
 def check_same(name: str, value: Any, expected: str, advice: str) -> None:
-    """Reject a value that differs between processes, which would otherwise wait forever.
+    """Reject a value that differs between processes, as they would wait forever for each other.
 
     Raises:
         InputError: in all processes, if any process's value (representable in JSON) differs from
@@ -69,8 +69,8 @@ def check_same(name: str, value: Any, expected: str, advice: str) -> None:
         if len(differing) > 10:
             indices += ", ..."
         raise InputError(
-            f"{name}: expected {expected}; got others in process {indices} than in process 0;"
-            f" {advice}."
+            f"{name}: expected {expected}; got different values in process 0 and others"
+            f" ({indices}); {advice}."
         )
 
 
@@ -99,7 +99,7 @@ def by_first(function: Callable[P, T]) -> Callable[P, T]:
     def called(*args: P.args, **kwargs: P.kwargs) -> T:
         if _Acting.alone or not are_several():
             return function(*args, **kwargs)
-        in_any(False)  # a barrier
+        in_any(False)  # waits for all processes
         if not is_first():
             return _result(from_first({}))
         error = None

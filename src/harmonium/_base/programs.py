@@ -1,4 +1,4 @@
-"""Compiled functions whose programs are kept in files, so that later processes need not trace.
+"""Compiled functions whose programs are kept in files, so that later processes need not trace them.
 
 Tracing and compiling a program takes a second; running it takes a millisecond. JAX's own cache
 saves only the compilation. Here the executable itself is kept in a file (`program_files`), whose
@@ -140,7 +140,7 @@ class Program(Generic[P, T]):
     def _first_run(
         self, leaves: list[Any], structure: Any, arrays: list[jax.Array | np.ndarray]
     ) -> tuple[Executable, Any]:
-        """Return a program for such arguments, read from a file or compiled, and its result."""
+        """Return a program for these argument types, from a file or compiled, and its result."""
         name = None
         if program_files.are_kept():
             arguments = jax.tree.unflatten(structure, [_kind_of(leaf) for leaf in leaves])
@@ -166,7 +166,7 @@ class Program(Generic[P, T]):
         arrays: list[jax.Array | np.ndarray],
         name: str | None,
     ) -> Executable:
-        """Compile the function for such arguments, and write it to the file of this name."""
+        """Compile the function for these types of arguments; write it to the file of this name."""
         put_back = [_put_back(leaf) for leaf in leaves]
         result = None
 
@@ -183,7 +183,7 @@ class Program(Generic[P, T]):
             result = Executable(len, outline, shape)
             return traced
 
-        of_arrays.__name__ = self._function.__name__  # shown in profiles
+        of_arrays.__name__ = self._function.__name__  # the name shown in profiles
         kinds = [_kind_of(array) for array in arrays]
         traced = jax.jit(of_arrays).trace(*kinds)
         program, content = _compiled(traced, len(arrays), is_kept=name is not None)
@@ -221,7 +221,7 @@ def _compiled(
     if content is not None:
         with contextlib.suppress(Exception):  # whatever the error, the program can be compiled
             return content.loaded(count), content
-    return traced.lower().compile(), None  # bound to the device that compiled it
+    return traced.lower().compile(), None  # this program is bound to the device that compiled it
 
 
 _PROGRAMS: list[Program] = []

@@ -180,7 +180,7 @@ def clock() -> float:
         of_processes = np.asarray(multihost_utils.process_allgather(words))
         now = of_processes[0, :-1].view(np.float64)
         asked = int(of_processes[:, -1].max())
-    Asked.act_on(asked)  # all processes handle signals that arrive meanwhile at the next call
+    Asked.act_on(asked)  # at the next call, all processes handle signals that arrive meanwhile
     return float(now[0])
 
 

@@ -35,7 +35,7 @@ class Estimate(NamedTuple):
 def student_95(freedom: int) -> float:
     """Return the value that Student's |T| exceeds with probability 5 %.
 
-    Source: the finite sums of Abramowitz & Stegun 1964, 26.7.3 and 26.7.4, solved by bisection.
+    Source: Abramowitz & Stegun 1964, finite sums 26.7.3 and 26.7.4, here solved by bisection.
     """
     odd = freedom % 2
     # P(|T| ≤ √ν tan θ) = sin θ Σ_i c_i cos^i θ; for odd ν, θ is added and all is multiplied by 2/π.

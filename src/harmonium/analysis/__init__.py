@@ -1,4 +1,4 @@
-"""What a model has learned: couplings, gauges, entropy, mutations, trees, units in words."""
+"""Analyses of a trained model: couplings, gauges, entropy, mutations, trees, units in words."""
 
 from .couplings import Couplings as Couplings
 from .couplings import contact_scores as contact_scores

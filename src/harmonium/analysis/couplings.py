@@ -1,6 +1,7 @@
 r"""Effective couplings: the fields, pair and higher-order interactions that W implies.
 
-An RBM's log p(v) = −U(v) + Γ(vW) − log Z is a sum of terms for single units, pairs, triples and so
+An RBM's log p(v) = −U(v) + Γ(vW) − log Z, with the energy U of the visible units and the cumulant
+generating function Γ of the hidden units, is a sum of terms for single units, pairs, triples and so
 on. In the zero-sum gauge this sum is unique: each term sums to zero over the states of any of its
 units. The term of the units i, j, … is log p averaged over all other units, minus the terms of
 fewer units.
@@ -30,11 +31,11 @@ from ..rbm import RBM, checked_rbm
 
 __all__ = ["Couplings", "contact_scores", "effective_couplings"]
 
-NODES = 8  # of the quadrature over a normal density
-# Values that `values_of_units` tries: from the lowest signed byte, as many as two bytes have.
+NODES = 8  # number of quadrature nodes for a normal density
+# `values_of_units` tries the values from the lowest signed byte to the highest two-byte integer.
 LOWEST_VALUE = -128
 MOST_VALUES = 2**16
-MOST_ROWS = 200  # around which couplings are averaged
+MOST_ROWS = 200  # number of rows over which couplings are averaged
 
 
 class Couplings(NamedTuple):
@@ -74,27 +75,29 @@ def effective_couplings(
     around: Any = None,
     progress: Callable[[float], None] | None = None,
 ) -> Couplings:
-    r"""Return the terms of log p(v) of `order` visible units each, in the zero-sum gauge.
+    r"""Return the terms of log p(v) that involve `order` visible units, in the zero-sum gauge.
 
     The terms of units i and j are
 
-        J_ij(a, b) = Σ_μ ⟨Γ_μ(w_iμ(a) + w_jμ(b) + X_μ)⟩, minus its means over a and over b,
+        J_ij(a, b) = Σ_μ ⟨Γ_μ(w_iμ(a) + w_jμ(b) + X_μ)⟩, centred over a and over b,
 
-    where X is the input to hidden unit μ from all other visible units. By default their states are
-    taken as equally likely and X as normal, which is exact for Gaussian hidden units and for very
-    many visible units. With `around`, X is computed from real rows, which gives the effective terms
-    near the data. Terms of order 1 are the fields and include −U.
+    where w_iμ(a) is the input to hidden unit μ from unit i in state a, X_μ the input from all other
+    visible units, ⟨·⟩ the mean over X_μ, and Γ_μ the cumulant generating function of the unit. By
+    default, the states of the other visible units are assumed equally likely and X_μ normal, which
+    is exact for Gaussian hidden units and in the limit of many visible units. With `around`, X_μ is
+    computed from given rows, which yields the effective terms near the data. Terms of order 1
+    are the fields and include −U.
 
     Args:
-        rbm: a model with discrete visible units, whose hidden units are independent given them.
+        rbm: a model with discrete visible units, and hidden units that are independent given v.
         order: the number of units per term: 1, 2 or 3.
-        units: the terms of interest, each a tuple of `order` different units; all if None.
-        around: rows in the user's coding, at most 200 of which are used, or None. If the rows are
-            all states of the model, at most 200, the terms are exact.
-        progress: called with the fraction of terms done.
+        units: the terms of interest, each a tuple of `order` different units; None for all terms.
+        around: rows in the user's coding, of which at most 200 are used, or None. If the rows are
+            all states of the model, and there are at most 200, the terms are exact.
+        progress: a function called with the fraction of terms done.
 
     Raises:
-        InputError: the layers or terms do not fit this description.
+        InputError: the layers do not meet these conditions, or an argument is invalid.
 
     Example:
         >>> rbm = hm.RBM(hm.Ising(3), hm.Gaussian(1), [[1.0], [2.0], [3.0]])  # log p = (s·w)² / 2
@@ -141,11 +144,11 @@ def effective_couplings(
 
 
 def contact_scores(couplings: Couplings, *, without: int | None = None) -> Float[np.ndarray, "n n"]:
-    """Return each pair's coupling strength: its Frobenius norm, average-product corrected.
+    """Return each pair's coupling strength: its Frobenius norm with average-product correction.
 
-    S_ij = F_ij − F_i F_j / F, with the norm F_ij of a pair's terms, its mean F_i over all other
-    units, and its mean F over all pairs. The subtracted product is the part explained by each
-    unit's variability alone.
+    S_ij = F_ij − F_i F_j / F, where F_ij is the norm of the pair's term, F_i its mean over all
+    other units j, and F its mean over all pairs. The subtracted product is the part explained by
+    the variability of each unit alone.
 
     Args:
         couplings: couplings of order 2 for all pairs.
@@ -194,12 +197,12 @@ def values_of_units(layer: AbstractLayer) -> Float[np.ndarray, "units most"]:
     """
     if layer.n_states is None or not has_independent_units(layer):
         raise InputError(
-            "rbm: expected independent visible units of a few values, such as Bernoulli, Ising or"
-            f" Potts; got {layer}."
+            "rbm: expected independent visible units of a few values each, such as Bernoulli, Ising"
+            f" or Potts; got {layer}."
         )
     values: list[list[int]] = [[] for _ in range(layer.n_units)]
-    # Complete when the product of the numbers of values equals the number of states, up to
-    # rounding.
+    # The search is complete when the product of the numbers of values equals the number of states,
+    # up to rounding.
     log_states = math.log(layer.n_states) - 1e-6
     value = LOWEST_VALUE
     while value < MOST_VALUES and sum(math.log(max(len(own), 1)) for own in values) < log_states:
@@ -208,7 +211,7 @@ def values_of_units(layer: AbstractLayer) -> Float[np.ndarray, "units most"]:
             values[unit].append(value)
         value += 1
     if value == MOST_VALUES:
-        raise InputError(f"rbm: expected units of whole numbers; got {layer}.")
+        raise InputError(f"rbm: expected units whose values are whole numbers; got {layer}.")
     most = max(map(len, values))
     return np.array([[*own, *[np.nan] * (most - len(own))] for own in values])
 

@@ -42,7 +42,7 @@ def unit_hidden_variance(rbm: RBM, data: Any, weights: Any = None) -> RBM:
         weights: sample weights of the rows.
 
     Raises:
-        InputError: the hidden units cannot be rescaled, such as 0/1 units, or the rows do not match
+        InputError: the hidden units cannot be rescaled (0/1 units cannot), or the rows do not match
             the model.
 
     Example:

@@ -22,9 +22,9 @@ class Entropy(NamedTuple):
     Attributes:
         value: the estimate.
         low: lower end of a 95 % interval.
-        high: upper end.
+        high: upper end of the interval.
         method: how log Z and the mean free energy were estimated.
-        converged: whether the interval is reliable, provided that log Z is.
+        converged: whether the estimate of log Z has converged; if not, the interval is unreliable.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -41,7 +41,7 @@ class Entropy(NamedTuple):
 
 
 def entropy(rbm: RBM, samples: Any, *, log_z_found: LogZ | None = None, key: Any = None) -> Entropy:
-    """Return the entropy of p(v): S = log Z + ⟨F(v)⟩, averaged over draws from the model.
+    """Return the entropy of p(v), S = log Z + ⟨F(v)⟩, with the mean over draws from the model.
 
     For discrete units e^S is the effective number of states. For real units S is the differential
     entropy, in the units of measurement of the rows.

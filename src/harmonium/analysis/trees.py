@@ -14,8 +14,8 @@ from .._base.statistics import weights_of
 from .._base.trees import NONE, maximum_spanning_tree
 from ..errors import InputError
 
-MOST_VALUES = 6_000  # of all columns; memory grows with the square
-ROWS_AT_ONCE = 2_000  # scored at once: messages need a number for each row and state
+MOST_VALUES = 6_000  # total over all columns; memory grows with the square
+ROWS_AT_ONCE = 2_000  # rows to score at once: messages need a number for each row and state
 LEAST_VARIANCE = 1e-9  # of a constant column of numbers, whose density would otherwise be infinite
 LEAST_WEIGHT = 1e-9  # minimum total weight of rows with both columns observed
 FEWEST_ROWS = 50  # with fewer rows, none are held out
@@ -160,7 +160,7 @@ class _States(NamedTuple):
         return self.log_p[of_parent.astype(int), codes.astype(int)]
 
     def message(self, codes: np.ndarray, below: np.ndarray) -> np.ndarray:
-        """Return log Σ_s p(s | s′) e^below(s), at the observed state, or over all if missing."""
+        """Return log Σ_s p(s | s′) e^below(s), over the observed state or, if missing, all."""
         is_known = ~np.isnan(codes)
         seen = codes[is_known].astype(int)
         result = np.empty((len(codes), len(self.log_p)))
@@ -190,7 +190,7 @@ class _Normal(NamedTuple):
         return -0.5 * (LOG_2PI + np.log(variance) + away**2 / variance)
 
     def message_to_states(self, x: np.ndarray, below: _Quadratic) -> np.ndarray:
-        """Return log ∫ N(x; mean, variance) e^below(x), at the given x, or over all if missing."""
+        """Return log ∫ N(x; mean, variance) e^below(x), at the given x or, if missing, over all."""
         quadratics = [
             _Normal(mean, 0.0, variance).message_to_number(x, below)
             for mean, variance in zip(self.mean, self.variance, strict=True)
@@ -248,7 +248,7 @@ def dependence_forest(
     r"""Return the dependence trees that are expected to predict new rows best.
 
     With p(x_i | x_parent) estimated from the training rows, plus one pseudo-row spread over the
-    states of a pair, the gain of a link is the mutual information of both columns times the number
+    states of a pair, the gain of a link is the mutual information of its columns times the number
     of rows, minus one nat per parameter (Akaike 1973). The tree with the largest gain is used (Chow
     & Liu 1968), and links with too small a gain are cut. The best of many pairs gains something by
     chance alone; with few rows, the threshold is therefore chosen to maximise the likelihood of
@@ -256,7 +256,7 @@ def dependence_forest(
 
     Missing cells are ignored. A number that depends on states has a mean and a variance for each
     state; its dependence on another number is linear. States never depend on a number, so that all
-    sums have closed forms.
+    sums and integrals have closed forms.
 
     Args:
         train: rows of codes and numbers; NaN marks a missing value.
@@ -297,7 +297,7 @@ def dependence_forest(
 def _least_gain(rows: np.ndarray, states: Sequence[int | None], weights: np.ndarray) -> float:
     """Return the gain below which links are cut, in nats for all rows.
 
-    Trees are fitted without part of the rows. Each link gains or loses likelihood on the held-out
+    Trees are fitted to all but a part of the rows. Each link gains or loses likelihood on that
     part, and the threshold with the greatest sum of these gains is used.
     """
     if not FEWEST_ROWS <= len(rows) < FEW_ROWS:
@@ -332,7 +332,7 @@ class _Counts(NamedTuple):
 
     Attributes:
         rows: the training rows.
-        weights: their weights.
+        weights: the weights of the training rows.
         states: the number of states of each column, None for real numbers.
         hot: 1 if a column is observed in a state, shape (rows, states of all columns).
         first: the index of each column's first state among all states.

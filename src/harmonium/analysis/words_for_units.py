@@ -17,7 +17,7 @@ from ..tables.discrete import Discrete
 __all__ = ["UnitInWords", "hidden_in_words"]
 
 MOST_NAMED = 8  # states of a numeric column; with more, a change is called only high or low
-LEAST_CHANGE = 0.1  # of a probability, or in half standard deviations, to be named
+LEAST_CHANGE = 0.1  # smallest change that is named, in the units of `UnitInWords.changes`
 
 
 class UnitInWords(NamedTuple):

@@ -64,9 +64,9 @@ for function, summary in (
     (score, "Score rows of a table, or sequences."),
     (scan, "Score all single mutants of a sequence."),
     (contacts, "Find coupled sites of sequences."),
-    (motifs, "Show what hidden units look for in sequences."),
+    (motifs, "Show the motifs that hidden units detect in sequences."),
     (evaluate, "Score a model."),
-    (report, "Write a page to play with a model."),
+    (report, "Write an interactive page on a model."),
     (compare, "Compare runs on the same rows."),
     (export, "Write a model for other programs."),
     (info, "Describe a run, a model or a file."),
@@ -99,14 +99,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; report an error in its arguments in one line, with exit status 2."""
     open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks − still prints
+        if isinstance(stream, io.TextIOWrapper):  # if the terminal lacks −, print ? instead
             stream.reconfigure(errors="replace")
     given = None if arguments is None else list(arguments)
     # Rich and Typer write to the outer stream; the inner stream remembers why a write failed.
     with remembered_errors() as output, shown_text():
         status = _status_of(given, output)
     # On exit, Python would spend a quarter of a second searching all objects for cycles. Freeze
-    # them only then, since the process continues if Python code called this function.
+    # them at exit and not now, since the process continues if Python code called this function.
     atexit.register(gc.freeze)
     sys.exit(status)
 
@@ -130,7 +130,7 @@ def _status(given: list[str] | None, output: Output) -> int:
     """Run the command and return its exit status.
 
     Raises:
-        InputError: its output cannot be written.
+        InputError: the output of the command cannot be written.
     """
     status = DONE
     try:
@@ -138,7 +138,7 @@ def _status(given: list[str] | None, output: Output) -> int:
         check_output()
     except OSError as error:  # for example from the help, which Typer prints
         check_output(error)
-    except SystemExit:  # raised by Typer if the reader of its help has gone
+    except SystemExit:  # raised by Typer if the reader of the help has gone
         if not isinstance(output.cause, BrokenPipeError):
             raise
     return status

@@ -23,10 +23,10 @@ def ask(
 ) -> int:
     """Ask for the distribution of some columns, given cells of others.
 
-    QUESTION lists columns and, after a bar, the known cells: "survived | sex=female, pclass=1". Put
-    names and values that contain commas, bars or equal signs in quotes of their own. All other
-    columns are treated as unknown and summed over. The answer gives the probability of each value
-    (exact, or with a 95 % interval from families of annealed chains), or the quantiles of a number.
+    QUESTION lists columns and, after a bar, the known cells: "survived | sex=female, pclass=1".
+    Quote each name or value that contains a comma, a bar or an equal sign. All other columns are
+    treated as unknown and summed over. The answer gives the probability of each value (exact, or
+    with a 95 % interval from families of annealed chains) or, for a column of numbers, quantiles.
     A warning is printed if the chains have not converged after some seconds.
 
     Examples:

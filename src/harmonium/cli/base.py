@@ -37,8 +37,8 @@ def run_command(
     """Run a command and return its exit status; any error is reported in one clear line.
 
     Args:
-        command: a function that returns the exit status, None for 0.
-        arguments: a function that checks and returns its arguments.
+        command: a function that returns the exit status, or None for 0.
+        arguments: a function that checks and returns the arguments of `command`.
         is_distributed: whether other processes run the same command.
     """
     ended_by = list[int]()
@@ -46,7 +46,7 @@ def run_command(
         with _quiet(), signals_as_interrupts(ended_by, complain):
             if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "1") == "1":  # set by JAX for child processes
                 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # XLA is verbose about JAX's own cache
-            values = arguments()  # first, so no process waits for one with invalid options
+            values = arguments()  # first: no process may wait for one with invalid options
             with _together(is_distributed):
                 status = DONE
                 try:
@@ -73,7 +73,7 @@ def _together(is_distributed: bool) -> AbstractContextManager[None]:
 
 
 def _outcome(error: BaseException) -> tuple[int, str]:
-    """Return the exit status of a command that failed, and its error message."""
+    """Return the exit status and the error message of a command that failed."""
     from ..errors import HarmoniumError
 
     match error:
@@ -101,8 +101,8 @@ def _status(status: int, ended_by: list[int]) -> int:
 def typed(*words: Any) -> str:
     """Return a harmonium command line with these arguments, ready to be typed in this shell.
 
-    The line begins with `harmonium`, or with the full path if the shell finds another program of
-    that name.
+    The line begins with `harmonium` or, if the shell would run another program of that name, with
+    the full path of this program.
     """
     program = Path(sys.argv[0])
     called = ["harmonium"]
@@ -132,7 +132,7 @@ def _outcome_of_other(error: BaseException) -> tuple[int, str]:
         )
     return INTERNAL_ERROR, (
         f"internal error: {type(error).__name__}: {first_line}."
-        f" Set {DEBUG}=1 to see where, and please report it."
+        f" Set {DEBUG}=1 to see the traceback, and please report it."
     )
 
 
@@ -155,7 +155,7 @@ def _process_index() -> int:
 
 
 def status_of_chains(converged: bool | None, message: str, must_converge: bool) -> int:
-    """Warn if chains have not converged; then return 3 if they must converge, otherwise 0."""
+    """Warn if chains have not converged; return 3 if this counts as a failure, otherwise 0."""
     if converged:
         return DONE
     complain(message)
@@ -163,7 +163,7 @@ def status_of_chains(converged: bool | None, message: str, must_converge: bool) 
 
 
 def display(as_json: bool) -> Any:
-    """Return the progress display: on standard error if standard output holds only JSON."""
+    """Return a progress display; it writes to standard error if standard output is JSON."""
     from ..runs.display import Display, PatientConsole
 
     stream = below(sys.stderr if as_json else sys.stdout)

@@ -15,7 +15,7 @@ from .base import run_command
 AS_IT_IS = "\b\n"  # marks a paragraph whose lines Click must not wrap
 LISTS = (list[str], list[str] | None)  # types of options that can be repeated
 TRUST = Option(
-    "Import this module first, which defines custom layers of the model; a model file alone cannot"
+    "First import this module, which defines custom layers of the model; a model file alone cannot"
     " cause a module to be imported. May be repeated.",
     "MODULE",
 )
@@ -37,7 +37,7 @@ def add_command(
 
     Args:
         app: the command.
-        function: returns the exit status, None for 0.
+        function: the function to call, which returns the exit status, or None for 0.
         summary: the subcommand's description in the list of commands.
         reads_models: whether the subcommand has the option --trust, for custom layers.
         name: the subcommand's name, if it differs from the function's.
@@ -76,10 +76,10 @@ class _Parameter(NamedTuple):
     """A parameter of a command.
 
     Attributes:
-        name: its name in the function or the dataclass.
-        option: its help and its valid values.
-        kind: its type.
-        default: its value if none is given; `Parameter.empty` if one is required.
+        name: the parameter's name in the function or the dataclass.
+        option: the parameter's help and valid values.
+        kind: the parameter's type.
+        default: the parameter's default value; `Parameter.empty` if a value is required.
     """
 
     name: str
@@ -115,7 +115,7 @@ class _Parameter(NamedTuple):
 
 
 def _parameters_of(kind: Any) -> list[_Parameter]:
-    """Return the options of a function or a dataclass, including those of nested dataclasses."""
+    """Return the options of a function or dataclass, including options of nested dataclasses."""
     options = options_of(kind)
     hints = get_type_hints(kind)
     parameters = []

@@ -26,8 +26,8 @@ def compare(
     """Compare runs on the same rows: likelihoods with paired intervals, and cost.
 
     The runs must have been scored on the same rows: train them on the same source with the same
-    --seed or --split. A folder of `harmonium tune` stands for all its runs. Differences are paired
-    row by row, so their intervals are much narrower than the intervals of the likelihoods.
+    --seed or --split. A folder of `harmonium tune` counts as all the runs in it. Differences are
+    paired row by row, so their intervals are much narrower than the intervals of the likelihoods.
 
     Examples:
       harmonium compare runs/digits runs/digits-2

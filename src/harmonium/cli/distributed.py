@@ -1,9 +1,9 @@
-"""`--distributed`: one command run jointly by several processes, joined by `jax.distributed`.
+"""`--distributed`: one command run by several processes, which `jax.distributed` connects.
 
-JAX finds the other processes (SLURM, Open MPI, Kubernetes) and detects by missing heartbeats that
-a process has ended. Each process reports its own errors; everything else is printed by the first
-process. A signal to one process takes effect in all processes at the same point, within about a
-second (`sharding.clock`).
+Under SLURM, Open MPI or Kubernetes, JAX finds the other processes; it detects by missing heartbeats
+that a process has ended. Each process reports its own errors; everything else is printed by the
+first process. A signal to one process takes effect in all processes at the same point, within about
+a second (`sharding.clock`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ADDRESS = "JAX_COORDINATOR_ADDRESS"
 COUNT = "JAX_NUM_PROCESSES"
 INDEX = "JAX_PROCESS_ID"
 MEANINGS = {COUNT: "the number of processes", INDEX: "the index of this process, from 0"}
-# Seconds after which a failed process ends, and then the others; JAX would wait 5 minutes.
+# Seconds that a failed process waits for the others to end; JAX would wait 5 minutes.
 SECONDS_TO_SHUT_DOWN = 20
 OPTION = "--distributed"
 
@@ -51,13 +51,18 @@ def distributed() -> Iterator[None]:
         )
     except Exception as error:  # JAX raises different types for each launcher and connection
         raise InputError(
-            f"{OPTION}: expected processes that JAX can join; got {reason_of(error)}; set"
+            f"{OPTION}: expected processes that JAX can connect; got {reason_of(error)}; set"
             f" {ADDRESS}=HOST:PORT of the first process, {COUNT}=N and {INDEX}=0 to N-1 for each,"
             " or start them with srun or mpirun."
         ) from None
     Asked.is_shared = True
     command = shlex.join(sys.argv[1:])
-    check_same(OPTION, command, "the same command in all processes", "start all with the same line")
+    check_same(
+        OPTION,
+        command,
+        "the same command in all processes",
+        "start all processes with the same line",
+    )
     devices = Counter(device.process_index for device in jax.devices())
     if len(set(devices.values())) > 1:
         listed = ", ".join(f"{count} in process {index}" for index, count in devices.items())
@@ -82,7 +87,7 @@ def _number_in(variable: str) -> int | None:
 
 
 def _keep_standard_output() -> None:
-    """Reserve standard output for Python: Gloo reports its connections there, amid the JSON."""
+    """Reserve standard output for Python, since Gloo would print messages amid the JSON."""
     sys.stdout.flush()
     own = os.dup(1)
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -9,10 +9,10 @@ from ..errors import HarmoniumError
 
 
 def sentence_of(error: Exception) -> str | None:
-    """Return what is wrong with a command line, or None for any other kind of error.
+    """Return the message of an error in the command line, or None for any other error.
 
     The parser's errors have no importable base class common to all versions of Typer, but their
-    names and attributes are the same.
+    names and attributes are the same in all versions.
     """
     if isinstance(error, HarmoniumError):
         return str(error)

@@ -31,9 +31,9 @@ def evaluate(
     how fast chains mix, whether training was at equilibrium, and how samples compare with data.
     Scores that cannot be measured are listed with the reason.
 
-    The table of a run on its own rows is added to its report. --pictures draws, as PNG files, the
-    log weights of the annealing runs, free energies, autocorrelations, the plane of the first two
-    principal components, and means of samples against means of data.
+    If a run is scored on its own rows, the table is added to the run's report. --pictures draws, as
+    PNG files, the log weights of the annealing runs, free energies, autocorrelations, the plane of
+    the first two principal components, and means of samples against means of data.
 
     Examples:
       harmonium evaluate runs/digits

@@ -23,7 +23,7 @@ def impute(
         str,
         Choice(
             "How to fill in a number: mean, median or mode (the most probable value); or draw, to"
-            " draw all cells of a row jointly.",
+            " draw all missing cells of a row jointly.",
             "GUESS",
             names=("--as",),
             allowed=("mean", "median", "mode", "draw"),
@@ -43,12 +43,13 @@ def impute(
 ) -> int:
     """Fill in the missing cells of a table.
 
-    RUN is the folder of a run on this table, or on another one with the same columns. Each missing
-    cell gets the best single guess given the observed cells of its row: the most probable word or,
-    for a number, the mean (which minimises the expected squared error), unless --as asks for
-    another. With -m, complete tables are drawn instead, whose differences show how uncertain the
-    guesses are (multiple imputation); they are written one below the other, numbered in a first
-    column. Columns that the run left out stay unchanged; those with empty cells are listed.
+    RUN is the folder of a run on this table, or on another table with the same columns. Each
+    missing cell gets the best single guess given the observed cells of its row: the most probable
+    category or, for a number, the mean (which minimises the expected squared error), unless --as
+    selects another estimate. With -m, several completed tables are drawn instead (multiple
+    imputation); their differences show how uncertain the guesses are. The tables are written one
+    below the other and numbered in a first column. Columns that the run left out are unchanged; any
+    of them that have empty cells are listed.
 
     Examples:
       harmonium train titanic.csv
@@ -79,7 +80,7 @@ def impute(
     for column in filling.columns:
         show.say(f"{column.name:<{width}}  {column.missing:,} filled{_certainty(column)}")
     if filling.not_filled:
-        show.say(f"not modelled, so left as they are: {_listed(filling.not_filled)}")
+        show.say(f"not modelled, so left unchanged: {_listed(filling.not_filled)}")
     show.say(f"{filling.rows:,} rows written to {out}")
     return status_of_chains(filling.converged, filling.message, must_converge)
 
@@ -95,7 +96,7 @@ def _listed(columns: list[UnfilledColumn]) -> str:
 
 def _certainty(column: FilledColumn) -> str:
     if column.probability is not None:
-        return f", each with probability {column.probability:.2f} on average"
+        return f", mean probability {column.probability:.2f}"
     if column.standard_deviation is not None:
         return f", standard deviation {column.standard_deviation:.3g}"
     return ""

@@ -43,9 +43,9 @@ def info(
 
 
 def _print_entry(name: str, value: Any) -> None:
-    """Print a name and its value; the items of a list on separate lines."""
+    """Print a name and its value, with the items of a list on separate lines."""
     if not isinstance(value, list):
         value = [value]
     for line in value:
-        print(f"{name:<12}  {printable(str(line))}")  # a line break in a name starts no entry
+        print(f"{name:<12}  {printable(str(line))}")  # a line break must not start an entry
         name = ""

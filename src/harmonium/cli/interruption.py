@@ -17,7 +17,7 @@ from .._base.signals import Asked
 
 SECONDS_TO_ACT = 10.0  # after SIGTERM: batch systems kill a job half a minute later
 SECONDS_TO_HINT = 2.0  # a chunk of updates takes about one second
-SECONDS_OF_A_PRESS = 0.5  # two signals within this time count as one (key press, or `timeout`)
+SECONDS_OF_A_PRESS = 0.5  # signals within this time count as one: a key press, or `timeout`
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def _watched(say: Callable[[str], Any]) -> Iterator[None]:
 
 
 def _watch(reader: socket.socket, say: Callable[[str], Any]) -> None:
-    """Read signal numbers from the socket until it is closed; end the process if it hangs."""
+    """Read signal numbers until the socket is closed; end the process if it does not respond."""
     first = 0
     came_at = 0.0
     is_hinted = False

@@ -42,7 +42,7 @@ def print_summary(summary: Summary, as_json: bool, show: Any, options: Sequence[
 
 
 def _lines_of(summary: Summary) -> list[str]:
-    """Return lines with the score of a run, its files, and what to do next."""
+    """Return lines with the score of a run, its files, and a suggested next command."""
     lines = []
     if summary.log_likelihood is not None:
         lines.append(_score_line(summary.log_likelihood))
@@ -70,9 +70,9 @@ def _score_line(score: ScoreSummary) -> str:
 
 
 def _baseline_line(score: ScoreSummary) -> str:
-    """Return how a log-likelihood compares with simpler models, as text."""
+    """Compare a log-likelihood with the log-likelihoods of simpler models, as text."""
     if not score.baselines:
-        return "  simpler models are not known"
+        return "  simpler models have not been scored"
     models = [f"{simpler.name} {nats(simpler.value)}" for simpler in score.baselines]
     best = max(score.baselines, key=lambda simpler: simpler.value)
     return f"  simpler models: {', '.join(models)}; above the best of them {best.difference}"
@@ -81,7 +81,9 @@ def _baseline_line(score: ScoreSummary) -> str:
 def _mean_line(mean: MeanSummary) -> str:
     """Return the mean log-likelihood of the models of an ensemble, as text."""
     error = f"± {nats(mean.stderr_models)} (standard error over seeds)"
-    return f"  mean of {mean.models} models {nats(mean.value)} {error}; the first is shown above"
+    return (
+        f"  mean of {mean.models} models {nats(mean.value)} {error}; the first model is shown above"
+    )
 
 
 def _log_z_line(log_z: LogZSummary) -> str:

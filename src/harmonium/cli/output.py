@@ -1,4 +1,4 @@
-"""Standard output and standard error that are closed, full, or lose their reader."""
+"""Handle standard output and standard error that are closed, full, or lose their reader."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ STANDARD = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 def open_closed_streams() -> None:
     """Replace a closed standard stream by the null device.
 
-    Otherwise the next file that is opened would get its number, and output that a library prints
-    would be written into that file.
+    Otherwise the next file that is opened would get the stream's number, and output that a library
+    prints would be written into that file.
     """
     for number, (name, mode) in enumerate(STANDARD):
         try:
@@ -39,10 +39,10 @@ def _lead_nowhere(number: int) -> None:
 class Output:
     """Standard output that remembers why it could not be written.
 
-    A stream may discard its buffer after a failure, which later flushes then no longer report.
+    After a failure, a stream may discard its buffer, so later flushes do not report the failure.
 
     Attributes:
-        cause: the first error when writing, or None.
+        cause: the first write error, or None if there was none.
     """
 
     def __init__(self, stream: IO[str]):
@@ -122,5 +122,5 @@ def check_output(error: OSError | None = None) -> None:
     reason = (cause.strerror or str(cause)).lower()
     raise InputError(
         f"standard output: expected a place that can be written to; got {reason}; make room, or"
-        " send it elsewhere."
+        " redirect the output."
     ) from None

@@ -20,10 +20,11 @@ def report(
     source: Source = None,
     is_opened: Open = False,
 ) -> None:
-    """Write the report of a run: one HTML page with the model to play with.
+    """Write the report of a run: one HTML page with the results and an interactive model.
 
     The page is self-contained: it needs no network and can be sent by e-mail. `harmonium train`
-    writes one when a run ends; this command rewrites it, also for an interrupted run.
+    writes the report when a run ends; this command rewrites it, or writes it for an interrupted
+    run.
 
     Examples:
       harmonium report runs/digits --open

@@ -36,7 +36,7 @@ def sample(
     text: TextOptions,
     beta: Annotated[
         int,
-        Whole("Inverse temperature (whole number) in p(v)^beta: 2 or more gives likelier rows."),
+        Whole("Inverse temperature (whole number) in p(v)^beta; above 1, draws are more probable."),
     ] = 1,
     with_missing: Annotated[
         bool,
@@ -51,8 +51,8 @@ def sample(
     """Draw rows (samples) from a model, exactly or by annealed Gibbs chains.
 
     Rows are printed as CSV, or written to --out: .npy, .npz, .csv, or .png for a picture. A run on
-    a table draws rows of such a table (.csv or .tsv), and --given also accepts cells, and ranges of
-    numbers and dates. A run on an alignment draws sequences (.fasta), and --given also accepts
+    a table draws rows of such a table (.csv or .tsv); --given then also accepts cells, and ranges
+    of numbers and dates. A run on an alignment draws sequences (.fasta); --given then also accepts
     letters.
 
     Examples:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # these import JAX
 
 def score(
     table: Annotated[str, Argument("A text or Parquet file, or aligned sequences.", "FILE")],
-    run: Annotated[str, Argument("The folder of a run on such a file.", "RUN")],
+    run: Annotated[str, Argument("The folder of a run on such data.", "RUN")],
     *,
     out: Annotated[
         str | None, Option("File for the scores of all rows: .csv or .tsv.", "FILE")
@@ -36,13 +36,13 @@ def score(
 ) -> None:
     """Score the rows of a table and show which are unusual and why; or score aligned sequences.
 
-    RUN is the folder of a run on this table, or on another one with the same columns. Each row gets
-    log p, the logarithm of its probability under the model (for real numbers, of its density in the
-    table's own units), and a list of the cells that are least expected given the rest of the row,
-    each with its own log p. Rows with missing cells are scored by their observed cells.
+    RUN is the folder of a run on this table, or on another table with the same columns. Each row
+    gets log p, the logarithm of its probability under the model (for real numbers, of its density
+    in the table's own units), and a list of the cells that are least expected given the rest of the
+    row, each with its own log p. Rows with missing cells are scored by their observed cells.
 
-    Aligned sequences (FASTA, A3M, Stockholm, Clustal …) each get log p under a run on such an
-    alignment.
+    Each aligned sequence (FASTA, A3M, Stockholm, Clustal …) gets log p under the model of a run on
+    an alignment with the same columns.
 
     Examples:
       harmonium train titanic.csv
@@ -59,8 +59,8 @@ def score(
     if is_alignment(file_and_family(table)[0]):
         if text.given:
             raise InputError(
-                f"--{next(iter(text.given))}: expected a table; got an alignment; leave it out:"
-                " letters of sequences are codes."
+                f"--{next(iter(text.given))}: expected a table; got an alignment; leave the"
+                " option out, since it is for text files of tables."
             )
         scores = score_sequences(table, run, **settings, guard=guard)
         lines = _lines_of_sequences(scores)
@@ -79,7 +79,7 @@ def _lines_of_rows(scores: TableScores) -> list[str]:
     mean = nats(scores.log_likelihood.value, 3)
     lines = [
         f"{scores.rows:,} rows, {mean} nats per row ({_method(scores)})",
-        "the least probable rows, and their least expected cells given the others:",
+        "the least probable rows, and their least expected cells given the other cells:",
         *(
             f"  row {row.row:,}: {nats(row.log_p, 2)} nats: {row.least_expected}"
             for row in scores.least_probable

@@ -31,9 +31,10 @@ def scan(
 
     RUN is the folder of a run on an alignment. A mutant's score is log p(mutant) minus log
     p(sequence), in nats: the lower, the more harmful. SEQUENCE is a name in the run's alignment (by
-    default its first sequence), or a file, whose first sequence is used and must have the columns
-    of that alignment. Residues are numbered by the range in the name (NAME/24-286), else from 1; if
-    the range has the wrong length, by the columns of the alignment.
+    default its first sequence), or a file, whose first sequence is used and must have the same
+    columns as that alignment. Residues are numbered by the range in the sequence's name
+    (NAME/24-286) or, if there is no range, from 1; if the range has the wrong length, residues are
+    numbered by alignment column.
 
     Examples:
       harmonium scan runs/family
@@ -59,7 +60,9 @@ def scan(
 
 def contacts(
     run: Run,
-    structure: Annotated[str | None, Option("Distances between columns, in Å.", "FILE")] = None,
+    structure: Annotated[
+        str | None, Option("File of distances between columns, in Å.", "FILE")
+    ] = None,
     near: Annotated[
         float,
         Number(
@@ -77,11 +80,12 @@ def contacts(
     """Find the pairs of sites that a model couples most strongly: likely contacts.
 
     RUN is the folder of a run on an alignment. Couplings are the pair terms of log p in the
-    zero-sum gauge, around 24 evenly spaced sequences of the run; a pair's score is their Frobenius
-    norm without gaps, after the average product correction (APC). With --structure, the best pairs
-    are compared with known distances. Each line of the file gives two columns of the alignment,
-    counted from 1, and their distance in Å, separated by blanks or commas. The usual choice is the
-    distance of the nearest heavy atoms, with contacts below 8 Å.
+    zero-sum gauge, expanded around 24 evenly spaced sequences of the run; a pair's score is the
+    Frobenius norm of its couplings without gaps, after the average product correction (APC). With
+    --structure, the best pairs are compared with known distances. Each line of this file gives two
+    columns of the alignment, counted from 1, and their distance in Å, separated by blanks or
+    commas. The usual choice is the distance between the nearest heavy atoms, with contacts below
+    8 Å.
 
     Examples:
       harmonium contacts runs/family
@@ -109,12 +113,12 @@ def contacts(
 
 def motifs(
     run: Run,
-    units: Annotated[int, Whole("Number of hidden units, the strongest first.")] = 5,
+    units: Annotated[int, Whole("Number of hidden units to show, the strongest first.")] = 5,
     out: Annotated[str | None, Option("Picture of the weights as logos: .png.", "FILE")] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Show what the hidden units of a model of sequences look for.
+    """Show the motifs that the hidden units of a model of sequences detect.
 
     RUN is the folder of a run on an alignment. The strongest units are listed with their largest
     weights, and with the sequences that switch them on and off. With --out FILE.png their weights

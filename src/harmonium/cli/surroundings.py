@@ -23,9 +23,9 @@ class Surroundings:
     mesh: Annotated[
         str | None,
         Option(
-            "Spread the run over devices: data=8 splits rows and chains among eight, hidden=2"
-            " splits the columns of W between two, data=4,hidden=2 does both.  [default: one"
-            " device; with --distributed, data=all of them]",
+            "Spread the run over devices: data=8 splits rows and chains among eight devices,"
+            " hidden=2 splits the columns of W between two, data=4,hidden=2 does both.  [default:"
+            " one device; with --distributed, data=N for all N devices]",
             "AXIS=N,...",
         ),
     ] = None
@@ -41,7 +41,7 @@ class Surroundings:
     is_watched: Annotated[
         bool,
         Option(
-            "Open a browser page that follows the run. Closing it changes nothing.",
+            "Open a browser page that follows the run. Closing the page does not affect the run.",
             names=("--watch",),
         ),
     ] = False
@@ -59,12 +59,12 @@ class Surroundings:
         """Refuse to serve a page for a run of several processes.
 
         Raises:
-            InputError: both are requested.
+            InputError: a page is requested together with `--distributed`.
         """
         if self.is_distributed and (self.is_watched or self.watch_on is not None):
             raise InputError(
-                "--watch: expected a run of one process; got --distributed; leave it out, and"
-                " follow RUN/metrics.jsonl."
+                "--watch: expected a run of one process; got --distributed; leave --watch out,"
+                " and follow RUN/metrics.jsonl."
             )
 
     @property
@@ -99,7 +99,7 @@ class Surroundings:
     def devices(self) -> AbstractContextManager[Any]:
         """Return a context in which a run is spread over the devices given by `--mesh`.
 
-        Several processes always use all of their devices.
+        A run of several processes always uses all their devices.
 
         Raises:
             InputError: unknown axes, or a number of devices that is not available.
@@ -119,14 +119,14 @@ class Surroundings:
             if not size.strip().isdigit() or axis.strip() in sizes:
                 raise InputError(
                     f"--mesh: expected sizes of the axes data, hidden or both; got {self.mesh!r};"
-                    " write it as data=4,hidden=2."
+                    " write, for example, data=4,hidden=2."
                 )
             sizes[axis.strip()] = int(size)
         mesh = checked_mesh(sizes or {ROWS: jax.device_count()}, "--mesh")
         if self.is_distributed and mesh.size < jax.device_count():
             raise InputError(
-                f"--mesh: expected a mesh that uses all {jax.device_count()} devices; got one of"
-                f" {mesh.size}; leave --mesh out, or start fewer processes."
+                f"--mesh: expected a mesh that uses all {jax.device_count()} devices; got a mesh"
+                f" of {mesh.size}; leave --mesh out, or start fewer processes."
             )
         return use_mesh(mesh)
 

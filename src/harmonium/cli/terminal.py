@@ -1,4 +1,4 @@
-"""The only path of text to a terminal, so names and cells from files cannot control it."""
+"""The only path of text to a terminal, so that text from files cannot control the terminal."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ..errors import printable_lines
 class Shown:
     """A text stream for people, in which control and text-direction characters become ?.
 
-    Rich bypasses this stream, since Rich's own colours are such characters; `PatientConsole`
-    replaces them in the text that Rich lays out.
+    Rich bypasses this stream, since Rich's own colours are control characters;
+    `PatientConsole` replaces such characters in the text that Rich lays out.
 
     Attributes:
         rich_proxied_file: the wrapped stream, under the name that Rich looks for.

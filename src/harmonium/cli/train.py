@@ -28,7 +28,7 @@ def train(
     ] = None,
     drop: Annotated[list[str] | None, Option("Leave a column of a table out; repeatable.")] = None,
     out: Annotated[
-        str | None, Option("Folder for the run.  [default: a new one in runs]", "FOLDER")
+        str | None, Option("Folder for the run.  [default: a new folder in runs]", "FOLDER")
     ] = None,
     overwrite: Annotated[bool, Option("Replace an older run.")] = False,
     surroundings: Surroundings,
@@ -40,7 +40,7 @@ def train(
     .tsv, .parquet, idx, idx.gz, one row per example; or aligned sequences (FASTA, A2M, A3M,
     Stockholm, also .gz). FILE.npz:KEY picks one array of an archive. A folder of .npy, .parquet or
     .arrow files, or a glob pattern, is read during training, so it may be larger than memory. For a
-    table with words, numbers of any scale, dates or empty cells, the column types are inferred and
+    table with text, numbers of any scale, dates or empty cells, the column types are inferred and
     printed. Ctrl-C stops a run and saves it.
 
     Examples:
@@ -95,7 +95,7 @@ def kinds_of_columns(kinds: list[str], dropped: list[str]) -> dict[str, str]:
     """Return the column types that `--as` and `--drop` set, by name.
 
     Raises:
-        InputError: an `--as` without a name or a kind.
+        InputError: an `--as` without a column name or an equal sign.
     """
     from ..tables.conditions import unquoted  # slow, so not for --help
 
@@ -103,6 +103,6 @@ def kinds_of_columns(kinds: list[str], dropped: list[str]) -> dict[str, str]:
     for text in kinds:
         name, equals, kind = text.rpartition("=")
         if not equals or not name:
-            raise InputError(f"--as: expected NAME=KIND; got {text!r}; write it as age=continuous.")
+            raise InputError(f"--as: expected NAME=KIND; got {text!r}; write, say, age=continuous.")
         by_name[unquoted(name)] = kind
     return by_name | dict.fromkeys(map(unquoted, dropped), "left out")

@@ -28,7 +28,7 @@ SHOWN = 20
 def tune(
     spec: Annotated[str, Argument("A TOML file, as above.", "SPEC")],
     processes: Annotated[
-        int, Whole("Processes to start here, which share the cores and the trials.")
+        int, Whole("Processes to start on this computer, which share its cores and the trials.")
     ] = 1,
     out: Annotated[
         str | None, Option("Folder of the search.  [default: as in SPEC]", "FOLDER")
@@ -37,7 +37,7 @@ def tune(
 ) -> int:
     """Train many models on one source, and find the best options.
 
-    SPEC is a small file that lists the options that are fixed and searched:
+    SPEC is a small file that lists which options are fixed and which are searched:
 
       source = "digits"
       folder = "tuned/digits"
@@ -79,7 +79,7 @@ def tune(
 
 @functools.wraps(tune)
 def sweep(*arguments: Any, **options: Any) -> int:
-    """Do the same under the name that development versions used."""
+    """Run `tune` under the name that development versions used."""
     complain("`harmonium sweep` is now `harmonium tune`; version 0.2 will drop the old name.")
     return tune(*arguments, **options)
 

@@ -31,8 +31,9 @@ ARRAY = ".npy"
 ARCHIVE = ".npz"  # rejected with advice: its arrays cannot be read in blocks
 PARQUET = ".parquet"
 SUFFIXES = (ARRAY, PARQUET, ".arrow", ".feather", ".ipc")
-# The size in memory of the largest row group of a Parquet file, in which a few bytes may encode
-# many cells. DuckDB can read this size from any file; pyarrow (26.0.1) crashes on some.
+# A query for the size in memory of the largest row group of a Parquet file: a few bytes of such a
+# file may encode many cells. DuckDB can read this size from any file; pyarrow (26.0.1) crashes on
+# some files.
 LARGEST_GROUP = """
     select max(bytes) from (
         select sum(greatest(total_uncompressed_size, num_values * case type
@@ -45,7 +46,7 @@ def files_named(source: str | Path) -> list[Path]:
     """Return the files that a path, a folder or a pattern with * or ? refers to, sorted by name.
 
     Raises:
-        InputError: none of these files can be read in blocks.
+        InputError: there is no such file that can be read in blocks.
     """
     path = Path(source)
     files: list[Path] = []
@@ -63,8 +64,8 @@ def files_named(source: str | Path) -> list[Path]:
     if not files:
         suffixes = ", ".join(SUFFIXES)
         raise InputError(
-            f"{source}: expected a file, a folder of files, or a pattern such as 'rows-*.npy':"
-            f" {suffixes}; got none; check the name."
+            f"{source}: expected a file, a folder of files, or a pattern such as 'rows-*.npy', with"
+            f" a suffix among {suffixes}; got no such file; check the name."
         )
     return sorted(files)
 
@@ -85,7 +86,8 @@ def source_of_files(paths: Sequence[str | Path], name: str) -> BlockSource:
     """Return a source of the concatenated rows of several files.
 
     Raises:
-        InputError: a file cannot be read in blocks, or the files differ in their number of columns.
+        InputError: a file cannot be read in blocks or has no rows, or the files differ in their
+            number of columns.
     """
     files = [file for path in paths for file in files_named(path)]
     for file in files:
@@ -115,10 +117,10 @@ def _check_suffix(path: Path) -> None:
         return
     advice = "convert it, or read it in a function that yields batches"
     if suffix == ARCHIVE:
-        advice = "save its array as .npy by numpy.save, or give one file alone and no window"
+        advice = "save its array as .npy with numpy.save, or give only one file and no window"
     raise InputError(
         f"{path}: expected a file that can be read in blocks: {', '.join(SUFFIXES)}; got"
-        f" {suffix or 'another'}; {advice}."
+        f" {suffix or 'a name without a suffix'}; {advice}."
     )
 
 
@@ -136,7 +138,7 @@ def _check_groups(files: Sequence[Path]) -> None:
 
 
 def _blocks_of(path: Path, opened: Callable[[Path], Any]) -> list[Block]:
-    """Return the blocks of a file; `opened` is a function that opens files with row groups."""
+    """Return the blocks of a file; `opened` is a function that opens Parquet and Arrow files."""
     if path.suffix.lower() == ARRAY:
         return _blocks_of_array(path)
 
@@ -186,7 +188,7 @@ def _blocks_of_array(path: Path) -> list[Block]:
         array: Any = np.load(path, mmap_mode="r", allow_pickle=False)
     if array.ndim != 2 or not array.shape[1]:
         shape = f"an array of shape {array.shape}"
-        raise InputError(f"{path}: expected a matrix, shape (rows, columns); got {shape}.")
+        raise InputError(f"{path}: expected a matrix of shape (rows, columns); got {shape}.")
     order = "C" if array.flags.c_contiguous else "F"
     # The file is mapped separately for each block, so no page stays in memory and no file stays
     # open.

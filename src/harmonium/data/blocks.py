@@ -1,8 +1,8 @@
 """Sources of data larger than memory: blocks read in any order, or batches in a fixed order.
 
 A source is read by a reader, `reader(order, first, last)`, which yields the rows at positions
-`first` to `last` of a pass. Each pass reads blocks in a different order, but batches in a fixed
-one.
+`first` to `last` − 1 of a pass. Each pass reads blocks in a different order, but batches in a fixed
+order.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ class AbstractSource(ABC):
     @property
     @abstractmethod
     def places(self) -> np.ndarray:
-        """The original index of each remaining row, counted before any rows were removed."""
+        """The index of each remaining row in the source as it was before any rows were removed."""
 
     @abstractmethod
     def reader(self) -> Reader:
-        """Return a reader: a function that yields the rows at positions first to last of a pass.
+        """Return a reader: a function that yields rows `first` to `last` − 1 of a pass.
 
-        Its first argument, a generator, determines the order of the blocks; None means the order of
-        the source.
+        The first argument of the reader, a random generator, determines the order of the blocks;
+        None means the order of the source.
         """
 
     @abstractmethod
@@ -80,7 +80,7 @@ class AbstractSource(ABC):
 
     @abstractmethod
     def without(self, count: int) -> tuple[AbstractSource, Iterator[Part]]:
-        """Remove `count` rows; return the remaining source and an iterator over these rows."""
+        """Hold out `count` rows; return the remaining source and an iterator of held-out rows."""
 
 
 # --- blocks that are read by index ----------------------------------------------------------
@@ -103,8 +103,8 @@ class Block(NamedTuple):
 class Blocks:
     """A sequence of blocks of rows that can be read in any order.
 
-    The block read last stays in memory, since a window may end within a block. At most one block is
-    in memory, and reads are serialised, since a run that has ended may still be reading ahead.
+    The last block read is kept in memory, since a window may end within a block. At most one block
+    is in memory. Reads are serialised, since a run that has ended may still be reading ahead.
     """
 
     def __init__(self, blocks: Sequence[Block]):
@@ -116,7 +116,7 @@ class Blocks:
         self.rows: Any = None
 
     def read(self, first: int, last: int) -> Any:
-        """Return the rows from index `first` to index `last`, which must be in the same block.
+        """Return the rows with indices `first` to `last` − 1, which must all be in one block.
 
         Raises:
             InputError: the block cannot be read, or its number of rows has changed.
@@ -125,7 +125,7 @@ class Blocks:
         begin = int(self.ends[number]) - self.blocks[number].size
         with self.lock:
             if self.number != number:
-                self.number = self.rows = None  # two blocks are never in memory
+                self.number = self.rows = None  # so that two blocks are never in memory
                 self.rows = self._loaded(self.blocks[number])
                 self.number = number
             return self.rows[first - begin : last - begin]
@@ -133,7 +133,7 @@ class Blocks:
     def _loaded(self, block: Block) -> Any:
         rows = matrix_of(block.load(), block.label)
         if rows.shape[0] != block.size:
-            expected = f"{block.size:,} rows, as there were at first"
+            expected = f"{block.size:,} rows, as in the first reading"
             raise InputError(f"{block.label}: expected {expected}; got {rows.shape[0]:,}.")
         return rows
 
@@ -179,20 +179,20 @@ class BlockSource(AbstractSource):
         return self._parts(starts, stops)
 
     def _parts(self, starts: np.ndarray, stops: np.ndarray) -> Iterator[Part]:
-        """Yield the rows from each start to its stop; skip a stop that is not above its start."""
-        # Rows are read sequentially, since random access to single rows is much slower than the
-        # disk: blocks are shuffled here, and the rows of a window in the compiled loop.
+        """Yield the rows from each start to the corresponding stop, skipping empty ranges."""
+        # Rows are read in the order of the file, since random access to single rows is much slower.
+        # `_rows` shuffles the blocks, and the compiled loop shuffles the rows of a window.
         for i in np.argsort(starts):
             if starts[i] < stops[i]:
                 yield Part(self.blocks.read(int(starts[i]), int(stops[i])), int(starts[i]))
 
     def sample(self, count: int) -> Iterator[Part]:
-        """Yield the first rows of blocks spaced evenly in the source."""
+        """Yield the first rows of evenly spaced blocks of the source."""
         starts = self.spans[:, 0]
         return self._parts(starts, starts + self._sizes_of_beginnings(count, len(starts)))
 
     def without(self, count: int) -> tuple[BlockSource, Iterator[Part]]:
-        """Hold out the first rows of blocks spaced evenly in the source."""
+        """Hold out the first rows of evenly spaced blocks of the source."""
         starts, stops = self.spans.T
         ends = starts + self._sizes_of_beginnings(count, HELD_OUT_BLOCKS)
         spans = np.stack([ends, stops], axis=1)[ends < stops]
@@ -202,7 +202,7 @@ class BlockSource(AbstractSource):
         """Return how many rows to take from the beginning of each block, `count` rows in total.
 
         Args:
-            count: the number of rows; all if there are fewer.
+            count: the number of rows to take; all rows if the source has fewer.
             usual: the number of evenly spaced blocks to use if they contain enough rows.
         """
         sizes = np.diff(self.spans)[:, 0]
@@ -223,12 +223,12 @@ class BlockSource(AbstractSource):
 def blocks_of_array(rows: Any, name: str) -> list[Block]:
     """Return the blocks of an object that can be sliced like an array: `rows[first:last]`.
 
-    The object may be a memory-mapped array, or a data set of h5py, zarr or Hugging Face.
+    The object may be a memory-mapped array, or an h5py, zarr or Hugging Face data set.
     """
     mapped = mapping_of(rows)
 
     def load(first: int, last: int) -> Any:
-        if mapped is not None:  # pages already read are released
+        if mapped is not None:  # release the pages already read
             mapped.madvise(mmap.MADV_DONTNEED)
         return rows[first:last]
 
@@ -236,7 +236,7 @@ def blocks_of_array(rows: Any, name: str) -> list[Block]:
 
 
 def sliced(load: Callable[[int, int], Any], rows: int, label: str) -> list[Block]:
-    """Return blocks of about a megabyte each; `load(first, last)` must return these rows."""
+    """Return blocks of about a megabyte; `load(first, last)` returns rows `first` to `last` − 1."""
     beginning = matrix_of(load(0, 1), label)
     size = max(1, BYTES_IN_BLOCK // (beginning.shape[1] * beginning.dtype.itemsize))
     return [
@@ -269,11 +269,11 @@ class Batches(AbstractSource):
         if isinstance(self.batches, Iterator):
             raise InputError(
                 f"{self.name}: expected batches that can be read again in each epoch; got an"
-                " iterator, which is read once; pass the function that makes it, or a list."
+                " iterator, which is read once; pass the function that creates it, or a list."
             )
 
     def __len__(self) -> int:
-        """Return the number of rows; if it is unknown, count them by reading them once."""
+        """Return the number of rows; if it is unknown, read all rows once to count them."""
         if self.rows is None:
             self.rows = sum(part.rows.shape[0] for part in self.parts())
         if self.rows < 1:
@@ -290,7 +290,7 @@ class Batches(AbstractSource):
         if callable(batches):
             batches = batches()
         if not hasattr(batches, "__iter__"):
-            got = f"one of {described(batches)}"
+            got = described(batches)
             raise InputError(
                 f"{self.name}: expected a function that returns an iterator; got {got}."
             )
@@ -315,7 +315,7 @@ class Batches(AbstractSource):
 
 
 class _BatchReader:
-    """A pass over batches; rows before the requested ones are read and dropped."""
+    """A pass over batches, which reads and drops the rows before the requested rows."""
 
     def __init__(self, source: Batches):
         self.source = source
@@ -324,7 +324,7 @@ class _BatchReader:
         self.rest: Part | None = None  # the unread rows of the batch in which the last window ended
 
     def rows(self, _: np.random.Generator | None, first: int, last: int) -> Iterator[Part]:
-        """Yield the rows at positions `first` to `last` of a pass."""
+        """Yield the rows at positions `first` to `last` − 1 of a pass."""
         if self.place is None or first < self.place:
             self.parts = self.source.parts()
             self.place = -self.source.skip
@@ -353,7 +353,8 @@ def matrix_of(batch: Any, name: str) -> Any:
     """Convert a batch to a matrix: an array, or a SciPy sparse matrix. Named columns are joined.
 
     Raises:
-        InputError: the batch cannot be converted, such as a pair of rows and labels.
+        InputError: the batch cannot be converted, for example because it is a pair of rows and
+            labels.
     """
     if is_arrow(batch):
         batch = {column: cells_of(batch.column(column)) for column in batch.schema.names}
@@ -361,14 +362,14 @@ def matrix_of(batch: Any, name: str) -> Any:
         batch = _side_by_side(batch, name)
     if isinstance(batch, tuple):
         raise InputError(
-            f"{name}: expected batches of rows; got a tuple of {len(batch)}, such as rows and"
-            " labels; map it to the rows alone."
+            f"{name}: expected batches of rows; got a tuple of length {len(batch)}, such as"
+            " rows and labels; yield only the rows."
         )
     batch = batch.tocsr() if hasattr(batch, "tocsr") else as_array(batch, name)
     if batch.ndim != 2 or batch.shape[1] < 1:
         advice = "use x.reshape(len(x), -1)"
         if batch.ndim < 2:
-            advice = "batch it, for example by 1,024 rows"
+            advice = "batch the rows, for example 1,024 at a time"
         raise InputError(
             f"{name}: expected batches of shape (rows, columns); got {batch.shape}; {advice}."
         )
@@ -378,13 +379,13 @@ def matrix_of(batch: Any, name: str) -> Any:
 
 
 def is_arrow(batch: Any) -> bool:
-    """Return whether a batch is a pyarrow table, such as DuckDB and Arrow data sets return."""
+    """Return whether a batch is a pyarrow table or record batch, as DuckDB and Arrow return."""
     pyarrow = sys.modules.get("pyarrow")  # already imported if a pyarrow table exists
     return pyarrow is not None and isinstance(batch, pyarrow.RecordBatch | pyarrow.Table)
 
 
 def cells_of(column: Any) -> np.ndarray:
-    """Convert an Arrow column to an array: empty cells become NaN, a column of lists a matrix."""
+    """Convert an Arrow column to an array: empty cells become NaN, fixed-size lists become rows."""
     import pyarrow
 
     if isinstance(column, pyarrow.ChunkedArray):

@@ -1,7 +1,7 @@
 """The built-in data sets: `digits`, `bars`, `shifter`, `ising` and `mnist`.
 
-`builtin(name)` returns one of them as a `Table`. The arrays of the synthetic sets are also
-available from functions: `bars_and_stripes`, `labelled_shifter` and `ising_configurations`.
+`builtin(name)` returns one of these sets as a `Table`. The functions `bars_and_stripes`,
+`labelled_shifter` and `ising_configurations` return the arrays of the synthetic sets.
 """
 
 import importlib.util
@@ -53,16 +53,17 @@ def builtin(name: str, *, seed: int = 0) -> Table:
 def bars_and_stripes(side: int = 4, *, distinct: bool = False) -> np.ndarray:
     """Return all binary pictures with uniform rows, then all with uniform columns.
 
-    The blank and the full picture belong to both sets and so occur twice unless `distinct`. With
+    The blank and the full picture belong to both and so occur twice unless `distinct` is true. With
     4 × 4 pixels there are 32 pictures, and the sum of −log p over them is at least 108.131 nats for
-    any model (30 pictures and 102.036 nats if `distinct`).
+    any model (30 pictures and 102.036 nats if `distinct` is true).
 
     Args:
         side: The number of pixels on each side, 1 to 12.
         distinct: Whether to keep only one blank and one full picture.
 
     Returns:
-        0/1 as uint8, shape (2^(side+1), side²), or (2^(side+1) − 2, side²) if `distinct`.
+        0/1 as uint8, shape (2^(side+1), side²), or (2^(side+1) − 2, side²) if `distinct` is
+            true.
 
     Raises:
         InputError: `side` is outside 1 to 12.
@@ -85,9 +86,10 @@ def bars_and_stripes(side: int = 4, *, distinct: bool = False) -> np.ndarray:
 def labelled_shifter(width: int = 8) -> np.ndarray:
     """Return all pairs of a bit pattern and its shift by one, with the direction as a label.
 
-    Each row contains a pattern, the same pattern shifted cyclically by one place to the left, not
-    at all, or to the right, and the one-hot direction (left, none, right). For width 8 there are
-    768 different rows, so Σ log p over them is at most −768 log 768 = −5102.43 nats.
+    Each row consists of a pattern, a copy of the pattern shifted cyclically by one place to the
+    left, by none, or by one to the right, and the one-hot direction (left, none, right). For width
+    8 there are 768 different rows, so Σ log p over them is at most −768 log 768 = −5102.43
+    nats.
 
     Args:
         width: The number of bits in the pattern, 1 to 12.
@@ -128,9 +130,9 @@ def ising_configurations(
 ) -> np.ndarray:
     """Draw independent, exact samples from the two-dimensional Ising model.
 
-    p(s) ∝ exp(β Σ s_i s_j) over the 2·side² bonds of a periodic square lattice (coupling 1, no
-    field). Let T be the transfer matrix between neighbouring lattice rows r. The first lattice row
-    is drawn from the diagonal of T^side, and each subsequent row from
+    p(s) ∝ exp(β Σ s_i s_j), summed over the 2·side² bonds of a periodic square lattice (coupling
+    1, no field). Let r_k be lattice row k, and T the transfer matrix between neighbouring lattice
+    rows. The first row is drawn from the diagonal of T^side, and each subsequent row from
 
         p(r_{k+1} | r_k, r_1) ∝ T[r_k, r_{k+1}] · (T^(side−k))[r_{k+1}, r_1].
 
@@ -240,7 +242,7 @@ def _read_digits() -> tuple[np.ndarray, np.ndarray]:
 
 
 def _bars(seed: int) -> Table:
-    note = "bars: all bars and stripes of 4 × 4 pixels; blank and full count twice."
+    note = "bars: all bars and stripes of 4 × 4 pixels; the blank and the full picture occur twice."
     rows = bars_and_stripes()
     return as_table(rows, name="bars", image_shape=(4, 4), exhaustive=True, notes=(note,))
 

@@ -1,7 +1,8 @@
 """Decide how to interpret the numbers of an array: as 0/1, grey levels, spins, codes or reals.
 
-`as_table` makes this decision and stores the rows in the smallest type that fits them. It describes
-each step in an English sentence. If a value does not fit, the error contains it and its position.
+`as_table` makes this decision and stores the rows in the smallest type that can represent them. It
+describes each step in a note. The error for a value that the coding does not allow contains this
+value and its position.
 """
 
 from collections.abc import Callable
@@ -23,7 +24,7 @@ _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 class _Given(NamedTuple):
-    """The rows passed to `as_table`, after checking that they are numbers, and its options."""
+    """The options of `as_table`, and the rows passed to it, already checked to be numbers."""
 
     source: str
     parts: dict[str, np.ndarray]  # "row", "test row", "validation row" -> (rows, columns)
@@ -66,16 +67,16 @@ def as_table(
         used unchanged. Integers with a maximum of 128 to 255 are grey levels divided by 255. Other
         levels need `scale`.
     - "spins": exactly −1 and +1. "codes": codes 0 ... states − 1. "reals": any finite reals.
-    - "auto": "spins" if both −1 and +1 occur and nothing else, otherwise "levels".
+    - "auto": "spins" if −1 and +1 both occur and no other value does, otherwise "levels".
 
     Args:
         array: Numbers of shape (rows, columns), or (rows, height, width), which is flattened.
         name: The table's name.
-        coding: One of these codings, or "auto".
+        coding: One of the names above.
         scale: The grey level that means 1 (only for levels).
         states: The number of states (only for codes); the largest code + 1 if omitted.
-        test: Test rows, of the same width.
-        validation: Validation rows, of the same width.
+        test: Test rows, with the same number of columns.
+        validation: Validation rows, with the same number of columns.
         labels: One label for each row.
         test_labels: One label for each test row.
         weights: One finite weight for each row, stored unchanged.
@@ -88,7 +89,7 @@ def as_table(
         The table, whose arrays may share memory with the arguments.
 
     Raises:
-        InputError: The array does not fit its coding; the message contains the first invalid value
+        InputError: A value is invalid in the coding; the message contains the first invalid value
             and its position.
 
     Example:
@@ -112,10 +113,10 @@ def coded(
     states: int | None = None,
     source: str,
 ) -> Table:
-    """Return a table whose numbers are interpreted as by `as_table`.
+    """Return the table with its numbers interpreted as `as_table` does.
 
     Raises:
-        InputError: the numbers do not fit the coding.
+        InputError: a number is invalid in the coding.
     """
     _check_options(source, coding, scale, states)
     arrays = {"row": table.train, "test row": table.test, "validation row": table.validation}
@@ -207,7 +208,7 @@ def _numbers(array: ArrayLike, source: str) -> np.ndarray:
 
 
 def _check_parts(given: _Given) -> None:
-    """Raise InputError for test rows of another width, and for the first NaN or infinity."""
+    """Raise InputError for rows of different widths, and for the first NaN or infinity."""
     width = given.parts["row"].shape[1]
     for where, rows in given.parts.items():
         if rows.shape[1] != width:
@@ -216,8 +217,8 @@ def _check_parts(given: _Given) -> None:
                 f"{given.source}: expected {width:,} columns everywhere; got {others}."
             )
     advice = (
-        "fill in or drop the rows that have missing or infinite values; in Python, hm.fit also"
-        " learns from rows with NaN for a missing value"
+        "fill in missing and infinite values, or drop the rows that contain them; in Python, hm.fit"
+        " also accepts NaN for a missing value"
     )
     if not _is_whole(given):
         _refuse_where(given, lambda rows: ~np.isfinite(rows), "finite numbers", advice)
@@ -226,7 +227,7 @@ def _check_parts(given: _Given) -> None:
 def _refuse_where(
     given: _Given, is_bad: Callable[[np.ndarray], np.ndarray], expected: str, advice: str
 ) -> None:
-    """Raise InputError for the first invalid value, with its position and the number of others."""
+    """Raise InputError for the first invalid value, giving its position and how many follow."""
     for where, rows in given.parts.items():
         count = 0
         before = 0
@@ -261,7 +262,7 @@ def _only(given: _Given, low: int, high: int) -> bool:
 
 def _auto(given: _Given) -> _Coding:
     if given.scale is None and _extremes(given) == (-1, 1) and _only(given, -1, 1):
-        return _spins(given)._replace(note=", taken for Ising spins as every value is −1 or +1")
+        return _spins(given)._replace(note=", taken for Ising spins, since every value is −1 or +1")
     return _levels(given)
 
 
@@ -285,7 +286,7 @@ def _levels(given: _Given) -> _Coding:
         advice = f"divide by the largest level with --scale MAX ({high:g} is the largest seen)"
         advice += ", or choose --visible gaussian"
     _refuse_where(given, lambda rows: (rows < 0) | (rows > 1), expected, advice)
-    return _Coding(Kind.GREY, np.float32, note=" between 0 and 1, used as they are")
+    return _Coding(Kind.GREY, np.float32, note=" between 0 and 1, used unchanged")
 
 
 def _scaled(given: _Given, scale: float) -> _Coding:
@@ -300,14 +301,14 @@ def _scaled(given: _Given, scale: float) -> _Coding:
 
 
 def _spins(given: _Given) -> _Coding:
-    advice = "write 0/1 as 2 * x - 1, or choose --visible bernoulli for them"
+    advice = "convert 0/1 with 2 * x - 1, or choose --visible bernoulli"
     _refuse_where(given, lambda rows: (rows != -1) & (rows != 1), "spins −1 or +1", advice)
     return _Coding(Kind.SPINS, np.int8)
 
 
 def _codes(given: _Given) -> _Coding:
     limit = given.states or MOST_STATES
-    advice = "number the states from 0, and give no fewer --states than there are"
+    advice = "number the states from 0, and set --states to at least the largest code + 1"
     expected = f"whole codes from 0 to {limit - 1:,}"
 
     def is_outside(rows: np.ndarray) -> np.ndarray:
@@ -341,7 +342,7 @@ def _one_each(
     if array.shape != (len(rows),):
         raise InputError(f"{source}: expected {len(rows):,} {what}; got shape {array.shape}.")
     if what == "weights" and not (array.dtype.kind in "biuf" and np.isfinite(array).all()):
-        raise InputError(f"{source}: expected finite weights; got NaN, infinity or no numbers.")
+        raise InputError(f"{source}: expected finite weights; got others, such as NaN.")
     return array
 
 
@@ -352,4 +353,4 @@ def _notes(name: str, coding: _Coding, train: np.ndarray) -> tuple[str, ...]:
     done = f"{name}: {rows} of {columns:,} {coding.kind.noun}{coding.note}."
     if train.ndim == 2:
         return (done,)
-    return (f"{name}: pictures of {train.shape[1]} × {train.shape[2]} laid out as rows.", done)
+    return (f"{name}: pictures of {train.shape[1]} × {train.shape[2]} flattened to rows.", done)

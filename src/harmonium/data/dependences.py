@@ -13,7 +13,7 @@ from .dataset import Dataset
 
 __all__ = ["dependence_tree"]
 
-MOST_COLUMNS = 4_000  # the table of all pairs is in memory
+MOST_COLUMNS = 4_000  # the table of all pairs is held in memory
 
 
 def dependence_tree(rows: Any, weights: Any = None) -> tuple[int, ...]:
@@ -26,7 +26,7 @@ def dependence_tree(rows: Any, weights: Any = None) -> tuple[int, ...]:
 
     Args:
         rows: numbers from 0 to 1, shape (n, columns), or a `Dataset`. NaN means a missing value;
-            each pair of columns uses the rows in which both are observed.
+            the counts of each pair of columns include only the rows in which both are observed.
         weights: sample weights, shape (n,).
 
     Returns:
@@ -46,15 +46,15 @@ def dependence_tree(rows: Any, weights: Any = None) -> tuple[int, ...]:
     data = Dataset.of(rows, weights)
     if data.columns > MOST_COLUMNS:
         raise InputError(
-            f"rows: expected at most {MOST_COLUMNS:,} columns, whose pairs are compared; got"
-            f" {data.columns:,}."
+            f"rows: expected at most {MOST_COLUMNS:,} columns, since all pairs are compared;"
+            f" got {data.columns:,}."
         )
     _, parents = maximum_spanning_tree(_information(data))
     return tuple(with_root_at_centre(parents).tolist())
 
 
 def _information(data: Dataset) -> Float[np.ndarray, "columns columns"]:
-    """Return the mutual information of each pair of columns in nats, with one pseudo-row."""
+    """Return the mutual information of each pair of columns, in nats, with one pseudo-row."""
     shape = (data.columns, data.columns)
     pair_counts = np.zeros(shape)  # rows in which both columns are observed
     first_counts = np.zeros(shape)  # of these, the rows in which the first column is 1

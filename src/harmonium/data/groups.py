@@ -15,7 +15,7 @@ __all__ = ["exclusive_groups"]
 
 LEVEL = 1e-4  # probability of finding any group of a given size if columns are independent
 COVER = 0.5  # minimum fraction of the rows in which some column of a category is on
-SHARE = 0.02  # minimum fraction of the rows in which independent columns would break the rule
+SHARE = 0.02  # minimum fraction of rows with two or more columns on if columns were independent
 MOST_COLUMNS = 2_000  # the table of all pairs is searched
 
 
@@ -39,27 +39,28 @@ class Groups(NamedTuple):
     def notes(self) -> tuple[str, ...]:
         """One sentence for each type of group that occurs."""
         return tuple(
-            f"{sum(map(len, groups)):,} columns are in {count_of(len(groups), 'group')} of which"
-            f" {rule} (such as {_listed(groups[0])}): {what}."
+            f"{sum(map(len, groups)):,} columns form {count_of(len(groups), 'group')} of columns"
+            f" of which {rule} (such as {_listed(groups[0])}): each group is {what}."
             for groups, rule, what in (
-                (self.exclusive, "at most one is on in any row", "each is read as one category"),
-                (self.equal, "all are the same in every row", "each is read as one value"),
+                (self.exclusive, "at most one is on in any row", "read as one category"),
+                (self.equal, "all are the same in every row", "read as one value"),
             )
             if groups
         )
 
 
 def exclusive_groups(rows: Any) -> tuple[tuple[int, ...], ...]:
-    """Return groups of mutually exclusive 0/1 columns, if chance does not explain them.
+    """Return groups of 0/1 columns that are mutually exclusive, beyond what chance explains.
 
     In such a group, at most one column is on in any row. Let column a be on in n_a of n rows, and
-    the other columns of its group in s rows. If columns were independent, column a would be off in
-    all of these s rows with probability C(n − s, n_a) / C(n, n_a). A group of q
-    columns is accepted if the product of these probabilities, one for each added column, is below
-    1e-4 / C(columns, q): in independent data, any of the sets of q columns is accepted with
-    probability at most 1e-4. A group must also resemble a category: one of its columns is on in at
-    least half of the rows, and independent columns would break the rule in at least 2 % of them.
-    (In pictures, many pixels are never on together; few such groups pass.)
+    the columns already in the group be on in s rows. If columns were independent, column a would be
+    off in all of these s rows with probability C(n − s, n_a) / C(n, n_a). A group of q columns is
+    accepted if the product of these probabilities, one for each added column, is below
+    1e-4 / C(columns, q), so that in data with independent columns the probability of accepting any
+    set of q columns is at most 1e-4. A group must also resemble a category: in at least half of the
+    rows, one of its columns is on; and if its columns were independent, more than one would be on
+    in at least 2 % of the rows. (In pictures, many groups of pixels are never on together, but few
+    of them meet these conditions.)
 
     Args:
         rows: 0 and 1, shape (n, columns), or a `Dataset`. Rows with a missing value are ignored.
@@ -101,7 +102,7 @@ def column_groups(rows: Any) -> Groups:
 def _exclusive(
     free: np.ndarray, both: np.ndarray, chance: _LogChance
 ) -> tuple[tuple[int, ...], ...]:
-    """Return exclusive groups, found by repeatedly taking the best group of free columns."""
+    """Return exclusive groups, found by repeatedly accepting the best group of unused columns."""
     grown: dict[int, tuple[float, list[int]]] = {}
     groups: list[tuple[int, ...]] = []
     while True:
@@ -123,7 +124,7 @@ def _exclusive(
 def _equal(
     free: np.ndarray, joint_counts: np.ndarray, chance: _LogChance
 ) -> tuple[tuple[int, ...], ...]:
-    """Return the groups of free columns that are on in the same rows."""
+    """Return groups of unused columns that are on in the same rows."""
     counts = chance.counts
     columns = np.flatnonzero(free)
     is_significant = -chance.ways(chance.n, counts) < chance.needed(2)
@@ -154,7 +155,7 @@ class _LogChance:
         return logs[of] - logs[chosen] - logs[of - chosen]
 
     def clear(self, covered: int) -> Float[np.ndarray, " columns"]:
-        """Return log C(n − s, n_a) / C(n, n_a) for each column a; −∞ if n_a > n − s."""
+        """Return log[C(n − s, n_a) / C(n, n_a)] for each column a; −∞ if n_a > n − s."""
         room = self.n - covered
         able = self.counts <= room
         counts = np.minimum(self.counts, room)
@@ -165,7 +166,7 @@ class _LogChance:
         return self.level - float(self.ways(len(self.counts), size))
 
     def is_category(self, columns: list[int]) -> bool:
-        """Return whether exclusive columns are on often, and would often coincide by chance."""
+        """Return whether exclusive columns are often on, and would often coincide by chance."""
         on = self.counts[columns] / self.n
         none = np.prod(1 - on)
         together = 1 - none - (none * on / (1 - on)).sum()
@@ -173,7 +174,7 @@ class _LogChance:
 
 
 def _co_occurrences(data: Dataset) -> tuple[int, np.ndarray | None]:
-    """Return the number of complete rows, and for each pair of columns how often both are on.
+    """Return the number of complete rows and, for each pair of columns, of rows with both on.
 
     The counts of pairs are None if the rows contain anything but 0 and 1.
     """
@@ -200,7 +201,7 @@ def _listed(columns: tuple[int, ...]) -> str:
 def _grown(
     seed: int, both: np.ndarray, free: np.ndarray, chance: _LogChance
 ) -> tuple[float, list[int]]:
-    """Return the score of the best group grown from a column, below 0 if accepted, and the group.
+    """Return the score (negative if accepted) of the best group grown from a column, and the group.
 
     Each step adds the column that is least likely to be exclusive with the group by chance.
     """

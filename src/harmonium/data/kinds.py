@@ -10,7 +10,7 @@ class Kind(StrEnum):
 
     Attributes:
         coding: the name of the coding, as used when layers are registered.
-        layer: the name of the usual layer for such rows, or "" if it depends on the columns.
+        layer: the name of the usual layer for such rows, or "" if the kind does not determine it.
         noun: the word for such numbers in notes.
     """
 
@@ -19,7 +19,7 @@ class Kind(StrEnum):
     noun: str
 
     def __new__(cls, word: str, coding: str, layer: str, noun: str) -> Kind:
-        """Return a member with its attributes."""
+        """Create a member and set its attributes."""
         kind = str.__new__(cls, word)
         kind._value_ = word
         kind.coding = coding

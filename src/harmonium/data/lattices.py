@@ -19,8 +19,8 @@ STEP = 1e-3  # step in β for numerical derivatives
 def lattice_bonds(shape: Sequence[int]) -> np.ndarray:
     """Return the pairs of neighbouring sites of a periodic lattice, shape (bonds, 2).
 
-    Sites are numbered row by row. An axis with two sites has two bonds for each pair, and an axis
-    with one site has no bonds.
+    Sites are numbered row by row. Along an axis with two sites, each pair of neighbours has two
+    bonds; along an axis with one site, there are no bonds.
 
     Args:
         shape: number of sites along each axis, such as (16, 16), or (100,) for a ring.
@@ -37,8 +37,8 @@ def lattice_bonds(shape: Sequence[int]) -> np.ndarray:
     sizes = tuple(shape)
     if not sizes or not all(isinstance(n, int | np.integer) and n >= 1 for n in sizes):
         raise InputError(
-            f"shape: expected whole numbers of at least 1; got {shape!r}; give sites along each"
-            " axis, as (16, 16)."
+            f"shape: expected whole numbers of at least 1; got {shape!r}; give the number of"
+            " sites along each axis, such as (16, 16)."
         )
     sites = np.arange(math.prod(sizes)).reshape(sizes)
     pairs = [
@@ -56,11 +56,11 @@ def lattice_samples(
 
     With two states, this is the Ising model p(s) ∝ exp(β Σ s_i s_j) with s = ±1, summed over the
     bonds; with more states, the Potts model p(s) ∝ exp(β Σ δ(s_i, s_j)) with s = 0 … states − 1.
-    Each configuration comes from a separate Markov chain, which starts at random and makes
+    Each configuration comes from a separate Markov chain, which starts from random states and makes
     Swendsen–Wang updates: bonds between equal neighbours are kept with probability 1 − e^(−2β)
     (Ising) or 1 − e^(−β) (Potts), and each cluster gets a new random state. Near the critical
-    point, single-site chains on a lattice of side L need about L² sweeps; Swendsen–Wang chains need
-    only a few.
+    point, chains of single-site updates on a lattice of side L need about L² sweeps; Swendsen–Wang
+    chains need only a few.
 
     Args:
         shape: number of sites along each axis, such as (16, 16), or (100,) for a ring.
@@ -159,12 +159,12 @@ class Thermodynamics(NamedTuple):
 def lattice_exact(shape: Sequence[int], beta: float, *, states: int = 2) -> Thermodynamics:
     """Return exact thermodynamic quantities of a ring, or of the Ising model on a square lattice.
 
-    Both are periodic. Rings are solved with their transfer matrix. The square lattice of m × n
-    sites uses Kaufman's sum of four products; as m and n grow, its free energy per site approaches
-    Onsager's solution.
+    Both lattices are periodic. Rings are solved with their transfer matrix, and square lattices of
+    m × n sites with Kaufman's sum of four products; as m and n grow, the free energy per site
+    approaches Onsager's solution.
 
     Args:
-        shape: (n,) or (m, n), each at least 3, so that no pair of sites has two bonds.
+        shape: (n,) or (m, n), with m and n at least 3, so that no pair of sites has two bonds.
         beta: inverse temperature, above 0.
         states: number of states; more than two only on a ring.
 
@@ -180,14 +180,14 @@ def lattice_exact(shape: Sequence[int], beta: float, *, states: int = 2) -> Ther
     """
     if not isinstance(shape, Sequence):
         raise InputError(
-            f"shape: expected numbers of sites along each axis; got {shape!r}; write ({shape},) for"
-            " a ring."
+            f"shape: expected the number of sites along each axis; got {shape!r}; write ({shape},)"
+            " for a ring."
         )
     is_known = (len(shape) == 1 or (len(shape) == 2 and states == 2)) and min(shape) >= 3
     if not is_known:
         raise InputError(
-            "shape: expected a ring, or a square lattice of two states, of at least 3 sites along"
-            f" each axis; got {tuple(shape)} with {states} states."
+            "shape: expected a ring, or a square lattice with two states, with at least 3"
+            f" sites along each axis; got {tuple(shape)} with {states} states."
         )
     if not 2 * STEP < beta < math.inf:
         raise InputError(f"beta: expected a number above {2 * STEP:g}; got {beta!r}.")
@@ -207,7 +207,7 @@ def lattice_exact(shape: Sequence[int], beta: float, *, states: int = 2) -> Ther
 
 
 def _ring(n: int, beta: float, states: int) -> float:
-    """Return log Z of a ring of n sites with q states: log (λ₁ⁿ + (q − 1) λ₂ⁿ)."""
+    """Return log Z of a ring: log(λ₁ⁿ + (q − 1) λ₂ⁿ), with the transfer matrix's eigenvalues λ."""
     if states == 2:
         return n * math.log(2 * math.cosh(beta)) + math.log1p(math.tanh(beta) ** n)
     large = math.exp(beta) + states - 1

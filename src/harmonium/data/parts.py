@@ -50,7 +50,8 @@ def in_parts(function: Callable[..., Any], rows: Any, width: int, dtype: Any = N
     """Apply a compiled function to the rows in parts, and return the concatenated results.
 
     The last part is padded with copies of its first row, and the size of a part is a power of two,
-    so few sizes need to be compiled. A sparse matrix is converted to a dense one in parts.
+    so that the function is compiled for few sizes. A sparse matrix is converted to a dense one in
+    parts.
 
     Args:
         function: a function of some rows and the index of their part, which returns an array with
@@ -88,9 +89,9 @@ def is_mapped(matrix: Any) -> bool:
 
 
 def mapping_of(matrix: Any) -> mmap.mmap | None:
-    """Return the memory map behind a matrix, whose pages may be released after reading, or None.
+    """Return the memory map behind a matrix, or None; its pages may be released after reading.
 
-    A file that is mapped copy-on-write also gives None, since its pages may contain changes.
+    None is also returned for a file mapped copy-on-write, since its pages may contain changes.
     """
     while matrix is not None:
         if isinstance(matrix, np.memmap) and hasattr(mmap, "MADV_DONTNEED"):

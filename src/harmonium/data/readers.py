@@ -1,4 +1,4 @@
-"""Readers of files: arrays, text, Parquet, Arrow and idx; text and idx may be compressed (.gz).
+"""Readers of files: arrays, text, Parquet, Arrow and idx. Text and idx files may be gzipped.
 
 A reader converts a file of one format into a `Table` of undecided kind; `read_file` chooses the
 reader by the file's name. No reader ever unpickles anything.
@@ -63,12 +63,12 @@ def read_file(
 
     Args:
         path: The file; its suffix, in upper or lower case, determines the format.
-        key: The array to read from an .npz file. If omitted, `train` (or `x_train`) contains the
-            rows, `test` and `valid` the test and validation rows, and `y` the labels; without
-            `train`, the only array of two or three dimensions is read. If the file also has an
-            `n_visible`, rows are packed bits and are unpacked.
+        key: The array to read from an .npz file. If omitted, rows are read from `train` (or
+            `x_train`), test and validation rows from `test` and `valid`, and labels from `y`;
+            without `train`, the only array of two or three dimensions is read. If the file also
+            contains `n_visible`, rows are treated as packed bits and unpacked.
         known: A table whose column types are used for the columns of a text file.
-        text_format: The user's options for a text file; all other properties are detected.
+        text_format: The user's options for a text file; omitted options are detected.
 
     Returns:
         A table of undecided kind: the rows with the shape and dtype of the file, and any test rows,
@@ -96,8 +96,8 @@ def read_file(
             raise InputError(f"{path}: expected a key only after an .npz file; got {key!r}.")
         if reader is not _read_text and text_format not in (None, TextFormat()):
             raise InputError(
-                f"{path}: expected --header, --separator, --missing and --skip only of a text"
-                f" file; got a file {path.suffix}; leave them out."
+                f"{path}: expected --header, --separator, --missing and --skip only with a text"
+                f" file; got a {path.suffix} file; leave them out."
             )
         if is_empty:
             raise InputError(f"{path}: expected data; got an empty file; check how it was written.")
@@ -113,12 +113,12 @@ def read_frame(
     known: Columns | None = None,
     text_format: TextFormat | None = None,
 ) -> Frame:
-    """Read the columns of a table; columns of an array are named by their index.
+    """Read the columns of a table or matrix; the columns of a matrix are named by their index.
 
     Args:
         path: the file.
         known: columns of a table, whose types are used for columns of the same name.
-        text_format: the user's options for a text file; all other properties are detected.
+        text_format: the user's options for a text file; omitted options are detected.
 
     Raises:
         InputError: `read_file` fails, or the file contains an array that is not a matrix of
@@ -129,10 +129,11 @@ def read_frame(
 
 
 def frame_in(table: Table, label: str) -> Frame:
-    """Return the columns of a table read from a file; columns of an array are named by index.
+    """Return the columns of a table or matrix read from a file; see `read_frame`.
 
     Raises:
-        InputError: the table is an array, but not a matrix of numbers; `label` names the file.
+        InputError: the table is an array that is not a matrix of numbers; `label`, the name of the
+            file, begins the message.
     """
     if table.frame is not None:
         return table.frame
@@ -140,7 +141,7 @@ def frame_in(table: Table, label: str) -> Frame:
     if rows.ndim != 2 or rows.dtype.kind not in "biuf":
         raise InputError(
             f"{label}: expected a table; got an array of {rows.dtype}, shape {rows.shape}; give"
-            " rows of columns."
+            " a matrix of numbers."
         )
     return frame_of_array(rows, ())
 
@@ -163,7 +164,7 @@ def cells_of(
         return None
     try:
         cells = open_text(Path(path), str(path), text_format, known).cells()
-    except InputError:  # cells that only readers of other formats accept
+    except InputError:  # only the reader of another format accepts this text
         return None
     if len(cells.rows) != rows:
         return None
@@ -221,9 +222,9 @@ def _read_npz(path: Path, key: str | None) -> Table:
     keys = _keys_of_parts(path, arrays, key)
     parts = {part: _unpacked(path, arrays, key) for part, key in keys.items()}
     name = stem_of(path)
-    notes = [f"{name}: {key!r} gives the {part} rows." for part, key in keys.items()]
+    notes = [f"{name}: {key!r} contains the {part} rows." for part, key in keys.items()]
     if any(parts[part] is not arrays[key] for part, key in keys.items()):
-        notes.append(f"{name}: bits unpacked, {parts['train'].shape[1]:,} a row.")
+        notes.append(f"{name}: bits unpacked, {parts['train'].shape[1]:,} per row.")
     return Table(
         name=name,
         train=parts["train"],
@@ -236,7 +237,7 @@ def _read_npz(path: Path, key: str | None) -> Table:
 
 
 def _keys_of_parts(path: Path, arrays: dict[str, np.ndarray], key: str | None) -> dict[str, str]:
-    """Return the array names of the train, test and validation rows; train is always present."""
+    """Return the name of the array that contains each part: train (always), test, validation."""
     label_names = [name for names in _LABELS.values() for name in names]
     usable = {name: a for name, a in arrays.items() if name.lower() not in label_names}
     data = {k.lower(): k for k, a in usable.items() if a.ndim in (2, 3) and a.dtype.kind in "biuf"}
@@ -255,9 +256,9 @@ def _keys_of_parts(path: Path, arrays: dict[str, np.ndarray], key: str | None) -
     if key is not None:
         expected = f"data rows under {key!r}"
     if key in usable:
-        listing = f"that {key!r} holds Python objects, never loaded; the file has {listing}"
+        listing = f"Python objects, which are never loaded; the file contains {listing}"
     elif key in arrays:
-        listing = f"that {key!r} holds labels; the file has {listing}"
+        listing = f"labels; the file contains {listing}"
     raise InputError(
         f"{path}: expected {expected}; got {listing or 'no arrays'}; pick an array of rows as"
         " FILE.npz:KEY, or name one 'train'."
@@ -284,7 +285,7 @@ def _unpacked(path: Path, arrays: dict[str, np.ndarray], key: str) -> np.ndarray
 def _labels(
     arrays: dict[str, np.ndarray], parts: dict[str, np.ndarray], part: str
 ) -> np.ndarray | None:
-    """Return the labels of one part, or None if the file lacks a label for each of its rows."""
+    """Return the labels of one part, or None if the file does not contain one label per row."""
     for key, array in arrays.items():
         is_named = key.lower() in _LABELS[part] and part in parts
         if is_named and array.dtype.kind != "O" and array.shape == parts[part].shape[:1]:
@@ -304,7 +305,7 @@ def _read_text(path: Path, known: Frame | None, text_format: TextFormat | None) 
         names = ()
         width = numbers.shape[1]
         if text.width != width:
-            note = f"strings of {width:,} signs are read as a column for each sign"
+            note = f"strings of {width:,} characters are read as one column each"
             notes.append(f"{name}: {note}.")
     else:
         numbers = text.numbers(known)
@@ -344,7 +345,7 @@ def _read_idx(path: Path) -> Table:
     size = math.prod(shape)
     if len(data) != start + size * dtype.itemsize:
         raise InputError(
-            f"{path}: expected {size * dtype.itemsize:,} bytes after the head for the dimensions"
+            f"{path}: expected {size * dtype.itemsize:,} bytes after the header for dimensions"
             f" {shape}; got {len(data) - start:,}; {COPY_AGAIN}."
         )
     with parser_errors(path, "an idx file of numbers"):

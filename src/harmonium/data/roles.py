@@ -1,7 +1,7 @@
-"""The roles of columns: labels, row weights, columns dropped by the user, and parts of ratings.
+"""The roles of columns: labels, row weights, dropped columns, and the columns of ratings.
 
-Columns that are not learned are removed before the remaining columns are classified as a picture or
-a table, so that grey levels are recognised as grey levels.
+Columns that are not learned are removed before the rest is classified as a picture or a table;
+otherwise they might prevent grey levels from being recognised.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OCCURRENCES = (  # column names for the number of times a row was seen
     *("sample weights",),
 )
 COUNTS = ("count", "counts", "freq", "freqs", "frequency", "frequencies", "n")
-FEW = 20  # columns with at most this many different numbers are treated like words
+FEW = 20  # columns with at most this many different numbers are treated as categories
 MOST_CLASSES = 100  # Fashion-MNIST has 10, EMNIST 47 or 62
 GREY = (128, LARGEST_LEVEL)  # the range of the largest level of pictures stored as bytes
 PEOPLE = (
@@ -54,7 +54,7 @@ class Roles:
         label: the name of the column of labels; None to detect it, "none" if there is none.
         weight: the name of the column of row counts, or None.
         dropped: the names of columns to leave out of a picture.
-        may_lack: whether these columns may be missing, as in new rows for a model.
+        may_lack: whether these columns may be missing, as they may be in new rows for a model.
     """
 
     label: str | None = None
@@ -86,13 +86,13 @@ def set_aside(table: Table, roles: Roles, source: str, scale: float | None) -> T
     if label not in (None, NONE) and _has(table, label, roles, source, "--label"):
         column = _column(table, label)
         classes = count_of(len(set(words_of(column).tolist())), "different value")
-        note = f"{label!r} is set aside as labels ({classes}); --label none learns it"
+        note = f"{label!r} is set aside as labels ({classes}); to learn it, give --label none"
         table = replace(_without(table, label, note), labels=_labels(column))
     return table
 
 
 def _without_counter(table: Table) -> Table:
-    """Return a table of pictures without its first column if that numbers the rows."""
+    """Return a table of pictures without its first column if this column contains row numbers."""
     frame = table.frame
     if frame is None or not frame.has_names or len(frame.names) <= MANY_LEVELS:
         return table
@@ -104,7 +104,7 @@ def _without_counter(table: Table) -> Table:
     without_label = [column for column in others if column.name.strip().lower() not in LABELS]
     if not is_picture(Frame(tuple(without_label))):
         return table
-    return _without(table, first.name, f"{first.name!r} counts the rows, and is left out")
+    return _without(table, first.name, f"{first.name!r} numbers the rows and is left out")
 
 
 def without_dropped(table: Table, roles: Roles, source: str) -> Table:
@@ -133,11 +133,11 @@ def is_picture(frame: Frame) -> bool:
 
 
 def note_on_weights(frame: Frame) -> str:
-    """Return a note that a column may contain the weights of rows, or "" if none does.
+    """Return a note that a column may contain the weights of rows, or "" if no column may.
 
     Such a column is recognised by its name. An ambiguous name such as "count" suffices only if all
-    other columns contain words or few different numbers and together differ in each row, as in a
-    table of observations and their counts.
+    other columns contain words or few different numbers and no two rows agree in all of these
+    columns, as in a table of observations and their counts.
     """
     for column in frame.columns:
         name = _plain(column.name)
@@ -146,7 +146,7 @@ def note_on_weights(frame: Frame) -> str:
             continue
         if name in OCCURRENCES or (name in COUNTS and _are_different_cases(others)):
             option = f"--weight {shlex.quote(column.name)}"
-            return f"if {column.name!r} says how often each row counts, give {option}"
+            return f"if {column.name!r} is the number of occurrences of each row, give {option}"
     return ""
 
 
@@ -193,7 +193,7 @@ def _has(table: Table, name: str, roles: Roles, source: str, option: str) -> boo
         return False
     seen = ", ".join(names)[:200] or "rows without names"
     raise InputError(
-        f"{source}: expected {option} with one of several columns; got {name!r}; there are: {seen}."
+        f"{source}: expected {option} with one of several columns; got {name!r}; available: {seen}."
     )
 
 
@@ -217,8 +217,8 @@ def _without(table: Table, name: str, note: str) -> Table:
 def _weights(column: RawColumn, source: str) -> np.ndarray:
     if not _may_be_weights(column) or not column.values.sum() > 0:
         raise InputError(
-            f"{source}: column {column.name!r}: expected finite weights of at least 0, and one"
-            f" above it; got other {column.cell_kind}; correct them, or leave --weight out."
+            f"{source}: column {column.name!r}: expected finite weights of at least 0, not all 0;"
+            f" got other values ({column.cell_kind}); correct them, or leave --weight out."
         )
     return column.values.astype(np.float32)
 
@@ -241,7 +241,7 @@ def _of_bits(table: Table) -> Table:
     if len(lengths) > 1 or lengths & {0, 1} or not set("".join(cells)) <= {"0", "1"}:
         return table
     rows = np.array([[int(sign) for sign in cell] for cell in cells])
-    note = f"strings of {rows.shape[1]:,} signs are read as a column for each sign"
+    note = f"strings of {rows.shape[1]:,} characters are read as one column each"
     notes = (*table.notes, f"{table.name}: {note}.")
     return replace(table, train=rows, frame=None, notes=notes)
 
@@ -286,7 +286,7 @@ def _stands_apart(frame: Frame, place: int) -> bool:
 
 
 def _counts_up(classes: np.ndarray) -> bool:
-    """Return whether the sorted class numbers are consecutive, unlike energies or ages."""
+    """Return whether sorted numbers are consecutive from 0 or 1, like classes but unlike ages."""
     return classes[0] in (0, 1) and classes[-1] - classes[0] + 1 == len(classes)
 
 
@@ -316,7 +316,7 @@ def note_on_ratings(frame: Frame) -> str:
 
     A table of ratings has columns of users, items and values, and possibly of times. Each pair of
     user and item occurs once, but users and items occur several times. Columns are identified by
-    their names or, without names, by their integers.
+    their names or, if they have none, by their values.
     """
     columns = frame.columns
     if len(columns) not in (3, 4):
@@ -350,15 +350,15 @@ def note_on_ratings(frame: Frame) -> str:
     names = [columns[i].name for i in (user, item, value)]
     fraction = rows / (counts[0] * counts[1])
     return (
-        f"these seem to be ratings, one a row, of {counts[0]:,} × {counts[1]:,}, {fraction:.1%} of"
-        f" all; to learn what goes together, write a row for each {names[0]!r} and a column for"
-        f" each {names[1]!r}, empty where there is none: in pandas, frame.pivot(index={names[0]!r},"
-        f" columns={names[1]!r}, values={names[2]!r})"
+        f"one rating per row, it seems, for {fraction:.1%} of {counts[0]:,} × {counts[1]:,} pairs;"
+        f" to learn what goes together, write one row for each {names[0]!r} and one column for each"
+        f" {names[1]!r}, with empty cells for missing ratings: in pandas,"
+        f" frame.pivot(index={names[0]!r}, columns={names[1]!r}, values={names[2]!r})"
     )
 
 
 def _names_one(column: RawColumn, nouns: tuple[str, ...]) -> bool:
-    """Return whether a column's name is based on a noun, as in user, userId or user_id."""
+    """Return whether a column's name ends in one of the nouns, as in user, userId or user_id."""
     words = re.sub(r"([a-z])([A-Z])", r"\1 \2", column.name).lower()
     words = re.sub(r"[ _.-]+", " ", words).strip().removesuffix("s")
     last = words.removesuffix(" id").removesuffix("id").removesuffix("s").split(" ")[-1]
@@ -373,7 +373,7 @@ def _are_times(column: RawColumn) -> bool:
 
 
 def _are_numbers_of_things(column: RawColumn, fewest: int) -> bool:
-    """Return whether an unnamed column has many different integers starting at 0."""
+    """Return whether an unnamed column contains many different non-negative integers."""
     values = column.values
     if column.cell_kind is not CellKind.NUMBERS or np.isnan(values).any():
         return False

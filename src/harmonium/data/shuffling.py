@@ -48,7 +48,7 @@ def random_order(room: int, n: Any, *, key: PRNGKeyArray) -> Int[Array, " room"]
     Sorting one array of integers is much faster than sorting pairs, so each pass sorts integers
     with random high bits and the position in the low bits. The position breaks ties in favour of
     the order from the previous pass, so that all passes together sort by at least 2 log2(n) + 4
-    random bits. Two of the n entries agree in all random bits once in 32 permutations on average.
+    random bits. In about one of 32 permutations, two of the n entries agree in all random bits.
     """
     width = max(1, (room - 1).bit_length())
     random_bits = 31 - width  # the highest bit puts rows n and above last
@@ -72,7 +72,7 @@ def keyed_order(
 
     A few rounds of invertible steps mix the bits of a number below the next power of two: adding a
     key, multiplying by an odd number, and combining the upper half with the lower half by XOR. A
-    result of n or more is mixed again, fewer than two times on average, so that no two positions
+    result of n or more is mixed again (fewer than two times on average), so that no two positions
     get the same entry (cycle walking: Black & Rogaway 2002). The permutation is not uniform among
     all permutations, but tests check the positions of single rows and of pairs of rows.
     """

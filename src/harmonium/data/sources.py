@@ -57,7 +57,7 @@ def open_source(
     weight: str | None = None,
     new_rows: bool = False,
 ) -> Table:
-    r"""Return the rows of a built-in data set or of a file.
+    r"""Return the rows of a built-in data set or of a file as a `Table`.
 
     A text or Parquet file with words, dates, missing cells, or numbers on different scales is read
     as a table, whose column types are inferred or given by `columns`. A FASTA, A2M, A3M, Stockholm,
@@ -75,13 +75,13 @@ def open_source(
         scale: The grey level that means 1, for files whose grey levels do not range from 0 to 255.
         states: The number of states, for Potts units.
         seed: The seed for the configurations of `ising`.
-        columns: The column types of a table: from another table, or a record such as
+        columns: The column types of a table: the columns of another table, or a record such as
             `{"columns": [{"name": "age", "kind": "continuous"}]}`. The types of other columns are
             inferred from their cells.
         sites: The sites of a known alignment, for sequences to be scored by a model.
         alphabet: The alphabet of an alignment: see `read_alignment`.
         identity: The fraction of identical sites at or above which two sequences of an alignment
-            count as similar.
+            are similar.
         header: The line number, from 1, of the column names in a text file; "none" if there are no
             names; None to detect it.
         separator: The separator between the cells of a text file: one character, or tab, space (any
@@ -96,7 +96,7 @@ def open_source(
             weights, and columns left out, may be missing.
 
     Raises:
-        InputError: The source does not exist, or does not fit the options.
+        InputError: The source does not exist, or is incompatible with the options.
 
     Example:
         >>> import pathlib, tempfile
@@ -132,11 +132,11 @@ def open_source(
     _refuse_options(source, "an alignment", text_format, roles)
     if visible not in (AUTO, Kind.CODES.layer) or scale is not None or states is not None:
         raise InputError(
-            f"{source}: expected an alignment without kind, scale or states; got one of these;"
-            " leave it out: the letters set the codes."
+            f"{source}: expected an alignment without --visible, --scale or --states; got one of"
+            " these options; leave it out: the letters determine the codes."
         )
     name = stem_of(path)
-    if key is not None:  # family names must be valid in the names of run folders
+    if key is not None:  # the name becomes part of the name of a run folder
         name = re.sub(r"[^\w.-]+", "-", f"{name}-{key}").strip("-")
     return _of_alignment(source, name, sites, alphabet, identity)
 
@@ -157,7 +157,7 @@ class NumberFormat:
 
     @property
     def option(self) -> str:
-        """The first option that implies plain numbers, or "" if there is none."""
+        """The first given option that implies plain numbers, or "" if there is none."""
         if self.visible != AUTO:
             return "--visible"
         if self.scale is not None:
@@ -174,7 +174,7 @@ def _decided(
     roles: Roles,
     columns: Columns | Mapping[str, Any] | None,
 ) -> Table:
-    """Return the table of a file, with its column types or the coding of its numbers decided."""
+    """Decide the column types of a file's table, or the coding of its numbers."""
     if roles.dropped:
         rest = without_dropped(table, roles, source)
         if roles.may_lack or rest.frame is None or is_picture(rest.frame):
@@ -193,7 +193,7 @@ def _decided(
     if ratings and not option:
         raise InputError(
             f"{source}: expected one row per example; got {ratings}; or name the"
-            " columns, to learn them as a table."
+            " columns to learn them as a table."
         )
     coding = coding_of(numbers.visible)
     return coded(table, coding, scale=numbers.scale, states=numbers.states, source=source)
@@ -275,7 +275,7 @@ def _ratings_in(table: Table) -> str:
 
 
 def _left_out(columns: Columns | Mapping[str, Any] | None) -> tuple[str, ...]:
-    """Return the names of the columns left out, or () if columns are given any other kind."""
+    """Return the names of the columns left out, or () if any column is given another kind."""
     if not isinstance(columns, Mapping):
         return ()
     entries = columns.get("columns")
@@ -336,7 +336,7 @@ def _no_such_source(source: str, path: Path) -> InputError:
 
 
 def coding_of(visible: str) -> str:
-    """Return the name of the coding in which rows are read for units with this name."""
+    """Return the name of the coding in which rows for visible units of this type are read."""
     if visible == AUTO:
         return AUTO
     return named_units("--visible", visible, AUTO).rows

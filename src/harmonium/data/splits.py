@@ -111,8 +111,8 @@ def datasets_of(
     parts = {}
     for name, (rows, which) in given.items():
         weights = None
-        # Weights of the table's rows apply to both parts: held-out clusters are as unequal as
-        # training clusters, and a row's count does not depend on its part.
+        # The weights apply to both parts: the sizes of held-out clusters vary as much as those of
+        # training clusters, and the count of a row does not depend on its part.
         if rows is table.train:
             weights = table.weights
         parts[name] = dataset_of(table, rows, binarize, which, weights, table.log_density)
@@ -120,7 +120,7 @@ def datasets_of(
 
 
 def usual_fraction(rows: int, *, can_cross_validate: bool) -> float:
-    """Return the fraction of rows to hold out by default, given their number.
+    """Return the fraction of rows to hold out by default, given the number of rows.
 
     Holding out a tenth of a few hundred rows leaves too few to base a decision on, yet costs too
     many training rows. Such small data sets are cross-validated instead, if rows have no weights.
@@ -164,7 +164,7 @@ def note_on_levels(table: Table, binarize: str) -> tuple[str, ...]:
         "threshold": "grey levels of at least one half count as 1, others as 0.",
         "stochastic": "pixels are drawn as 0 or 1 from their grey level at each visit.",
     }
-    plain = "grey levels are used as they are; scores of such rows are not probabilities."
+    plain = "grey levels are used unchanged; scores of such rows are not probabilities."
     if table.kind != Kind.GREY:
         return ()
     return (f"{table.name}: {said.get(binarize, plain)}",)
@@ -248,8 +248,8 @@ def held_out_rows(
 def rarity_of(rows: np.ndarray, fraction: float) -> np.ndarray:
     """Return the rarity of each row, −Σ log(number of rows with its value in a column), shape (n,).
 
-    The sum is over columns. A column is ignored if most of its values occur in too few rows to hold
-    one of these rows out, such as numbers with many digits.
+    The sum is over columns. A column with so many different values that fewer than one row per
+    value would be held out, such as numbers with many digits, is ignored.
     """
     total = np.zeros(len(rows))
     for column in rows.T:

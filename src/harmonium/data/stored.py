@@ -39,7 +39,7 @@ class AbstractStored(AbstractModule):
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Whether bfloat16 represents all numbers exactly, as integers that fit in a byte."""
+        """Whether all numbers are stored in one byte, so that bfloat16 represents them exactly."""
         return False
 
     @property
@@ -56,7 +56,7 @@ class AbstractStored(AbstractModule):
         """Return rows in their stored dtype, shape (batch, columns); can be traced by JAX."""
 
     def rows_here(self, indices: np.ndarray) -> np.ndarray | None:
-        """Return rows like `take`, but uncompiled; None if this would copy the whole matrix."""
+        """Return rows as `take` does, but uncompiled; None if this would copy the matrix."""
         return None
 
     @abstractmethod
@@ -197,7 +197,7 @@ def stored(
 
     Raises:
         InputError: `rows` is not a matrix of numbers with at least one row and one column, or
-            `which` does not fit it.
+            `which` is invalid.
     """
     sparse = _is_sparse(rows)
     array = rows if sparse else as_array(rows, name)
@@ -231,7 +231,7 @@ def _indices(which: Any, n: int) -> np.ndarray:
     if given.dtype == bool and given.shape == (n,):  # a mask
         indices = np.flatnonzero(given)
     if indices.ndim != 1 or indices.dtype.kind not in "iu" or not indices.size:
-        expected = f"indices of one row or more, or a mask of all {n:,}"
+        expected = f"indices of one row or more, or a mask of {n:,} rows"
         raise InputError(f"which: expected {expected}; got {given.dtype} of shape {given.shape}.")
     if indices.min() < 0 or indices.max() >= n:
         got = f"{indices.min():,} to {indices.max():,}"
@@ -240,7 +240,7 @@ def _indices(which: Any, n: int) -> np.ndarray:
 
 
 def padded_size(n: int) -> int:
-    """Round a number of rows up by at most an eighth, so that similar sizes share a program."""
+    """Round a number of rows up by at most an eighth, so that similar sizes share one program."""
     step = 1 << max(0, (n - 1).bit_length() - 4)
     return math.ceil(n / step) * step
 

@@ -1,4 +1,4 @@
-"""The `Table`: rows that a model learns from, their meaning, and notes on their preparation.
+"""The `Table`: rows for training a model, their meaning, and notes on their preparation.
 
 Every source, whether a file or a built-in set, becomes a `Table`. A file reader creates a table of
 undecided kind; the meaning of the numbers or columns is decided later (`coding`, `sources`).
@@ -79,7 +79,7 @@ class Table:
     frame: Frame | None = None
 
     def __post_init__(self) -> None:
-        """Convert a kind given as a word."""
+        """Convert a kind given as a string."""
         object.__setattr__(self, "kind", Kind(self.kind))
 
 

@@ -17,14 +17,14 @@ def relaxation_of(tau: float) -> float:
 
 
 def relaxation_bound(x: np.ndarray) -> float:
-    """Return a lower bound on the relaxation time, in draws, given an observable (chains, draws).
+    """Return a lower bound on the relaxation time, in draws, from an observable (chains, draws).
 
     The means of a chain over two successive blocks of m draws are correlated. For a mode that
     decays at rate r, the slope of the second mean on the first is c(mr) ≤ (1 − e^(−y))² / (2 (y − 1
     + e^(−y))) with y = mr, and e^(−mr) if the chains started far apart. The slope of an observable
     is an average over its modes, so the slowest mode has at least the measured slope. Chains are
-    independent, so the error of the slope is known for any autocorrelation. Four standard errors
-    are subtracted, and the m with the largest bound is used.
+    independent, so the error of the slope can be estimated for any autocorrelation. Four standard
+    errors are subtracted, and the m with the largest bound is used.
     """
     y = np.geomspace(1e-3, 20.0, 400)
     slopes = np.expm1(-y) ** 2 / (2.0 * (y + np.expm1(-y)))  # falls from 1 to 0
@@ -49,10 +49,10 @@ def relaxation_bound(x: np.ndarray) -> float:
 
 
 def estimates(x: np.ndarray, every: int) -> Observable:
-    """Estimate one observable's τ, effective size, R̂ and autocorrelation from (chains, draws).
+    """Estimate τ, effective size, R̂ and autocorrelation of one observable, shape (chains, draws).
 
-    Ranks reduce the effect of heavy tails, but hide the distance of a rare mode from the others.
-    Each quantity is therefore computed with and without ranks, and the worse is returned.
+    Ranks reduce the effect of heavy tails, but hide the distance of a rare mode from other modes.
+    Effective size and R̂ are therefore computed with and without ranks, and the worse is returned.
     """
     # Imported here because it takes half a second.
     from arviz_stats.base import array_stats  # pyright: ignore[reportPrivateImportUsage]

@@ -1,4 +1,4 @@
-"""Results of a mixing measurement, for each observable and for all together."""
+"""Results of a mixing measurement, for each observable and for all observables together."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ class Observable(NamedTuple):
     """The mixing of chains in one scalar observable.
 
     Attributes:
-        tau: integrated autocorrelation time 1 + 2 Σ_t ρ(t), in sweeps: the number of draws that
-            estimate a mean as precisely as one independent draw.
+        tau: integrated autocorrelation time 1 + 2 Σ_t ρ(t), in sweeps: the number of sweeps
+            that estimate a mean as precisely as one independent draw.
         ess: effective sample size of all chains, the smaller of the values with and without ranks.
         rhat: split R̂, the larger of the values with and without ranks; 1 if the chains agree.
         autocorrelation: ρ at the lags of the `Mixing`. It includes the variance between chains, so
@@ -39,15 +39,15 @@ class Mixing(NamedTuple):
         relaxation: relaxation time, the number of sweeps after which e^(−2) = 14 % of the slowest
             observed mode remains; a lower bound if `resolved` is False.
         resolved: whether the run was long enough to measure the relaxation time reliably.
-        two_sided: p-value of the test that chains from both kinds of starts have the same
+        two_sided: p-value of the hypothesis that chains from both kinds of starts have the same
             distribution, with a Bonferroni correction over the observables.
         met: whether the chains from both kinds of starts agree according to this test.
         observables: each observable that moved, by name.
-        lags: lags of the autocorrelations, sweeps.
+        lags: lags of the autocorrelations, in sweeps.
         sweeps: length of the run, including the first quarter, which is discarded.
         chains: number of chains.
-        unit: the unit in which sweeps are counted here, as text: "sweeps", or the steps of another
-            sampler.
+        unit: the unit in which `sweeps`, `lags` and times are counted: "sweeps", or the steps of
+            another sampler.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -73,7 +73,7 @@ class Mixing(NamedTuple):
 
     @property
     def rhat(self) -> float:
-        """The largest R̂."""
+        """The largest R̂ of all observables."""
         rhats = (observable.rhat for observable in self.observables.values())
         return max(rhats, default=float("nan"))
 

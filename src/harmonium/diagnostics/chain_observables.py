@@ -13,7 +13,7 @@ from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..samplers.base import AbstractSampler
 
-DIRECTIONS = 4  # of the weights, along which modes are slowest
+DIRECTIONS = 4  # number of singular vectors of the weights, along which modes are slowest
 
 
 class Directions(NamedTuple):
@@ -65,9 +65,9 @@ def observables(
 ) -> dict[str, Float[Array, "*batch"]]:
     """Return scalar observables of visible states, for layers of any type.
 
-    With m = ⟨h⟩ given v, so that drawing h adds no noise:
+    With the hidden means m = ⟨h⟩ given v, which add no sampling noise:
 
-        free_energy               F(v), nats
+        free_energy               F(v), in nats
         visible_magnetisation     mean of v over its columns
         hidden_magnetisation      mean of m over its columns
         visible_overlap_1, …      v·u_α
@@ -76,7 +76,7 @@ def observables(
     Args:
         rbm: the model.
         v: visible states.
-        directions: u_α and w_α; from `slow_directions` if None.
+        directions: the singular vectors u_α and w_α of W; from `slow_directions` if None.
 
     Returns:
         Observables by name, each with the shape of the batch.
@@ -133,9 +133,9 @@ def watch(
 
     For a sampler that moves chains of several models at once, the mean of each observable over a
     column (one chain of every model) is recorded as well. Swapping chains take turns at the last
-    model, so its states decorrelate with every turn, but the same states return later: the column
-    as a whole does not decorrelate. (Bars and stripes with 12 hidden units: 2 steps from the last
-    model, 97 from columns; chains started from noise need about 97 to reach the enumerated
+    model, so the states there decorrelate with every turn, but the same states return later: the
+    column as a whole does not decorrelate. (Bars and stripes with 12 hidden units: 2 steps from the
+    last model, 97 from columns; chains started from noise need about 97 to reach the enumerated
     distribution.)
 
     Step s uses the key fold_in(key, s), so a run in several parts equals a single run, and one
@@ -146,7 +146,7 @@ def watch(
         sampler: the sampler that moves the chains.
         directions: directions of the overlaps among the observables.
         state: the chains.
-        first: number of steps already made.
+        first: number of steps made before this call.
         every: number of steps between records.
         records: number of records, at most `room`.
         room: length of the returned array, with zeros after the last record.

@@ -34,14 +34,14 @@ class EquilibriumReport(NamedTuple):
     """Whether a model was trained at equilibrium.
 
     Attributes:
-        k: sweeps of a chain per update, or steps of replica exchange; None if there are no chains.
+        k: sweeps (or steps of replica exchange) per update; None if there are no chains.
         relaxation: relaxation time of the chains of this model, in sweeps or steps; a lower bound
             if `mixing` is not resolved.
         ratio: k / relaxation; an upper bound if `mixing` is not resolved.
-        at_equilibrium: whether k reaches the relaxation time; None if this is not known, or there
-            is no k.
+        at_equilibrium: whether k is at least the relaxation time; None if this is not known, or
+            there is no k.
         chains_agree: whether the training chains agree with the distribution of the model; None if
-            there are no chains, or this distribution could not be reached.
+            there are no chains, or the test could not reach this distribution.
         message: a summary of the result.
         mixing: the mixing measurement that was used.
 
@@ -93,26 +93,26 @@ def equilibrium(
     """Report whether a model was trained at equilibrium, given the k of its training method.
 
     If k, the number of sweeps per update, exceeds the relaxation time, the chains sample from the
-    model, and the model learns p(v). If k is smaller, the chains do not: the model then learns to
-    reach the data in about k sweeps. The relaxation time grows during training, so the trained
-    model is the hardest case.
+    model, and the model learns p(v). If k is smaller, the chains do not sample from the model, and
+    the model learns to generate the data in about k sweeps. The relaxation time grows during
+    training, so the trained model is the hardest case.
 
     For replica exchange along a ladder, k counts steps of replica exchange. This requires the state
     of the method, which contains the ladder.
 
     Persistent chains may track a slowly changing model even if k is small. If the state of the
     method is given, the chains themselves are tested: the distribution of their observables is
-    compared with the same chains much later, and with chains that started from the model with zero
-    weights and ran for the same time. The result applies to the end of the run, when the learning
-    rate may have been low.
+    compared with that of the same chains much later, and of chains that started from the model with
+    zero weights and ran for the same time. The result applies to the end of the run, when the
+    learning rate may have been low.
 
     Args:
-        rbm: the trained model; with `state`, the model of these chains, `fit.state.rbm`.
+        rbm: the trained model; if `state` is given, the model of its chains, `fit.state.rbm`.
         method: the gradient method used in training, or k itself.
         key: a JAX random key.
         data: rows at which half of the measured chains start, in the user's coding, or a `Dataset`.
-        state: the method's state at the end, `fit.state.gradient`.
-        mixing: an earlier measurement of this model; if None, it is measured here.
+        state: the method's state at the end of training, `fit.state.gradient`.
+        mixing: an earlier measurement of this model's mixing; None to measure it here.
         settings: other arguments for `mixing`, such as `sweeps` and `seconds`.
 
     Raises:
@@ -140,10 +140,10 @@ def equilibrium(
     else:
         raise InputError(
             "method: expected a gradient method such as hm.Persistent(hm.Gibbs(1)), or the number"
-            f" of sweeps in an update; got {method!r}."
+            f" of sweeps per update; got {method!r}."
         )
     if kernel is None:
-        message = f"{title[0].upper()}{title[1:]}: no chains are run, so no chain can lag behind."
+        message = f"{title[0].upper()}{title[1:]}: no chains are run that could lag behind."
         return EquilibriumReport(None, None, None, None, None, message, mixing)
     sampler, k = kernel
     key_mixing, key_chains = split(checked_key(key))
@@ -178,7 +178,7 @@ def _agree_with_distribution(
     n = len(v)
     if mixing.resolved:
         sweeps = math.ceil(LENGTH_IN_RELAXATIONS * max(1.0, mixing.relaxation))
-    else:  # as much work as the measurement
+    else:  # as many steps in total as the measurement
         sweeps = max(1, mixing.sweeps * mixing.chains // (2 * n))
     count = whole_number(sweeps)
     now, later = _now_and_later(rbm, sampler, v, slow_directions(rbm), count, key=key)
@@ -206,7 +206,7 @@ def _now_and_later(
     *,
     key: PRNGKeyArray,
 ) -> tuple[Array, Array]:
-    """Return observables of chains now, and later of the same chains and as many new ones."""
+    """Return observables of chains now, and later of these chains and as many new chains."""
     key_base, key_start, key_move = split(key, 3)
     both = jnp.concatenate([v, Gibbs(1).init_independent(rbm, len(v), key=key_base).v])
     start = sampler.init(rbm, both, key=key_start)
@@ -222,7 +222,7 @@ def _on_k(
     time = f"{count(mixing.relaxation)} {mixing.unit}"
     if at_equilibrium is None:
         return (
-            f"{title}: not known. The relaxation time is at least {time}, but it was not resolved;"
+            f"{title}: not known. The relaxation time is at least {time}, but was not resolved;"
             " allow more sweeps and seconds."
         )
     if at_equilibrium:

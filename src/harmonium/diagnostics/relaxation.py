@@ -26,14 +26,14 @@ from .autocorrelation import estimates, relaxation_bound, relaxation_of
 from .base import Mixing
 from .chain_observables import names_watched, slow_directions, watch
 
-FIRST_SWEEPS = 1_024  # of a run, which is doubled until resolved
+FIRST_SWEEPS = 1_024  # initial length of a run, which is doubled until it is resolved
 MOST_RECORDS = 4_096  # per chain; longer runs are thinned
 RECORDS_PER_DISPATCH = 128  # so that a long run can be interrupted
 FEWEST_CHAINS = 16  # half of them from each kind of start
 LENGTH_IN_TAU = 50  # chain length at which the autocorrelation time is reliable (Sokal 1997)
 LARGEST_RHAT = 1.01  # for chains that agree (Vehtari et al. 2021)
 LEVEL = 0.01  # significance level of the test that both starts agree
-ROWS = 10_000  # of a dataset, among which starts are drawn
+ROWS = 10_000  # number of rows of a dataset from which starts are drawn
 
 
 def mixing(
@@ -54,21 +54,22 @@ def mixing(
     reached. It is resolved if each chain has a length of at least 50 τ for every observable, every
     R̂ is below 1.01, and the chains from both starts agree.
 
-    τ = 1 + 2 Σ_t ρ(t) is the integrated autocorrelation time. A sweep v → h → v has eigenvalues
-    1 = λ₁ > λ₂ ≥ … ≥ 0, and no observable's τ exceeds the slowest mode's, (1 + λ₂)/(1 − λ₂). The
-    relaxation time is computed for a mode with the largest measured τ,
+    τ = 1 + 2 Σ_t ρ(t) is the integrated autocorrelation time. The transition matrix of a
+    sweep v → h → v has eigenvalues 1 = λ₁ > λ₂ ≥ … ≥ 0, and no observable's τ exceeds that of the
+    slowest mode, (1 + λ₂)/(1 − λ₂). The relaxation time is computed for a mode with the largest
+    measured τ,
 
         relaxation = −2 / log λ,    λ = (τ − 1)/(τ + 1),
 
     so that after k sweeps λ^k = e^(−2k / relaxation) of a disturbance remains: 14 % at k =
     relaxation. It is twice the exponential autocorrelation time −1 / log λ, and for three or more
-    sweeps it equals τ within 4 %. With more sweeps than this between updates, chains no longer
-    depend on the previous update.
+    sweeps it equals τ within 4 %. With more sweeps than the relaxation time between updates, chains
+    hardly depend on the previous update.
 
     A mode that no chain from either start visits cannot be detected: both groups of chains then
     agree on the distribution over the modes that they did visit. A slow mode with low probability
     contributes only a small fraction to every observable, and `relaxation` may be smaller than the
-    relaxation time of that mode by this fraction.
+    relaxation time of that mode by about this fraction.
 
     Args:
         rbm: the model.
@@ -79,11 +80,11 @@ def mixing(
             `Dataset`. If None, h is drawn from the isolated *hidden* layer, and then v given h.
         sampler: the sampler of the chains; block Gibbs sampling if None. With another sampler,
             "sweeps" are the steps of this sampler. With replica exchange, whole columns are
-            measured too, since the last model on its own decorrelates whenever replicas take turns
-            at it. A replica exchange step is not a positive kernel: the result is then the
+            measured too, since the states of the last model decorrelate whenever replicas are
+            swapped there. A replica exchange step is not a positive kernel: the result is then the
             relaxation time of the slowest observable, not a bound.
-        seconds: time after which a run is not extended.
-        progress: called with the fraction of the limits used, from 0 to 1.
+        seconds: time, in seconds, after which the run is not extended.
+        progress: a function called with the fraction used of the time or of `sweeps`, from 0 to 1.
 
     Raises:
         InputError: an argument is invalid, or rows are outside the visible layer's domain.
@@ -130,7 +131,7 @@ def trace(
     starts: Any = None,
     sampler: AbstractSampler | None = None,
 ) -> dict[str, np.ndarray]:
-    """Return the observables that `mixing` uses, recorded along chains, for ArviZ or plots.
+    """Return the observables that `mixing` uses, recorded along chains, as input to ArviZ or plots.
 
     Args:
         rbm: the model.
@@ -230,7 +231,7 @@ def _order(count: int, *, key: PRNGKeyArray) -> Array:
 
 
 def _starts_of_second_half(rbm: RBM, starts: Any, n: int, *, key: PRNGKeyArray) -> Array:
-    """Return n visible states from rows, or given draws from the isolated hidden layer."""
+    """Return n visible states: rows of `starts`, or draws given h from the hidden layer alone."""
     if starts is None:
         return _from_hidden(rbm, n, key=key)
     key_rows, key_order = split(key)
@@ -259,7 +260,7 @@ def _started(
     *,
     keys: tuple[PRNGKeyArray, PRNGKeyArray],
 ) -> Any:
-    """Start n chains from the model with zero weights, and more chains from other states."""
+    """Start n chains from the model with zero weights, and further chains from `others`."""
     base = Gibbs(1).init_independent(rbm, n, key=keys[0]).v
     return sampler.init(rbm, jnp.concatenate([base, others]), key=keys[1])
 
@@ -286,7 +287,7 @@ def _measured(run: _Run) -> Mixing:
         bound = max((relaxation_bound(own) for own in x), default=0.0)
         relaxation = min(run.every * bound, float(run.sweeps))
     n_lags = 0
-    if names:  # until no correlation remains, or to half of the run
+    if names:  # up to lags without correlation, or to half of the run
         n_lags = int(np.clip(5 * tau / run.every, 2, draws // 2))
     return Mixing(
         relaxation=relaxation,
@@ -305,6 +306,6 @@ def _measured(run: _Run) -> Mixing:
 
 
 def _time_means(x: np.ndarray) -> np.ndarray:
-    """Return each chain's means of the observables and of their squared deviations."""
+    """Return each chain's time averages of the observables and of their squared deviations."""
     deviations = x - x.mean(axis=(1, 2), keepdims=True)
     return np.concatenate([x.mean(-1), (deviations**2).mean(-1)])

@@ -1,4 +1,4 @@
-"""Agreement between the correlations of samples and data, as one number per order."""
+"""Agreement between the moments of samples and data, as one number per order."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class MomentAgreement(NamedTuple):
 
     Attributes:
         name: "means", "pair correlations" or "triple correlations" (the latter two connected).
-        samples: the coefficient between samples and data; NaN if one side does not vary.
+        samples: the coefficient between samples and data; NaN if either set of moments is constant.
         slope: slope of a regression through the origin of the samples' moments on the data's; below
             1 if the samples' correlations are too weak.
-        others: the coefficient between other rows of data, as many as samples, and the data; a
-            perfect sampler would reach it. None if there are no others.
+        others: the coefficient between the data and as many other rows of data as there are
+            samples, which is what a perfect sampler would reach; None without other rows.
         count: number of moments compared.
 
     Example:
@@ -45,19 +45,19 @@ class MomentAgreement(NamedTuple):
 def moment_agreement(
     samples: Any, data: Any, *, states: Any = None, others: Any = None
 ) -> list[MomentAgreement]:
-    """Compare means, and connected correlations of pairs and triples, of samples and data.
+    """Compare the means and the connected pair and triple correlations of samples and data.
 
     Args:
         samples: rows drawn from a model, in the user's coding.
         data: rows of data that the model was not trained on.
-        states: number of states of the columns, one number or one for each; 1 or None: numeric.
+        states: number of states of each column, or one number for all; 1 or None: numeric.
         others: other rows of data, for comparison; a random subset as large as the samples is used.
 
     Returns:
-        One entry per order, for at most 20,000 randomly chosen pairs or triples.
+        One entry per order, from at most 20,000 randomly chosen pairs or triples.
 
     Raises:
-        InputError: the rows do not match one another or the states.
+        InputError: the numbers of columns differ, or the rows do not match the states.
 
     Example:
         >>> data = np.repeat(np.random.default_rng(0).integers(0, 2, (500, 2)), 2, axis=1)
@@ -74,7 +74,7 @@ def moment_agreement(
     variables = variables_of(states, columns)
     for name, rows in sets.items():
         if rows.shape[1] != columns:
-            raise InputError(f"{name}: expected {columns} columns, as data; got {rows.shape[1]}.")
+            raise InputError(f"{name}: expected {columns} columns, like data; got {rows.shape[1]}.")
         check_codes(rows, name, variables)
     values = {name: variables.of(rows) for name, rows in sets.items()}
     agreements = []

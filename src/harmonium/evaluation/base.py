@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 FEWEST_ROWS = 20  # with fewer rows, the spread over splits is unreliable
-FAR = 3.0  # exceeded by some |z| for 0.2 % of 4,200 perfect samplers on seven types of data
+FAR = 3.0  # some |z| was larger for 0.2 % of 4,200 perfect samplers on seven types of data
 ROUNDING = 1e-12  # relative to a score
 
 # Words for scores above and below a perfect sampler's score.
 _USUAL = ("worse than other rows of data", "nearer than other rows of data: copies?")
 _WORDS = {
-    "AATS": ("can be told from data", "too near to data: copies?"),
+    "AATS": ("distinguishable from data", "too near to data: copies?"),
     "AA truth": ("data nearer to data than to samples", "data nearer to samples than to data"),
     "AA syn": ("samples nearer to samples than to data", "samples nearer to data than to samples"),
     "privacy loss": (
@@ -28,10 +28,10 @@ class Score(NamedTuple):
 
     Attributes:
         name: the name of the score.
-        value: the score of the samples, mean over the splits.
+        value: the score of the samples, averaged over the splits.
         error: its standard error, the standard deviation over the splits. The samples are redrawn
             with replacement in each split, except for scores that copies would change (AATS).
-        perfect: the score of a perfect sampler, i.e. of other rows of data; mean over the splits.
+        perfect: the score of other rows of data (a perfect sampler), averaged over the splits.
         spread: standard deviation of the perfect sampler's score over the splits.
         rows: number of rows in each of the two sets that are compared.
 
@@ -51,9 +51,9 @@ class Score(NamedTuple):
 
     @property
     def z(self) -> float:
-        """The difference value − perfect divided by √(error² + spread²); 0 if both are equal.
+        """The difference value − perfect divided by √(error² + spread²); 0 if the scores are equal.
 
-        It is conservative: for perfect samplers its standard deviation is at most about 1.
+        This z is conservative: for perfect samplers its standard deviation is at most about 1.
         """
         difference = self.value - self.perfect
         if abs(difference) <= ROUNDING * max(abs(self.value), abs(self.perfect)):
@@ -65,12 +65,12 @@ class Score(NamedTuple):
 
     @property
     def is_as_data(self) -> bool:
-        """Whether the samples score like other rows of data: enough rows, and |z| at most 3."""
+        """Whether the samples score like other rows of data: |z| is at most 3, from enough rows."""
         return self.rows >= FEWEST_ROWS and abs(self.z) <= FAR
 
     @property
     def judgement(self) -> str:
-        """Whether the samples are as good as other rows of data, as text."""
+        """A phrase that compares the samples with other rows of data."""
         if self.rows < FEWEST_ROWS:
             return "too few rows to say"
         if self.is_as_data:
@@ -89,14 +89,16 @@ class Quality(NamedTuple):
 
     Attributes:
         means: root mean square difference of the means of samples and data.
-        covariances: the same for covariances of pairs; None if there is no pair.
-        triples: the same for three-point connected correlations; None if there is no triple.
+        covariances: root mean square difference of pair covariances; None if there is no pair.
+        triples: root mean square difference of three-point connected correlations, or None if
+            there is no triple.
         spectrum: relative difference of the variances along principal axes, from 0 to 1.
         aats: nearest-neighbour adversarial accuracy; 0.5 is perfect, smaller values mean copies.
-        aa_truth: the component of AATS from data rows; 0.5 is perfect.
-        aa_syn: the component of AATS from samples; 0.5 is perfect.
+        aa_truth: the part of the accuracy from data rows; 0.5 is perfect.
+        aa_syn: the part of the accuracy from samples; 0.5 is perfect.
         energy: energy distance, in units of the columns; can be negative by chance.
-        privacy_loss: AATS of held-out rows minus AATS of data; None without held-out rows.
+        privacy_loss: `aats` against held-out rows minus `aats` against data; None without
+            held-out rows.
         splits: number of random splits of the data.
 
     Example:

@@ -20,7 +20,7 @@ NO_VARIANCE = 1e-12  # relative to the largest variance; below this, an axis is 
 
 
 class Variables(NamedTuple):
-    """Variables to average: entry `column` of a row, or whether it equals `code` ≥ 0."""
+    """Variables to average: entry `column` of a row, or whether this entry equals `code` ≥ 0."""
 
     column: np.ndarray
     code: np.ndarray
@@ -33,19 +33,19 @@ class Variables(NamedTuple):
 
     @property
     def metric(self) -> np.ndarray:
-        """The weight of each variable in squared distances; different codes have distance 1."""
+        """The weight of each variable in squared distances; different codes are at distance 1."""
         return np.where(self.code == NUMERIC, 1.0, 0.5)
 
 
 def variables_of(states: Any, columns: int) -> Variables:
-    """Return a variable for each numeric column, and one for each state of a column of codes.
+    """Return a variable for each numeric column and for each state of each column of codes.
 
     Args:
-        states: number of states of the columns, one number or one for each; 1 or None: numeric.
+        states: number of states of each column, or one number for all; 1 or None: numeric.
         columns: number of columns.
 
     Raises:
-        InputError: states are not whole numbers, or do not match the number of columns.
+        InputError: `states` are not whole numbers, or their number differs from `columns`.
     """
     if states is None:
         states = 1
@@ -53,7 +53,7 @@ def variables_of(states: Any, columns: int) -> Variables:
     if len(counts) != columns:
         raise InputError(
             f"states: expected one number, or one for each of the {columns} columns; got"
-            f" {len(counts)}; pass the number of states of each column."
+            f" {len(counts)} numbers; pass the number of states of each column."
         )
     counts = [positive_integer(count, "states") for count in counts]
     codes = [np.arange(count) if count > 1 else [NUMERIC] for count in counts]
@@ -61,7 +61,7 @@ def variables_of(states: Any, columns: int) -> Variables:
 
 
 def states_of(layer: AbstractLayer) -> list[int]:
-    """Return the number of columns of each unit of a layer: its states if it is one-hot, else 1."""
+    """Return the number of columns of each unit of a layer: its states if one-hot, else 1."""
     owners = layer.spread(np.arange(layer.n_units))
     return np.bincount(np.asarray(owners)).tolist()
 
@@ -85,7 +85,7 @@ def check_codes(rows: np.ndarray, name: str, variables: Variables) -> None:
 def groups(variables: Variables, order: int, most: int) -> np.ndarray:
     """Return groups of `order` variables from different columns, shape (n, order).
 
-    If there are more than `most` groups, a random subset is returned, the same at every call.
+    If there are more than `most` groups, a random subset is returned, always the same.
     """
     n = len(variables.column)
     rng = np.random.default_rng(0)
@@ -156,7 +156,7 @@ def cumulants(values: np.ndarray, weights: np.ndarray, which: np.ndarray) -> np.
     """Return joint cumulants: means, covariances or three-point connected correlations.
 
     They are ⟨x⟩, ⟨δx δy⟩ or ⟨δx δy δz⟩ with δx = x − ⟨x⟩, where ⟨·⟩ is a weighted mean over rows.
-    Results no larger than rounding errors are set to 0.
+    Results that are not larger than rounding errors are set to 0.
 
     Args:
         values: values of the variables, shape (rows, variables).

@@ -1,4 +1,4 @@
-"""Pseudo-likelihood: how well each unit is predicted by all the others."""
+"""Pseudo-likelihood: how well each unit is predicted from all other units."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from ..samplers.single_site import PROPOSALS_AT_ONCE, neighbours_of, unit_surpri
 
 
 def pseudo_log_likelihoods(rbm: RBM, rows: Any) -> np.ndarray:
-    """Return Σ_i log p(v_i | all other v) for each row, shape (n,), in nats, without sampling.
+    """Return the pseudo-log-likelihood Σ_i log p(v_i | all other v) of each row, in nats.
 
-    p(v_i | rest) needs no Z and is exact: it is 1 / (1 + Σ e^(F(v) − F(v′))), where the sum runs
-    over the states v′ that differ from v in unit i alone. The result is a sum over units, not a
-    mean. For independent units it equals the log-likelihood; the more strongly the units depend on
-    each other, the less the pseudo-likelihood reveals about the log-likelihood.
+    p(v_i | all other v) is exact and requires neither Z nor sampling: it is
+    1 / (1 + Σ e^(F(v) − F(v′))), where the sum runs over the states v′ that differ from v in unit i
+    alone. The result, of shape (n,), sums over units. For independent units, it equals the
+    log-likelihood; the more strongly units depend on each other, the less the result reveals about
+    the log-likelihood.
 
     Args:
         rbm: a model whose visible layer is discrete.

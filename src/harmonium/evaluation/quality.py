@@ -24,7 +24,7 @@ MOST_AXES = 20  # along which variances are compared
 
 
 class _Splits(NamedTuple):
-    """A score for each split: of the samples, of the resampled samples, and of B."""
+    """A score for each split: of the samples, of the resampled samples, and of the fresh rows B."""
 
     samples: np.ndarray
     redrawn: np.ndarray
@@ -35,7 +35,7 @@ class _Sets(NamedTuple):
     """One pool of rows, and the indices of the rows in each split.
 
     Attributes:
-        values: variables of the rows, minus the values of one row, shape (pool, variables).
+        values: the variables of the rows, minus those of one row, shape (pool, variables).
         metric: the weight of each variable in squared distances, shape (variables,).
         samples: the samples, in a new order for each split, shape (splits, k).
         data: rows of data, shape (splits, k).
@@ -64,18 +64,18 @@ def sample_quality(
     """Score samples against data, together with the scores of a perfect sampler.
 
     The data are split at random, many times, into disjoint parts A and B of k rows each. A score
-    compares k samples with A; `perfect` compares B with A. k is the minimum of the number of
-    samples, half the number of data rows, and `rows`. Samples are treated as independent rows, so
-    samples from slowly mixing chains score worse than their model. All rows have equal weights.
-    `Score.z` measures how far a score is from a perfect sampler's, `Score.judgement` reports it in
-    words, and `print` shows all scores in a table.
+    compares k samples with A; `perfect` compares B with A. k is the smallest of the number
+    of samples, half the number of data rows, and `rows`. Samples are treated as independent rows,
+    so samples from slowly mixing chains score worse than their model. All rows have equal weights.
+    `Score.z` measures how far a score is from that of a perfect sampler, `Score.judgement` states
+    the result in words, and `print` shows all scores in a table.
 
     Let S be the samples, ⟨·⟩ means over rows, and x the columns (for codes, one 0/1 column per
     state):
 
-    - means: root mean square of ⟨x_i⟩_S − ⟨x_i⟩_A. Covariances and triples: the same for
-      ⟨δx_i δx_j⟩ and ⟨δx_i δx_j δx_k⟩ with δx = x − ⟨x⟩, over all pairs and triples of different
-      columns, or 2,000 drawn at random.
+    - means: root mean square of ⟨x_i⟩_S − ⟨x_i⟩_A. Covariances and triples: root mean square
+      differences of ⟨δx_i δx_j⟩ and ⟨δx_i δx_j δx_k⟩ with δx = x − ⟨x⟩, over all pairs and triples
+      of different columns, or 2,000 drawn at random.
     - spectrum: root mean square of (λ_S − λ_A) / (λ_S + λ_A), with the variances λ along the 20
       leading principal axes of all compared rows, samples included, so that neither set is
       favoured. (This definition is specific to harmonium; along the axes of the data alone,
@@ -86,8 +86,8 @@ def sample_quality(
       and one partner row in the other set are excluded, so that a perfect sampler scores 0.5 on
       average.
     - energy: 2⟨d(s, a)⟩ − ⟨d(s, s′)⟩ − ⟨d(a, a′)⟩ over different rows, which is unbiased.
-    - privacy loss: AATS of held-out rows minus AATS of A. Copies are detected only among the
-      compared rows, a small part of large data.
+    - privacy loss: AATS with held-out rows in place of A, minus AATS. Copies are detected only
+      among the compared rows, which are a small part of a large data set.
 
     The squared distance d² is the number of columns of codes that differ plus the squared Euclidean
     distance of the other columns; scale columns with different units first.
@@ -95,17 +95,17 @@ def sample_quality(
     Args:
         samples: rows in the user's coding, shape (n, columns).
         data: rows in the user's coding, shape (m, columns).
-        states: number of states of the columns, one number or one for each; a column with states
-            contains codes from 0 to states − 1. 1 or None: numeric columns.
-        held_out: rows not used in training, shape (any, columns), for the privacy loss.
-        rows: the largest number of rows in each compared set. More rows detect smaller errors;
-            time and memory grow with the square.
+        states: number of states of each column, or one number for all; a column with q > 1 states
+            contains codes from 0 to q − 1. 1 or None: numeric columns.
+        held_out: rows not used in training, shape (h, columns), for the privacy loss.
+        rows: the largest number of rows in each compared set. With more rows, smaller errors
+            are detected; time and memory grow with the square.
         splits: number of random splits.
         seed: random seed for the choice of rows and splits.
 
     Raises:
-        InputError: rows and states do not match, a number is invalid, or there is only one row of
-            data.
+        InputError: rows and states do not match, a number is invalid, or there are fewer than two
+            rows of data.
 
     Example:
         >>> data = np.random.default_rng(0).integers(0, 2, (400, 4))
@@ -115,7 +115,7 @@ def sample_quality(
         'worse than other rows of data'
 
     Source: Yale et al. 2020 (AATS, privacy loss); Székely & Rizzo 2013 (energy distance); Decelle,
-    Furtlehner & Seoane 2021 (several such scores side by side, for RBMs).
+    Furtlehner & Seoane 2021 (several such scores of RBMs).
     """
     data = checked_rows(data, "data")
     parts = {"samples": checked_beside(samples, "samples", data), "data": data}
@@ -126,7 +126,7 @@ def sample_quality(
     for name, part in parts.items():
         check_codes(part, name, variables)
     if len(data) < 2:
-        raise InputError("data: expected at least two rows, to be split; got 1.")
+        raise InputError("data: expected at least two rows, which are split; got 1.")
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InputError(f"seed: expected a whole number of at least 0; got {seed!r}.")
     rows = positive_integer(rows, "rows")
@@ -159,7 +159,7 @@ def _draw(
     )
     values = variables.of(np.concatenate(pool))
     return _Sets(
-        values=values - values[k],  # whole numbers stay whole, and constant columns become 0
+        values=values - values[k],  # integers remain integers, and constant columns become 0
         metric=variables.metric,
         samples=samples,
         data=data[:, :k],
@@ -169,7 +169,7 @@ def _draw(
 
 
 def _quality(sets: _Sets, variables: Variables, *, rng: np.random.Generator) -> Quality:
-    """Compute all scores, for samples and for fresh rows."""
+    """Compute all scores, for samples and for fresh rows of data."""
     k = sets.data.shape[1]
     h = sets.held_out.shape[1]
     weights = _weights(sets, rng)
@@ -219,7 +219,7 @@ def _score(name: str, splits: _Splits, rows: int) -> Score:
 
 
 def _weights(sets: _Sets, rng: np.random.Generator) -> np.ndarray:
-    """Return row weights of S, each A, each B and each resampled S: (1 + 3 splits, rows)."""
+    """Return row weights of S, each A, each B, each resampled S; shape (1 + 3 splits, rows)."""
     splits, k = sets.data.shape
     members = np.concatenate([sets.samples[:1], sets.data, sets.fresh])
     weights = np.zeros((1 + 3 * splits, int(members.max()) + 1))
@@ -229,7 +229,7 @@ def _weights(sets: _Sets, rng: np.random.Generator) -> np.ndarray:
 
 
 def _apart(array: np.ndarray) -> tuple[_Splits, np.ndarray]:
-    """Split an array along its first axis, ordered as in `_weights`; return the part of A last."""
+    """Split an array, ordered as in `_weights`, along its first axis; return the part of A last."""
     splits = len(array) // 3
     samples, data, fresh, redrawn = np.split(array, [1, 1 + splits, 1 + 2 * splits])
     return _Splits(samples, redrawn, fresh), data
@@ -240,7 +240,7 @@ def _root_mean_square(differences: np.ndarray) -> np.ndarray:
 
 
 def _errors(values: np.ndarray, weights: np.ndarray, which: np.ndarray) -> _Splits:
-    """Return the root mean square errors of the cumulants of these groups."""
+    """Return the root mean square errors of the cumulants of groups of variables."""
     sets, data = _apart(cumulants(values, weights, which))
     return _Splits(*(_root_mean_square(moments - data) for moments in sets))
 
@@ -267,7 +267,7 @@ def _accuracies(squares: np.ndarray, truths: np.ndarray, others: np.ndarray) -> 
 
 
 def _halves(squares: np.ndarray, truth: np.ndarray, syn: np.ndarray) -> np.ndarray:
-    """Return the mean fraction of rows of the same set among the nearest rows, for both sets.
+    """Return, for both sets, the mean fraction of nearest rows that belong to the row's own set.
 
     The diagonals are excluded: the row itself in its own set, its partner in the other set.
     """
@@ -285,7 +285,7 @@ def _halves(squares: np.ndarray, truth: np.ndarray, syn: np.ndarray) -> np.ndarr
 
 
 def _privacy_losses(squares: np.ndarray, sets: _Sets) -> _Splits:
-    """Return AATS of held-out rows minus AATS of data, for as many rows as are held out."""
+    """Return AATS against held-out rows minus AATS against equally many rows of data."""
     h = sets.held_out.shape[1]
 
     def loss(rows: np.ndarray) -> np.ndarray:

@@ -13,12 +13,12 @@ from ..rbm import RBM
 
 
 def reconstruction_errors(rbm: RBM, rows: Any) -> np.ndarray:
-    """Return the mean over columns of (v − ⟨v⟩)² for each row, with ⟨v⟩ computed from ⟨h⟩.
+    """Return the reconstruction error of each row: the mean over columns of (v − ⟨v⟩)².
 
-    ⟨h⟩ is computed from the row, and nothing is sampled: the same rows always give the same errors,
-    shape (n,). The mean is over the columns of states: a Potts unit has one column for each of its
-    states. For independent units the error equals their variance. It is not a likelihood: it is
-    small for a good model, but also if chains hardly move.
+    ⟨h⟩ is computed from the row and ⟨v⟩ from ⟨h⟩. Nothing is sampled: the same rows always give the
+    same errors, shape (n,). The mean is over the columns of states: a Potts unit has one column for
+    each of its states. For independent units, the expected error is the mean of their variances.
+    The error is not a likelihood: it is small for a good model, but also if chains hardly move.
 
     Args:
         rbm: the model.
@@ -44,6 +44,6 @@ def _of_rows(rbm: RBM, rows: Array) -> Array:
 
 
 def errors_of_states(rbm: RBM, v: Float[Array, "n visible"]) -> Float[Array, " n"]:
-    """Return the reconstruction error of visible states. Traceable."""
+    """Return the reconstruction errors of visible states; can be traced by JAX."""
     again = rbm.with_lengths_of(v).mean_v_from_h(rbm.mean_h_from_v(v))
     return ((v - again) ** 2).mean(-1)

@@ -1,4 +1,4 @@
-"""Prediction of each column of a table from the others, and detection of unexpected cells."""
+"""Prediction of each column of a table from the other columns; detection of unexpected cells."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ..tables import Columns, RawColumn
 
 __all__ = ["CellScores", "ColumnScore", "cell_scores", "column_scores", "unexpected"]
 
-COMPLETIONS = 8  # of the other cells of a row, if some are missing
-SWEEPS = 16  # of the chains that draw them
+COMPLETIONS = 8  # number of completions of a row whose other cells are partly missing
+SWEEPS = 16  # number of sweeps of the chains that draw completions
 STEPS_PER_DEVIATION = 2.5  # grid points per standard deviation given all other units
 MARGIN = 4.0  # standard deviations of a column by which a grid extends beyond the cells
 MOST_POINTS = 2**12
@@ -35,10 +35,10 @@ class CellScores(NamedTuple):
     Attributes:
         log_p: log p(cell | other cells), in nats, or the log density in the column's unit of
             measurement, shape (rows, columns with a unit); NaN if the cell is missing.
-        guesses: the best guess of each cell from the others, in the format of the table: an array
-            for each column with a unit.
-        converged: whether completions of rows with missing cells are exact, or their chains mixed.
-        message: a sentence that confirms this, or says what is wrong.
+        guesses: the best guess of each cell from the other cells of its row, in the format of the
+            table: an array for each column with a unit.
+        converged: whether completions of rows with missing cells are exact or their chains mixed.
+        message: a sentence that confirms convergence or describes the problem.
 
     Example:
         >>> guesses = [np.array(["cat"]), np.array(["long"])]
@@ -54,20 +54,20 @@ class CellScores(NamedTuple):
 
 
 class ColumnScore(NamedTuple):
-    """Scores for the prediction of a column from the others, averaged over its cells.
+    """Scores for the prediction of a column from the other columns, averaged over its cells.
 
     Attributes:
-        name: the column.
+        name: the name of the column.
         kind: the type of the column, such as "category".
         cells: the number of cells.
-        log_p: log p(cell | other cells), nats.
-        stderr: its standard error.
+        log_p: log p(cell | other cells), in nats.
+        stderr: the standard error of `log_p`.
         alone: log p(cell) of the column on its own, estimated from the training rows.
-        correct: the fraction of cells whose best guess is right, if they are states, otherwise
-            None.
-        commonest: the accuracy of always guessing the most frequent state; None for numbers.
-        error: the root mean square error of the best guess, if they are numbers, otherwise None.
-        spread: the standard deviation of the cells, if they are numbers, otherwise None.
+        correct: the fraction of cells whose best guess is right; None for columns without states.
+        commonest: the accuracy of always guessing the most frequent state; None for columns
+            without states.
+        error: the root mean square error of the best guess; None for columns without numbers.
+        spread: the standard deviation of the cells; None for columns without numbers.
 
     Example:
         >>> figures = (3, -0.59, 0.1, -0.64, 0.667, 0.667, None, None)
@@ -100,14 +100,14 @@ def cell_scores(
 
     The probabilities of a unit's states, or of a fine grid of its values, follow from the free
     energies of the row with each value. If other cells are missing, p is averaged over completions
-    drawn from the model without the cell.
+    that are drawn from the model without using the cell.
 
     Args:
         rbm: a model of the columns.
         columns: the columns of the table.
         codes: rows as returned by `columns.encode`, with NaN for missing cells.
         key: a JAX random key.
-        progress: called with the fraction done, from 0 to 1.
+        progress: a function called with the fraction done, from 0 to 1.
 
     Example:
         >>> from harmonium.tables import Frame, RawColumn, columns_of
@@ -162,7 +162,7 @@ def cell_scores(
 def column_scores(
     rbm: RBM, columns: Columns, codes: Any, learned: Any, *, key: PRNGKeyArray
 ) -> list[ColumnScore]:
-    """Return a score for the prediction of each column from the others, in table order.
+    """Return scores for the prediction of each column from the other columns, in table order.
 
     Args:
         rbm: a model of the columns.
@@ -222,7 +222,7 @@ def column_scores(
 
 
 class _Group(NamedTuple):
-    """Rows that contain a cell, by index, and their completions without it."""
+    """The indices of rows with a known cell of a unit, and their completions without this cell."""
 
     rows: np.ndarray
     completions: np.ndarray
@@ -230,7 +230,7 @@ class _Group(NamedTuple):
 
 
 def _completed(rbm: RBM, rows: np.ndarray, unit: int, key: Any) -> list[_Group]:
-    """Return the rows with a known cell of this unit, those without other missing cells first."""
+    """Return the rows with a known cell of this unit, otherwise complete rows first."""
     is_known = ~np.isnan(rows[:, unit])
     has_gaps = np.isnan(np.delete(rows, unit, axis=1)).any(1)
     groups = []
@@ -272,7 +272,7 @@ def _power_of_two(count: int) -> int:
 
 @compiled
 def _conditional_deviation(rbm: RBM, unit: int) -> Float[Array, ""]:
-    """Return the standard deviation of a real unit given all others."""
+    """Return the standard deviation of a real unit given all other units."""
     visible = rbm.visible
     known = jnp.arange(visible.n_units) != unit
     values = visible.mean(visible.zero_inputs)
@@ -285,7 +285,7 @@ def _conditionals(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return log p of the cells, and of all values of the unit, given the other units.
 
-    It follows from the free energies of the row with the cell and with each of the values.
+    These follow from the free energies of the row with the cell and with each of the values.
     """
     count = _power_of_two(len(values))
     padded = from_numpy(np.concatenate([values, np.repeat(values[-1:], count - len(values))]))
@@ -335,14 +335,14 @@ def _cells(column: Any, codes: np.ndarray) -> np.ndarray:
 
 
 def _log_density(column: Any, codes: np.ndarray) -> np.ndarray:
-    """Return log p(cell | code) of cells that the codes may represent."""
+    """Return log p(cell | code) of cells drawn from those that each code represents."""
     filled = np.where(np.isnan(codes), 0.0, codes)
     cells = column.cells(filled, np.random.default_rng(0))
     return column.log_density(RawColumn(column.name, cells, column.form))
 
 
 def _best_guesses(column: Any, means: np.ndarray) -> np.ndarray:
-    """Return the best guess of each cell, or an arbitrary cell if its means are NaN."""
+    """Return the best guess of each cell; it is arbitrary if the means are NaN."""
     fallback = np.zeros(means.shape[1])
     fallback[0] = float(column.states is not None)
     return column.best(np.where(np.isnan(means), fallback, means))
@@ -353,7 +353,7 @@ def unexpected(
 ) -> list[list[tuple[str, float]]]:
     """Return, for each row, the columns whose cells are most unexpected, with their log p.
 
-    A cell is compared with its column: it is named if its log p is below the column's mean over all
+    A column is named for a row if the log p of its cell is below the mean of the column over all
     rows.
 
     Args:

@@ -63,8 +63,8 @@ def usual_rate(rbm: RBM) -> float:
     The spread s of a layer is four times the mean variance of its units without inputs, and at
     least 1: it is 1 for 0/1 units, 4 for ±1 units and standardised columns, and more for columns
     with large numerical values. The gradient of W is proportional to the states of both layers. The
-    best rate is about 0.1 for a model with one wide layer, and 0.4 for 0/1 units; with two wide
-    layers, the chains fall behind at 0.1 (docs/practice.md, section 13).
+    best rate is about 0.1 if one layer has a spread of 4, and 0.4 for 0/1 units; if both layers
+    have a spread of 4, the chains fall behind at 0.1 (docs/practice.md, section 13).
 
     Correlated real columns are whitened, so their variance is 1. If hidden units add much more
     variance, as in a mixture of distant classes, the rate is divided by the added variance, since a
@@ -80,12 +80,13 @@ def _spread_of_both(rbm: RBM) -> Float[Array, ""]:
     columns = correlated(rbm.visible)
     if not len(columns):
         return spread
-    # If rows are far apart, the hidden units without inputs differ from the units given the rows.
+    # If rows are far apart, hidden units without inputs may vary far less than given the rows, so
+    # the neutral layer is used.
     neutral = rbm.hidden.base()
     variance = neutral.variance(neutral.zero_inputs)
     added = whitening(rbm.visible).T @ rbm.dense_weights[columns] * jnp.sqrt(variance)
     direction = jnp.ones(len(columns), added.dtype)
-    for _ in range(ITERATIONS):  # towards the direction in which they add the most variance
+    for _ in range(ITERATIONS):  # towards the direction in which hidden units add the most variance
         direction = added @ (added.T @ direction)
         direction /= jnp.maximum(jnp.linalg.norm(direction), jnp.finfo(added.dtype).tiny)
     most = ((direction @ added) ** 2).sum()
@@ -310,7 +311,7 @@ def _phases(rbm: RBM, data: Cloud, model: Cloud) -> tuple[RBM, PhaseInfo]:
     of_model = _phase(rbm, model)
     visible, hidden = jax.tree.map(jnp.subtract, of_data.layers, of_model.layers)
     pairs = [(data.states, of_data.inputs), (model.states, -of_model.inputs)]
-    if not is_cpu():  # one product over the rows of both clouds writes the gradient once
+    if not is_cpu():  # a single product over the rows of both clouds writes the gradient only once
         pairs = [tuple(map(jnp.concatenate, zip(*pairs, strict=True)))]
     products = [_gradient_by_weights(rbm.weights, *pair) for pair in pairs]
     weights = jax.tree.map(lambda *leaves: sum(leaves[1:], leaves[0]), *products)
@@ -351,7 +352,7 @@ def _gradient_by_weights(weights: Any, states: Array, by_inputs: Array) -> Any:
 
 
 def shift_gradient(layer: AbstractLayer, grads: AbstractLayer) -> Float[Array, " columns"]:
-    """Return the derivative with respect to constant inputs, Jᵀg, where J is that of `shift`."""
+    """Return Jᵀg, the derivative with respect to constant inputs; J is the Jacobian of `shift`."""
 
     def shifted(delta: Array) -> AbstractLayer:
         return eqx.filter(layer.shift(delta), eqx.is_inexact_array)  # masks have no gradient

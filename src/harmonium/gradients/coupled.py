@@ -35,9 +35,9 @@ class CoupledState(NamedTuple):
 class Coupled(AbstractGradient):
     r"""Unbiased CD-k: pairs of coupled chains correct the bias that remains after k sweeps.
 
-    Two chains, ξ and η, start at the same row, and ξ makes one sweep more than η. From then on both
-    move together. Each chain on its own is a Gibbs chain, but the chains are coupled so that they
-    meet, at the sweep τ at which ξ_τ = η_{τ−1}. Then, for every k,
+    Two chains, ξ and η, start at the same row. First ξ makes one sweep alone; from then on the two
+    chains move together. Each chain on its own is a Gibbs chain, but the chains are coupled so that
+    they meet, at the sweep τ at which ξ_τ = η_{τ−1}. Then, for every k,
 
         f(ξ_k) + Σ_{t=k+1}^{τ−1} [f(ξ_t) − f(η_{t−1})]
 

@@ -34,7 +34,7 @@ STEP = 8.0
 LEAST = 1e-2
 MOST = 1e2
 MEMORY = 0.9  # factor by which information on β decays in each update
-ROUNDING = 1e-6  # coefficients out of range by less than this do not count as clipped
+ROUNDING = 1e-6  # coefficients that exceed a range by less than this do not count as clipped
 
 Range = tuple[float, float]
 
@@ -459,7 +459,7 @@ def distinct(states: States, room: int, source: str) -> tuple[np.ndarray, np.nda
 
 
 def lists_every_state(states: States) -> bool:
-    """Return whether the states are a list of all states of the model, each of them once."""
+    """Return whether the states are a list of all states of the model, each state once."""
     n = states.visible.shape[1] + states.hidden.shape[1]
     if len(states.counts) != 2**n or (states.counts != 1).any():
         return False
@@ -531,7 +531,7 @@ def _checked_parameters(parameters: Any) -> dict[str, Any]:
         )
     if "num_reads" in parameters:
         raise InputError(
-            "External parameters: expected no 'num_reads'; got it; pass"
+            "External parameters: expected no 'num_reads'; got one; pass"
             f" reads={parameters['num_reads']!r} instead."
         )
     return dict(parameters)

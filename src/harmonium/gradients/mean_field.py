@@ -34,7 +34,7 @@ class MeanFieldState(NamedTuple):
 
 
 class MeanField(AbstractGradient):
-    r"""The gradient of a weight expansion of log Z at its stationary points (mean field, TAP).
+    r"""The gradient of an expansion of log Z in the weights at stationary points (mean field, TAP).
 
     With means m = Γ′(I) and variances V = Γ″(I) of units under inputs I,
 

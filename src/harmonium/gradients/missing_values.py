@@ -144,7 +144,7 @@ class Marginal(AbstractGradient):
         factor = self.inner.about.data_share
         if terms is None or not factor:
             return grads, state, info
-        if terms.h is None:  # the sum was over completions; ⟨F⟩ − F(v_seen) is their entropy
+        if terms.h is None:  # the sum was over completions, whose entropy is ⟨F⟩ − F(v_seen)
             entropy = -(jnp.exp(terms.log_share) * jnp.nan_to_num(terms.log_share)).sum(-1)
             return grads, state, info._replace(gap=info.gap - factor * (batch.weights @ entropy))
 
@@ -250,7 +250,7 @@ class PerPattern(AbstractSampled):
         masked = Masked(layer=rbm.visible, present=present)  # pyright: ignore[reportCallIssue]
         family = RBM(masked, rbm.hidden, rbm.weights)
         grads, info = contrasted(family, data, self.sampler, key=key)
-        of_all: Any = grads.visible  # has the structure of the masked layer
+        of_all: Any = grads.visible  # this gradient has the structure of the masked layer
         grads = eqx.tree_at(lambda model: model.visible, grads, of_all.layer)
         seen = product(batch.weights, rbm.visible.spread(present.astype(data.states.dtype)))
         tiny = jnp.finfo(seen.dtype).tiny  # the mean is 0 for a unit that is missing in every row

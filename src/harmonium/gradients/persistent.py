@@ -53,8 +53,8 @@ class Persistent(AbstractChains):
     def usual_rate(self, rbm: RBM) -> float:
         """Return the default rate, which grows with the number of 0/1 visible units above 64.
 
-        With 10,000 updates and 500 chains, a rate of 0.4 or more fits most data sets of up to 800
-        columns best (docs/decisions/mnist_search.md); 0.4 is the limit here. But on data that a
+        With 10,000 updates and 500 chains, a rate of 0.4 or more is best for most data sets of up
+        to 800 columns (docs/decisions/mnist_search.md); 0.4 is the limit here. But on data that a
         model can nearly overfit, such as bars and stripes, the chains fall behind at that rate.
         One-hot sites of sequences are also learned better at higher rates (docs/sequences.md). With
         fewer chains a high rate is noisier. In that case, and for other units, the rate is the same

@@ -21,9 +21,9 @@ from .base import About, AbstractGradient, Estimate, phase_info
 class AbstractSingleSite(AbstractGradient):
     """An objective based on log p(v′) − log p(v), where v′ differs from v in one unit.
 
-    Z cancels, so there are no chains, and the choice of the batch is the only noise. Each
-    single-site proposal costs one product with W. The relative weights of distant modes are not
-    learned.
+    Z cancels, so there are no chains, and the choice of the batch is the only noise. All proposals
+    of a row together cost about as much as one product with W. The relative weights of distant
+    modes are not learned.
 
     Example:
         >>> class Flow(hm.gradients.AbstractSingleSite):

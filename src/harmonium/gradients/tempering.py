@@ -161,11 +161,11 @@ class Temperatures(NamedTuple):
 class AbstractTempering(AbstractLadder):
     r"""Parallel tempering with temperatures that adapt so that all neighbours swap equally often.
 
-    The ladder is the straight line from the initial layers, with zero weights, to the current
-    model. A pair of neighbours that swap with probability a has length ℓ = −Φ⁻¹(a/2). The ladder
-    has as many temperatures as needed to divide its total length into steps with the target
-    `acceptance`. In each update the temperatures move only a small fraction of the distance to
-    their new values, so that the replicas can equilibrate.
+    The models of the ladder are on the straight line from the initial layers, with zero weights, to
+    the current model. A pair of neighbours that swap with probability a has length ℓ = −Φ⁻¹(a/2).
+    The ladder has as many temperatures as needed to divide its total length into steps with the
+    target `acceptance`. In each update the temperatures move only a small fraction of the distance
+    to their new values, so that the replicas can equilibrate.
 
     Source: Desjardins, Courville & Bengio 2010 (adaptive tempering in training); Kofke 2002; Syed,
     Bouchard-Côté, Deligiannidis & Doucet 2022.

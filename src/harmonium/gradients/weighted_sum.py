@@ -49,8 +49,8 @@ class WeightedSum(AbstractGradient):
         are_positive = all(isinstance(s, int | float) and 0 < s < float("inf") for s in numbers)
         if len(numbers) != len(methods) or not are_positive:
             raise InputError(
-                f"WeightedSum shares: expected {len(methods)} positive numbers, one for each"
-                f" method; got {shares!r}."
+                "WeightedSum shares: expected one positive number for each method,"
+                f" {len(methods)} in all; got {shares!r}."
             )
         self.methods = methods
         self.shares = tuple(map(float, numbers))

@@ -30,7 +30,7 @@ class Answer(NamedTuple):
 
     Attributes:
         name: the name of the column.
-        values: its values as text, or the names of quantiles.
+        values: the values of the column as text, or the names of quantiles.
         shares: the probability of each value, or None for quantiles.
         reach: half the width of the 95 % interval of each probability, estimated from the
             differences between families of chains; 0 if exact. None for quantiles.
@@ -67,7 +67,7 @@ def ask(
 ) -> list[Answer]:
     """Return the distributions of the columns named in a question.
 
-    If all given cells are exact values, probabilities are exact sums over up to 2^22 states, or
+    If all known cells are exact values, probabilities are exact sums over up to 2^22 states, or
     averages of p(column | h) over a population of annealed Gibbs chains, as in `impute`. If ranges
     are given, probabilities are frequencies among the draws within the ranges.
 
@@ -84,8 +84,8 @@ def ask(
             `converged` is False.
 
     Raises:
-        InputError: the table lacks a column or cell, hardly any draw is within a range, there are
-            fewer than 8 chains, or there is no key.
+        InputError: the question names an unknown column or cell, hardly any draw is within a range,
+            there are fewer than 8 chains, or there is no key.
 
     Example:
         >>> from harmonium.tables import Frame, RawColumn, columns_of
@@ -135,7 +135,8 @@ def _row_of(columns: Columns, conditions: Conditions, names: list[str]) -> np.nd
     for name in names:
         if name in known:
             raise InputError(
-                f"QUESTION: expected unknown columns before the bar; got {name!r}; drop it."
+                f"QUESTION: expected unknown columns before the bar; got {name!r}, which"
+                " is also after the bar; drop one of the two."
             )
     return row
 

@@ -49,7 +49,7 @@ def save(rbm: RBM, path: str | os.PathLike) -> None:
 
     Raises:
         InputError: `rbm` is not a model, the folder does not exist, the suffix is unknown, or the
-            format cannot represent the layers.
+            format cannot represent the layers of the model.
         MissingDependencyError: writing needs a package that is not installed.
 
     Example:
@@ -65,10 +65,10 @@ def save(rbm: RBM, path: str | os.PathLike) -> None:
     file = Path(path)
     if file.is_dir() or not file.absolute().parent.is_dir():
         raise InputError(
-            f"{path}: expected a file in a folder that exists; make the folder first, or name a"
-            " file."
+            f"{path}: expected a file in a folder that exists; got another path; create the"
+            " folder first, or give a file name."
         )
-    # Any error of a format is raised here, before the file is touched.
+    # If the format cannot represent the model, this raises before the file is touched.
     content = format_to_write(file).serialise(rbm, str(path))
     if jax.process_index() == 0:  # only one of several processes writes the file
         write_whole(file, content)
@@ -77,20 +77,20 @@ def save(rbm: RBM, path: str | os.PathLike) -> None:
 def load(path: str | os.PathLike, *, trust: Iterable[str] = ()) -> RBM:
     """Load a model from a run folder or a file, without executing any code in the file.
 
-    The file may come from `save` or from another package: `.safetensors`, `.npz` with `W`, `a` and
-    `b`, `.h5` of the rbms package, or `.pt` with a PyTorch state dict. `FILE.h5:update_100` selects
-    one of the updates saved by rbms; without a selection, the last update is read.
+    The file may come from `save` or from another package: `.safetensors`, `.npz` with arrays `W`,
+    `a` and `b`, `.h5` of the rbms package, or `.pt` with a PyTorch state dict. `FILE.h5:update_100`
+    selects one of the updates saved by rbms; without a selection, the last update is read.
 
-    Custom layers and weights are found if their module has already been imported. Naming a module
-    in a file does not import it.
+    Custom layers and weights are found if their module has already been imported. A file that names
+    a module does not cause its import.
 
     Args:
         path: the folder or the file.
-        trust: names of modules to import first, whose layers and weights the file may use.
+        trust: names of modules to import first; the file may use their layers and weights.
 
     Raises:
-        ModelFileError: the file is missing, truncated or of another type, or its arrays do not
-            match. Pickles, such as joblib files, are never loaded.
+        ModelFileError: the file is missing, truncated or of another type, or its arrays have
+            inconsistent shapes. Pickles, such as joblib files, are never loaded.
         InputError: a module in `trust` cannot be imported.
         MissingDependencyError: reading needs a package that is not installed.
 
@@ -110,12 +110,12 @@ def load(path: str | os.PathLike, *, trust: Iterable[str] = ()) -> RBM:
             file = inside(file, MODEL)
             if not file.is_file():
                 raise ModelFileError(
-                    f"{path}: expected a run folder; got a folder without {MODEL}; name a run or a"
-                    " model."
+                    f"{path}: expected a run folder; got a folder without {MODEL}; give a run or a"
+                    " model file."
                 )
         if not file.is_file():
             *titles, last = (known.title for known in FORMATS if known.is_read)
-            actual = "no file of content" if file.exists() else "no such file"
+            actual = "a special file" if file.exists() else "no such file"
             raise ModelFileError(
                 f"{path}: expected a run folder, {', '.join(titles)}, or {last}; got {actual};"
                 " check the path."
@@ -124,7 +124,7 @@ def load(path: str | os.PathLike, *, trust: Iterable[str] = ()) -> RBM:
 
 
 def holds_model(path: str | os.PathLike) -> bool:
-    """Return whether a path is to be read as a model, although reading may still fail."""
+    """Return whether a path should be read as a model; the reading may still fail."""
     file, _ = _file_and_part(path)
     if file.is_dir() or file.suffix.lower() in PICKLED:
         return True  # so that pickles are rejected with a helpful message
@@ -152,7 +152,7 @@ def _by_suffix(file: Path) -> AbstractFormat | None:
 
 
 def _format_of(file: Path) -> AbstractFormat:
-    """Return a file's format, determined by its contents or, if they are ambiguous, its name."""
+    """Return a file's format, determined by its contents or, if these are ambiguous, its name."""
     with file.open("rb") as opened:
         start = opened.read(LONGEST_START)
     by_suffix = _by_suffix(file)
@@ -164,9 +164,9 @@ def _format_of(file: Path) -> AbstractFormat:
     if _PICKLE.match(start) or file.suffix.lower() in PICKLED:
         # Loading a pickle would run any code in it, so its contents are not examined.
         raise ModelFileError(
-            f"{file}: expected a model file; got a pickle, as joblib writes it, never loaded, since"
-            " loading runs code in it; if you trust it, load it yourself, pass a BernoulliRBM of"
-            " scikit-learn to harmonium.io.from_sklearn, or W and the biases to"
+            f"{file}: expected a model file; got a pickle, such as joblib writes, which is never"
+            " loaded, since loading runs code in it; if you trust it, load it yourself, pass a"
+            " BernoulliRBM of scikit-learn to harmonium.io.from_sklearn, or W and the biases to"
             " harmonium.io.from_arrays, and save the model with harmonium.save."
         )
     return FORMATS[0]  # its error explains that this is not a model file

@@ -26,7 +26,7 @@ def _backend_in_file() -> str:
         return "tensorflow"
 
 
-# Keras defaults to TensorFlow, even if it is not installed, and saves that in its configuration.
+# Keras defaults to TensorFlow, even if it is not installed, and saves this choice in a file.
 # JAX is always installed, since harmonium needs it.
 _can_choose = "keras" not in sys.modules and not os.environ.get("KERAS_BACKEND")
 if _can_choose and _backend_in_file() == "tensorflow" and find_spec("tensorflow") is None:
@@ -54,7 +54,7 @@ PACKAGE = "harmonium"  # the prefix of harmonium's class names in Keras's files
 def arithmetic_dtype(layer: Any) -> str:
     """Return the dtype of a layer's parameters and arithmetic: float32 or float64.
 
-    It is never a half-precision type: rounded logits bias the two phases of the gradient
+    The dtype is never half precision: rounded logits would bias the two phases of the gradient
     differently, and a free energy is a sum of thousands of terms. A mixed-precision policy only
     sets the dtype that `call` returns.
     """

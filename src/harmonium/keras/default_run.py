@@ -1,6 +1,6 @@
 """The default run: its length, the penalty on the weights, and the choice of the final model.
 
-It follows `harmonium.fit`: the same `Judge` evaluates the Keras model at the ends of epochs.
+The run follows `harmonium.fit`: the same `Judge` evaluates the Keras model between epochs.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ PART_OF_TIME = 0.1  # time for the final score as a fraction of the run's time
 class Penalty(keras.metrics.Metric):
     """The strength of the penalty on the kernel, shown alongside the loss; 0 if there is none.
 
-    It is a metric because every backend carries the state of metrics through an epoch, and a
-    model's file does not include it. Keras resets metrics at each epoch, but not this one.
+    The penalty is a metric because every backend carries the state of metrics through an epoch, and
+    a model's file does not include metrics. Unlike other metrics, it is not reset at each epoch.
     """
 
     def __init__(self, **kwargs: Any):
@@ -57,7 +57,7 @@ Part = tuple[np.ndarray, np.ndarray | None]  # rows, in the coding of the Keras 
 def split_of(
     x: Any, weights: Any, fraction: float | None, held_out: Any
 ) -> tuple[Part, Part | None]:
-    """Return the training rows and the held-out rows, which are the last ones, as in Keras."""
+    """Return the training rows and the held-out rows, which are the last rows, as in Keras."""
     rows = to_numpy(x)
     if weights is not None:
         weights = np.ravel(np.asarray(weights))
@@ -69,8 +69,8 @@ def split_of(
     at = int(len(rows) * (1.0 - fraction))
     if not 0 < at < len(rows):
         raise InputError(
-            f"validation_split: expected a fraction that leaves some of the {len(rows)} rows on"
-            f" each side; got {fraction}."
+            f"validation_split: expected a fraction that leaves some of the {len(rows)} rows in"
+            f" each part; got {fraction}."
         )
     if weights is None:
         return (rows[:at], None), (rows[at:], None)
@@ -205,7 +205,7 @@ class DefaultRun(keras.callbacks.Callback):
         )
         if choice.update in self.weights and choice.update < updates:
             self.model.set_weights(self.weights[choice.update])
-        return (choice.why or "the last model is kept: it is the best one") + note
+        return (choice.why or "the last model is kept: it is the best") + note
 
     def _chains(self, rbm: Any) -> Any:
         """Return the model's chains as visible states, or None if it has no chains."""

@@ -28,7 +28,7 @@ def free_energy_gap(model: Any, rows: Tensor, weights: Tensor | None, training: 
 
 
 def _contrastive_gap(model: Any, rows: Tensor, weights: Tensor | None, seed: Any) -> Tensor:
-    """Return the gap between the rows and new chains started at them, with the same weights."""
+    """Return the gap between rows and new chains started at them, each with its row's weight."""
     inputs = model.inputs_to_h(rows)
     v = _visible_after(model, model.hidden.sample(inputs, seed), seed)
     change = model.free_energy_under(rows, inputs) - model.free_energy(v)

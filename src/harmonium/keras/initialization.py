@@ -79,7 +79,7 @@ def batches(data: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def check_rows(model: Any, rows: np.ndarray, name: str, first_row: int = 0) -> None:
-    """Build the model if needed, and raise InputError if any value is outside its domain."""
+    """Build the model if needed, and raise InputError if any value is invalid for its units."""
     if rows.ndim != 2 or rows.dtype.kind not in "buif":
         advice = "; flatten them first" if rows.ndim > 2 else ""
         raise InputError(
@@ -97,7 +97,7 @@ def check_rows(model: Any, rows: np.ndarray, name: str, first_row: int = 0) -> N
     if not wrong.any():
         return
     row = first_row + int(np.argwhere(wrong)[0][0])
-    value = "others"
+    value = "other values"
     if wrong.shape == rows.shape:  # otherwise each unit has several columns
         value = f"{rows[wrong][0]:g}"
     advice = ""

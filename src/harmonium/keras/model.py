@@ -105,12 +105,13 @@ class BaseModel(keras.Model):
         """Save the model with its chains and seeds, as `keras.Model.save` does, to a .keras file.
 
         Raises:
-            InputError: the older HDF5 format, which Keras cannot write for such a model.
+            InputError: the name asks for the older HDF5 format, which Keras cannot write for such a
+                model.
         """
         if str(filepath).lower().endswith(HDF5):
             raise InputError(
                 f"filepath: expected a name that ends in .keras; got {str(filepath)!r}; Keras's"
-                " older HDF5 format has no place for weights of the model itself; save as .keras,"
+                " older HDF5 format cannot store weights of the model itself; save as .keras,"
                 " or call save_weights with a name that ends in .weights.h5."
             )
         super().save(filepath, *args, **kwargs)
@@ -128,7 +129,8 @@ class BaseModel(keras.Model):
         formats have only `serve`.
 
         Raises:
-            MissingDependencyError: a SavedModel on the PyTorch backend; the error says what to do.
+            MissingDependencyError: a SavedModel was requested on the PyTorch backend; the message
+                gives alternatives.
         """
         rows = [keras.InputSpec(shape=(None, self.visible.size), dtype="float32")]
         if format != "tf_saved_model" or kwargs:

@@ -27,9 +27,9 @@ def reconstruction(model: Any, rows: Tensor) -> Tensor:
 def pseudo_likelihood(model: Any, rows: Tensor) -> Tensor:
     """Return n log p(x_i | all other units), in nats, for one random unit i of each row.
 
-    n is the number of visible units, which must be discrete. The mean over i is exactly the
-    log-pseudo-likelihood Σ_i log p(x_i | x_−i), and the cost is that of one row of W instead of n
-    passes.
+    n is the number of visible units, which must be discrete. The expectation over i is exactly the
+    log-pseudo-likelihood Σ_i log p(x_i | all other units). The computation needs one row of W
+    rather than n passes.
 
     Source: Besag 1975.
     """
@@ -41,9 +41,9 @@ def evaluated_pseudo_likelihood(model: Any, rows: Tensor) -> Tensor:
     """Return n log p(x_i | all other units) of each row, averaged over up to 32 units i.
 
     All units are used if there are at most 32. Otherwise the units are evenly spaced, with another
-    first unit in each row, and the same in each evaluation, so values can be compared and used for
-    early stopping. With one random unit per row, the mean over 300 rows of 64 pixels had a standard
-    deviation of 1.7 nats, as much as a run gains in many epochs.
+    first unit in each row. The units are the same in each evaluation, so that values can be
+    compared and used for early stopping. With one random unit per row, the mean over 300 rows of
+    64 pixels had a standard deviation of 1.7 nats, as much as a run gains in many epochs.
     """
     n = model.visible.n_units
     count = min(n, UNITS_IN_EVALUATION)

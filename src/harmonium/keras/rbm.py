@@ -33,11 +33,11 @@ class RBM(BaseModel):
 
         E(v, h) = U_v(v) + U_h(h) − vᵀ W h,      F(v) = U_v(v) − Γ_h(vW),      p(v) = e^(−F(v))/Z
 
-    Called on rows v, shape (n, visible), it returns the hidden means ⟨h | v⟩, so it can be stacked
-    like a layer. `fit(x)` needs no y, and ignores one. The loss is the free-energy gap ⟨F⟩_data −
-    ⟨F⟩_model: its gradient is the gradient of the negative log-likelihood, but its value is *not*
-    a likelihood (see `to_harmonium` and `harmonium.log_likelihood`). All arithmetic is in float32,
-    or in float64 if that is the dtype policy.
+    Called on rows v, shape (n, visible), the model returns the hidden means ⟨h | v⟩, so it can be
+    stacked like a layer. `fit(x)` needs no y, and any y is ignored. The loss is the free-energy
+    gap ⟨F⟩_data − ⟨F⟩_model: its gradient estimates the gradient of the negative log-likelihood,
+    but its value is *not* a likelihood (see `to_harmonium` and `harmonium.log_likelihood`). All
+    arithmetic is in float32, or in float64 if that is the dtype policy.
 
     Args:
         units: number of hidden columns: hidden units, or sites · states for Potts units.
@@ -45,11 +45,11 @@ class RBM(BaseModel):
         hidden: the hidden units, with the same choices.
         method: "pcd", whose chains persist from batch to batch, or "cd", whose chains start at the
             rows of the batch.
-        k: Gibbs sweeps in each update.
+        k: Gibbs sweeps per update.
         chains: number of persistent chains, independent of the batch size.
         kernel_initializer: the initializer of W, shape (visible, units); N(0, 0.01²) by default.
         kernel_regularizer: a penalty on W, such as `keras.regularizers.L2(1e-4)`.
-        seed: an int makes weights, chains and draws repeatable.
+        seed: an int makes weights, chains and draws reproducible.
         **kwargs: name, dtype and trainable, as for every Keras layer.
 
     Raises:
@@ -161,7 +161,7 @@ class RBM(BaseModel):
     def adapt(self, data: Any) -> None:
         """Initialise from data: fit the visible biases to its moments, and centre all biases.
 
-        Call it once, before `fit`: it sets all biases, as `harmonium.initialize` does.
+        Call this method once, before `fit`: it sets all biases, as `harmonium.initialize` does.
 
         Args:
             data: rows, shape (n, visible), or anything that yields batches of them, x or (x, …),
@@ -199,7 +199,7 @@ class RBM(BaseModel):
             InputError: a loss was given, or a metric that is not defined for these units.
         """
         if loss is not None:
-            raise InputError("loss: expected None, since the loss is the free-energy gap; got one.")
+            raise InputError("loss: expected None, since the free-energy gap is used; got a loss.")
         self._watched = monitors.chosen(metrics, self)
         if steps_per_execution == "auto":
             # Keras's trainer on PyTorch requires 1.
@@ -240,12 +240,12 @@ class RBM(BaseModel):
         Without `epochs`, and without an optimiser in `compile`, training on an array of rows
         follows `harmonium.fit`: at least 20 epochs and 10,000 updates, with a penalty on large
         entries of the kernel. If rows are held out (`validation_split` or `validation_data`), the
-        penalty is adapted to their free-energy gap, the logs include `val_log_likelihood`, and the
+        penalty is adapted to the free-energy gap, the logs include `val_log_likelihood`, and the
         model with the highest held-out log-likelihood is restored at the end. The history's
         `message` describes what was chosen; it is printed unless `verbose` is 0. With `epochs` or
         an optimiser, `fit` does none of this. Without `epochs`, one pass is made over a data set.
 
-        A run that diverges stops with a `DivergenceWarning` and keeps the last model before that.
+        A run that diverges stops with a `DivergenceWarning`, and the last good model is restored.
         Further warnings are given if continuous columns are not standardised, and if a callback
         monitors the loss, which does not measure the quality of the model.
 
@@ -394,7 +394,8 @@ class RBM(BaseModel):
     def to_layer(self) -> keras.layers.Dense:
         """Return a plain `keras.layers.Dense` with output ⟨h | v⟩ and a copy of the weights.
 
-        It is meant for fine-tuning with other layers on top; its files load without harmonium.
+        The layer is meant for fine-tuning with other layers on top, and can be loaded without
+        harmonium.
 
         Raises:
             InputError: hidden units other than Bernoulli (sigmoid) and Ising (tanh).

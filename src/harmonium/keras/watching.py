@@ -65,7 +65,7 @@ class Divergence(keras.callbacks.Callback):
         synchronise(self.model)
         largest = self._largest()
         if not largest < self.limit:
-            self._stop(f"a parameter had the size {largest:.3g}")
+            self._stop(f"a parameter reached an absolute value of {largest:.3g}")
         elif epoch is not None:
             self.copied_weights = self.model.get_weights()
             self.epochs = epoch + 1
@@ -93,7 +93,7 @@ class Divergence(keras.callbacks.Callback):
 class Bar(keras.callbacks.ProgbarLogger):
     """Keras's progress bar, corrected to end with the epoch.
 
-    Keras counts the 128 steps of a whole execution, even if fewer rows were left.
+    Keras counts the 128 steps of a whole execution, even if fewer steps were left.
     """
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -158,7 +158,7 @@ class Run:
         return self.default_run.epochs
 
     def end(self) -> str:
-        """Print the chosen penalty and model, warn if the run diverged, and return all of it."""
+        """Print the chosen penalty and model, warn if the run diverged, and return the messages."""
         if self.default_run is not None:
             self.message = self.default_run.message
         if self.message:
@@ -184,7 +184,7 @@ def _as_list(callbacks: Any) -> list:
 
 
 def with_bar(options: dict) -> dict:
-    """Return a method's arguments with our progress bar in place of the one Keras would add."""
+    """Return a method's arguments with our progress bar in place of Keras's own bar."""
     callbacks = options.get("callbacks")
     # Within `fit`, Keras evaluates with its own list of callbacks, whose bar stays silent.
     if options.get("verbose", "auto") == 0 or isinstance(callbacks, keras.callbacks.CallbackList):

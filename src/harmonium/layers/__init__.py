@@ -1,4 +1,4 @@
-"""Layers of units: one file per type, each a subclass of `AbstractLayer`."""
+"""Layers of units: each file defines one type, a subclass of `AbstractLayer`."""
 
 from .base import AbstractLayer as AbstractLayer
 from .base import AbstractUnits as AbstractUnits

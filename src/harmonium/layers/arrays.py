@@ -17,7 +17,8 @@ from ..errors import InputError
 # column.
 Columns = Float[Array, "*batch columns"]
 Units = Float[Array, "*batch units"]
-# The same arrays, for a layer that itself has batch axes, such as for its known units.
+# The same arrays, for a layer that itself has batch axes, such as a `Clamped` layer with different
+# known units in each row.
 AllColumns = Float[Array, "*all columns"]
 AllUnits = Float[Array, "*all units"]
 Rows = Float[Array, "rows columns"]
@@ -37,7 +38,7 @@ def places_in(blocks: Integer[np.ndarray, " members"]) -> Integer[np.ndarray, " 
 
 
 def parameter(value: Any, shape: Sequence[int], what: str, default: float = 0.0) -> Array:
-    """Return `value` as a checked array of this shape; if it is None, an array of the default.
+    """Return `value` as a checked array of this shape, or an array of `default` if it is None.
 
     NumPy is used where possible: compiling even a small JAX program would take longer.
     """
@@ -66,7 +67,7 @@ def weighted_mean(x: Array, weights: Array | None) -> tuple[Array, Array]:
 
 
 def bisected(is_low: Callable[[Array], Array], low: Array, high: Array) -> tuple[Array, Array]:
-    """Return intervals around the largest numbers for which `is_low` holds, found by bisection."""
+    """Return, by bisection, intervals that contain the largest numbers for which `is_low` holds."""
 
     def halved(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = ends
@@ -99,7 +100,7 @@ def derivatives_of_means(
     blocks: np.ndarray,
     spread: Callable[[Array], Array],
 ) -> Array:
-    """Return the derivative of each column's mean with respect to its own input: its variance.
+    """Return each column's variance: the derivative of its mean with respect to its own input.
 
     Blocks are independent, so one forward-mode pass handles one column of each block.
 

@@ -1,8 +1,8 @@
-"""Capabilities of only some layers; algorithms query them by type, through functions here.
+"""Optional capabilities of layers, which algorithms use through the functions of this module.
 
 Each section has an abstract class, which a layer implements, and functions that accept any layer. A
 composite layer, such as `Mixed`, has all capabilities and delegates to its parts through the same
-functions. Other packages therefore call the functions, not the classes.
+functions. Other packages therefore use the functions, not the classes.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def joint_states(
 def proposals_from(layer: AbstractLayer, x: Array) -> tuple[np.ndarray, Array]:
     """Return every single-site proposal from `x`; continuous units have none.
 
-    With these proposals, a pseudo-likelihood needs only a few rows of W for each of them, rather
-    than a product with the whole of W.
+    A pseudo-likelihood then needs only a few rows of W for each proposal, rather than a product
+    with all of W.
     """
     if isinstance(layer, AbstractEnumerable):
         return layer.proposals(x)
@@ -105,7 +105,7 @@ def alternatives(layer: AbstractLayer, x: Array) -> Float[Array, "*batch proposa
 
 
 class AbstractBlocked(AbstractLayer):
-    """A layer whose units are dependent within blocks, such as the indicators of one category.
+    """A layer whose units are dependent within blocks, such as a variable's indicator columns.
 
     Because each column is a unit, the user's rows are states: each column can be missing or given
     on its own, and a single-site proposal changes one column.
@@ -254,10 +254,11 @@ def is_shiftable(layer: AbstractLayer) -> Bool[np.ndarray, " units"]:
 def rescaled(layer: AbstractLayer, scale: np.ndarray, offset: np.ndarray) -> AbstractLayer:
     """Return the layer of scale · x + offset, for one scale and one offset per unit.
 
-    Units that can be neither rescaled nor shifted accept only a scale of 1 and an offset of 0.
+    A unit that cannot be rescaled accepts only a scale of 1; a unit that cannot be shifted, only an
+    offset of 0.
 
     Raises:
-        InputError: a unit cannot be rescaled or shifted; the message names the first.
+        InputError: a unit cannot be rescaled or shifted; the message names the first such unit.
     """
     _check(layer, "rescaled", "scale", scale, is_rescalable(layer) | (scale == 1))
     _check(layer, "shifted", "offset", offset, is_shiftable(layer) | (offset == 0))
@@ -357,7 +358,7 @@ def along(layer: AbstractLayer, basis: Float[Array, "some some"]) -> AbstractLay
 
 
 def confined(layer: AbstractLayer, variance: float) -> AbstractLayer:
-    """Return the layer with every eigenvalue of the correlated columns' covariance bounded."""
+    """Return the layer in which no direction of the correlated columns exceeds this variance."""
     return layer.confined(variance) if isinstance(layer, AbstractCorrelated) else layer
 
 
@@ -369,17 +370,17 @@ class AbstractMatched(AbstractLayer):
 
     @property
     def has_inputs_at(self) -> bool:
-        """Whether the inputs can be computed; False if a part of the layer cannot."""
+        """Whether the inputs can be computed for every part of the layer."""
         return True
 
     @abstractmethod
     def inputs_at(self, mean: Columns) -> Columns:
-        """Return the inputs at which the units have these means, strictly inside their bounds."""
+        """Return the inputs at which the units have these means, strictly inside the bounds."""
 
     def fit_with_prior(
         self, x: Rows, weights: Float[Array, " rows"], prior: Array
     ) -> AbstractLayer:
-        """Return the layer fitted to these rows plus `prior` pseudo-rows with its own moments."""
+        """Return the layer fitted to the rows plus `prior` pseudo-rows with its present moments."""
         own = self.mean(self.zero_inputs)
         mean = (product(weights, x) + prior * own) / (weights.sum() + prior)
         return self.shift(self.inputs_at(mean))
@@ -450,7 +451,7 @@ def has_classes(layer: AbstractLayer) -> TypeGuard[AbstractClassed]:
 
 
 class AbstractOrdered(AbstractLayer):
-    """A layer whose units may have ordered states, such as ratings, along which fields vary."""
+    """A layer whose units may have ordered states, such as ratings, and a prior on their fields."""
 
     @property
     @abstractmethod
@@ -477,7 +478,7 @@ def smoothing(layer: AbstractLayer) -> Float[np.ndarray, "some some"]:
 
 
 class AbstractDocuments(AbstractLayer):
-    """A layer of rows whose length is given, not modelled, such as a document's word count.
+    """A layer for rows whose length, such as a document's word count, is given, not modelled.
 
     Its p(x) is p(x | length), and each length has its own log Z.
     """

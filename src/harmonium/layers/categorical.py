@@ -28,9 +28,9 @@ from .discrete import AbstractOneHot
 from .registry import register_layer
 
 TINIEST = float(np.finfo(np.float32).tiny)  # replaces a waiting time of 0 as a divisor
-# The share of the variance of fields along ordered states that is linear; the rest allows curves if
-# many rows support them. With a share of one half, or with random walks instead of slopes, models
-# of ratings and marks needed more rows (docs/decisions/rows.md).
+# The fraction of the prior variance of fields along ordered states that is due to a linear trend;
+# the rest allows curvature if many rows support it. With one half, or with random walks instead of
+# linear trends, models of ratings and marks needed more rows (docs/decisions/rows.md).
 SLOPE = 0.95
 
 
@@ -40,7 +40,7 @@ class Categorical(AbstractOneHot, AbstractOrdered):
 
     These are `Potts` units whose numbers of states differ, as in the columns of a table. One such
     layer compiles as quickly as a `Potts` layer, whereas a `Mixed` layer of Potts layers takes
-    longer with each different number of states.
+    longer to compile for each additional number of states.
 
     Rows in the user's coding hold integer codes 0 … q_i − 1, one column for each unit. In a state,
     unit i has q_i columns, one of which is 1 (one-hot). So `size` is Σ q_i, and the weights have
@@ -51,7 +51,7 @@ class Categorical(AbstractOneHot, AbstractOrdered):
     from fewer rows.
 
     Attributes:
-        counts: q_i of each unit, each at least 2. The constructor calls them `states`.
+        counts: the number of states q_i of each unit, at least 2; `states` in the constructor.
         bias: b, shape (size,), in nats.
         orders: the states of each unit from lowest to highest, or () for a unit with unordered
             states; empty if no unit has ordered states.
@@ -79,10 +79,10 @@ class Categorical(AbstractOneHot, AbstractOrdered):
         bias: Any = None,
         orders: Iterable[Iterable[int]] = (),
     ):
-        """Make `size` units with `states` states each, or one number of states for each unit."""
+        """Set the fields; `states` is one number for all units, or one number for each unit."""
         given = np.broadcast_to(np.asarray(states), np.shape(states) or (max(int(size), 1),))
         if given.shape != (size,) or given.dtype.kind not in "iu" or (given < 2).any():
-            expected = "a positive number of units, and whole numbers of states, at least 2 each"
+            expected = "a positive number of units, with at least 2 states for each unit"
             raise InputError(f"Categorical: expected {expected}; got {size} and {states!r}.")
         self.counts = tuple(given.tolist())
         self.bias = parameter(bias, (sum(self.counts),), "Categorical bias")
@@ -92,8 +92,8 @@ class Categorical(AbstractOneHot, AbstractOrdered):
         are_whole = all(sorted(order) == list(range(count)) for order, count in pairs if order)
         if not are_whole or len(self.orders) not in (0, size):
             raise InputError(
-                "Categorical: expected orders to list all states, or (), for each of"
-                f" {size} units; got {self.orders}."
+                "Categorical: expected orders to list all states, or (), for each unit"
+                f" (number of units: {size}); got {self.orders}."
             )
 
     @classmethod

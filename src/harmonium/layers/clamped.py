@@ -18,7 +18,7 @@ from .coding import AbstractCoding
 
 
 class AbstractPartial(AbstractBlocked, AbstractAffine):
-    """A wrapper around a layer some of whose units are not free.
+    """Base class of wrappers around a layer with some units that are not free.
 
     Most methods delegate to the wrapped layer.
 
@@ -172,9 +172,10 @@ class Clamped(AbstractPartial):
 
 
 class Masked(AbstractPartial):
-    """A layer restricted to the units that are `present`; others are 0 and add no energy.
+    """A layer restricted to the units that are `present`; other units are 0 and add no energy.
 
-    The model can thus differ in size between rows. `Clamped` instead sums over its free units.
+    The model can thus differ in size between rows. `Clamped`, by contrast, sums over the units that
+    are not held.
 
     Attributes:
         layer: the layer with all units.
@@ -216,7 +217,7 @@ class Masked(AbstractPartial):
 
 
 def _check_widths(partial: AbstractPartial, mask: Array, values: Array | None = None) -> None:
-    """Reject arrays with mismatched shapes, which broadcasting could make far larger.
+    """Reject arrays of mismatched shapes, whose broadcast could need far more memory.
 
     Raises:
         InputError: the types or shapes are wrong.
@@ -228,6 +229,6 @@ def _check_widths(partial: AbstractPartial, mask: Array, values: Array | None = 
     if values is not None:
         shapes += f" and {values.shape}"
     raise InputError(
-        f"{type(partial).__name__}: expected {partial.n_units} units, true or false, and"
-        f" {partial.size} columns for each row; got {mask.dtype} of {shapes}."
+        f"{type(partial).__name__}: expected a Boolean mask of {partial.n_units} units and,"
+        f" if any, values of {partial.size} columns for each row; got {mask.dtype} of {shapes}."
     )

@@ -128,13 +128,13 @@ class DReLU(AbstractAffine):
         return eqx.tree_at(lambda layer: (layer.bias_above, layer.bias_below), self, moved)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "DReLU":
-        """Set equal sides, with moments of n rows plus one pseudo-row of average spread."""
+        """Set both sides equal, with the moments of n rows plus one of average spread."""
         mean, precision = mean_and_precision(x, weights)
         bias = mean * precision
         return DReLU(self.size, bias, bias, precision, precision)
 
     def base(self) -> "DReLU":
-        """Return the layer with zero biases and the same precisions, as no flat density exists."""
+        """Return the layer with zero biases and the same precisions, which keep it normalisable."""
         return eqx.tree_at(
             lambda layer: (layer.bias_above, layer.bias_below), self, replace_fn=jnp.zeros_like
         )

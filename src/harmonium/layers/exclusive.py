@@ -29,7 +29,7 @@ class _StrictGroups(AbstractNumbers):
     groups: tuple[tuple[int, ...], ...] = ()
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of entries outside [0, 1], and of units on beyond the first of a group."""
+        """Return a mask of entries outside [0, 1] and of units on after the first of a group."""
         is_outside = super().outside(rows)
         for group in self.groups:
             on = rows[..., list(group)] > 0
@@ -43,13 +43,13 @@ class _StrictGroups(AbstractNumbers):
 
 
 class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
-    r"""0/1 units in groups, such as a category's indicators: U(x) = −b·x + Σ_g κ_g (x_g − 1)₊.
+    r"""0/1 units in groups, such as indicator columns: U(x) = −b·x + Σ_g κ_g (x_g − 1)₊.
 
-    x_g is the number of units of group g that are on, and (·)₊ is the positive part: each unit of a
-    group that is on beyond the first costs κ_g. With κ → ∞ a group becomes a Potts unit with the
-    additional state "none". With κ = 0 its units are independent, and with κ < 0 they tend to be on
-    together. Rows with several units of a group on also have a nonzero probability; all binary rows
-    together have probability one. With S_g = Σ_{i in g} log(1 + e^(I_i + b_i − κ_g)),
+    x_g is the number of units of group g that are on, and (·)₊ is the positive part: in group g,
+    each unit that is on beyond the first costs κ_g. With κ → ∞ a group becomes a Potts unit with
+    the additional state "none". With κ = 0 its units are independent, and with κ < 0 they tend to
+    be on together. Rows with several units of a group on also have a nonzero probability; all
+    binary rows together have probability one. With S_g = Σ_{i in g} log(1 + e^(I_i + b_i − κ_g)),
 
         Γ(I) = Σ_g log(1 + e^κ_g (e^S_g − 1)).
 
@@ -97,7 +97,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
 
     @property
     def coding(self) -> AbstractCoding:
-        """The coding: 0 or 1; rows may hold fractions. If strict, groups must not be violated."""
+        """The coding: 0 or 1; fractions are allowed. If strict, a group has at most one unit on."""
         groups = self.groups if self.strict else ()
         words = "an Exclusive unit takes values in [0, 1]"
         return _StrictGroups(self.size, words, 0.0, 1.0, stored=np.uint8, groups=groups)
@@ -212,8 +212,9 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
 
         Given that at least one unit of a group is on, its units are independent with probabilities
         σ(I + b − κ), conditioned on not all being off. This is the distribution of units that are
-        on if they arrive before time 1 at the rates log(1 + e^(I + b − κ)). The time of the first
-        arrival is drawn from the times below 1; the waiting times of the others are memoryless.
+        on if they arrive before time 1, at the rates log(1 + e^(I + b − κ)). The time of the first
+        arrival is drawn from the times below 1; the waiting times of the other units are
+        memoryless.
         """
         rates = softplus(self._logits(inputs))
         return self._arrived(rates, self._log_any(self._sums(rates)), key)
@@ -237,7 +238,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         first = self._least(times)
         total = self._sums(rates)
         blocks = self.blocks
-        # For the first arrival, at time t, 1 − e^(−S t) is uniform and independent of the unit
+        # For the first arrival, at time t, 1 − e^(−S t) is uniform, whichever unit it is
         earliest = -jnp.log1p(jnp.expm1(-total * first) * -jnp.expm1(-total)) / total
         uniforms = jax.random.uniform(key_any, total.shape, total.dtype)
         room = jnp.where(uniforms < jax.nn.sigmoid(log_any), 1.0 - earliest, -1.0)

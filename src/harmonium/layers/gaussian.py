@@ -70,7 +70,7 @@ class Gaussian(AbstractQuadratic, AbstractMatched):
         return self.precision * mean - self.bias
 
     def fit_with_prior(self, x: Rows, weights: Float[Array, " rows"], prior: Array) -> "Gaussian":
-        """Set the mean and variance from the rows plus `prior` pseudo-rows with its own moments."""
+        """Set mean and variance from the rows plus `prior` pseudo-rows with the layer's moments."""
         total = weights.sum() + prior
         mean = (product(weights, x) + prior * self.bias / self.precision) / total
         variance = (product(weights, (x - mean) ** 2) + prior / self.precision) / total

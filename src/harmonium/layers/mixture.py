@@ -26,7 +26,7 @@ from .capabilities import (
 from .coding import AbstractCoding
 
 MOST_STEPS = 100
-TOLERANCE = 1e-4  # nats per row that an EM step must gain
+TOLERANCE = 1e-4  # the least gain of an EM step, in nats per row, for EM to continue
 USUAL_PRIOR = 1.0
 
 
@@ -273,7 +273,7 @@ class Mixture(
         return self._class(0)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Mixture":
-        """Return the layer with b = 0 and the same classes, which already fit their rows.
+        """Return the layer with b = 0 and the same classes, which were fitted earlier.
 
         The classes are data, and annealing cannot interpolate between layers with different data.
         """
@@ -344,12 +344,12 @@ class Mixture(
     ) -> "Mixture":
         """Return the mixture of maximum likelihood given the class memberships (the M step).
 
-        Each class has additional pseudo-rows, which are like all rows except that their covariance
-        is the covariance within classes.
+        Each class has additional pseudo-rows with the moments of all rows, except that the
+        covariance of the pseudo-rows is the covariance within classes.
 
         Args:
             x: states.
-            weights: the weights of the rows, which sum to their effective number.
+            weights: the weights of the rows, scaled to sum to the effective number of rows.
             memberships: the probability of each class, for each row.
             overall: a layer fitted to all rows.
             noise: Gumbel noise, used to draw classes.
@@ -416,7 +416,7 @@ class Mixture(
         )
 
     def along(self, basis: Float[Array, "some some"]) -> "Mixture":
-        """Return the layer of y, with transformed classes and b′ = Sᵀb."""
+        """Return the layer of y, where x = S y, with transformed classes and b′ = Sᵀb."""
         columns = self.correlated
         classes = jax.vmap(lambda layer: capabilities.along(layer, basis))(self.classes)
         moved = product(basis.T, self.bias[columns])

@@ -23,7 +23,7 @@ SMALLEST_EIGENVALUE = 1e-6  # relative to the largest eigenvalue
 # Candidate weights for shrinking the covariance towards its diagonal; float32 resolves them all.
 FRACTIONS = np.array([1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 1.0])
 USUAL_FRACTION = 0.1  # used if there are too few rows for cross-validation
-FOLDS = 5  # each is evaluated with the covariance of the other four
+FOLDS = 5  # each fold is scored with the covariance of the other four folds
 
 
 class MultivariateGaussian(
@@ -34,8 +34,8 @@ class MultivariateGaussian(
         Γ(I) = ½ (I + b)ᵀΛ⁻¹(I + b) + ½ log det(2πΛ⁻¹),      ⟨x⟩ = Λ⁻¹(I + b)
 
     Λ represents the linear dependences of the units, so hidden units need only model what a
-    covariance cannot: classes, and dependences on units of other types. All units are one block,
-    drawn together. Each update factorises Λ, which takes O(size³) operations.
+    covariance cannot: classes, and dependences on units of other types. All units form one block
+    and are drawn together. Each update factorises Λ, which takes O(size³) operations.
 
     Attributes:
         size: number of units.
@@ -144,7 +144,7 @@ class MultivariateGaussian(
                 factor = inverse_factor(jnp.where(both, block, jnp.eye(size, dtype=block.dtype)))
                 columns = jnp.broadcast_to(first, (*shape[:-1], size))
                 taken = [jnp.take_along_axis(x, columns, -1) for x in (field, *more)]
-                # Known units among them get a row of the identity and a field of 0.
+                # Known units in the block get a row of the identity and a field of 0.
                 taken[0] = jnp.where(is_free, taken[0], 0.0)
                 of_first = statistic(taken[0], factor, *taken[1:])
                 back = jnp.broadcast_to(jnp.minimum(place, size - 1), shape)
@@ -206,7 +206,7 @@ class MultivariateGaussian(
     def fit_with_prior(
         self, x: Rows, weights: Float[Array, " rows"], prior: Array
     ) -> "MultivariateGaussian":
-        """Fit the mean and covariance to the rows plus `prior` pseudo-rows with its own moments.
+        """Fit mean and covariance to the rows plus `prior` pseudo-rows with the present moments.
 
         The covariance has ½(size + 1) entries per column, so it is given ½(size + 1) times as many
         pseudo-rows as the mean.

@@ -60,7 +60,7 @@ class Poisson(AbstractUnits, AbstractMatched):
         return jnp.exp(inputs + self.bias)
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        """Draw counts from Poisson distributions with these inputs."""
+        """Draw counts from the Poisson distributions with means e^(I + b)."""
         return poissons(jnp.exp(inputs + self.bias), key=key)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Poisson":

@@ -27,7 +27,7 @@ class Potts(AbstractOneHot):
 
     Attributes:
         sites: number of units.
-        states_per_site: q, at least 2. The constructor calls it `states`.
+        states_per_site: q, at least 2; `states` in the constructor.
         bias: b, shape (sites · states,), in nats.
 
     Example:

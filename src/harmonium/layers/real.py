@@ -72,7 +72,7 @@ def precisions(value: Any, shape: Sequence[int], what: str) -> Array:
 
 
 def mean_and_precision(x: Array, weights: Array | None) -> tuple[Array, Array]:
-    """Return the mean of n rows, and the precision with one pseudo-row of average spread.
+    """Return the mean of n rows, and the precision of these rows plus one of average spread.
 
     The pseudo-row keeps the precision of a constant column finite.
     """

@@ -64,7 +64,10 @@ def register_layer(name: str, *, rows: str = "reals") -> Callable[[Layer], Layer
         harmonium.errors.InputError: register_layer: expected a new name; got 'ising', of Ising.
     """
     if rows not in CODINGS:
-        raise InputError(f"register_layer {name!r}: expected rows among {CODINGS}; got {rows!r}.")
+        known = ", ".join(map(repr, CODINGS))
+        raise InputError(
+            f"register_layer {name!r}: expected rows to be one of {known}; got {rows!r}."
+        )
 
     def registering(kind: Layer) -> Layer:
         before = _BY_NAME.get(name)

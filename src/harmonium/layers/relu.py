@@ -13,7 +13,8 @@ from .coding import AbstractCoding, Numbers
 from .real import AbstractQuadratic
 from .registry import register_layer
 
-# The range of t that moments can determine; outside it, the density is exponential or normal.
+# The range of t that moments can determine; outside it, the density is nearly exponential or nearly
+# normal.
 LOWEST = -30.0
 HIGHEST = 30.0
 

@@ -32,22 +32,22 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
     favours some words, and all words of a document share the hidden units. The length D is not
     random but given with each row: the model defines p(x | D), and its log Z depends on D. Training
     by CD or PCD keeps the length of each row or chain; `hm.log_likelihood` uses the log Z for each
-    row's length. The biases of hidden units do not grow with D. The term D·a of Salakhutdinov &
-    Hinton, which does, corresponds to adding a constant to the weights of each hidden unit.
+    row's length. The biases of hidden units do not grow with D. Salakhutdinov & Hinton multiply
+    them by D, which corresponds to adding a constant to the weights of each hidden unit.
 
     log p(x | D) is the log probability of the counts. Subtract `log_arrangements(x)` for the log
     probability of the words in their order.
 
-    Between whole numbers, D = m + s means m words and one with inputs and biases scaled by s: Γ(I)
-    = m L(I + b) + L(s (I + b)) − (1 − s) log K, with L(t) = log Σ_k e^(t_k). The scaled word counts
-    as s. Models thus form a path from empty to long documents, along which a single annealing run
-    yields the log Z of every length.
+    A length D = m + s between whole numbers means m words and one word whose inputs and biases are
+    scaled by s: Γ(I) = m L(I + b) + L(s (I + b)) − (1 − s) log K, with L(t) = log Σ_k e^(t_k). The
+    scaled word counts as s. Models thus form a path from empty to long documents, along which a
+    single annealing run yields the log Z of every length.
 
     Attributes:
         size: K, the number of words.
         bias: b, the log frequencies of words up to a constant, shape (size,), in nats.
-        length: the D of samples and of `hm.log_z`, for which no row gives a length. `hm.initialize`
-            sets it to the rounded mean length of the rows. With `with_lengths`, one per row.
+        length: the D used for samples and `hm.log_z`, if no rows determine it. `hm.initialize` sets
+            it to the rounded mean length of the rows. `with_lengths` sets one length per row.
 
     Example:
         >>> layer = hm.ReplicatedSoftmax(4, length=8)
@@ -200,7 +200,7 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "ReplicatedSoftmax":
         """Set b to the log frequencies of the words, and D to the rounded mean length.
 
-        A word that occurs in no row counts as half an occurrence in all rows together.
+        Half an occurrence is added to the total count of each word, so that no frequency is 0.
         """
         mean, n = weighted_mean(x, weights)
         frequencies = mean + 0.5 / n
@@ -208,5 +208,5 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
         return eqx.tree_at(lambda layer: (layer.bias, layer.length), self, fitted)
 
 
-_NEARLY = 1e-4  # in words
+_NEARLY = 1e-4  # in words; see `ReplicatedSoftmax._parts`
 _NEVER = -1e30  # the logit of a word that is never drawn; unlike −∞, it can be multiplied by 0

@@ -59,7 +59,7 @@ class Tree(AbstractBernoulli, AbstractBlocked):
                 f"Tree parents: expected a parent from 0 to {size - 1}, or −1 for a root, for each"
                 f" of {size} units; got {self.parents}."
             )
-        _levels_of(self.parents)  # raises for cycles
+        _levels_of(self.parents)  # raises an error if there is a cycle
 
     # ------------------------------------------------------------------ sums along the tree
 
@@ -117,7 +117,7 @@ class Tree(AbstractBernoulli, AbstractBlocked):
     # ------------------------------------------------------------------ given some units
 
     def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> Units:
-        """Return the cgfs with the known units held; a known unit contributes f v."""
+        """Return the cgfs with the known units held: for these, the field times the value."""
         fields = self._joined(self._held(inputs, known, values).fields())
         return jnp.where(known, fields * values, softplus(fields))
 

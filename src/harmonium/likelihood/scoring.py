@@ -39,7 +39,7 @@ __all__ = [
     "log_z",
 ]
 
-LARGEST_EXACT_WORK = 2**33  # states × width of the other layer: half a minute on two cores
+LARGEST_EXACT_WORK = 2**33  # number of states × width of the other layer; half a minute on 2 cores
 
 
 class LogLikelihood(NamedTuple):
@@ -150,7 +150,7 @@ def _joined(*remarks: str) -> str:
 
 @dataclass(frozen=True)
 class Automatic(AbstractLogZ):
-    """A method that computes log Z exactly if cheap or in closed form, and otherwise estimates it.
+    """A choice of method: log Z is exact if this is cheap or in closed form, else an estimate.
 
     Attributes:
         otherwise: the method of the estimate; if None, an InputError is raised instead.
@@ -177,7 +177,7 @@ class Automatic(AbstractLogZ):
         return self.for_model(rbm).is_estimate(rbm)
 
     def with_rows(self, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> AbstractLogZ:
-        """Return the chosen method, which uses the rows if it is an estimate that supports this."""
+        """Return the chosen method, with the rows added if it is an estimate that can use them."""
         return self.for_model(rbm).with_rows(rbm, dataset, key=key)
 
     def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
@@ -208,15 +208,15 @@ def log_z(
         method: a method such as `hm.Annealed(steps=1000)`, `hm.Exchanged()` or `hm.Enumerated()`,
             or the name of a method. "auto" enumerates if the smaller discrete layer is small
             enough, uses the closed form for two Gaussian layers, and anneals otherwise. "exact"
-            raises an error instead of annealing. "annealed" and "tempered" are `hm.Annealed` and
-            `hm.Exchanged`.
+            raises an error instead of annealing. "annealed" and "tempered" stand for `hm.Annealed`
+            and `hm.Exchanged`.
         progress: called with the fraction done, from 0 to 1.
         settings: fields of the named method, such as `tolerance` and `seconds`.
 
     Raises:
         InputError: a key for an estimate is missing, or the method or its settings are unknown.
         NotFiniteError: the model's Z is infinite, or not known to be finite.
-        Interrupted: an enumeration was interrupted; the message says how far it got.
+        Interrupted: an enumeration was interrupted; the message states how much of it was done.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -244,7 +244,7 @@ def log_likelihood(
     sample weights. For rows with missing values the result is ⟨log p(v_seen)⟩: exact if the missing
     units can be summed over (see `free_energies`), otherwise by annealing in both directions, whose
     error is included in the interval; if too many rows have not converged, neither has the result.
-    Documents of different lengths have a separate log Z for each length (`ReplicatedSoftmax`).
+    In a model of documents (`ReplicatedSoftmax`), each length has its own log Z.
 
     Args:
         rbm: the model.
@@ -285,7 +285,7 @@ def log_likelihood(
         energies = energies + by_length.of_row - log_z.value
     elif np.ptp(scored.lengths) > 0:
         raise InputError(
-            "log_z: expected None: rows of several lengths have a log Z each; got one."
+            "log_z: expected None, since each length of rows has its own log Z; got one log Z."
         )
     score = likelihood_from(energies, log_z, scored.note, scored.weights)
     return _with_annealed(score, scored.of_seen, _fractions(scored.weights, len(energies)))
@@ -380,7 +380,7 @@ def _method_of(rbm: Any, method: Any, settings: dict[str, Any]) -> AbstractLogZ:
         return METHODS[method](**given)
     except TypeError:
         raise InputError(
-            f"{names}: method {method!r} does not have all of these settings; see its fields."
+            f"method {method!r}: expected only its own fields as settings; got {names}."
         ) from None
 
 
@@ -451,7 +451,8 @@ def exact_kl(rbm: RBM, rows: Any, weights: Any = None) -> float:
         weights: the rows' probabilities, up to a factor; equal if None.
 
     Raises:
-        InputError: the visible layer is continuous, so KL from a finite set is infinite.
+        InputError: the visible layer is continuous, so the divergence from a finite set of rows is
+            infinite.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.zeros((4, 3)))  # 16 equal states

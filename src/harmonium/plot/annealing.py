@@ -35,16 +35,16 @@ def annealing_runs(
     Forward log weights w are mostly below log Z, and reverse log weights, drawn as −w, mostly
     above, because each annealing run dissipates some work. Dashed lines mark the one-sided
     estimates, log ⟨e^w⟩ of the forward run (biased low) and −log ⟨e^w⟩ of the reverse run (biased
-    high). If the histograms overlap, Bennett's estimate between them is good and the two lines are
-    close to it. If they do not overlap, every estimate depends on a few extreme chains: use more
+    high). If the histograms overlap, Bennett's estimate is accurate and the two lines are close to
+    the estimate. Otherwise, every estimate depends on a few extreme chains: use more
     intermediate models on the path.
 
     Args:
-        forward: log weights w with ⟨e^w⟩ = Z, nats, shape (n,).
-        reverse: log weights w with ⟨e^w⟩ = 1/Z, nats, shape (m,).
-        value: the estimate of log Z, nats, drawn as a line.
-        low: lower end of the interval of log Z, nats; the interval is shaded.
-        high: upper end of the interval of log Z, nats.
+        forward: log weights w with ⟨e^w⟩ = Z, in nats, shape (n,).
+        reverse: log weights w with ⟨e^w⟩ = 1/Z, in nats, shape (m,).
+        value: the estimate of log Z, in nats, drawn as a line.
+        low: lower end of the interval of log Z, in nats; the interval is shaded.
+        high: upper end of the interval of log Z, in nats.
 
     Raises:
         InputError: log weights are not finite, or only one end of the interval is given, or the

@@ -20,7 +20,7 @@ DECADES_FROM = 20.0  # ratio of last to first lag at or above which uneven lags 
 
 
 def autocorrelations(curves: Any, *, names: Sequence[str], sweeps: Any) -> Figure:
-    """Draw the autocorrelations of observables against the lag, one curve each.
+    """Draw the autocorrelations of observables against the lag, with one curve per observable.
 
     States of a chain are independent draws from the model only at lags at which every curve, even
     the slowest, has decayed to 0. Lags with growing steps are drawn on a logarithmic axis that is
@@ -29,8 +29,8 @@ def autocorrelations(curves: Any, *, names: Sequence[str], sweeps: Any) -> Figur
     Args:
         curves: the autocorrelation of each observable at each lag, shape (observables, lags).
         names: the names of the observables.
-        sweeps: the lags in sweeps, ascending from 0 or later, shape (lags,); or one number, the
-            sweeps between successive lags if the first lag is 0.
+        sweeps: the lags in sweeps, ascending and at least 0, shape (lags,); or one number, the
+            sweeps between successive lags, if the first lag is 0.
 
     Raises:
         InputError: curves, names and lags do not match, or are not finite.
@@ -68,7 +68,7 @@ def autocorrelations(curves: Any, *, names: Sequence[str], sweeps: Any) -> Figur
 
 def _checked_names(names: Any, count: int) -> list[str]:
     if isinstance(names, str) or len(names) != count:
-        raise InputError(f"names: expected a list of {count}, one for each curve; got {names!r}.")
+        raise InputError(f"names: expected a list of {count}, one per curve; got {names!r}.")
     return [str(name) for name in names]
 
 
@@ -78,8 +78,8 @@ def _checked_lags(sweeps: Any, count: int) -> np.ndarray:
     lags = checked_numbers(sweeps, "sweeps")
     if len(lags) != count or lags[0] < 0.0 or (np.diff(lags) <= 0.0).any():
         raise InputError(
-            f"sweeps: expected {count} lags, one for each entry of a curve, ascending from 0 or"
-            f" later; got {len(lags)} from {lags[0]:g} to {lags[-1]:g}."
+            f"sweeps: expected {count} lags, ascending from 0 or later, one per entry of a curve;"
+            f" got {len(lags)} lags from {lags[0]:g} to {lags[-1]:g}."
         )
     return lags
 

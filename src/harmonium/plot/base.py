@@ -60,7 +60,7 @@ def panels(figure: Figure, count: int, across: int, **options: Any) -> list[Axes
 
 
 def save_figure(figure: Figure, path: str | os.PathLike) -> Path:
-    """Write a figure as a PNG file, through a temporary one: a crash leaves no incomplete file.
+    """Write a figure to a PNG file atomically, so that a crash leaves no incomplete file.
 
     Args:
         figure: the figure.
@@ -142,7 +142,7 @@ def histograms(
         beyond = int(((values < edges[0]) | (values > edges[-1])).sum())
         text = name
         if beyond:
-            text += f" ({beyond:,} lie beyond the axis)"
+            text += f" ({beyond:,} beyond the axis)"
         density = fraction / np.diff(edges)
         axes.stairs(density, edges, fill=True, color=color, alpha=0.35, linewidth=0)
         axes.stairs(density, edges, color=color, linewidth=1.3, label=signed(text))
@@ -157,7 +157,7 @@ def _bin_edges(groups: Sequence[np.ndarray]) -> np.ndarray:
     pooled = np.concatenate(groups)
     quantiles = [np.quantile(values, [OUTER, 0.25, 0.75, 1.0 - OUTER]) for values in groups]
     lows, quarters, three_quarters, highs = np.array(quantiles).T
-    # A tail that reaches less than half the width of the bulk is drawn to its end.
+    # A tail that extends by less than half the width of the bulk is drawn to its end.
     beyond = (highs.max() - lows.min()) / 2
     low = max(pooled.min(), lows.min() - beyond)
     high = min(pooled.max(), highs.max() + beyond)
@@ -227,7 +227,7 @@ def tiled(images: np.ndarray) -> np.ndarray:
 
 
 def size_of_picture(picture: np.ndarray, longest: float = 6.8) -> tuple[float, float]:
-    """Return a figure's size in inches, with a colour bar beside the picture.
+    """Return the size, in inches, of a figure with a picture and a colour bar.
 
     Args:
         picture: the picture.
@@ -264,7 +264,8 @@ def checked_finite(array: Any, name: str, advice: str) -> np.ndarray:
     wrong = int((~np.isfinite(numbers)).sum())
     if wrong:
         raise InputError(
-            f"{name}: expected finite numbers; got {wrong} entries that are not; {advice}."
+            f"{name}: expected finite numbers; got {wrong:,} non-finite among"
+            f" {numbers.size:,} entries; {advice}."
         )
     return numbers
 
@@ -277,7 +278,7 @@ def checked_parameter(array: Any, name: str) -> np.ndarray:
 def checked_variables(
     samples: Any, data: Any, states: Any
 ) -> tuple[np.ndarray, np.ndarray, Variables]:
-    """Return samples and data as matrices, and the variables that their columns encode.
+    """Return samples and data as matrices, and the variables encoded by their columns.
 
     Raises:
         InputError: rows and states do not match.

@@ -97,7 +97,7 @@ def _check(history: History) -> None:
     is_list = isinstance(history, Sequence) and not isinstance(history, str | bytes)
     if not is_list or not all(isinstance(record, Mapping) for record in history):
         raise InputError(
-            "history: expected a list of records (dictionaries), as Fit.history is; got"
+            "history: expected a list of records (dictionaries), such as Fit.history; got"
             f" {type(history).__name__}."
         )
     for number, record in enumerate(history):
@@ -120,7 +120,7 @@ def _points(history: History, *names: str) -> np.ndarray:
 
 
 def _band(axes: Axes, epochs: np.ndarray, low: np.ndarray, high: np.ndarray, text: str) -> None:
-    """Shade between the ends; a single point gets an error bar, as a band would be invisible."""
+    """Shade the area between the ends, or draw an error bar if there is only one point."""
     if not len(epochs):
         return
     if len(epochs) == 1:

@@ -13,15 +13,15 @@ from .base import BLUE, GREY, checked_numbers, histograms, label, legend_below, 
 def energies(data_energies: Any, sample_energies: Any) -> Figure:
     """Draw the free energies of data rows and of samples as two histograms over each other.
 
-    For a well-trained model both have the same distribution. Samples with lower free energies than
-    the data are states that the model favours but the data lack. Samples with higher free energies
-    come from chains that are not yet in equilibrium, or from a model whose effective temperature is
-    too high. Dashed lines mark the medians. Both histograms have an area of 1, regardless of the
-    numbers of rows.
+    For a well-trained model both sets have the same distribution. Samples with lower free energies
+    than the data are states that the model favours but the data lack. Samples with higher free
+    energies come from chains that are not yet in equilibrium, or from a model whose effective
+    temperature is too high. Dashed lines mark the medians. Both histograms have an area of 1,
+    regardless of the numbers of rows.
 
     Args:
-        data_energies: F(v) of rows of data under the model, nats, shape (m,).
-        sample_energies: F(v) of samples under the same model, nats, shape (n,).
+        data_energies: F(v) of rows of data under the model, in nats, shape (m,).
+        sample_energies: F(v) of samples under the same model, in nats, shape (n,).
 
     Raises:
         InputError: an argument is not a non-empty vector of finite numbers.

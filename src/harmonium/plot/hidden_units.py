@@ -23,12 +23,12 @@ PERCENTILE = 99.5  # of |w|: a few large weights would leave the others pale
 
 
 def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Figure:
-    """Draw the weights of each hidden unit, largest norm first.
+    """Draw the weights of each hidden unit, in descending order of the norm of the weights.
 
     With an image shape, each hidden unit is a tile, arranged row by row in this order; without one,
     the weight matrix is drawn as a heat map. All units share one colour scale that ends at the
-    99.5th percentile of |w|. If a visible unit has several weights, as a Potts site has one for
-    each state, their Euclidean norm is drawn.
+    99.5th percentile of |w|. If a visible unit has several weights (a Potts site has one for
+    each state), their Euclidean norm is drawn.
 
     Args:
         rbm: the model.

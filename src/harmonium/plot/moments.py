@@ -36,7 +36,7 @@ def means(samples: Any, data: Any, *, states: Any = None, weights: Any = None) -
     Args:
         samples: rows in the user's coding, shape (n, units).
         data: rows in the user's coding, shape (m, units).
-        states: number of states of the columns, one number or one for each column. A column with
+        states: number of states of each column, or one number for all columns. A column with
             several states holds codes 0 to states − 1, each treated as a variable; with 1 or None,
             its numbers are used directly.
         weights: sample weights of the data, shape (m,).

@@ -24,7 +24,7 @@ PALE = "#e3e3e3"
 GREYS = ("#cccccc", "#111111")
 BLUES = ("#a6cee9", BLUE, "#00243a")
 BUBBLES = 2_000.0  # area of all points together, in square points
-SMALLEST = 8.0  # area of one
+SMALLEST = 8.0  # smallest area of a point
 
 
 class _Bubbles(NamedTuple):
@@ -37,16 +37,17 @@ class _Bubbles(NamedTuple):
 def pca_plane(samples: Any, data: Any, *, states: Any = None) -> Figure:
     """Draw data and samples on the data's first two principal axes, in two panels.
 
-    Both panels have the same limits and the same scale. Many rows are drawn as cells, darker for a
-    larger share of the rows; few rows as points with areas in proportion to their shares. In the
-    panel of samples, places that have data but no samples are pale grey. At most 10,000 evenly
-    spaced rows of each set are used. A mode of the data that the model misses shows here only if it
-    is separate on these two axes, whose labels give their shares of the variance.
+    Both panels have the same limits and the same scale. Many rows are drawn as cells, which are
+    darker for a larger fraction of the rows; few rows are drawn as points, whose areas are
+    proportional to these fractions. In the panel of samples, places with data but no samples are
+    pale grey. At most 10,000 evenly spaced rows of each set are used. A mode of the data that the
+    model misses is visible only if it is separate on these two axes, whose labels give their
+    fractions of the variance.
 
     Args:
         samples: rows in the user's coding, shape (n, columns).
         data: rows in the user's coding, shape (m, columns).
-        states: number of states of the columns, one number or one for each column. A column with
+        states: number of states of each column, or one number for all columns. A column with
             several states holds codes 0 to states − 1, each treated as a variable; with 1 or None,
             its numbers are used directly.
 

@@ -31,8 +31,8 @@ def mutation_map(
 ) -> Figure:
     """Draw how each single-letter change alters log p: a row per letter, a column per site.
 
-    Violet is less probable than the sequence, orange more probable; a dot is the sequence itself.
-    Gaps are left out; a site with NaN is grey.
+    Violet means less probable than the sequence, orange more probable; dots mark the sequence.
+    Gaps are left out; sites with NaN are grey.
 
     Args:
         scores: log p(changed) − log p(sequence), shape (sites, letters), from `single_changes`.
@@ -96,7 +96,7 @@ def contact_map(
     Args:
         scores: a symmetric matrix, from `contact_scores`.
         best: the number of pairs to draw.
-        apart: pairs of sites |i − j| ≤ apart are left out.
+        apart: pairs of sites with |i − j| ≤ `apart` are left out.
         distances: distances between sites in Å, NaN if unknown; None if there is no structure.
         contact: the largest distance that counts as a contact, in Å.
 
@@ -133,8 +133,8 @@ def contact_map(
             axes.scatter(j[group] + 1, i[group] + 1, s=areas[group], color=color, linewidths=0)
         fraction = is_near.sum() / max(1, is_known.sum())
         title = (
-            f"above: the {best:,} best pairs; of those with a known distance {fraction:.0%} are"
-            f" within {contact:g} Å (blue)\nbelow: pairs of the structure that are as near"
+            f"above: the {best:,} best pairs; of those with a known distance, {fraction:.0%} are"
+            f" within {contact:g} Å (blue)\nbelow: pairs within {contact:g} Å in the structure"
         )
     label(axes, title, "site", "site")
     axes.set(xlim=(0.5, n + 0.5), ylim=(n + 0.5, 0.5), aspect="equal")
@@ -147,8 +147,8 @@ def weight_logos(
 ) -> Figure:
     """Draw the weights of hidden units as logos: a letter's height is its weight.
 
-    Letters above the line push the unit up; letters below the line push it down. The 30 sites with
-    the largest weights are shown, in sequence order.
+    Letters above the line increase the input to the unit; letters below the line decrease it. The
+    30 sites with the largest weights are shown, in sequence order.
 
     Args:
         weights: W, shape (sites, letters, hidden units).

@@ -23,16 +23,16 @@ NOTABLE = 0.05  # smallest fraction of missing cells that is shown in a title
 def columns_beside_data(columns: Columns, samples: Any, data: Any, *, seed: int = 0) -> Figure:
     """Draw the distribution of each column of a table, data in grey and samples in blue.
 
-    Words, and numbers with few values, are drawn as bars (at most the eight most frequent in the
-    data); other numbers as histograms with common bins. Only known cells of the data are drawn; if
-    many are missing, the title gives their fraction, because samples have no missing cells and may
-    rightly differ.
+    Categories, and numbers with few values, are drawn as bars (at most the eight most frequent in
+    the data); other numbers as histograms with common bins. Only known cells of the data are drawn;
+    if many are missing, the title gives their fraction, because samples have no missing cells and
+    may rightly differ.
 
     Args:
         columns: the column types.
         samples: rows of codes drawn from a model, as `Columns.encode` returns them.
         data: rows of codes of the data, with NaN for missing cells.
-        seed: seed for drawing the cell that a code stands for.
+        seed: seed for drawing one of the cells that a code represents.
 
     Returns:
         A figure with one panel for each of the first 30 columns.
@@ -155,7 +155,7 @@ def dependence(columns: Columns, samples: Any, data: Any) -> Figure:
             matrix[j, i] = _strength(information(of_data[i], of_data[j]))
             matrix[i, j] = _strength(information(of_samples[i], of_samples[j]))
     size = 2.4 + 0.24 * len(places)
-    gap = " " if size > 5 else "\n"  # from 5 inches on, the title fits in one line
+    gap = " " if size > 5 else "\n"  # above 5 inches, the title fits in one line
     title = f"Dependence of pairs:{gap}data above, samples below the diagonal"
     figure = new_figure(size + 0.8, size, title)
     axes = figure.subplots()

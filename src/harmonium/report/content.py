@@ -22,7 +22,7 @@ from .encoding import encoded, halved
 MOST_ROWS = 200  # as many as a reader looks at
 MOST_NUMBERS = 400_000  # in all rows, so that a page of wide rows stays small
 MOST_ACROSS = 32  # units in a line, if rows are not pictures
-LEAST_WIDTH = 4  # of a square
+LEAST_WIDTH = 4  # smallest width of a square
 MOST_LABELS = 200
 POINTS = 101  # on the scale that maps numbers of a column to values of its unit
 
@@ -50,7 +50,7 @@ def model_content(rbm: RBM, rows: np.ndarray) -> dict[str, Any]:
         name: encoded(array) for name, array in tensors.items() if not name.startswith("weights")
     }
     arrays["weights"], rounded = halved(rbm.dense_weights)
-    rounding = "The page has the weights in 16 bits"
+    rounding = "The page stores the weights in 16 bits"
     known = rows[~np.isnan(rows).any(1)][:MOST_ROWS]
     if len(known):
         in_page = eqx.tree_at(lambda m: m.weights, rbm, from_numpy(rounded))
@@ -95,7 +95,7 @@ def column_content(part: AbstractPart, codes: np.ndarray) -> dict[str, Any]:
     """Return a column of a table: labels of its codes, or the scale between codes and cells.
 
     Args:
-        part: the column, or a part of one.
+        part: the column, or a part of a column.
         codes: codes of the data, with NaN for missing cells.
     """
     rng = np.random.default_rng(0)
@@ -115,7 +115,7 @@ def column_content(part: AbstractPart, codes: np.ndarray) -> dict[str, Any]:
     cells = np.asarray(part.cells(grid, rng))
     if cells.dtype.kind == "M":  # years
         cells = cells.astype("datetime64[D]").astype(float) / 365.2425 + 1970.0
-    # If a code stands for several cells, one is drawn; the page needs a scale that never decreases.
+    # If a code represents several cells, one is drawn; the page needs a scale that never decreases.
     rising = np.maximum.accumulate(cells.astype(float))
     scale = {"codes": grid.tolist(), "cells": rising.tolist()}
     return {"name": part.name, "states": 0, "scale": scale}
@@ -165,12 +165,12 @@ def report_content(
 
 
 def baseline(name: str, words: str, value: float) -> dict[str, Any]:
-    """Return a simpler model's log-likelihood; `words` name it within a sentence."""
+    """Return a baseline's log-likelihood; `words` is the baseline's name within a sentence."""
     return {"name": name, "words": words, "value": value}
 
 
 def lines_of(units: int) -> tuple[int, int]:
-    """Return the height and width for showing units that are not known to be a picture.
+    """Return the height and width at which to show units that are not known to be a picture.
 
     They form a square if their number is a square, as for flattened pictures; else lines of at most
     32, the last of which may be shorter.

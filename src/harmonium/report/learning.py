@@ -17,7 +17,7 @@ from .playing import Page
 __all__ = ["watch_learning"]
 
 HEIGHT = 1_050  # pixels in a notebook
-MOST_ROWS = 200  # all are used in each update, which the browser computes
+MOST_ROWS = 200  # the browser uses all rows in each update
 MOST_UNITS = 256  # pictures of 16 × 16
 MOST_HIDDEN = 12  # each point of a curve is a sum over 2¹² states
 
@@ -48,7 +48,7 @@ def watch_learning(
 
     Raises:
         InputError: the rows have values other than 0 and 1 or too many columns, or the number of
-            hidden units is not 1 to 12.
+            hidden units is outside 1 to 12.
 
     Example:
         >>> page = hm.watch_learning(hm.bars_and_stripes(4), image_shape=(4, 4))

@@ -1,7 +1,7 @@
-"""A page: its template, style, scripts and content in one file that needs no network.
+"""A page: its template, style, scripts and content in one file that works offline.
 
 The scripts are JavaScript modules. A page opened from disk cannot import other files, so the
-modules are concatenated, each in a function of its own. A content security policy allows exactly
+modules are concatenated, each in its own function. A content security policy allows exactly
 these scripts and this style. Nothing is compiled or minified.
 """
 
@@ -95,7 +95,7 @@ def _policy(style: str, script: str, is_live: bool) -> str:
     def allowed(text: str) -> str:
         return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
-    # Names of columns come from files: should a script ever take one as HTML, nothing in it runs.
+    # Column names come from files: if a script ever treats one as HTML, no code in it runs.
     return (
         f"default-src 'none'; style-src {allowed(style)}; script-src {allowed(script)};"
         f"{news} img-src data: blob:; base-uri 'none'; form-action 'none'"

@@ -68,7 +68,8 @@ def play(
 
     Args:
         rbm: the model.
-        data: rows of data in the user's coding, to start from and to compare samples with.
+        data: rows in the user's coding; chains start at these rows, and samples are compared with
+            the rows.
         image_shape: height and width of a row as a picture; None for a square, or lines of units.
         columns: the column types of a table, whose rows are codes.
         sites: the sites of an alignment.
@@ -76,7 +77,7 @@ def play(
         seed: seed of the samples shown beside the data.
 
     Raises:
-        InputError: the rows do not fit the model, or the image shape does not fit the rows.
+        InputError: the rows are not valid for the model, or do not match the image shape.
 
     Example:
         >>> rows = hm.bars_and_stripes(3)

@@ -27,8 +27,8 @@ def check_units(layer: AbstractLayer, file: Path, model: Path) -> None:
         model: the file of the model.
 
     Raises:
-        InputError: the numbers of units or states, or the values of a unit, differ; names both
-            files.
+        InputError: the numbers of units or states, or the values of a unit, differ; the message
+            names both files.
     """
     rbm = _model_in(model)
     if rbm is not None and _values_of(rbm.visible) != _values_of(layer):
@@ -41,7 +41,7 @@ def check_hidden(count: int | str, file: Path, model: Path) -> None:
     """Raise InputError if the options and the model differ in the number of hidden units.
 
     Raises:
-        InputError: the numbers differ; names both files.
+        InputError: the numbers differ; the message names both files.
     """
     rbm = _model_in(model)
     if rbm is not None and count not in ("auto", rbm.hidden.n_units):

@@ -29,7 +29,7 @@ from .summaries import BaselineSummary
 
 MOST_WORK_OF_TREE = 2**33  # rows × columns² when counting pairs: about a second
 FEWEST_ROWS_OF_TREE = 1_000  # a tree learned from a smaller subsample would be a poor baseline
-SURE = 2.0  # standard errors at or below which a difference may be chance
+SURE = 2.0  # a difference of up to this many standard errors may be chance
 BEST_TREE = "best tree"
 
 
@@ -63,17 +63,17 @@ def verdict(summaries: list[BaselineSummary]) -> str:
     best = max(summaries, key=lambda summary: summary.value)
     if best.gain > SURE * (best.stderr or 0.0):
         return ""
-    advice = "more rows may help, or a longer run"
+    advice = "more rows or a longer run may help"
     if best.name == BEST_TREE:
-        advice += "; columns of 0 and 1 may begin from that tree, with --visible tree"
+        advice += "; for columns of 0 and 1, training can start from that tree (--visible tree)"
     return (
-        f"the model is NOT surely better than {best.words}, by {best.difference} nats per row;"
-        f" {advice}"
+        f"the model is NOT surely better than {best.words}: the difference is {best.difference}"
+        f" nats per row; {advice}"
     )
 
 
 class _Simpler(NamedTuple):
-    """A simpler model and the log-likelihoods that it gives to the rows.
+    """A simpler model and the log-likelihoods that it assigns to the rows.
 
     Attributes:
         name: its name in a table.
@@ -104,7 +104,7 @@ def _simpler_models(visible: AbstractLayer, train: Dataset, rows: Dataset) -> It
 def _of_units(
     name: str, words: str, layer: AbstractLayer, train: Dataset, rows: Dataset
 ) -> _Simpler:
-    """Return a model without weights, with visible units fitted to the training rows."""
+    """Score the rows under a model without couplings, fitted to the training rows."""
     key = key_of(EVALUATION_SEED)
     units = fitted_units(layer, train.some(ROWS_TO_START_FROM), key=key)
     uncoupled = RBM(units, Bernoulli(1), np.zeros((units.size, 1)))

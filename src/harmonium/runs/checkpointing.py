@@ -23,7 +23,7 @@ LOG_LIKELIHOODS = ("log_likelihood", "log_likelihood_low", "log_likelihood_high"
 
 
 class Checkpointer:
-    """Callbacks of `fit` that measure, write metrics and keep the run's last good state on disk.
+    """Callbacks of `fit` that write metrics and keep the last good state of the run on disk.
 
     If a file cannot be written (because the disk is full, say, or the folder has been removed), the
     run continues and tries again. Only at the end of the run is this an error.
@@ -86,7 +86,7 @@ class Checkpointer:
             self.trouble = reason
 
     def keep(self, result: Fit, models: Sequence[RBM] = ()) -> None:
-        """Save a run that finished or diverged; after divergence, the last finite model."""
+        """Save a run that finished or diverged; after divergence, save the last finite model."""
         self.rbm = result.rbm
         self.state = result.state
         self.models = models
@@ -96,7 +96,7 @@ class Checkpointer:
         """Write metrics, the model and the training state.
 
         Raises:
-            InputError: they cannot be written; the message says how to continue.
+            InputError: the files cannot be written; the message says how to continue.
         """
         try:
             self._write_metrics()
@@ -135,7 +135,7 @@ class Checkpointer:
         self.folder.save(self.rbm, self.state, self.fingerprint, self.models)
 
     def summary(self, status: str, message: str) -> Summary:
-        """Return the summary of the run without its score; `seconds` counts this call only."""
+        """Return the summary of the run without its score; `seconds` is the time of this call."""
         return Summary(
             run=str(self.folder.path),
             status=status,
@@ -148,7 +148,7 @@ class Checkpointer:
         )
 
     def _earlier_speed(self) -> float | None:
-        """Return the median speed of earlier calls, or None; used if this call trained nothing."""
+        """Return the median speed of earlier calls, for a call without updates; None if unknown."""
         speeds = [record.get("samples_per_second") for record in self.folder.metrics()]
         known = [speed for speed in speeds if speed]
         return float(np.median(known)) if known else None

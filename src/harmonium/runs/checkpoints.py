@@ -1,4 +1,4 @@
-"""The checkpoints of a run to resume from: the last one and the one before it."""
+"""The checkpoints from which a run resumes: the last checkpoint and its predecessor."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from ..io.formats.native import load_tree, read_header, save_tree
 from ..training import TrainState
 
 CHECKPOINTS = "checkpoints"
-LEARNED_OF_ROWS = ("held_out", "folds")  # fields of `TrainState` on unseen rows
+LEARNED_OF_ROWS = ("held_out", "folds")  # fields of `TrainState` with results for unseen rows
 
 
 class Checkpoints:
     """The checkpoints of a run: safetensors files with a SHA-256 of their whole contents.
 
-    Each is written whole or not at all. The one before the last is kept, in case the last one is
-    damaged later: a run that resumes from it ends with the same model. A state that is spread over
-    several processes is gathered leaf by leaf, so that any number of devices can load it.
+    Each file is written whole or not at all. The checkpoint before the last is kept, in case the
+    last one is damaged later: a run that resumes from the earlier one ends with the same model. A
+    state that is spread over several processes is gathered leaf by leaf, so that any number of
+    devices can load it.
 
     Attributes:
         run: the folder of the run.
@@ -79,7 +80,7 @@ class Checkpoints:
             self._known = Path(path), header
         return self._known
 
-    # The first process looks for all, since a shared file system may show others an older state.
+    # The first process searches for all: a shared file system may show others an older state.
     @by_first
     def _undamaged(self) -> tuple[str, dict[str, Any]]:
         try:
@@ -117,19 +118,19 @@ class Checkpoints:
     def learned_of_rows(self) -> set[str]:
         """The names of those fields in the checkpoint that hold results for unseen rows.
 
-        Empty for runs with a single record, and for runs of earlier versions.
+        Empty for runs without such results, and for runs of earlier versions.
         """
         _, header = self._found()
         return {name for name in LEARNED_OF_ROWS if header.get(name)}
 
     @property
     def fingerprint_of_rows(self) -> str | None:
-        """The hash of the rows with which the run began; None if unknown."""
+        """The hash of the rows with which the run began, or None if it is unknown."""
         return self._found()[1].get("rows") if self.exist else None
 
     @property
     def jax_version(self) -> str:
-        """The version of JAX that wrote the checkpoints; the present one if unknown."""
+        """The version of JAX that wrote the checkpoints; the installed version if unknown."""
         return self._found()[1].get("jax", jax.__version__)
 
     def state(self, like: TrainState, fingerprint: str, source: str) -> TrainState:
@@ -137,7 +138,7 @@ class Checkpoints:
 
         Args:
             like: a state with the same structure.
-            fingerprint: the hash of the present rows.
+            fingerprint: the hash of the current rows.
             source: the name of these rows.
 
         Raises:

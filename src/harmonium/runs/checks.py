@@ -1,4 +1,4 @@
-"""Checks that need the model: rows must fit it, and exact sums must be feasible."""
+"""Checks that need the model: are rows valid for it, and are exact sums feasible?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def refuse_misfit(rows: np.ndarray, rbm: RBM, name: str, advice: str) -> None:
     NaN marks a missing value; whether missing values are allowed is not checked here.
 
     Raises:
-        InputError: the rows do not fit; the message names the rows and the first invalid value.
+        InputError: the rows are invalid; the message names the rows and the first invalid
+            value.
     """
     width = rbm.visible.n_units
     if rows.shape[1] != width:
@@ -52,7 +53,7 @@ def refuse_many_states(rbm: RBM, log2_limit: int, advice: str) -> None:
 
 
 def states_to_sum(rbm: RBM) -> str:
-    """Describe the length of the exact sum: "32 states", "2^500 states", "no discrete layer"."""
+    """Describe the length of an exact sum: "32 states", "2^500 states", "no discrete layer"."""
     enumerated = enumerable(rbm)
     count = None if enumerated is None else enumerated.visible.n_states
     if count is None:

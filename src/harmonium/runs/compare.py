@@ -35,13 +35,13 @@ class Compared(NamedTuple):
 
     Attributes:
         run: the run's folder.
-        value: its log-likelihood, nats per row.
+        value: its log-likelihood, in nats per row.
         low: lower end of the 95 % interval from the error of log Z; None if it is not finite.
         high: upper end of this interval; None if it is not finite.
         converged: whether log Z is trusted.
-        behind: the best run's log-likelihood minus this run's, nats per row.
-        behind_low: lower end of the 95 % interval of `behind`, from differences between paired
-            rows, in which fluctuations that the runs share cancel.
+        behind: the best run's log-likelihood minus this run's, in nats per row.
+        behind_low: lower end of the 95 % interval of `behind`, from the differences of each row's
+            log p, in which fluctuations common to both runs cancel.
         behind_high: upper end of this interval.
         seconds: training time; None if unknown.
         updates: number of updates; None if unknown.
@@ -71,8 +71,8 @@ class _Scored(NamedTuple):
         source: the rows of the run's source.
         rows: the rows that the run was scored on, shape (n, columns).
         weights: the weights of these rows, shape (n,), which sum to 1.
-        log_p: log p of each row, shape (n,), nats.
-        log_z_error: standard error of log Z, nats.
+        log_p: log p of each row, in nats, shape (n,).
+        log_z_error: standard error of log Z, in nats.
         size: the number of weights of the model.
         summary: the summary that the run reported.
         score: the run's log-likelihood, with its interval.
@@ -101,7 +101,7 @@ class _Scored(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """The mean of log p over the rows, nats."""
+        """The mean of log p over the rows, in nats."""
         return float(self.log_p @ self.weights)
 
 
@@ -158,7 +158,7 @@ def _check_same_rows(best: _Scored, other: _Scored) -> None:
     if differing:
         raise InputError(
             f"{other.run}: expected the columns that {best.run} models; got others:"
-            f" {', '.join(differing[:5])} in one of them only; train both on the same columns."
+            f" {', '.join(differing[:5])} in only one of the runs; train both on the same columns."
         )
     if not np.array_equal(best.rows, other.rows, equal_nan=True):
         raise InputError(
@@ -188,10 +188,13 @@ def _scored(run: str, source: str | None, known: dict[tuple[Any, ...], Rows]) ->
     folder = RunFolder(run)
     summary = folder.summary() if is_run(run) else None
     if summary is None or summary.log_likelihood is None or summary.log_z is None:
-        content = "a run without a score" if is_run(run) else "no run"
+        content = "no run"
+        advice = "check the name"
+        if is_run(run):
+            content = "a run without a score"
+            advice = "finish it with harmonium resume"
         raise InputError(
-            f"{run}: expected the folder of a run that has ended; got {content}; finish it with"
-            " harmonium resume."
+            f"{run}: expected the folder of a run that has ended; got {content}; {advice}."
         )
     rows = _rows_of(folder, source, known)
     part: Dataset = summary.log_likelihood.part_of(rows.parts, folder.path)
@@ -219,10 +222,10 @@ def _scored(run: str, source: str | None, known: dict[tuple[Any, ...], Rows]) ->
 
 
 def _log_z_deviations(rbm: RBM, rows: np.ndarray, weights: Any) -> np.ndarray:
-    """Return each row's log Z minus the mean of log Z over rows, nats, shape (n,).
+    """Return each row's log Z minus the mean of log Z over rows, in nats, shape (n,).
 
-    It is 0 for models with a single log Z. If documents differ in length, log Z depends on the
-    length, and the summary contains only its mean.
+    The difference is 0 for models with a single log Z. If documents differ in length, log Z depends
+    on the length, and the summary contains only the mean of log Z.
     """
     if not takes_lengths(rbm.visible):
         return np.zeros(len(rows))

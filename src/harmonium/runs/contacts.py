@@ -82,7 +82,7 @@ def contacts(
 
     Args:
         run: the folder of a run on an alignment.
-        out: the file to write: a table (.csv, .tsv) or a map (.png); None to write none.
+        out: the file to write: a table (.csv, .tsv) or a contact map (.png); None to write none.
         structure: a text file of distances, each line with two columns of the alignment, counted
             from 1, and then the distance in Å; None if there is no structure.
         near: the largest distance that counts as a contact, in Å.
@@ -144,7 +144,7 @@ def contacts(
 
 
 def typical_sequences(run: str, sites: Sites) -> np.ndarray | None:
-    """Return a few evenly spaced sequences of the run as codes; None if its file is missing.
+    """Return a few evenly spaced sequences of the run as codes; None if their file is missing.
 
     Couplings around these sequences predict contacts slightly better than couplings around
     equally likely letters.

@@ -184,7 +184,7 @@ class Display:
             )
 
     def timer(self, what: str, at_most: float = math.inf) -> Any:
-        """Return a progress callback for a long computation, called with the fraction done, 0 to 1.
+        """Return a progress callback for a long computation, called with the fraction done.
 
         Args:
             what: the name of the computation.

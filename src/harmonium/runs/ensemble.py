@@ -33,7 +33,7 @@ def learn_together(
     def called(report: Report) -> bool:
         models: Any = report.rbm
         states: Any = report.state
-        # One joint state has one checkpoint, so all models of a killed run resume at one update.
+        # One joint state has one checkpoint, so all models of a killed run resume together.
         of_run = report._replace(rbm=models[0], state=prepared.joined(states))
         stops = [callback(of_run) is True for callback in callbacks]
         return any(stops)
@@ -69,7 +69,7 @@ def as_one(prepared: Prepared, fits: Sequence[Fit]) -> Fit:
 
 
 def summary_of_ensemble(folder: RunFolder, scores: list[ScoreSummary]) -> EnsembleSummary:
-    """Return the part of a run's summary on its models, from their log-likelihoods."""
+    """Return the summary of an ensemble from the log-likelihoods of its models."""
     files = [str(folder.model(number)) for number in range(len(scores))]
     return EnsembleSummary(models=files, log_likelihoods=scores, mean=mean_of(scores))
 

@@ -39,7 +39,7 @@ def evaluate(options: EvaluationConfig, display: Display) -> Evaluation:
     in its report.
 
     Raises:
-        InputError: a model or rows that cannot be read or do not fit each other.
+        InputError: the model or the rows cannot be read, or are incompatible.
         NotFiniteError: the model has no finite score.
     """
     rbm = load(options.run)

@@ -15,7 +15,7 @@ _AMOUNT = re.compile(r"allocat\w+ (?:request for )?([\d.,]+) ?([KMGTPE]i?B|bytes
 
 
 class NotMeasuredError(HarmoniumError):
-    """There is nothing to measure or draw; the message says why."""
+    """The error if there is nothing to measure or draw; the message gives the reason."""
 
 
 def failure_of(error: Exception) -> str:

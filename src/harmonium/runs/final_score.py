@@ -52,7 +52,7 @@ def known_log_z(folder: RunFolder, rbm: RBM) -> LogZ | None:
 def scored_by_run(
     folder: RunFolder, rbm: RBM, rows: Dataset, seconds: float, *, key: Any, progress: Any = None
 ) -> LogLikelihood:
-    """Return the log-likelihood of rows, with the run's own log Z if known, else a new estimate.
+    """Return the log-likelihood of rows, using the run's log Z if known, else a new estimate.
 
     Args:
         folder: the run.

@@ -48,7 +48,7 @@ T = TypeVar("T", Columns, Sites)
 
 
 class RunFolder:
-    """The folder of a run. Files are written whole or not at all; metrics are appended by line.
+    """The folder of a run. Files are written whole or not at all; metrics are added line by line.
 
     To write more than one file, use the folder as a context manager, which locks out other
     processes. If several processes share a run, all of them call the methods that write, but only
@@ -81,7 +81,7 @@ class RunFolder:
                 os.close(descriptor)
                 raise InputError(
                     f"{self.path}: expected a run that no other process uses; got another process"
-                    " at work on it; wait for it, or end it."
+                    " at work on it; wait for that process, or end it."
                 ) from None
             except OSError:  # the file system does not support locks
                 os.close(descriptor)
@@ -150,7 +150,7 @@ class RunFolder:
         """Return the path of one of the run's files.
 
         Raises:
-            InputError: a link points outside the folder, where nothing is read or written.
+            InputError: a symbolic link leads outside the folder, where no file is read or written.
         """
         return inside(self.path, name)
 
@@ -255,7 +255,7 @@ class RunFolder:
 
     @by_first
     def keep_metrics_until(self, updates: int) -> None:
-        """Drop the records after this update, that of the checkpoint from which the run resumes."""
+        """Drop the metrics recorded after this update, from which the run resumes."""
         records = [record for record in self.metrics() if record["update"] <= updates]
         lines = [to_json(record) + "\n" for record in records]
         write_whole(self.file(METRICS), "".join(lines).encode())
@@ -306,11 +306,11 @@ class RunFolder:
 
     @by_first
     def write_rows(self, rows: RowsSummary) -> None:
-        """Write what the run learned about its rows."""
+        """Write the summary of the run's rows."""
         write_whole(self.file(ROWS), (to_json(asdict(rows), indent=2) + "\n").encode())
 
     def rows(self) -> RowsSummary:
-        """Read what the run learned about its rows; empty if the file is missing or damaged."""
+        """Read the summary of the run's rows; empty if the file is missing or damaged."""
         try:
             return read_record(RowsSummary, self.file(ROWS))
         except InputError:

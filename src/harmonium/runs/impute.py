@@ -43,7 +43,7 @@ class FilledColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class UnfilledColumn:
-    """A column that keeps missing cells: its name, how many are missing, and why they stay."""
+    """A column with missing cells that are not filled in: name, number of cells, and reason."""
 
     name: str
     missing: int
@@ -81,17 +81,17 @@ def fill(
     """Write a table with its missing cells filled in; return what was filled.
 
     With `draws`, this many complete tables are written, with cells drawn from p(missing |
-    observed); otherwise each cell gets its best guess, or one draw if `guess` says so. The help of
-    `harmonium impute` describes the arguments.
+    observed); otherwise each missing cell gets its best guess, or one draw if `guess` is "draw".
+    The help of `harmonium impute` describes the arguments.
 
     Raises:
-        InputError: a file that cannot be read or written, a table that does not fit the run, or
+        InputError: a file that cannot be read or written, a table incompatible with the run, or
             both `guess` and `draws`.
     """
     if draws is not None and guess != Guess.MEAN:
         raise InputError(
-            f"--as {guess}: expected it without --draws, which draws its tables; got {draws} of"
-            " these; leave one of them out."
+            f"--as {guess}: expected it without --draws, which draws cells; got --draws"
+            f" {draws}; leave one of the two out."
         )
     check_target(f"--out {out}", out, SUFFIXES, overwrite)
     rbm = load(run)

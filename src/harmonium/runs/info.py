@@ -14,7 +14,7 @@ from .._base.sharding import fetched
 from ..analysis import hidden_in_words
 from ..data.sources import open_source
 from ..data.table import describe
-from ..errors import HarmoniumError
+from ..errors import HarmoniumError, count_of
 from ..io.storage import holds_model, load
 from ..rbm import RBM
 from ..tables import Columns
@@ -97,4 +97,4 @@ def _in_words(rbm: RBM, columns: Columns) -> list[str]:
     units = [unit for unit in hidden_in_words(rbm, columns) if unit.words]
     lines = [f"unit {unit.unit}: {', '.join(unit.words)}" for unit in units[:UNITS_IN_WORDS]]
     left = rbm.hidden.n_units - len(lines)
-    return [*lines, f"and {left} units that say less"] if left and lines else lines
+    return [*lines, f"and {count_of(left, 'other unit')}"] if left and lines else lines

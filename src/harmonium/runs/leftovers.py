@@ -52,7 +52,7 @@ def trials_in(path: str | os.PathLike) -> list[Path]:
 
 
 def are_of_run(folder: Path) -> bool:
-    """Return whether the files of a folder without options belong to a run.
+    """Return whether the files of a folder without readable options belong to a run.
 
     A full disk or a power failure may leave config.json empty. Such a folder may be replaced by a
     new run, but a folder that may hold anything else must not be. So the folder must contain a
@@ -72,7 +72,7 @@ def _has_checkpoint(folder: Path) -> bool:
 
 
 def _size(path: Path) -> int:
-    """Return the size of a file, or of all files in a folder, in bytes; a link counts as 1."""
+    """Return the size of a file in bytes, or a folder's number of entries; 1 for a link."""
     if path.is_symlink():
         return 1
     return sum(1 for _ in os.scandir(path)) if path.is_dir() else path.stat().st_size

@@ -54,7 +54,7 @@ class Motif:
 
 @dataclass(frozen=True, kw_only=True)
 class Motifs:
-    """The strongest hidden units of a run, and the file of their picture or None."""
+    """The strongest hidden units of a run, and the file of their picture, or None if none."""
 
     run: str
     out: str | None
@@ -101,7 +101,7 @@ def motifs(run: str, units: int, out: str | None, overwrite: bool) -> Motifs:
 def _inputs(rbm: RBM, codes: np.ndarray) -> np.ndarray:
     """Return the inputs of the hidden units for each sequence.
 
-    Inputs order sequences as the hidden means do, even when many means are rounded to 1.
+    Inputs rank sequences in the same order as hidden means, even if many means are rounded to 1.
     """
     visible = rbm.visible
     return in_parts(lambda rows, _: rbm.inputs_to_h(visible.encode(rows)), codes, rbm.widest)

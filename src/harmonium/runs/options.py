@@ -231,8 +231,8 @@ Seed = Annotated[int, Whole("Random seed.", least=0, most=SEEDS - 1)]
 Scale = Annotated[
     float | None,
     Number(
-        "The grey level that stands for 1, if not 255.",
-        advice="give the grey level that means 1, such as 255",
+        "The grey level that represents 1, if not 255.",
+        advice="give the grey level that represents 1, such as 255",
     ),
 ]
 Source = Annotated[
@@ -265,7 +265,7 @@ SKIP = Whole("Lines to skip at the beginning of a text file.  [default: inferred
 
 @dataclass(frozen=True, kw_only=True)
 class TextOptions:
-    """Options on how a text file is read; those not given are inferred from the file."""
+    """Options for reading a text file; options that are not given are inferred from the file."""
 
     header: Header = None
     separator: Separator = None

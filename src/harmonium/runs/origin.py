@@ -2,7 +2,7 @@
 
 A folder made by someone else can name any file on the computer that reads the folder, and the
 report would show that file's rows. So rows outside the folder are used only if the folder holds
-their hashes, which cannot be written without having the rows, or if the user names the file in this
+their hashes, which cannot be computed without the rows, or if the user names the file in this
 command.
 """
 
@@ -52,12 +52,12 @@ def check_hashes(
 
     Args:
         folder: the folder of the run.
-        config: its options.
+        config: the options of the run.
         hashes: hashes of the rows that were read, by name of the part.
         has_columns: whether the source is a table, whose column names and words are shown.
 
     Raises:
-        InputError: the rows are not the ones that the run had.
+        InputError: the rows differ from the run's rows.
     """
     if _is_own(folder, config):
         return
@@ -67,7 +67,7 @@ def check_hashes(
     if not has_meaning or any(known[part] != digest for part, digest in hashes.items()):
         raise InputError(
             f"{config.origin}: expected the rows that {folder.path} began with; got other rows;"
-            " restore the source, or name one with --source, if its rows may be used."
+            " restore the source, or name another with --source if its rows may be used."
         )
 
 
@@ -79,9 +79,9 @@ def _exists(origin: str) -> bool:
 
 
 def _is_own(folder: RunFolder, config: RunConfig) -> bool:
-    """Return whether a run's rows are a built-in data set, or lie in the folder of the run."""
+    """Return whether a run's rows are a built-in data set, or are in the folder of the run."""
     if config.source in BUILTIN and config.origin == config.source:
-        return not folder.file(COLUMNS).is_file()  # it would be read as a file with these
+        return not folder.file(COLUMNS).is_file()  # a file would be read with these types
     for path in _paths(config.origin):
         if path.is_file():
             return path.resolve().is_relative_to(folder.path.resolve())

@@ -54,7 +54,7 @@ class Prepared(NamedTuple):
     Attributes:
         rows: the source's rows.
         change: the map from the source's rows to standardised rows, if columns can be rescaled.
-        learned: the rows to train on and to hold out: the source's rows, standardised.
+        learned: the standardised training rows and, if rows are held out, validation rows.
         rbm: the model of `learned` before the first update.
         plan: the fixed parts of training: method, optimiser, batches.
         config: the options, with all defaults filled in.
@@ -78,11 +78,11 @@ class Prepared(NamedTuple):
 
     @property
     def start(self) -> TrainState:
-        """The state before the first update; for an ensemble, of all models at once."""
+        """The state before the first update; for an ensemble, the joint state of all models."""
         return self.start_with(set())
 
     def start_with(self, parts: set[str]) -> TrainState:
-        """Return the start state, with placeholders in those fields, `parts`, on unseen rows."""
+        """Return the start state with placeholders in `parts`, its fields on unseen rows."""
         return self.joined([model._start_with(parts) for model in self.models])
 
     def joined(self, states: list[TrainState]) -> TrainState:
@@ -127,7 +127,7 @@ class Prepared(NamedTuple):
 
     @property
     def log_density(self) -> float:
-        """The mean log p of held-out rows in the source's units, minus its standardised value."""
+        """The mean log p of held-out rows in the source's units, minus the standardised mean."""
         held_out = self.rows.parts.get("validation")
         mean = 0.0  # if the units model the columns directly
         if held_out is not None and held_out.log_density is not None:
@@ -221,11 +221,11 @@ def _check_ensemble(config: RunConfig, rows: Rows) -> None:
     """Raise InputError for an ensemble on several devices, or on streamed rows."""
     if config.ensemble > 1 and size_of_axis(ROWS) * size_of_axis(HIDDEN) > 1:
         raise InputError(
-            "--ensemble: expected models on one device; got --mesh too; leave one of them out."
+            "--ensemble: expected models on one device; got --mesh too; leave one of the two out."
         )
     if config.ensemble > 1 and rows.stream is not None:
         raise InputError(
-            "--ensemble: expected rows that are in memory; got a stream of them; train the models"
+            "--ensemble: expected rows in memory; got a stream of rows; train the models"
             " one after the other."
         )
 
@@ -234,14 +234,14 @@ def with_choices(config: RunConfig, rows: Rows) -> RunConfig:
     """Return the options with all defaults filled in, so that `resume` keeps them.
 
     Raises:
-        InputError: the best model is requested, and no rows are held out.
+        InputError: the best model is requested, but no rows are held out.
     """
     has_held_out = "validation" in rows.parts
     has_epochs = config.epochs is not None
     if config.keep == "best" and not has_held_out:
         raise InputError(
-            "--keep best: expected rows that are held out; got none; leave it out, or hold out"
-            " rows with --validation."
+            "--keep best: expected rows that are held out; got none; leave --keep out, or hold"
+            " out rows with --validation."
         )
     keep = config.keep or ("best" if has_held_out and not has_epochs else "last")
     penalty = config.penalty

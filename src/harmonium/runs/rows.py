@@ -1,4 +1,4 @@
-"""The rows of a source as a run uses them: datasets, and the visible layer that fits them."""
+"""The rows of a source as a run uses them: datasets, and a visible layer for these rows."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ from .summaries import RowsSummary
 from .train_options import RunConfig
 
 TREE = "tree"  # a value of --visible: a tree of units, chosen from the training rows
-_UNITS_OF_TREE = "bernoulli"  # the units for which the rows of a tree are read
+_UNITS_OF_TREE = "bernoulli"  # rows for a tree are read as values of these units
 
 
 class Rows(NamedTuple):
-    """The rows of a source, in parts, with the visible layer and what is known about them.
+    """The rows of a source, in parts, with their visible layer, descriptions and notes.
 
-    The source's own arrays are not kept, since the datasets made from them are smaller.
+    The source's own arrays are not kept, since the datasets made from these arrays are smaller.
 
     Attributes:
         name: name of the source.
@@ -147,7 +147,7 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
 
 
 def _in_classes(visible: AbstractLayer, config: RunConfig) -> AbstractLayer:
-    """Return the visible units with the requested number of classes, fitted to the rows.
+    """Return the visible units, as a mixture of the requested number of classes if above 1.
 
     Raises:
         InputError: the units cannot have classes.
@@ -165,7 +165,7 @@ def _in_classes(visible: AbstractLayer, config: RunConfig) -> AbstractLayer:
 def _tree(train: Dataset) -> Tree:
     """Return 0/1 units that depend on one another along the best tree of the training rows.
 
-    Held-out rows are not used, since the tree is later judged by them.
+    Held-out rows are not used, since the tree is later judged on those rows.
     """
     return Tree(train.columns, dependence_tree(train))
 
@@ -225,7 +225,7 @@ def rows_for_model(
         config: the options of the model's run, or None.
 
     Raises:
-        InputError: the source cannot be read, or its width or values do not fit the model.
+        InputError: the source cannot be read, or is incompatible with the model.
     """
     settings = asdict(text_format or TextFormat())
     if config is not None and sites is None and data not in BUILTIN:
@@ -320,12 +320,12 @@ def fingerprint(rows: Rows, *, standardised: bool, part: str = "train") -> str:
 
 
 def hashes(rows: Rows) -> dict[str, str]:
-    """Return a hash of each part of the rows, by name; later commands recognise rows by it."""
+    """Return a hash of each part of the rows, by name, so that later commands recognise them."""
     return {part: fingerprint(rows, standardised=False, part=part) for part in rows.parts}
 
 
 def remember(folder: RunFolder, rows: Rows) -> None:
-    """Write what a run learned about its rows into its folder, for later commands."""
+    """Write a summary of the rows into the folder of a run, for later commands."""
     counts = {name: len(part) for name, part in rows.parts.items()}
     folder.write_rows(RowsSummary(**hashes(rows), counts=counts, image_shape=rows.image_shape))
 
@@ -362,12 +362,12 @@ def own_rows(folder: RunFolder, source: str | None = None) -> Rows:
 
 
 def text_format_for(file: str, run: str, options: TextOptions) -> TextFormat:
-    """Return how to read a file that has to fit a run.
+    """Return the text format in which a command on a run reads a file.
 
     Args:
         file: the file; a run's text format does not apply to files of another format.
         run: a run folder, or a model file, which has no text format.
-        options: the options of the command.
+        options: the options of the command, which override the run's text format.
     """
     text_format = TextFormat()
     if is_run(run) and is_text(file):

@@ -94,7 +94,7 @@ class Draws(NamedTuple):
 
         Args:
             out: the file to write.
-            run: the run, which has the shape of a picture.
+            run: the run, which determines the height and width of a picture.
             guard: whether to guard cells that a spreadsheet would run as formulas.
         """
         path = Path(out)
@@ -231,8 +231,8 @@ def _gaps_of(run: str) -> np.ndarray:
     """
     if not is_run(run):
         raise InputError(
-            f"--with-missing: expected the folder of a run; got {run!r}; leave it out, or name the"
-            " folder."
+            f"--with-missing: expected the folder of a run; got {run!r}; leave it out, or name a"
+            " run folder."
         )
     rows = own_rows(RunFolder(run)).parts["train"].rows()
     gaps = np.isnan(rows)
@@ -248,7 +248,7 @@ def _missing_as_in(gaps: np.ndarray, count: int, seed: int) -> np.ndarray:
     """Return a mask of values to leave out of drawn rows, copied from random rows of the source.
 
     So missing cells are as frequent in each column as in the source, and in the same combinations.
-    They do not depend on the values drawn.
+    The mask does not depend on the values drawn.
     """
     return gaps[np.random.default_rng(seed).integers(len(gaps), size=count)]
 
@@ -262,7 +262,7 @@ def read_given(given: str, rbm: RBM, text_format: TextFormat | None = None) -> n
         text_format: how a text file is read; None to infer the format.
 
     Raises:
-        InputError: the width or the values of the rows do not fit the visible units.
+        InputError: the width or the values of the rows are incompatible with the visible units.
     """
     name = f"--given {given}"
     advice = "write nan where a value is to be drawn"

@@ -37,7 +37,7 @@ class Scan:
         numbered: a description of how its residues are numbered.
         out: the file with all scores; None if none was written.
         mutants: the number of mutants.
-        mean: the mean score, nats; None if there are no mutants.
+        mean: the mean score, in nats; None if there are no mutants.
         most_harmful: the mutants with the lowest scores.
         most_favourable: the mutants with the highest scores.
     """
@@ -63,7 +63,8 @@ def scan(run: str, sequence: str | None, out: str | None, overwrite: bool) -> Sc
         overwrite: whether an existing file is replaced.
 
     Raises:
-        InputError: a file that cannot be read or written, or a sequence that does not fit.
+        InputError: a file that cannot be read or written, or a sequence that does not
+            match the alignment.
     """
     if out is not None:
         check_target(f"--out {out}", out, SUFFIXES, overwrite)

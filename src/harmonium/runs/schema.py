@@ -32,7 +32,7 @@ _WORDS = {
 }
 
 
-class Misfit(Exception):  # noqa: N818  (the reader of the file makes an error of it)
+class Misfit(Exception):  # noqa: N818  (the reader of the file turns it into an error)
     """An exception for a value whose type does not match its field.
 
     Attributes:
@@ -84,7 +84,7 @@ def record_from(kind: type[T], value: Any, label: str, advice: str = RESTORE) ->
 
 
 def fits(value: Any, kind: Any) -> bool:
-    """Return whether a JSON value has a type, as `as_kind` checks it."""
+    """Return whether a JSON value has the type `kind`, as checked by `as_kind`."""
     try:
         as_kind(value, kind)
     except Misfit:

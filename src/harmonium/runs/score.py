@@ -28,7 +28,7 @@ SHOWN = 10  # rows listed
 
 @dataclass(frozen=True, kw_only=True)
 class Interval:
-    """A log-likelihood with its 95 % interval, nats per row."""
+    """A log-likelihood with its 95 % interval, in nats per row."""
 
     value: float
     low: float
@@ -42,7 +42,7 @@ class Interval:
 
 @dataclass(frozen=True, kw_only=True)
 class RowScore:
-    """The score of a table row, with the row's number, from 1, and its least expected cells."""
+    """The score of a table row, with the row's number (from 1) and its least expected cells."""
 
     row: int
     log_p: float
@@ -59,7 +59,7 @@ class SequenceScore:
 
 @dataclass(frozen=True, kw_only=True)
 class AbstractScores:
-    """The scores of the rows of a file under a run.
+    """The scores of the rows of a file under the model of a run.
 
     Attributes:
         run: the folder of the run.
@@ -113,7 +113,7 @@ def score_table(
     The help of `harmonium score` describes the arguments.
 
     Raises:
-        InputError: a file that cannot be read or written, or a table that does not fit the run.
+        InputError: a file that cannot be read or written, or a table incompatible with the run.
     """
     if out is not None:
         check_target(f"--out {out}", out, SUFFIXES, overwrite)
@@ -193,7 +193,7 @@ def score_sequences(
     """Score each sequence of a file by log p, as `score_table` scores rows.
 
     Raises:
-        InputError: a file that cannot be read or written, or sequences that do not fit the run.
+        InputError: a file that cannot be read or written, or sequences incompatible with the run.
     """
     if out is not None:
         check_target(f"--out {out}", out, SUFFIXES, overwrite)

@@ -19,10 +19,10 @@ def given_rows(given: str, sites: Sites) -> np.ndarray:
     Args:
         given: a file of aligned sequences, whose ambiguous letters, such as X, are to be drawn; or
             letters at columns of the alignment, counted from 1, such as "12=A,45=G".
-        sites: the sites.
+        sites: the sites of the run's alignment.
 
     Raises:
-        InputError: the file does not fit the sites, or a column or letter does not exist.
+        InputError: the sequences do not match the sites, or a column or letter does not exist.
     """
     label = f"--given {given}"
     if file_and_family(given)[0].is_file():
@@ -35,11 +35,11 @@ def given_rows(given: str, sites: Sites) -> np.ndarray:
         column, equals, letter = (text.strip() for text in part.partition("="))
         if not equals or not column.isdecimal() or len(letter) != 1:
             raise InputError(
-                f"{label}: expected a file, or COLUMN=LETTER; got {part!r}; write it as 12=A,45=G."
+                f"{label}: expected a file, or COLUMN=LETTER; got {part!r}; write, say, 12=A,45=G."
             )
         site = sites.site_of(int(column))
         if site is None:
-            expected = f"one of the {len(sites.columns):,} columns that are modelled, from 1 to"
+            expected = f"one of the {len(sites.columns):,} modelled columns, numbered from 1 to"
             expected += f" {sites.width:,}"
             raise InputError(
                 f"{label}: expected {expected}; got {column}; see sites.json in the run's folder."
@@ -91,10 +91,10 @@ def reference(run: str, sites: Sites, sequence: str | None) -> tuple[RawAlignmen
             count = len(places) or "none"
             near = difflib.get_close_matches(sequence, raw.names, n=3, cutoff=0.4)
             near = near or [name for name in raw.names if sequence.lower() in name.lower()][:3]
-            meant = f"did you mean {' or '.join(near)}" if near else "name one of them"
+            meant = f"did you mean {' or '.join(near)}?" if near else "check the name."
             raise InputError(
-                f"{source}: expected one sequence named {sequence!r}; got {count}; {meant}? A file"
-                " of one sequence works too."
+                f"{source}: expected one sequence named {sequence!r}; got {count}; {meant} You can"
+                " also give a sequence file."
             )
         row = places[0]
     alone = raw._replace(

@@ -1,4 +1,4 @@
-"""Simpler models from which a run restarts if one of them alone scores better than its model.
+"""Simpler models; a run restarts from one that scores better than the model of the run.
 
 A run starts from independent columns. For four kinds of data, another start is better:
 
@@ -8,7 +8,7 @@ A run starts from independent columns. For four kinds of data, another start is 
   above the tree.
 - Rows that fall into well-separated classes: Gibbs chains do not cross from one class to another. A
   mixture of products is one hidden unit with a state for each class.
-- Columns with interactions in threes but not in pairs: near W = 0 the gradient vanishes, whereas EM
+- Columns with three-way but no pairwise interactions: near W = 0 the gradient vanishes, whereas EM
   for a mixture starts away from 0.
 - Numbers whose variance differs from class to class, such as salaries by grade: hidden units with
   few states change the mean of a number but not its variance. On 142 rows of the wine data, a run
@@ -76,7 +76,7 @@ class SimplerStart(NamedTuple):
         words: the model's name in a sentence.
         options: the options of a run that starts from the model.
         scores: the model's scores of rows that were not used to fit it, in nats.
-        limit: standard errors of the difference by which it must score better than the run.
+        limit: standard errors of the difference by which the model must score better than the run.
     """
 
     words: str
@@ -130,7 +130,7 @@ class SimplerCheck:
         self.may_be_mixture &= has_inputs_at(rows.visible)
 
     def __call__(self, report: Report) -> None:
-        """Compare scores from the run's cross-validation, if it has been done.
+        """Compare scores from the run's cross-validation, once that has been done.
 
         Raises:
             SimplerIsBetterError: a simpler model is better by more than chance allows.
@@ -182,7 +182,7 @@ class SimplerCheck:
             raise SimplerIsBetterError(best, float(best.scores.mean()), float(of_model.mean()))
 
     def _once(self) -> bool:
-        """Return whether to check now: once, and only for complete rows of equal weight."""
+        """Return whether to check now: only once, and only for complete rows of equal weight."""
         parts = self.prepared.learned.values()
         are_plain = all(not part.missing and part.weights is None for part in parts)
         is_due = self.is_due and are_plain
@@ -192,7 +192,7 @@ class SimplerCheck:
     def _cross_validated(
         self, left_out: list[Integer[np.ndarray, " some"]]
     ) -> Iterator[SimplerStart]:
-        """Yield simpler models with the scores of the run's cross-validation."""
+        """Yield simpler models with their scores on the folds of the run's cross-validation."""
         key = self.prepared.key
         x = self.prepared.train.rows(key=key)
         pseudo = has_pseudo_likelihood(self.prepared.plan)
@@ -223,7 +223,7 @@ class SimplerCheck:
                 yield from mixtures.best(target=target + log_volume, less=log_volume)
 
     def _visible_of_mixtures(self) -> Iterator[tuple[AbstractLayer, dict[str, Any]]]:
-        """Yield visible layers for mixtures, with their options: the run's own, and ungrouped.
+        """Yield visible layers for mixtures, with their options: the run's layer, also ungrouped.
 
         Groups of exclusive columns in all rows need not be the best description within a class, so
         a layer with groups is also tried without them.

@@ -48,7 +48,7 @@ def opened(config: RunConfig) -> tuple[Table, Stream]:
     """Return a table of some rows of a source, and a stream of all its rows.
 
     The meaning of the numbers is inferred from the rows of the table, which come from all blocks;
-    rows read later that do not fit raise an error.
+    rows read later with invalid values raise an error.
 
     Raises:
         InputError: the source cannot be read in blocks, or does not hold plain numbers.
@@ -86,7 +86,7 @@ def opened(config: RunConfig) -> tuple[Table, Stream]:
     lines = (
         f"{name}: {count_of(len(stream), 'row')}, read while training, {stream.window:,} at a time"
         " (--window).",
-        f"{name}: a sample of them decides what the numbers mean.",
+        f"{name}: the meaning of the numbers is inferred from a sample of rows.",
     )
     return replace(table, notes=(*lines, *table.notes)), stream
 

@@ -1,6 +1,6 @@
 """The trials of `harmonium tune`: an Optuna study shared by any number of processes.
 
-Optuna's storage (an SQLite file) gives each trial to one process. Its heartbeat detects that a
+Optuna's storage (an SQLite file) gives each trial to one process. Optuna's heartbeat detects that a
 process has ended, and its retry callback then requeues the trial for any free process.
 """
 
@@ -44,7 +44,7 @@ SURPLUS = "surplus"
 
 @dataclass(frozen=True, kw_only=True)
 class TrialScore:
-    """The log-likelihood of held-out rows, nats per row, with those errors that are known.
+    """The log-likelihood of held-out rows, in nats per row, with its known errors.
 
     Attributes:
         value: the log-likelihood; for an ensemble, the mean over its models.
@@ -144,9 +144,9 @@ class Study:
         changed = [key for key in record if known.get(key) != record[key]]
         if changed:
             raise InputError(
-                f"{spec.folder}: expected the study of {spec.path}; got one of another"
-                f" {' and '.join(changed)}; name another folder, as with --out, or restore the"
-                " file."
+                f"{spec.folder}: expected the study of {spec.path}; got a study with"
+                f" another {' and '.join(changed)}; choose another folder, for example with --out,"
+                f" or restore {spec.path}."
             )
 
     def _create(self, file: Path) -> None:

@@ -57,7 +57,7 @@ class LogZSummary:
 
     @property
     def stderr(self) -> float:
-        """The standard error, nats; infinite if either end of the interval is infinite."""
+        """The standard error, in nats; infinite if either end of the interval is infinite."""
         if self.low is None or self.high is None:
             return math.inf
         return (self.high - self.low) / (2 * NORMAL)
@@ -78,7 +78,7 @@ class BaselineSummary:
     Attributes:
         name: the simpler model's name in a table.
         words: its name in a sentence.
-        value: its log-likelihood, nats per row.
+        value: its log-likelihood, in nats per row.
         gain: the log-likelihood of the run's model minus `value`.
         stderr: standard error of the gain over rows; None if unknown.
     """
@@ -154,7 +154,7 @@ class ScoreSummary:
         names = " or ".join(parts)
         raise ModelFileError(
             f"{run / 'summary.json'}: expected a score of {names} rows, which the source in"
-            f" {run / 'config.json'} has; got one of {self.rows!r}; {RESTORE}."
+            f" {run / 'config.json'} has; got a score of {self.rows} rows; {RESTORE}."
         )
 
 
@@ -208,7 +208,7 @@ class Summary:
 
 @dataclass(frozen=True, kw_only=True)
 class RowsSummary:
-    """What a run learned about its rows, so that later commands need not read the source.
+    """A summary of the rows of a run, so that later commands need not read the source.
 
     Column types and sites are in separate files, which people read and edit.
 

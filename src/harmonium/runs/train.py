@@ -137,11 +137,11 @@ def resume(
         folder.keep_metrics_until(updates)
         display.say(f"resuming {path} after {updates:,} updates")
         if folder.checkpoints.whole != folder.checkpoints.last:
-            display.say("  the last checkpoint is damaged: going on from the one before it")
+            display.say("  the last checkpoint is damaged: continuing from the one before it")
         before = folder.checkpoints.jax_version
         if before != jax.__version__:
             display.say(
-                f"  made so far with JAX {before}, from here with {jax.__version__}: the last"
+                f"  trained with JAX {before} so far, from now on with {jax.__version__}: the last"
                 " digits may differ"
             )
         return carried_out(config, prepared, state, folder, display, watch, callbacks)
@@ -186,7 +186,7 @@ def _no_checkpoints(folder: RunFolder) -> InputError:
         content = "checkpoints in parts (Orbax), which versions before 0.1 wrote and read"
         advice = "resume it with the version that made it, or train a new model"
     elif are_several():
-        content = "none, as at least one of the processes sees it"
+        content = "no checkpoints that all processes can see"
         advice += ", on a file system that all processes share"
     return InputError(f"{folder.path}: expected the folder of a run; got {content}; {advice}.")
 
@@ -330,7 +330,7 @@ def finish(
 
 
 def contents(checkpointer: Checkpointer, shown: Shown, summary: Summary | None) -> dict[str, Any]:
-    """Return the present contents of a run's report."""
+    """Return the current contents of a run's report."""
     prepared = checkpointer.prepared
     return content_of_run(
         checkpointer.folder, prepared.config, prepared.rows, checkpointer.rbm, shown, summary
@@ -399,7 +399,7 @@ class FinalScore(NamedTuple):
 
 
 def final_score(prepared: Prepared, rbm: RBM, display: Display, seconds: float) -> FinalScore:
-    """Return log Z and the log-likelihood of the rows to score, or why they are not finite."""
+    """Return log Z and the log-likelihood of the rows to score, or why one is not finite."""
     name, rows = prepared.scored
     # The key does not depend on the run's seed, so all runs are scored on the same binary draws of
     # grey levels, and `harmonium evaluate` returns the same number.

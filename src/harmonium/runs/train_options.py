@@ -52,7 +52,7 @@ BEFORE: dict[str, Any] = {
 class RunConfig:
     """The options of `harmonium train`, as described in its help.
 
-    The folder of a run stores the values that were chosen for options not given.
+    The folder of a run also stores the values chosen for options that the user did not give.
 
     Attributes:
         kinds: types of table columns by name, such as {"age": "continuous"}.
@@ -79,9 +79,9 @@ class RunConfig:
     classes: Annotated[
         int | None,
         Whole(
-            "Number of classes of rows, each with means and variances of its own: the model starts"
-            " from their mixture, and hidden units add what it lacks.  [default: 1; for numbers,"
-            " more if that explains held-out rows better]",
+            "Number of classes of rows, each with its own means and variances: the model starts"
+            " from a mixture of the classes, to which hidden units add dependences.  [default: 1;"
+            " for numbers, more if that explains held-out rows better]",
         ),
     ] = None
     hidden: Annotated[
@@ -129,9 +129,9 @@ class RunConfig:
         Number(
             "Learning rate; it falls to 0 over the second half of the run.  [default: 0.1; up to"
             " 0.4 for pcd with 500 or more chains on more than 64 columns of 0/1 or sites of"
-            " letters; less if the units of both layers vary widely; four times that if held-out"
-            " rows choose the model and their likelihood can be tracked; a quarter if the run"
-            " diverges]",
+            " letters; less if the units of both layers vary widely; four times that if the"
+            " model is chosen by held-out rows whose likelihood can be tracked; a quarter if the"
+            " run diverges]",
             advice="0.1 is a good start",
         ),
     ] = None
@@ -257,10 +257,10 @@ class RunConfig:
             InputError: an option is invalid; the message says what was expected and what to do.
         """
         if not isinstance(self.source, str):
-            raise InputError(f"SOURCE: expected a name; got {self.source!r}; name a set or a file.")
+            raise InputError(f"SOURCE: expected a name; got {self.source!r}; name a data set.")
         for option in fields(self):
             text = getattr(self, option.name)
-            if isinstance(text, str) and "\0" in text:  # no file name may contain it
+            if isinstance(text, str) and "\0" in text:  # no file name may contain one
                 raise InputError(
                     f"{option.name}: expected text without a zero byte; got {text!r}; {CORRECT}."
                 )
@@ -276,7 +276,7 @@ class RunConfig:
         check_options(self)
         if self.seed + self.ensemble > SEEDS:
             raise InputError(
-                f"--ensemble: expected seeds below {SEEDS:,}; got {self.ensemble:,} of them from"
+                f"--ensemble: expected seeds below {SEEDS:,}; got {self.ensemble:,} seeds from"
                 f" {self.seed:,} on; lower --seed."
             )
 
@@ -301,7 +301,7 @@ class RunConfig:
         """The source as a path valid in any folder, resolved from where the command was typed.
 
         If no file exists there, the source is returned as typed: a built-in data set, or a file in
-        the present folder.
+        the current folder.
         """
         from ..data.block_files import is_in_blocks
         from ..data.builtin import BUILTIN
@@ -317,7 +317,7 @@ class RunConfig:
 
     @property
     def command(self) -> str:
-        """The command line of a run with these options, without those at their defaults."""
+        """The command line of a run with these options, omitting options at their defaults."""
         words = ["harmonium", "train", self.source]
         for name, option in options_of(RunConfig).items():
             value = getattr(self, name)

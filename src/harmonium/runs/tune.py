@@ -56,7 +56,7 @@ FRACTION_BEFORE_PRUNING = 0.2  # of a trial's updates, since learning curves cro
 MOST_SHAPES = 8  # compiled programs kept: each takes some 50 MB and 500 of 65,530 memory maps
 SAME_SHAPE = ("lr", "seed", "penalty")  # options that do not require recompilation
 ENDED = (DONE, DIVERGED, PRUNED)
-# -P: no module in the folder where a search is started may shadow one of Python's.
+# -P: no module in the folder where a search is started may shadow a standard module.
 OWN_COMMAND = (sys.executable, "-P", "-m", "harmonium")
 ENDS_OF_WORK = (0, 2, 3)  # exit statuses of a process that found no more work
 
@@ -186,7 +186,7 @@ def carried_out(study: Study, trial: Any, number: int, values: dict[str, Any]) -
 
 
 class Pruner:
-    """A callback that reports a run's log-likelihoods to Optuna, and ends it if Optuna prunes it.
+    """A callback that reports log-likelihoods to Optuna, and ends a run that Optuna prunes.
 
     Trials are compared at the same epoch, since the number of updates depends on the batch size.
     """
@@ -323,7 +323,7 @@ class Trial(AbstractResult):
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """All trials of a search: trials with a result first, in order, starting with the best."""
+    """All trials of a search: completed trials first, then pruned ones, the best of each first."""
 
     spec: str
     folder: str
@@ -393,8 +393,8 @@ def work_together(news: News, path: str, processes: int) -> None:
         news.display.say(f"process {child.pid} ended with {child.returncode}: {line or 'killed'}")
     if len(news.ended()) < spec.trials and len(failed) == processes:
         raise InputError(
-            "--processes: expected processes that run trials; got only ended ones; start the"
-            " search again to continue it."
+            "--processes: expected processes that run trials; got only failed processes; start"
+            " the search again to continue it."
         )
 
 

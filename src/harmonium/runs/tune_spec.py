@@ -30,7 +30,7 @@ OF_ROWS = (
 OPTIONS = options_of(RunConfig)
 FIELDS = {field.replace("_", "-"): field for field in OPTIONS if field != "source"}
 NAMES = (*FIELDS, "as", "drop")
-UNITS = {"visible": "auto", "hidden-units": ""}  # other values than a kind of units
+UNITS = {"visible": "auto", "hidden-units": ""}  # valid values other than a kind of units
 HELP = "docs/tune.md shows such a file"
 
 
@@ -107,7 +107,7 @@ class SearchSpec:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The settings that must not change when a search continues; the number of trials may."""
+        """The settings that must not change when a search continues; the number of trials can."""
         search = {
             name: [type(values).__name__, list(values)] for name, values in self.search.items()
         }
@@ -122,7 +122,7 @@ class SearchSpec:
     def point(self, number: int) -> dict[str, Any]:
         """Return the point of the grid for a trial; the points are in a random but fixed order.
 
-        This spreads the first trials of a long search over the grid.
+        This order spreads the first trials of a long search over the grid.
         """
         sizes = [len(choice.values) for choice in self.search.values()]
         order = np.random.default_rng(0).permutation(math.prod(sizes))
@@ -147,14 +147,14 @@ def read_spec(path: str, out: str | None = None) -> SearchSpec:
     """
     content = _toml(path)
     for key in content:
-        _known(f"{path}: {key}", key, KEYS, "a key of such a file")
+        _known(f"{path}: {key}", key, KEYS, "a key of a search file")
     source = content.get("source")
     folder = out or content.get("folder")
     for key, value, example in (("source", source, "digits"), ("folder", folder, "tuned/digits")):
         if not isinstance(value, str) or not value:
             shown = "nothing" if value is None else repr(value)
             raise InputError(
-                f'{path}: {key}: expected a name; got {shown}; write it as {key} = "{example}".'
+                f'{path}: {key}: expected a name; got {shown}; write, say, {key} = "{example}".'
             )
     tables = {key: content.get(key, {}) for key in ("options", "search")}
     for key, table in tables.items():
@@ -193,8 +193,10 @@ def _toml(path: str) -> dict[str, Any]:
 def _known(label: str, name: str, names: tuple[str, ...], expected: str) -> None:
     if name not in names:
         near = difflib.get_close_matches(name.replace("_", "-"), names, n=3)
-        advice = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
-        raise InputError(f"{label}: expected {expected}; got no such name; {advice.rstrip('.')}.")
+        advice = f"did you mean {' or '.join(near)}?" if near else f"choose from {', '.join(names)}"
+        raise InputError(
+            f"{label}: expected {expected}; got an unknown name; {advice.rstrip('.')}."
+        )
 
 
 def _checked(label: str, source: str, options: dict[str, Any], name: str) -> None:
@@ -250,7 +252,7 @@ def _search(
             )
         if FIELDS[name] in fixed:
             raise InputError(
-                f"{label}: expected it in one place; got it in [options] too; remove one of them."
+                f"{label}: expected the option in one table; got it in [options] too; remove one."
             )
         search[name] = _searched(label, name, values)
         for value in search[name].to_check:
@@ -263,12 +265,13 @@ def _searched(label: str, name: str, values: Any) -> Searched:
         plain = all(isinstance(value, str | int | float) for value in values)
         if not values or not plain or len(set(values)) < len(values):
             raise InputError(
-                f"{label}: expected different values; got {values!r}; write it as [0.05, 0.1]."
+                f"{label}: expected a list of different values; got {values!r}; write, say,"
+                " [0.05, 0.1]."
             )
         return Choice(tuple(values))
     example = "a list, or {low = 0.01, high = 0.3, log = true}"
     if not isinstance(values, dict) or not {"low", "high"} <= set(values) <= {"low", "high", "log"}:
-        raise InputError(f"{label}: expected {example}; got {values!r}; write it as one of these.")
+        raise InputError(f"{label}: expected {example}; got {values!r}; write one of these.")
     low = values["low"]
     high = values["high"]
     log = values.get("log", False)
@@ -322,7 +325,7 @@ def _trials(path: str, trials: Any, sampler: str, search: dict[str, Any]) -> int
     if trials is None:
         if points is None:
             raise InputError(
-                f"{label}: expected how many runs to make; got nothing; write it as trials = 64."
+                f"{label}: expected the number of runs; got nothing; write, say, trials = 64."
             )
         return points
     number: int = trials

@@ -1,8 +1,8 @@
-"""Watch a run in a browser: a small server of one page, by default for this computer only.
+"""Watch a run in a browser: a web server of one page, by default only for this computer.
 
-The page requests updates every second, and the run answers with what it already has: it measures
-nothing for the page, and watching does not affect the result. Every address of the server begins
-with a secret word that is printed once; all other addresses are refused.
+The page requests updates every second, and the run answers with data that it already has: nothing
+is measured for the page, and watching does not affect the result. Every address of the server
+begins with a secret word that is printed once; all other addresses are refused.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ EVERY_COMPUTER = ("0.0.0.0", "::")
 NOT_YET = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="1">'
     '<title>A run</title><link rel="icon" href="data:,">'
-    "<p>The run reads its rows. This page begins when it has them.</p></html>"
+    "<p>The run is reading its rows. Its progress will be shown here.</p></html>"
 )
 
 
@@ -152,7 +152,7 @@ class Watch:
         """Show a report that has no score yet."""
         with self.lock:
             self.records = content["history"]
-            self.content = content | {"kind": "live", "spectrum": None}  # which takes too long
+            self.content = content | {"kind": "live", "spectrum": None}  # a spectrum takes too long
             self.model = content["model"]
 
     def update(self, report: Report, rbm: RBM) -> None:
@@ -190,7 +190,7 @@ class Watch:
             self.report = content
 
     def page_now(self) -> str:
-        """Return the page with the present state of the run."""
+        """Return the page with the current state of the run."""
         with self.lock:
             self.close_door()
             self.asked = time.monotonic()
@@ -263,7 +263,7 @@ class _Handler(BaseHTTPRequestHandler):
         token, _, name = parts.path.removeprefix("/").partition("/")
         if not self.server.accepts(self.headers.get("Host", "")):
             self.refuse(HTTPStatus.MISDIRECTED_REQUEST)
-        # Comparing takes equally long for every wrong word, so timing reveals nothing about it.
+        # Comparing takes equally long for every wrong word, so timing reveals nothing.
         elif not hmac.compare_digest(token.encode(), self.server.token.encode()):
             self.refuse(HTTPStatus.FORBIDDEN)
         elif name == "":
@@ -311,8 +311,8 @@ def _parts(address: str) -> tuple[str, int]:
         port = "0"
     if not port.isascii() or not port.isdigit() or int(port) > 65_535:
         raise InputError(
-            f"--watch-on {address}: expected ADDRESS or ADDRESS:PORT, the port at most 65535; got"
-            f" {port!r}; write 127.0.0.1:8000."
+            f"--watch-on {address}: expected ADDRESS or ADDRESS:PORT, with a port of at most 65535;"
+            f" got {port!r}; write, say, 127.0.0.1:8000."
         )
     return host.strip("[]") or LOOPBACK, int(port)
 

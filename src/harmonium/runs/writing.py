@@ -60,8 +60,8 @@ def check_path(name: str, path: Path) -> None:
     for link in (path, *path.parents):
         if link.is_symlink() and not link.exists():
             raise InputError(
-                f"{name}: expected a place to write to; got a link to {link.readlink()}, which is"
-                f" not there; remove the link {link}."
+                f"{name}: expected a place to write to; got a link to {link.readlink()}, which"
+                f" does not exist; remove the link {link}."
             )
 
 
@@ -91,7 +91,7 @@ def check_folder(name: str, path: Path) -> None:
 
 
 def frame_of(columns: dict[str, np.ndarray]) -> Frame:
-    """Return a table with these named columns: words as objects, numbers as floats."""
+    """Return a table with these named columns: text as objects, numbers as floats."""
     return Frame(tuple(RawColumn(name, values) for name, values in columns.items()))
 
 

@@ -130,8 +130,8 @@ class ClusterInfo(NamedTuple):
     """Statistics of one step, averaged over the clusters.
 
     Attributes:
-        moved: fraction of the chains whose state was replaced by a newly annealed one.
-        effective: mean effective size of a cluster, (Σw)² / Σw².
+        moved: fraction of the chains whose state was replaced by a newly annealed state.
+        effective: mean effective size of a cluster, (Σw)² / Σw², with w the weights of its states.
     """
 
     moved: Float[Array, ""]

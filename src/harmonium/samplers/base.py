@@ -102,7 +102,7 @@ class AbstractSampler(AbstractModule):
 
     @property
     def base_kernel(self) -> tuple[AbstractSampler, int]:
-        """A sampler with the smallest step of this one, and the number of such steps per step."""
+        """The sampler with the smallest possible step, and the number of such steps in one step."""
         return self, 1
 
     # ---------------------------------------------------------------- derived methods

@@ -12,7 +12,7 @@ from ..layers.capabilities import curvature, is_bounded
 from ..rbm import RBM
 
 UNCONFINED = (
-    "Z is not known to be finite. Its continuous units are not confined: the matrix of their"
+    "Z is not known to be finite. The continuous units are not confined: the matrix of their"
     " precisions and couplings is not positive definite."
 )
 
@@ -68,7 +68,7 @@ def _is_confined(weights: np.ndarray, visible: np.ndarray, hidden: np.ndarray) -
     if not all((c >= 0.0).all() for c in curvatures):
         return False
     unbounded = np.outer(*map(np.isfinite, curvatures))
-    weights = np.where(unbounded, weights, 0.0)  # bounded units add a bounded input
+    weights = np.where(unbounded, weights, 0.0)  # bounded units add only a bounded input
     joint = np.sqrt(np.outer(*(np.where(np.isfinite(c), c, 1.0) for c in curvatures)))
     if (weights[joint == 0] != 0).any():
         return False  # columns without a known curvature do not bound the effect of W

@@ -20,10 +20,10 @@ from .replica_exchange import ReplicaExchange
 
 __all__ = ["LadderReport", "adapted_ladder", "ladder_report"]
 
-FIRST_STEPS = 16  # steps of the pilot's first round; each round is twice as long as the last
+FIRST_STEPS = 16  # steps of the pilot's first round; each later round is twice as long
 LADDER_SIZES = sorted(n * 2**k for n in (2, 3) for k in range(8))  # each size needs a compilation
-ROOM = 64  # records per dispatch
-MOST_RECORDS = 1_024  # records of a run; longer runs are thinned
+ROOM = 64  # number of records per dispatch
+MOST_RECORDS = 1_024  # largest number of records of a run; longer runs are thinned
 
 
 class LadderReport(NamedTuple):
@@ -123,7 +123,7 @@ class LadderRun:
                 self.every = 2 * self.every
 
     def gains(self, first: float = 0.5, last: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-        """Return `up` and `down` for part of the run, each of shape (records, pairs, chains)."""
+        """Return log weights `up` and `down` of part of the run, shape (records, pairs, chains)."""
         up, down, _ = self._all()
         part = slice(int(first * len(up)), math.ceil(last * len(up)))
         return up[part], down[part]

@@ -18,8 +18,8 @@ from ..rbm import RBM
 from .annealing import model_between, start_annealing
 from .gibbs import Gibbs, GibbsState
 
-RESAMPLED_BELOW = 0.5  # effective size, as a fraction of a group's chains
-APART = 4  # sweeps between averaged states, since neighbouring states are similar
+RESAMPLED_BELOW = 0.5  # effective fraction of a group's chains below which it is resampled
+APART = 4  # number of sweeps between averaged states, since successive states are similar
 # Populations are divided into independent groups, whose differences reveal poor mixing. There are
 # few groups, because each group is resampled only within itself.
 MOST_GROUPS = 8
@@ -220,7 +220,7 @@ def moved_population(
         log_weights = here.log_weights + gain.reshape(shape)
         there = Population(v, log_weights, here.families)
         low = effective_size(_shares(log_weights)) < RESAMPLED_BELOW * shape[-1]
-        if waits_at_turns():  # a branch waits for the host too
+        if waits_at_turns():  # here a conditional would wait for the host too
             return _resampled(there, low, key_choose)
         return jax.lax.cond(low.any(), _resampled, lambda p, *_: p, there, low, key_choose)
 

@@ -205,7 +205,7 @@ class ReplicaExchange(AbstractSampler):
 
 
 class _Swap(NamedTuple):
-    """Masks of the models that swap with the next and with the previous one: (models, n)."""
+    """Masks of the models that swap with the next and the previous model, shape (models, n)."""
 
     above: Bool[Array, "models n"]
     below: Bool[Array, "models n"]

@@ -65,7 +65,7 @@ def neighbours_of(
         columns = places.reshape(columns.shape)
         weights = weights[touched]
 
-    @jax.checkpoint  # its gradient would otherwise keep the hidden inputs of every proposal
+    @jax.checkpoint  # otherwise the backward pass would store the hidden inputs of every proposal
     def log_odds_of(proposal: tuple[Array, Array, Array]) -> Array:
         where, change, energy = proposal
         return hidden.cgf(inputs + product(change, weights[where])) - cgf - energy

@@ -22,7 +22,7 @@ IDENTITY = 0.8
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    r"""Aligned sequences, encoded for a model to learn from.
+    r"""Aligned sequences, encoded as training data for a model.
 
     Attributes:
         names: the first word of each sequence's title.
@@ -89,7 +89,7 @@ def read_alignment(
         identity: the fraction of identical sites at or above which two sequences count as similar.
         most_gaps_at_site: columns with a larger fraction of gaps are left out.
         most_gaps_in_sequence: sequences with a larger fraction of gaps are dropped.
-        progress: a function called with the fraction of the pairs of sequences compared so far.
+        progress: a function called with the fraction of sequence pairs compared so far.
 
     Raises:
         InputError: the file cannot be read, is not aligned, contains letters outside the alphabet,
@@ -133,7 +133,7 @@ def read_alignment(
     if n_columns:
         notes.append(
             f"{name}: {count_of(n_columns, 'column')} with more than {most_gaps_at_site:.0%} gaps"
-            " left out; the others keep their numbers."
+            " left out; the other columns keep their numbers."
         )
     n_rows = len(codes) - len(rows)
     if n_rows:
@@ -147,8 +147,8 @@ def read_alignment(
     n_clusters = int(similar.cluster.max()) + 1
     notes.append(
         f"{name}: {count_of(len(codes), 'sequence')} of {count_of(len(columns), 'site')}"
-        f" ({_described(letters)}), {similar.effective:,.0f} effective ones at {identity:.0%}"
-        f" identity, in {count_of(n_clusters, 'cluster')}."
+        f" ({_described(letters)}), {similar.effective:,.0f} effective sequences at"
+        f" {identity:.0%} identity, in {count_of(n_clusters, 'cluster')}."
     )
     return Alignment(
         names=[raw.names[row] for row in rows],

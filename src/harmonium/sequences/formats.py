@@ -1,8 +1,8 @@
 """Alignment formats: FASTA and its variants, Stockholm, Clustal, PHYLIP, and lines of letters.
 
 The contents of a file determine its format. Biopython and easel also read these formats, but they
-read only the first family or join lines with the same name. Also, reading an alignment should not
-require an extra package.
+read only the first family or join lines with the same name. Moreover, reading an alignment should
+not require an extra package.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _USUAL_GAPS = bytes.maketrans(b"_~", b"--")
 STOCKHOLM = re.compile(rb"#\s*STOCKHOLM\b", re.IGNORECASE)  # the first line of a family
 _CONSERVATION = re.compile(rb"[ \t*:.]+")  # the last line of a Clustal block
 PEEK = 2**16  # bytes used to classify a file whose name does not reveal its type
-FEWEST_SITES = 10  # shorter lines of letters are words of a table rather than sequences
+FEWEST_SITES = 10  # shorter lines of letters are cells of a table rather than sequences
 FEWEST_KNOWN = 0.95  # fraction of amino acids or bases; in English, 10 % of letters are O or U
 _KNOWN = frozenset(b"ACDEFGHIKLMNPQRSTVWY-.XBZacdefghiklmnpqrstvwy")
 _CLUSTAL = re.compile(rb"(CLUSTAL|MUSCLE|PROBCONS|MSAPROBS|T-COFFEE|Kalign)\b[^\n]*(\n|$)", re.I)
@@ -39,7 +39,7 @@ _ENCODINGS = (
 _UNREAD = (
     (rb"#NEXUS", "NEXUS"),
     (rb"!!|PileUp|[^\n]*\bMSF:", "MSF (GCG)"),
-    (rb"HMMER\d|HHsearch", "a profile HMM, no alignment"),
+    (rb"HMMER\d|HHsearch", "a profile HMM rather than an alignment"),
     (rb"LOCUS |ID   ", "GenBank or EMBL"),
     (rb"<|\{", "XML, HTML or JSON"),
     (rb"PK\x03\x04|BZh\d|\xfd7zXZ|\x28\xb5\x2f\xfd", "an archive"),
@@ -69,7 +69,7 @@ class Family(NamedTuple):
     """The sequences of one alignment; a file may contain several families.
 
     Attributes:
-        names: the names of the family: an accession, an identifier, or the first sequence's name.
+        names: the names of the family: its accession and identifier, or its first sequence's name.
         entries: the sequences.
         notes: clauses that describe what was removed, without the file name.
     """
@@ -127,7 +127,7 @@ def families_in(path: Path, label: str) -> list[Family]:
 
 
 def looks_aligned(start: bytes) -> bool:
-    """Return whether a text file that begins with these bytes contains sequences."""
+    """Return whether a text file that begins with `start` appears to contain sequences."""
     lines = [line.strip() for line in re.split(rb"[\r\n]+", start.strip(b"\0")) if line.strip()]
     if len(start) >= PEEK:  # the last line may be incomplete
         lines = lines[:-1]
@@ -144,7 +144,7 @@ def looks_aligned(start: bytes) -> bool:
 
 
 def _are_sequences(lines: list[bytes]) -> bool:
-    """Return whether the lines of a text file are sequences rather than words of a table."""
+    """Return whether the lines of a text file are sequences rather than cells of a table."""
     letters = b"".join(lines)
     width = len(lines[0])
     if width < FEWEST_SITES or any(len(line) != width for line in lines):
@@ -170,8 +170,8 @@ def _plain(content: bytes, label: str) -> bytes:
 def _fasta(content: bytes, label: str) -> list[Family]:
     """Return the families in a FASTA, A2M or A3M file.
 
-    ColabFold's server ends the alignment of each query with a NUL. It returns the alignment of a
-    single query in several parts, which begin with the same sequence and form one family.
+    ColabFold's server ends the alignment of each query with a NUL. It may return the alignment of a
+    query in several parts; parts that begin with the same sequence are joined to one family.
     """
     parts = content.split(b"\0")
     for before, after in pairwise(parts):
@@ -260,10 +260,10 @@ def _lines_of_letters(content: bytes, label: str) -> Family:
         # The lines may be parts of longer sequences, or belong to several alignments.
         raise InputError(
             f"{label}: expected a sequence in each line; got blocks of lines without names; write"
-            " it as FASTA."
+            " the sequences as FASTA."
         )
     note = "each line is a sequence without a name"
-    note += f"; they are numbered from row_1 to row_{len(rows)}"
+    note += f"; the sequences are numbered from row_1 to row_{len(rows)}"
     entries = [entry(b"row_%d" % k, row.letters, row.line, label) for k, row in enumerate(rows, 1)]
     return Family((), entries, (note, *_note_on_comments(comments)))
 
@@ -275,7 +275,7 @@ def _binary(label: str) -> InputError:
 def _unknown(label: str, content: str) -> InputError:
     return InputError(
         f"{label}: expected FASTA, A2M, A3M, Stockholm, Clustal or PHYLIP, or a sequence in each"
-        f" line; got {content}; write sequences as FASTA, each after a line of '>' and its name."
+        f" line; got {content}; write sequences as FASTA, each after a line with '>' and its name."
     )
 
 
@@ -337,7 +337,7 @@ def _family(rows: list[Row], names: dict[bytes, str], label: str, is_closed: boo
     # Users omit the version in accessions of Pfam, such as PF00072.27.
     candidates = (accession.partition(".")[0], names.get(b"ID", ""), accession)
     if not is_closed:
-        notes += ("the line // that ends it is missing: perhaps it was cut short",)
+        notes += ("the final line // is missing: perhaps the file was cut short",)
     return Family(tuple(dict.fromkeys(filter(None, candidates))), entries, notes)
 
 
@@ -401,7 +401,7 @@ def joined(rows: list[Row], label: str) -> tuple[list[Entry], tuple[str, ...]]:
             if len(row.letters) != width:
                 raise InputError(
                     f"{label}: expected {width:,} letters in line {row.line:,}, as in line"
-                    f" {block[0].line:,}; got {len(row.letters):,} of {_text(row.name)}; correct"
+                    f" {block[0].line:,}; got {len(row.letters):,} for {_text(row.name)}; correct"
                     " this block, or align again."
                 )
     columns = zip(*blocks, strict=True)
@@ -410,7 +410,7 @@ def joined(rows: list[Row], label: str) -> tuple[list[Entry], tuple[str, ...]]:
 
 
 def _period(names: list[bytes]) -> int:
-    """Return the number of lines after which the names repeat, or of all lines if they do not."""
+    """Return the number of lines after which all names repeat, or of all lines if they do not."""
     height = next((k for k in range(1, len(names)) if names[k] == names[0]), len(names))
     # If all lines have the same name, they are several sequences, not one sequence in parts.
     is_block = height > 1 and len(set(names[:height])) == height and len(names) % height == 0
@@ -420,7 +420,7 @@ def _period(names: list[bytes]) -> int:
 
 
 def _check_paragraphs(paragraphs: list[list[Row]], label: str) -> None:
-    """Reject a name in several paragraphs, which may mean one sequence in parts or several."""
+    """Reject a name that occurs in several paragraphs: it may mean one sequence or several."""
     first = dict[bytes, Row]()
     for paragraph in paragraphs:
         for row in paragraph:
@@ -450,7 +450,7 @@ def phylip(content: bytes, label: str) -> Family:
     """Return the sequences in a PHYLIP file, in any of its variants.
 
     Names end at a blank or after ten letters; sequences are written one after another or in blocks.
-    A variant is accepted if it gives the number and length of sequences stated in the first line.
+    A variant is accepted if it yields the number and length of sequences stated in the first line.
 
     Raises:
         InputError: no variant is accepted, or two accepted variants give different results.
@@ -472,11 +472,11 @@ def phylip(content: bytes, label: str) -> Family:
             if entries not in forms:
                 forms.append(entries)
     if len(forms) != 1:
-        readings = f"others in {len(lines):,} lines"
+        readings = f"other numbers in {len(lines):,} lines"
         if forms:
-            readings = "two ways to read them"
+            readings = "lines that can be read in two ways"
         raise InputError(
-            f"{label}: expected {count:,} sequences of {length:,} letters, as the first line says;"
+            f"{label}: expected {count:,} sequences of {length:,} letters, as line 1 states;"
             f" got {readings}; write the sequences as FASTA."
         )
     if any(b"." in sequence.letters for sequence in forms[0]):

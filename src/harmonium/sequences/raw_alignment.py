@@ -44,8 +44,8 @@ class RawAlignment(NamedTuple):
         lines: the number of the line in which each sequence begins.
         notes: sentences that describe what was dropped.
         whole: each sequence with its insertions, as in the file.
-        columns: the index of each site's column in the file; None if insertions were removed letter
-            by letter.
+        columns: the index of each site's column in the file, or None if insertions were removed
+            letter by letter.
     """
 
     names: list[str]
@@ -57,7 +57,7 @@ class RawAlignment(NamedTuple):
     columns: np.ndarray | None
 
     def numbers(self, row: int) -> tuple[np.ndarray, str]:
-        """Return a sequence's residue number at each site, 0 at a gap, and how they are counted.
+        """Return a sequence's residue number at each site (0 at gaps), and a note on the numbering.
 
         Numbering starts at the number given in the name, such as 24 in "BLAT_ECOLX/24-286", or else
         at 1, and includes insertions. If the range in the name does not match the number of
@@ -89,7 +89,7 @@ class RawAlignment(NamedTuple):
 
 
 def named_as_alignment(path: Path) -> bool:
-    """Return whether the file's name has the suffix of an alignment format, perhaps before .gz."""
+    """Return whether a file's name has the suffix of an alignment format, with or without .gz."""
     return _suffix(path) in SUFFIXES
 
 
@@ -131,8 +131,9 @@ def read_sequences(path: str | Path) -> RawAlignment:
     """Read aligned sequences from a file, whose format is inferred from its contents.
 
     Lower-case letters and dots are insertions and are dropped. In A2M and A3M files, individual
-    letters are dropped; in other files, only whole columns in which no sequence has a capital
-    letter or "-". A file without any capital letter is assumed to be written in lower case.
+    letters are dropped; in other files, only columns in which no sequence has a capital letter or
+    "-" are dropped. A file without any capital letter is assumed to be written in lower
+    case.
 
     Args:
         path: a FASTA, A2M, A3M, Stockholm, Clustal or PHYLIP file, or a text file with one sequence
@@ -156,7 +157,7 @@ def read_sequences(path: str | Path) -> RawAlignment:
         # Lower case does not mark insertions here: MAFFT writes all DNA in lower case.
         is_marked = False
         entries = [entry._replace(letters=entry.letters.upper()) for entry in entries]
-        notes.append("letters are in lower case, and none is an insertion")
+        notes.append("letters are in lower case, and none marks an insertion")
     if not _are_as_wide(entries, is_marked):
         bare, note = without_final_stops(entries)
         if _are_as_wide(bare, is_marked):
@@ -185,7 +186,7 @@ def _are_as_wide(entries: list[Entry], is_marked: bool) -> bool:
 def _aligned(
     entries: list[Entry], label: str, is_marked: bool
 ) -> tuple[np.ndarray, np.ndarray | None, str]:
-    """Return the shared columns in capital letters, their indices or None, and a clause for notes.
+    """Return the shared columns in capital letters, their indices, and a clause for notes.
 
     The indices are None if insertions were removed letter by letter.
     """
@@ -203,8 +204,8 @@ def _aligned(
         letters, columns, dropped = _without_insertions(_matrix([e.letters for e in entries]))
     if not letters.shape[1]:
         raise InputError(
-            f"{label}: expected capital letters; got lower case only; write them in capital"
-            " letters; lower case means an insertion."
+            f"{label}: expected capital letters; got only lower case, which means insertions;"
+            " write the sequences in capital letters."
         )
     return letters, columns, dropped
 
@@ -224,8 +225,8 @@ def _without_insertions(letters: np.ndarray) -> tuple[np.ndarray, np.ndarray, st
     if mixed:
         # The letters may be soft-masked, or the file may be in A3M format despite its suffix.
         clauses.append(
-            f"{mixed:,} letters in lower case among capitals read as letters, which would be"
-            " insertions in a file named .a3m"
+            f"{mixed:,} letters in lower case among capitals read as letters; in a file named"
+            " .a3m, they would be insertions"
         )
     letters = _upper(letters[:, columns])
     letters[letters == DOT] = GAP
@@ -237,8 +238,8 @@ def _check_widths(entries: list[Entry], aligned: list[bytes], label: str) -> Non
     for entry, letters in zip(entries, aligned, strict=True):
         if len(letters) != width:
             raise InputError(
-                f"{label}: expected aligned sequences of {width:,} sites, as {entries[0].name!r}"
-                f" has; got {entry.name!r} (line {entry.line:,}) with {len(letters):,}; align them"
+                f"{label}: expected aligned sequences of {width:,} sites, like {entries[0].name!r};"
+                f" got {entry.name!r} (line {entry.line:,}) with {len(letters):,}; align them"
                 " first, with MAFFT or hmmalign."
             )
 
@@ -256,7 +257,7 @@ def _upper(letters: np.ndarray) -> np.ndarray:
 
 
 def sequences_of(entries: list[Entry], label: str) -> tuple[list[Entry], list[str], list[str]]:
-    """Return the entries that are sequences, their distinct names, and clauses about changes.
+    """Return the entries that are sequences, their distinct names, and clauses for notes.
 
     Rows of structure and consensus are left out, as are duplicates with the same title and
     sequence. If several sequences share a name, an index is added to it.
@@ -289,7 +290,7 @@ def sequences_of(entries: list[Entry], label: str) -> tuple[list[Entry], list[st
 
 
 def without_final_stops(entries: list[Entry]) -> tuple[list[Entry], str]:
-    """Remove final stop symbols from the sequences, and return a clause about them."""
+    """Remove final stop symbols from the sequences; return the sequences and a clause for notes."""
     stopped = sum(entry.letters.endswith(b"*") for entry in entries)
     bare = [entry._replace(letters=entry.letters.rstrip(b"*")) for entry in entries]
     return bare, f"the stop * at the end of {count_of(stopped, 'sequence')} left out"
@@ -300,7 +301,7 @@ def chosen_family(families: list[Family], choice: str | None, label: str) -> Fam
 
     Args:
         families: the families in the file.
-        choice: a name, or an index from 1; None if the file has only one family.
+        choice: a name, or an index from 1; may be None if the file has only one family.
         label: the name of the file in error messages.
 
     Raises:
@@ -327,7 +328,7 @@ def chosen_family(families: list[Family], choice: str | None, label: str) -> Fam
     if len(meant) != 1:
         candidates = f"{count}: {_listed(names)}"
         if meant:
-            candidates = f"{len(meant):,} of that name among {count}"
+            candidates = f"{len(meant):,} families of that name"
         raise InputError(
             f"{label}: expected one family named {choice!r}; got {candidates}; choose one of them"
             f" by its name, or by its number from 1 to {len(families):,}."
@@ -353,7 +354,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def _numbered(name: str, number: int) -> str:
-    """Return the name with an index added, in front of a final range of residues if it has one."""
+    """Return the name with an index added, before any range of residues at the end."""
     stem, slash, residues = name.rpartition("/")
     if slash:
         return f"{stem}_{number}/{residues}"

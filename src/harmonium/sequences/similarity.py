@@ -25,7 +25,7 @@ class Neighbours(NamedTuple):
         count: for each sequence, the number of its neighbours, including itself.
         cluster: for each sequence, the index of its cluster. Sequences in different clusters are
             never neighbours (single linkage).
-        identity: the fraction of identical sites at or above which two sequences are neighbours.
+        identity: the fraction of identical sites at or above which sequences are neighbours.
     """
 
     count: np.ndarray
@@ -67,7 +67,7 @@ def neighbours(
     if not 0 < identity <= 1:
         raise InputError(
             f"identity: expected a number above 0 and at most 1; got {identity}; give the fraction"
-            " of identical sites at or above which two sequences are alike."
+            " of identical sites at or above which two sequences are similar."
         )
     n, sites = codes.shape
     # The small term prevents a rounding error: an identity of 0.8 allows 2 of 10 sites to differ.
@@ -98,8 +98,8 @@ def neighbours(
 def _bit_planes(codes: np.ndarray) -> np.ndarray:
     """Return the bits of the codes, packed over sites: shape (bits, words, sequences).
 
-    Two sequences of 112 sites are then compared by XOR of a few words, so that 50,000 sequences
-    take 6 s. Comparing letters one by one would take a hundred times as long.
+    Two sequences of 112 sites are then compared by XOR of a few words, so that comparing 50,000
+    sequences takes 6 s. Comparing letters one by one would take a hundred times as long.
     """
     bits = max(1, int(codes.max()).bit_length())
     words = math.ceil(codes.shape[1] / WORD)

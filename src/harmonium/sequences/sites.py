@@ -18,7 +18,7 @@ MOSTLY = 0.95
 AT_LEAST = 0.5
 AMBIGUOUS = "BDHKMRSVWXY*?"  # other letters in nucleotide sequences
 FORMAT = "harmonium sites"
-MOST_COLUMNS = 10**8  # of an alignment; a limit for untrusted files
+MOST_COLUMNS = 10**8  # in an alignment; a limit for untrusted files
 
 
 class Alphabet(NamedTuple):
@@ -27,7 +27,7 @@ class Alphabet(NamedTuple):
     Attributes:
         name: "protein", "rna", "dna" or, for letters listed by a user, "told".
         letters: the letters, with the gap first.
-        unclear: letters for ambiguous or rare residues, which are treated as gaps.
+        unclear: letters of ambiguous or rare residues, which are treated as gaps.
         same: letters that are read as another letter, such as T as U in RNA.
     """
 
@@ -54,7 +54,7 @@ KNOWN = {alphabet.name: alphabet for alphabet in (PROTEIN, RNA, DNA)}
 
 
 def alphabet_named(option: str, counts: np.ndarray, label: str) -> Alphabet:
-    """Return the alphabet chosen by an option, inferred from the letters if it is "auto".
+    """Return the alphabet that an option names, or infer it from the letters for "auto".
 
     Args:
         option: "auto", "protein", "rna", "dna", or all letters with the gap first, such as "-AB".
@@ -79,8 +79,8 @@ def alphabet_named(option: str, counts: np.ndarray, label: str) -> Alphabet:
     is_distinct = len(set(option)) == len(option)
     if len(option) < 3 or option[0] != GAP or not is_distinct or not option.isascii():
         raise InputError(
-            f"--alphabet: expected auto, {', '.join(KNOWN)}, or all letters with the gap first, as"
-            f" -ACGU; got {option!r}."
+            f"--alphabet: expected auto, {', '.join(KNOWN)}, or all letters with the gap first,"
+            f" such as -ACGU; got {option!r}."
         )
     return Alphabet("told", option.upper())
 
@@ -129,13 +129,13 @@ class Sites:
         """Return the codes of sequences at the modelled sites; ambiguous letters count as gaps.
 
         Raises:
-            InputError: the number of columns differs from the alignment, or a letter is not in the
+            InputError: the number of columns differs from `width`, or a letter is not in the
                 alphabet; the message gives the sequence and its line.
         """
         if raw.letters.shape[1] != self.width:
             raise InputError(
-                f"{label}: expected sequences of {self.width:,} columns, as the model's alignment"
-                f" has; got {raw.letters.shape[1]:,}; align them to the same columns."
+                f"{label}: expected sequences of {self.width:,} columns, as in the model's data;"
+                f" got {raw.letters.shape[1]:,} columns; align them to the same columns."
             )
         return codes_of(raw, self.alphabet, label)[:, list(self.columns)]
 
@@ -187,7 +187,7 @@ class Sites:
             _ = alphabet.codes  # raises ValueError for letters beyond ASCII
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
             raise InputError(
-                f"{label}: expected the sites of an alignment; got something else; restore the"
+                f"{label}: expected the sites of an alignment; got other content; restore the"
                 " file, or train a new model."
             ) from None
         return cls(alphabet, columns, width)
@@ -228,7 +228,7 @@ def notes_on_letters(raw: RawAlignment, alphabet: Alphabet, name: str) -> tuple[
     if is_unclear.any():
         letters = "".join(chr(byte) for byte in np.unique(raw.letters[is_unclear]))
         rows = count_of(int(is_unclear.any(1).sum()), "sequence")
-        count = count_of(int(is_unclear.sum()), "unclear letter")
+        count = count_of(int(is_unclear.sum()), "ambiguous letter")
         notes.append(f"{name}: {count} ({letters}) in {rows} read as gaps.")
     for letter, other in alphabet.same:
         count = int((raw.letters == ord(letter)).sum())

@@ -45,7 +45,7 @@ from ..training.portions import Learned, Portions
 from ..transforms.initialization import initialize
 
 FLOATS = (np.float64, np.float32)  # scikit-learn converts all other types to the first
-ROUNDING = 1e-5  # the rounding of a scaler leaves [0, 1] by less than this
+ROUNDING = 1e-5  # rounding errors of a scaler exceed [0, 1] by less than this
 LEARNING, SAMPLING, SCORING, CHAINS = range(4)  # purposes of random keys
 
 
@@ -59,7 +59,7 @@ def key_from(random_state: Any, purpose: int) -> jax.Array:
 
 
 def floats(X: Any, **options: Any) -> Any:
-    """Check rows and return them as floats, without comparing their columns with those of `fit`."""
+    """Check rows and return them as floats, without checking their columns against `fit`."""
     settings: dict[str, Any] = {"dtype": FLOATS} | options
     return check_array(X, **settings)
 
@@ -70,7 +70,7 @@ def warn_outside(X: Any) -> None:
     high = float(X.max())
     if low >= -ROUNDING and high <= 1.0 + ROUNDING:
         return
-    scaling = "scale the columns by sklearn.preprocessing.MinMaxScaler"
+    scaling = "scale the columns with sklearn.preprocessing.MinMaxScaler"
     if low >= -ROUNDING:
         largest = high
         if 16 < high <= 255:  # byte-valued pixels; scikit-learn's digits end at 16
@@ -78,7 +78,7 @@ def warn_outside(X: Any) -> None:
         scaling = f"divide by {largest:g}, or {scaling}"
     warn_user(
         f"X: expected values in [0, 1]; got {low:g} to {high:g}, which are used linearly, as in"
-        " scikit-learn: features and scores of 0/1 units are not meaningful for them;"
+        " scikit-learn: features and scores of 0/1 units are not meaningful for such values;"
         f" {scaling}, or use harmonium.sklearn.RBM for other numbers."
     )
 
@@ -91,7 +91,7 @@ def at_precision(dtype: Any) -> Any:
 
 
 def row_groups(rbm: Model, rows: np.ndarray, missing: int = 0) -> Iterator[tuple[np.ndarray, bool]]:
-    """Yield groups of row indices to process together, and whether the rows of each are complete.
+    """Yield groups of row indices to process together, and whether a group's rows are complete.
 
     Rows whose missing cells can be summed over are grouped separately from rows that need chains,
     so that no row affects the result of another. Empty groups are omitted.
@@ -198,7 +198,7 @@ class BaseRBM(BaseEstimator):
         """Make one pass over a portion of rows, continuing from the previous state if there is one.
 
         Args:
-            visible: the visible layer of a new model; None to continue with the fitted one.
+            visible: the visible layer of a new model; None to continue with the fitted model.
             rows: the portion, in the library's coding.
             sample_weight: the weight of each row.
         """
@@ -228,8 +228,8 @@ class BaseRBM(BaseEstimator):
     def _may_follow(self, X: Any) -> bool:
         """Return whether X is an array of the same form as the last portion, with valid values.
 
-        scikit-learn's checks would accept such an array, but take as long as ten updates. They are
-        needed only for column names.
+        scikit-learn's checks would accept such an array, but take as long as ten updates. The
+        checks are needed only for column names.
         """
         portions = getattr(self, "_alike", None)
         has_names = hasattr(self, "feature_names_in_")
@@ -267,7 +267,7 @@ class BaseRBM(BaseEstimator):
         return {name: value for name, value in state.items() if name != "_alike"}
 
     def _continued(self, dataset: Dataset, arguments: dict, key: Any) -> TrainState | None:
-        """Return the state to continue from, without parts that changed parameters invalidate.
+        """Return the state to continue from, without the parts invalidated by changed parameters.
 
         Chains depend on the method and its settings; the optimiser's state depends on the optimiser
         and the learning rate. If weights were assigned explicitly, no state is valid.

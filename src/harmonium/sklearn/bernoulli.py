@@ -179,7 +179,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
             X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=first)
         visible = None
         if first:
-            warn_outside(X)  # once for a stream, since its portions are alike
+            warn_outside(X)  # once per stream, since all portions have similar values
             visible = AnyReals(X.shape[1])
         model = self._learn_more(visible, X, sample_weight)
         return self._set(model, X.dtype if first else self.components_.dtype)
@@ -264,7 +264,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return rng.uniform(size=p.shape) < p
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Return p(v = 1 | h) for hidden states or means h, shape (n_samples, n_features)."""
+        """Return p(v = 1 | h) given hidden states or means h, shape (n_samples, n_features)."""
         return self._visible_means(X)
 
     def reconstruct(self, X: Any) -> np.ndarray:
@@ -315,8 +315,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
         """Return the mean log-likelihood of the rows, with an interval and the method.
 
-        It is exact if the smaller layer can be enumerated; otherwise log Z is estimated by forward
-        and reverse annealing runs. The settings are those of `hm.log_likelihood`.
+        The result is exact if the smaller layer can be enumerated; otherwise log Z is estimated by
+        forward and reverse annealing runs. The settings are passed to `hm.log_likelihood`.
 
         Values outside [0, 1] are used linearly, with a warning; the result is then not a
         log-probability.

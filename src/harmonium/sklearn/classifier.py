@@ -1,4 +1,4 @@
-"""A classifier: an RBM over the joint distribution of a row and its label."""
+"""A classifier: an RBM that models the joint distribution of a row and its label."""
 
 from __future__ import annotations
 
@@ -43,14 +43,15 @@ FEWEST_WATCHED = 10  # fewer rows would be too weak evidence
 
 @dataclass(eq=False, repr=False)
 class RBMClassifier(ClassifierMixin, BaseRBM):
-    """A classifier based on a restricted Boltzmann machine over a row and its label.
+    """A classifier based on a restricted Boltzmann machine of rows and labels.
 
     The label is an additional visible Potts unit, and the model learns the joint distribution. The
-    conditional distribution of the label is exact and requires neither Z nor sampling,
+    conditional distribution of the label is computed exactly, without Z and without sampling,
 
         p(y | v) ∝ exp(b_y + Γ_h(vW + W_y)),
 
-    and rows of a given class can be drawn from the model.
+    where b_y and W_y are the bias and weights of label y, and Γ_h is the cumulant generating
+    function of the hidden units. Rows of a given class can be drawn from the model.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
     _methods = (*BaseRBM._methods, "discriminative", "hybrid")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RBMClassifier:
-        """Train on the rows of X and their labels y, each weighted by its sample_weight."""
+        """Train on the rows of X and their labels y, each row weighted by its sample_weight."""
         self._arguments()  # raises before any attribute changes
         if y is None:
             raise ValueError("RBMClassifier requires y to be passed, but the target y is None.")
@@ -136,8 +137,8 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return log p(label | row), shape (n_samples, n_classes).
 
-        It is exact for complete rows. For rows with missing cells it is an average over completions
-        drawn from the model.
+        The result is exact for complete rows. For rows with missing cells, the probabilities are
+        averaged over completions drawn from the model.
         """
         check_is_fitted(self)
         X = self.columns_.checked(self, X)
@@ -183,7 +184,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         given = None
         if y is not None:
             if y not in self.classes_:
-                raise InputError(f"y: expected one of {list(self.classes_)}; got {y!r}.")
+                raise InputError(f"y: expected one of {self.classes_.tolist()}; got {y!r}.")
             given = np.full((1, self.rbm_.visible.n_units), np.nan)
             given[:, -1] = np.flatnonzero(self.classes_ == y)[0]
         rows = self._draws(n_samples, k, given)
@@ -206,8 +207,8 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
 class LabelCurve:
     """A callback that checks whether a run was long enough to learn its labels.
 
-    It measures the mean log p(label | row) of some training rows twice: half-way and at the end. At
-    the start, the model knows only the frequencies of the classes.
+    The mean log p(label | row) of some training rows is measured half-way and at the end. At the
+    start, the model knows only the frequencies of the classes.
     """
 
     def __init__(self, dataset: Dataset):
@@ -249,9 +250,9 @@ class LabelCurve:
         rise = self.scores[-1] - self.scores[0]
         if gain < LEAST_GAIN:
             reason = (
-                ", or the columns are uninformative about the labels: the training labels have"
-                f" {self.scores[-1]:.3f} nats each, compared with {baseline:.3f} from the class"
-                " frequencies alone"
+                ", or the columns are uninformative about the labels: the mean log-probability"
+                f" of the training labels is {self.scores[-1]:.3f} nats, compared with"
+                f" {baseline:.3f} from the class frequencies alone"
             )
         elif rise > max(LEAST_RISE, RISING_FRACTION * gain):
             reason = (

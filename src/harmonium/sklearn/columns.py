@@ -36,7 +36,7 @@ class Part:
         columns: the indices of the columns in the table.
         offset, scale: for each column, the offset to subtract and the scale to divide by.
         categories: for columns of codes, the sorted values of each column, indexed by the codes.
-        groups: groups of 0/1 columns that encode one category each, as positions in `columns`.
+        groups: groups of 0/1 columns, each encoding one category, as positions in `columns`.
     """
 
     kind: str
@@ -74,7 +74,7 @@ class Part:
             domain = self.layer.coding.describe(0)
             raise InputError(
                 f"{name}: {domain}; got {table[row, place]:g} in row {row}, column {place}"
-                f" ({int(wrong.sum())} such entries)."
+                f" ({int(wrong.sum()):,} outside in all)."
             )
 
     def decode(self, rows: np.ndarray) -> np.ndarray:
@@ -256,7 +256,7 @@ def kinds_by_place(spec: Any, count: int, names: Any, argument: str) -> dict[int
         spec: a mapping from names to kinds, or pairs (kind, columns) as in scikit-learn's
             `ColumnTransformer`, with columns by index, name, slice or mask.
         count: the number of columns.
-        names: their names, or None.
+        names: the names of the columns, or None.
         argument: the name of the argument for error messages.
 
     Raises:
@@ -311,7 +311,7 @@ def _codes(column: np.ndarray, values: np.ndarray, place: int, name: str) -> np.
         row = int(np.argmax(wrong))
         known = ", ".join(f"{value:g}" for value in values[:10])
         raise InputError(
-            f"{name}: column {place} expected a category seen in fit, one of {known}; got"
+            f"{name}: expected a category seen in fit in column {place}, such as {known}; got"
             f" {column[row]:g} in row {row}."
         )
     if not missing.any():

@@ -1,4 +1,4 @@
-"""An imputer for tables of words and numbers."""
+"""An imputer for tables of categories and numbers."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ INDICATOR = "missingindicator_{}"  # as in scikit-learn
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class RBMImputer(BaseAsking, OneToOneFeatureMixin, BaseHoldingOut):
-    """Fill in the missing cells of a table with a restricted Boltzmann machine of its columns.
+    """Fill in the missing cells of a table with a restricted Boltzmann machine trained on it.
 
-    A cell is predicted from the observed cells of its row: for words, the most probable one; for
-    numbers, according to `strategy`. Data frames (pandas, polars and others) and arrays of objects
-    may contain words, booleans and dates, and are returned with their own types and names. A column
-    that is not modelled keeps its missing cells, unless all its values are the same number, which
-    then fills them. The inferred type of each column is in `columns_` (docs/tables.md).
+    A cell is predicted from the observed cells of its row: a missing category is filled with the
+    most probable category, a number according to `strategy`. Data frames (pandas, polars and
+    others) and arrays of objects may contain words, booleans and dates, and are returned with their
+    own types and names. A column that is not modelled keeps its missing cells, unless all its known
+    values are the same number, with which the cells are then filled. The inferred type of each
+    column is in `columns_` (docs/tables.md).
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ validation_fraction
     learning_rate: float = 0.1
 
     def fit(self, X: Any, y: Any = None) -> RBMImputer:
-        """Train on the rows of X; cells are missing where they are NaN or None."""
+        """Train on the rows of X, in which NaN and None mark missing cells."""
         self._arguments()  # raises before any attribute changes
         self._guess()
         frame = frame_checked(self, X, reset=True)
@@ -185,7 +186,7 @@ validation_fraction
         return [RawColumn(INDICATOR.format(c.name), c.is_missing.astype(float)) for c in columns]
 
     def _container_for(self, X: Any) -> AbstractContainer:
-        """Return the container from `fit` if it has the same type as that of X, else that of X."""
+        """Return the container from `fit` if X has the same type of container, else X's."""
         container = container_of(X)
         if type(self._container) is type(container):
             return self._container
@@ -202,7 +203,7 @@ validation_fraction
         if shown:
             more = ", …" if len(shown) > SHOWN else ""
             warnings.warn(
-                "X: missing cells stay in columns that are not modelled:"
+                "X: missing cells remain in columns that are not modelled:"
                 f" {', '.join(shown[:SHOWN])}{more}.",
                 stacklevel=3,
             )

@@ -16,7 +16,7 @@ from .base import CHAINS, SCORING, free_energy, key_from, mean_h, row_groups
 from .holding_out import BaseHoldingOut
 from .tables import BaseAsking, columns_and_rows, floats_of
 
-COMPLETIONS = 20  # per row with missing cells; its hidden means are averaged over them
+COMPLETIONS = 20  # per row with missing cells; hidden means are averaged over these
 SWEEPS = 100  # Gibbs sweeps of each chain that draws a completion
 
 
@@ -33,7 +33,7 @@ class RBM(BaseAsking, ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
         (standardised internally), "potts" (categories: any numbers), or pairs (kind, columns) with
         columns by index, name, slice or mask. "table" infers the type of each column from its
         cells, as `RBMImputer` does (docs/tables.md); pairs or a dict with the kinds "category",
-        "discrete", "continuous", "date", "calendar" and "left out" override some of them. "auto"
+        "discrete", "continuous", "date", "calendar" and "left out" override some types. "auto"
         means "table" for data frames with words, booleans or dates, and for rows with missing
         cells. Otherwise it chooses for each column: "ising" if all values are −1 or 1 and some are
         −1, "bernoulli" if all are in [0, 1], else "gaussian". Mutually exclusive 0/1 columns, such
@@ -53,15 +53,15 @@ class RBM(BaseAsking, ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
     verbose, random_state, method, k, n_chains
         As in `BernoulliRBM`.
     optimizer : optax transformation or function of the number of updates, default=None
-        If None, a `hm.Recipe` with the `learning_rate`. If `n_iter` is None too, `fit` adds a
+        If None, a `hm.Recipe` with the `learning_rate`. If `n_iter` is also None, `fit` adds a
         penalty on large weights that depends on the number of rows and the free-energy gap
         (`hm.Huber`).
     validation_fraction : float or "auto", default="auto"
         Fraction of the rows to hold out in `fit` if neither `n_iter` nor `optimizer` is given; the
-        model with the highest likelihood on them is kept. "auto" holds out a tenth. Data sets with
-        fewer than 500 rows are cross-validated instead, to choose the strength of the penalty and
-        the number of updates. No rows are held out if there are fewer than 50, or if rows have
-        weights.
+        model with the highest likelihood on these rows is kept. "auto" holds out a tenth. Data
+        sets with fewer than 500 rows are cross-validated instead, to choose the strength of the
+        penalty and the number of updates. No rows are held out if there are fewer than 50, or if
+        rows have weights.
 
     Attributes
     ----------
@@ -176,10 +176,10 @@ class RBM(BaseAsking, ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
     def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
         """Return the mean log-likelihood of the rows, with an interval and the method.
 
-        For continuous columns it is a log density in the units of the table; for rows with missing
-        cells, it is the log-likelihood of the observed cells. It is exact if a discrete layer can
-        be enumerated; otherwise log Z is estimated by forward and reverse annealing runs. The
-        settings are those of `hm.log_likelihood`.
+        For continuous columns the value is a log density in the units of the table; for rows with
+        missing cells, it is the log-likelihood of the observed cells. The value is exact if a
+        discrete layer can be enumerated; otherwise log Z is estimated by forward and reverse
+        annealing runs. The settings are passed to `hm.log_likelihood`.
         """
         X = self._checked(X)
         settings = {"key": key_from(self.random_state, SCORING)} | settings

@@ -1,4 +1,4 @@
-"""Tables of words, numbers, dates and missing cells, as read by the estimators."""
+"""Tables of categories, numbers, dates and missing cells, as read by the estimators."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def frame_checked(estimator: Any, X: Any, *, reset: bool, names: tuple[str, ...]
             an array even if `fit` was given a data frame.
 
     Raises:
-        InputError: a data frame with other names, or with the names in another order.
+        InputError: X is a data frame with other column names or another column order.
     """
     if is_dataframe(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
@@ -126,18 +126,18 @@ def is_of_tables(spec: Any) -> bool:
 
 
 def columns_of_table(frame: Frame, kinds: dict[str, str]) -> Columns:
-    """Return the column types of a table; words that it lacks will later be treated as missing."""
+    """Return the column types of a table; categories not in it are later treated as missing."""
     return columns_of(frame, kinds, "X", keep_counters=True).taking_unseen_as_missing()
 
 
 def codes_of(columns: Columns, frame: Frame) -> np.ndarray:
-    """Return rows in the library's coding, NaN where a cell is missing; warn of unseen words."""
+    """Return rows in the library's coding, with NaN for missing cells; warn of new categories."""
     for name, words in columns.unseen_in(frame).items():
         shown = ", ".join(map(repr, words[:5]))
         if len(words) > 5:
             shown += ", …"
         warnings.warn(
-            f"X: column {name!r}: not seen in fit, and taken as missing: {shown}.", stacklevel=2
+            f"X: column {name!r}: not seen in fit, and treated as missing: {shown}.", stacklevel=2
         )
     return columns.encode(frame, "X")
 
@@ -148,7 +148,7 @@ class BaseAsking:
     def ask(self: Any, question: str) -> list[Answer]:
         """Return p(column | known cells) of the table, as `hm.ask` does.
 
-        The random state of the estimator decides the draws, if the answer is not an exact sum.
+        If an answer is not an exact sum, it depends on the random state of the estimator.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class BaseAsking:
         Returns
         -------
         list of harmonium.inference.Answer
-            One for each column: its values with their probabilities, or quantiles.
+            One answer for each requested column: its values with their probabilities, or quantiles.
         """
         check_is_fitted(self)
         return ask(self.rbm_, self._table(), question, key=key_from(self.random_state, SAMPLING))
@@ -178,7 +178,7 @@ class TableColumns:
 
     @property
     def table(self) -> Columns:
-        """The columns that questions are about."""
+        """The columns of the table, for `ask`."""
         return self.columns
 
     @property
@@ -196,7 +196,7 @@ class TableColumns:
         return np.dtype(np.float32)
 
     def encode(self, X: Any) -> np.ndarray:
-        """Return rows of a data frame in the library's coding, NaN where a cell is missing."""
+        """Return rows of a data frame in the library's coding, with NaN for missing cells."""
         return codes_of(self.columns, frame_of(X, "X"))
 
     def log_density(self, frame: Frame) -> np.ndarray:
@@ -224,7 +224,7 @@ def columns_and_rows(estimator: Any, X: Any, spec: Any) -> tuple[Any, Any]:
         spec: the estimator's `visible` parameter.
 
     Raises:
-        InputError: columns that do not fit the specification.
+        InputError: the columns are incompatible with the specification.
     """
     is_auto = isinstance(spec, str) and spec == "auto"
     if is_of_tables(spec) or (is_auto and _needs_a_table(X)):

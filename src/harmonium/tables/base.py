@@ -20,7 +20,7 @@ EPSILON = float(np.finfo(float).eps)
 
 
 class ColumnKind(StrEnum):
-    """The type of a column; the value is the word used in files, options and the documentation."""
+    """The type of a column; the value is its name in files, options and the documentation."""
 
     CATEGORY = "category"
     DISCRETE = "discrete"
@@ -35,7 +35,7 @@ class Guess(StrEnum):
     """The rule for guessing a number: mean (least squares) or median (least absolute error).
 
     `MEAN` is the mean rounded to a number that can occur in the column; `EXACT` is the unrounded
-    mean. The guess for a word is always the most probable word.
+    mean. The guess for a category is always the most probable category.
     """
 
     MEAN = "mean"
@@ -89,7 +89,7 @@ class AbstractColumn(ABC):
 
     @abstractmethod
     def log_density(self, raw: RawColumn) -> np.ndarray:
-        """Return log p(cell | codes), or log |dcode/dcell|; 0 where the cell is missing."""
+        """Return log p(cell | codes), or log |dcode/dcell|, for each cell; 0 if it is missing."""
 
     def parsed(self, text: str) -> RawColumn:
         """Parse a cell entered by a user as text, and return it as a column with one cell.
@@ -110,11 +110,11 @@ class AbstractColumn(ABC):
         return []
 
     def unseen_in(self, raw: RawColumn) -> list[str]:
-        """Return the words among the cells `raw` that have no code in this column."""
+        """Return the categories in `raw` that have no code in this column."""
         return []
 
     def taking_unseen_as_missing(self) -> AbstractColumn:
-        """Return a copy of the column that treats unknown words as missing cells."""
+        """Return a copy of the column that treats unknown categories as missing cells."""
         return self
 
     def shown(self, cell: Any) -> str:
@@ -243,7 +243,7 @@ def check_numbers(raw: RawColumn, label: str) -> None:
         row = next((row for row in rows if not is_number(str(raw.values[row]))), rows[0])
         raise InputError(
             f"{label}: column {raw.name!r}: expected numbers; got {str(raw.values[row])[:40]!r}"
-            f" in row {row + 1}; correct it, or leave it empty."
+            f" in row {row + 1}; correct it, or leave the cell empty."
         )
     infinite = np.isinf(raw.values)
     if infinite.any():

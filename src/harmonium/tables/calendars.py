@@ -81,7 +81,7 @@ class DaysOfMonths(NamedTuple):
 
     Attributes:
         first: the first of these days in each month, in days since 1970.
-        step: the number of days from one of them to the next, 7 or 1.
+        step: the number of days from one such day to the next, 7 or 1.
         count: the number of these days in each month.
     """
 
@@ -148,7 +148,7 @@ class Dates(AbstractPart):
     """Dates as the number of days since 1970, or of seconds if the dates have times of day.
 
     Attributes:
-        inner: the column of these numbers.
+        inner: the column that models these numbers.
         by_week: whether all dates are Mondays and the numbers count weeks.
         ends: the first and the last date in the data.
     """
@@ -271,7 +271,7 @@ class Calendar(AbstractColumn):
             if "hour" in given:
                 within = HOUR
                 seconds += HOUR * place_of(given["hour"], HOURS)
-            # Draw even if `moment` is fixed, for the same reason.
+            # Draw even if `moment` is fixed, so that later draws do not depend on `moment`.
             moment = step * rng.integers(within // step, size=rows)
             if self.moment is not None:
                 moment = self.moment
@@ -328,5 +328,5 @@ class Calendar(AbstractColumn):
 
     def _log_p_usual(self, is_usual: np.ndarray, count: np.ndarray | int) -> np.ndarray:
         """Return log p of the values of a part that never changed; `count` values are possible."""
-        # All values share one pseudo-observation, so that dates unlike the others are possible.
+        # All values share one pseudo-observation, so that unobserved values are possible.
         return np.log((self.rows * is_usual + 1.0 / count) / (self.rows + 1.0))

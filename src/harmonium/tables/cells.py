@@ -55,7 +55,7 @@ def columns_in(
     Args:
         connection: the connection to DuckDB.
         names: the names of the columns c0, c1, …
-        delimiter: the separator of the cells in their file; it cannot be the decimal comma.
+        delimiter: the separator of cells in their file, which limits what a comma may mean.
         known: a table, perhaps empty, whose types are used for columns of the same name.
         missing: words for missing cells in addition to `MISSING`, ignoring case.
     """
@@ -97,8 +97,8 @@ def _decimal_mark(connection: Any, count: int, missing: tuple[str, ...]) -> str:
 def _see(connection: Any, column: str, missing: tuple[str, ...] = ()) -> None:
     """Create the table `seen` with the column `cell`: a column of `cells`, trimmed of blanks.
 
-    Columns are processed one at a time: DuckDB takes minutes and gigabytes for expressions with
-    thousands of columns.
+    Columns are processed one at a time, since DuckDB takes minutes and gigabytes for expressions
+    with thousands of columns.
     """
     words = ("", *MISSING, *(word.lower() for word in missing))
     blank = ", ".join(f"'{quoted(word)}'" for word in words)
@@ -114,7 +114,7 @@ def _see(connection: Any, column: str, missing: tuple[str, ...] = ()) -> None:
 
 
 def _plus_and_minus(connection: Any) -> np.ndarray | None:
-    """Return the words of a column of "+" and "-", in which "-" is not missing, or None."""
+    """Return the cells of a column of "+" and "-", where "-" is a value; None otherwise."""
     seen, signs = row_of(connection, "count(cell), count_if(cell in ('+', '++', '+++', '--'))")
     if not seen or signs != seen:
         return None

@@ -54,8 +54,8 @@ def _typed(connection: Any, name: str, kind: str) -> RawColumn:
         values = fetched(connection, f"cast({cell} as timestamp)")
         if not np.all(np.isnat(values) | ((values >= FIRST) & (values <= LAST))):
             raise InputError(
-                f"column {name!r}: expected dates to the year 9999; got infinity, or one before the"
-                " year 1; leave the cell empty."
+                f"column {name!r}: expected dates in the years 1 to 9999; got infinity or another"
+                " year; leave the cell empty."
             )
         return RawColumn(name, values, without_times(values, form))
     is_number = kind.startswith("DECIMAL") or kind in NUMERIC
@@ -84,7 +84,7 @@ def read_arrow(path: Path, label: str) -> Frame:
 
 
 def _arrow_reader() -> Any:
-    """Return a function that reads an Arrow file as a data frame, or None without a library."""
+    """Return a function that reads an Arrow file as a data frame, or None if no library can."""
     try:
         from pyarrow import feather
     except ImportError:

@@ -115,10 +115,10 @@ class Columns:
         if absent and not may_lack:
             others = ""
             if absent[1:]:
-                others = f" and {len(absent) - 1} others"
+                others = f" and {count_of(len(absent) - 1, 'other')}"
             raise InputError(
                 f"{label}: expected {count_of(len(known), 'column')} by name; got no column"
-                f" {absent[0]!r}{others}; add it; its cells may be empty."
+                f" {absent[0]!r}{others}; add what is missing; cells may be empty."
             )
         # In an array without known cells, the dtype carries no information.
         raw = {
@@ -134,11 +134,11 @@ class Columns:
         return np.stack(codes, axis=1).astype(np.float32)
 
     def taking_unseen_as_missing(self) -> Columns:
-        """Return a copy of the columns that treats unknown words as missing cells."""
+        """Return a copy of the columns that treats unknown categories as missing cells."""
         return Columns(tuple(column.taking_unseen_as_missing() for column in self.columns))
 
     def unseen_in(self, frame: Frame) -> dict[str, list[str]]:
-        """Return the words of a table that have no code, keyed by column name."""
+        """Return the categories of a table that have no code, keyed by column name."""
         raw = {column.name: column for column in frame.columns}
         unseen = {c.name: c.unseen_in(raw[c.name]) for c in self.columns if c.name in raw}
         return {name: words for name, words in unseen.items() if words}
@@ -164,7 +164,7 @@ class Columns:
 
         Raises:
             InputError: a part is not NAME=VALUE or NAME=LOW..HIGH, no unit models a name, or a
-                value does not fit its column.
+                value is invalid for its column.
         """
         columns = [column for column in self.columns if column.parts]
         known = {column.name: column for column in (*columns, *self.parts)}
@@ -183,7 +183,7 @@ class Columns:
             rows: the states of the layer, one row each.
             seed: the seed for drawing a cell if a code represents several cells.
             known: a table of cells given when the rows were drawn, which are returned unchanged.
-                Each row of it corresponds to the same number of consecutive rows.
+                Each row of `known` corresponds to the same number of consecutive rows.
         """
         rng = np.random.default_rng(seed)
         place = {part.name: i for i, part in enumerate(self.modelled)}
@@ -265,7 +265,7 @@ class Columns:
         Args:
             frame: the table.
             gaps: a mask of missing codes, with one column for each entry of `modelled`.
-            known: a table of cells to keep. Each row of it corresponds to the same number of
+            known: a table of cells to keep. Each row of `known` corresponds to the same number of
                 consecutive rows of `frame`.
         """
         place = {part.name: i for i, part in enumerate(self.modelled)}
@@ -381,7 +381,7 @@ class Columns:
         return Frame(tuple(filled), frame.has_names)
 
     def unfilled(self, frame: Frame) -> dict[str, str]:
-        """Return why missing cells of a column are not filled: reasons, keyed by column name."""
+        """Return the reasons why missing cells are not filled in, keyed by column name."""
         why = {column.name: column.summary for column in self.columns if not column.parts}
         gaps = [raw.name for raw in frame.columns if raw.is_missing.any()]
         known = {column.name for column in self.columns}
@@ -469,7 +469,7 @@ def _continuous_layer(count: int) -> AbstractLayer:
 
 
 def _filled(raw: RawColumn, other: RawColumn) -> RawColumn:
-    """Return a column with its missing cells taken from another column, if that has any cells.
+    """Return a column with its missing cells taken from another column that has known cells.
 
     If one column has words and the other numbers, all cells become words.
     """
@@ -536,7 +536,7 @@ def column_from(entry: dict[str, Any], label: str) -> AbstractColumn:
 
 
 def _value_of(value: Any, label: str) -> Any:
-    """Convert a field of a column from JSON form; it may be a column or several columns."""
+    """Convert a field of a column from JSON form; a field may contain columns."""
     if isinstance(value, list):
         return tuple(_value_of(element, label) for element in value)
     is_column = isinstance(value, dict) and isinstance(value.get("kind"), str)

@@ -1,6 +1,6 @@
 """Conditions on a row, given by a user: known cells, and ranges of numbers and dates.
 
-They are written as "sex=female,age=30..40"; names and values may be quoted: "a, b"=yes.
+Conditions are written as "sex=female,age=30..40"; names and values may be quoted: "a, b"=yes.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def parsed_conditions(text: str, known: dict[str, AbstractColumn], label: str) -
         label: the name of the text in error messages.
 
     Raises:
-        InputError: a part is invalid, a name is unknown, or a value does not fit its column.
+        InputError: a part is invalid, a name is unknown, or a value is invalid for its column.
     """
     cells: list[RawColumn] = []
     ranges: list[Range] = []
@@ -136,7 +136,7 @@ def _misfit(value: str, column: AbstractColumn, label: str) -> InputError:
 
 
 def meant(name: str, known: Iterable[str], otherwise: str) -> str:
-    """Return advice that suggests a known name similar to an unknown name, or other advice."""
+    """Return advice that suggests a known name similar to `name`, or else `otherwise`."""
     close = difflib.get_close_matches(name, list(known), n=1)
     if close:
         return f"perhaps you mean {close[0]}"
@@ -144,7 +144,7 @@ def meant(name: str, known: Iterable[str], otherwise: str) -> str:
 
 
 def meant_in_quotes(piece: str, names: Iterable[str], otherwise: str) -> str:
-    """Return advice to quote the name of which a piece is the end, or other advice."""
+    """Return advice to quote a name that begins with this piece, or else `otherwise`."""
     for name in names:
         if re.search(r"[=,|]", name) and name.startswith(piece.strip("\"' ")):
             return f"""write it in quotes: '"{name[:80]}"'"""

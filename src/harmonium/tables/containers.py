@@ -25,15 +25,15 @@ OFFSET = r"(?:UTC|GMT)?([+-])(\d\d):?(\d\d)"  # a time zone given as an offset
 
 
 class AbstractContainer(ABC):
-    """The type of container of a table's rows, without the rows."""
+    """The type of a container of rows, such as a data frame, without its rows."""
 
     @abstractmethod
     def rows(self, frame: Frame) -> Any:
-        """Return new rows with the same columns."""
+        """Return the rows of a table in a container of this type."""
 
     @abstractmethod
     def means(self, frame: Frame) -> Any:
-        """Return rows of mean numbers, which are not rounded in an array of integers."""
+        """Return rows of mean numbers, which are not rounded even for an array of integers."""
 
     @abstractmethod
     def holds_fractions(self, data: Any) -> list[bool]:
@@ -47,8 +47,8 @@ class AbstractContainer(ABC):
 
         Args:
             data: rows in a container of this kind, possibly with other types.
-            before: their cells.
-            after: their filled cells, possibly followed by additional columns.
+            before: the cells of the data.
+            after: the cells with gaps filled, possibly followed by additional columns.
         """
 
 
@@ -113,7 +113,7 @@ class NumberType(NamedTuple):
     object: Callable[[float], Any]
 
 
-NUMBER_TYPES = (  # more special types come first
+NUMBER_TYPES = (  # more specific types come first
     NumberType(Integral, float, int_of),
     NumberType(Decimal, float, decimal_of),
     NumberType(Real, float, float),
@@ -124,7 +124,7 @@ NUMBER_TYPES = (  # more special types come first
 
 @dataclass(frozen=True)
 class Objects:
-    """The objects in a column, and how their cells are converted back.
+    """The conversions of the cells of a column back to objects.
 
     Attributes:
         words: the object that each word represents; other words represent themselves.
@@ -173,7 +173,7 @@ def column_of(name: str, cells: Sequence[Any], *, is_category: bool = False) -> 
     Args:
         name: the name of the column.
         cells: the objects.
-        is_category: whether they were declared as categories, which are words even if numeric.
+        is_category: whether the objects were declared as categories: words even if numeric.
     """
     gaps = [is_gap(cell) for cell in cells]
     known = [cell for cell, gap in zip(cells, gaps, strict=True) if not gap]
@@ -297,7 +297,7 @@ class ArrayLike(AbstractContainer):
 
 
 def _numbers_of(column: RawColumn) -> np.ndarray | None:
-    """Return numbers, NaN for a column without known cells; None for words and dates."""
+    """Return the numbers of a column, all NaN if no cell is known; None for words and dates."""
     if column.cell_kind is CellKind.NUMBERS:
         return column.values
     if column.is_missing.all():
@@ -407,7 +407,7 @@ def _raw(name: str, series: Any) -> RawColumn:
 
 
 def _zone_of(kind: Any) -> str | None:
-    """Return the time zone of a type, or None if it has none."""
+    """Return the time zone of a type, or None if the type has no time zone."""
     return getattr(kind, "time_zone", None)
 
 
@@ -444,8 +444,8 @@ class FrameLike(AbstractContainer):
     def rows(self, frame: Frame) -> Any:
         """Return a data frame of the same library with the same types.
 
-        A column whose cells do not fit its type, such as missing cells among integers, gets the
-        type of its cells.
+        A column whose type cannot hold its cells, such as missing cells among integers, gets the
+        type of the cells.
         """
         return _data_frame(self.series(frame), frame, self.head)
 
@@ -463,7 +463,7 @@ class FrameLike(AbstractContainer):
         return [series.dtype.is_float() for series in table.iter_columns()]
 
     def filled(self, data: Any, before: Frame, after: Frame) -> Any:
-        """Return a data frame like the data; categories seen in `fit` are added to its own."""
+        """Return a data frame like the data, with the categories seen in `fit` added."""
         table = nw.from_native(data, eager_only=True)
         head = nw.from_native(self.head, eager_only=True)
         columns = []
@@ -483,7 +483,7 @@ class FrameLike(AbstractContainer):
 
 
 def _objects_for(series: Any, fitted: Objects, raw: RawColumn) -> Objects:
-    """Return the conversions for new cells: those of the series, or of `fit` if it has none."""
+    """Return the conversions for new cells: from the series, or from `fit` if no cell is known."""
     own = objects_of(series)
     if series.dtype.is_numeric() or series.dtype in (nw.Date, nw.Datetime, nw.String):
         return own
@@ -511,7 +511,7 @@ def _with_cells(series: Any, fitted: Any, cells: list[Any], gaps: np.ndarray) ->
 
 
 def _with_categories(series: Any, fitted: Any, objects: Objects) -> Any:
-    """Return a categorical series with the categories of `fit` first, if it lacks any."""
+    """Return a categorical series with the categories of `fit` first, if any is absent."""
     own = _categories_of(series)
     if own is None:
         return series
@@ -547,7 +547,7 @@ def _type_of(series: Any) -> Any:
 def _series_of(cells: list[Any], models: Sequence[Any]) -> Any:
     """Return objects as a series with the type of the first model that can hold all of them.
 
-    If none can, the library infers the type.
+    If no model can, the library infers the type.
     """
     gaps = sum(cell is None for cell in cells)
     for model in models:

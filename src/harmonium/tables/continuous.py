@@ -47,7 +47,7 @@ class Continuous(AbstractPart):
 
     Attributes:
         centre, width: location and scale of the numbers for which the transform fits best: the
-            median and a spread, or one end and a small fraction of its distance to the median.
+            median and a spread, or one end and (a tenth of) its distance to the next quartile.
         power: λ, from 0 (logarithmic) to 2.
         mean, scale: mean and standard deviation of the transformed numbers.
         decimals: number of digits to which cells are rounded, or None for no rounding.
@@ -142,9 +142,9 @@ class Continuous(AbstractPart):
     def best(
         self, means: np.ndarray, guess: Guess = Guess.MEAN, spread: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the mean number for normal codes, or else the number of the mean code.
+        """Return the mean number for normal codes, or the number whose code is the mean code.
 
-        The number of the mean code is the median, and is also used as the most probable number.
+        The second number is the median, and is also used as the most probable number.
         """
         codes = means[:, 0]
         rng = np.random.default_rng(0)
@@ -210,7 +210,7 @@ def _loss_of_clusters(x: np.ndarray, k: int) -> float:
 def _powered(u: np.ndarray, power: float) -> np.ndarray:
     """Return the Yeo–Johnson transform of u with power λ.
 
-    It is ((1 + u)^λ − 1)/λ for u ≥ 0, and −((1 − u)^(2−λ) − 1)/(2−λ) for u < 0.
+    The transform is ((1 + u)^λ − 1)/λ for u ≥ 0, and −((1 − u)^(2−λ) − 1)/(2−λ) for u < 0.
     """
     sign = np.where(u < 0, -1.0, 1.0)
     exponent = np.where(u < 0, 2.0 - power, power)

@@ -15,7 +15,7 @@ from ..errors import InputError
 
 WORKING = 2**29  # bytes, in addition to the unpacked file
 SETTINGS = {
-    "temp_directory": "",  # otherwise it would write into the current folder
+    "temp_directory": "",  # otherwise DuckDB would write into the current folder
     "autoinstall_known_extensions": False,  # otherwise a file may request external code
     "autoload_known_extensions": False,
 }

@@ -53,7 +53,7 @@ ORDINAL = "th"
 ORDINALS = r"(?i)(\d)(?:st|nd|rd|th)\b"
 TAG = re.compile(r"\{([a-z]{2})\}")
 CODES_WITH_TAG = {"B": LONG_MONTHS, "b": SHORT_MONTHS}
-ZONES = {  # hours from UTC, of names in e-mails and of Europe
+ZONES = {  # hours from UTC, by the names used in e-mails and in Europe
     **{"Z": 0, "UTC": 0, "GMT": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7},
     **{"MDT": -6, "PST": -8, "PDT": -7, "WET": 0, "WEST": 1, "CET": 1, "CEST": 2, "BST": 1},
     **{"EET": 2, "EEST": 3, "MSK": 3, "IST": 5.5, "JST": 9, "AEST": 10, "AEDT": 11},
@@ -105,7 +105,7 @@ CLOCK_PARTS = (
     "['hour', 'minute', 'second', 'fraction', 'gap', 'half', 'm']",
 )
 NOON = 12
-OF_DATES = ("dates", "date as the others")  # in messages
+OF_DATES = ("dates", "date like the others")  # in messages
 
 
 class _MonthNames:
@@ -174,7 +174,7 @@ class Parts(NamedTuple):
     """The parts of a form of dates.
 
     Attributes:
-        base: the form without these additions, as a format that both DuckDB and Python can read.
+        base: the form without the parts below, as a format that both DuckDB and Python can read.
         weekday: the characters after the day of the week, or "" if there is none.
         digits: the number of digits in a fraction of a second.
         zone: the offset from UTC in all cells, or "" if there is none.
@@ -517,7 +517,7 @@ def sample_of(connection: Any) -> list[str]:
 
 
 def dates_readings(connection: Any, name: str, sample: list[str]) -> list[Reading]:
-    """Return readings of the table `seen` as dates, one for each form that fits half the cells."""
+    """Return readings of `seen` as dates, one per form that at least half of a sample matches."""
     forms = forms_of(sample)
     if not forms:
         return []
@@ -575,7 +575,7 @@ def _column_of_dates(
         if len(zones) > 1:
             form = ZONE_OF_FORM.sub(lambda match: match[1] + match[2] + _utc(match[3]), form)
             values = fetched(connection, time_in("cell", form)).astype("datetime64[us]")
-            note = f"times of different offsets ({' and '.join(zones[:2])}), read as those of UTC"
+            note = f"times of different offsets ({' and '.join(zones[:2])}), converted to UTC"
     if parts.digits:
         fraction = "regexp_extract(cell, ':\\d\\d[.,](\\d{1,9})', 1)"
         (longest,) = row_of(connection, f"max(length({fraction}))")
@@ -661,7 +661,7 @@ def without_times(values: np.ndarray, form: str) -> str:
 
 
 def likely_clock(connection: Any, name: str, sample: list[str]) -> list[Reading]:
-    """Return a list with a reading of the table `seen` as times of day, empty if most are not."""
+    """Return a list with a reading of the table `seen` as times of day, or [] if most are not."""
     likely = [text for text in sample if re.match(CLOCK_PARTS[0], text)]
     if 2 * len(likely) > len(sample):
         return [clock_reading(connection, name)]
@@ -710,7 +710,7 @@ def clock_reading(connection: Any, name: str, known: str = "") -> Reading:
     (fits,) = row_of(connection, f"count({value})")
     unit = "seconds" if has_seconds else "minutes"
     column = partial(RawColumn, name, form=form, note=f"times, as numbers of {unit}")
-    return Reading(value, fits, "times of day", "time of day as the others", column)
+    return Reading(value, fits, "times of day", "time of day like the others", column)
 
 
 def in_one_order(columns: list[RawColumn], known: Collection[str]) -> list[RawColumn]:

@@ -31,7 +31,7 @@ class Discrete(AbstractPart):
         points: multiples that are separate states, ordered after the cells.
         seen, counts: the sorted multiples that occur in the data, and how often each occurs.
         ordered: whether the weights of the unit are expected to be monotonic in the numbers, unlike
-            for numbers that are codes.
+            the weights for numbers that are codes.
     """
 
     kind = ColumnKind.DISCRETE
@@ -212,7 +212,7 @@ class Discrete(AbstractPart):
 
 
 def _starts_of_cells(seen: np.ndarray, counts: np.ndarray) -> list[int]:
-    """Group numbers into cells with enough rows; return the first number of all but the first."""
+    """Group numbers into cells with enough rows; return the first number of each later cell."""
     full = max(CELL_ROWS, CELL_FRACTION * counts.sum())
     starts = []
     inside = 0

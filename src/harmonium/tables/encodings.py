@@ -16,7 +16,7 @@ MARKS = (  # UTF-32 first, since its mark begins with the mark of UTF-16
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-EIGHT_BITS = ("cp1252", "mac_roman")  # in order of preference if both fit
+EIGHT_BITS = ("cp1252", "mac_roman")  # in order of preference if both are possible
 TITLES = {
     "cp1252": "Windows-1252",
     "mac_roman": "Mac Roman",
@@ -33,9 +33,9 @@ STRAY = 0.02
 FEWEST = 5  # minimum number of non-ASCII letters needed to reject an encoding
 MOST_ODD = 0.34  # maximum fraction of odd non-ASCII letters: normal text has almost none
 CONTROLS = r"[\x00-\x08\x0e-\x1f]"
-STRAY_CONTROLS = 0.02  # of the lines may have one: more of them separate cells, or are binary
+STRAY_CONTROLS = 0.02  # maximum number per line; more would be separators or binary data
 LINE_END = r"\r\n?|\n"
-ENDS = "\x1a\x00"  # of a file of DOS, and of a block that was not filled
+ENDS = "\x1a\x00"  # end of DOS files, and padding of the last block
 
 
 class Decoded(NamedTuple):

@@ -106,7 +106,7 @@ def log_odds(
     rows = rows[: max(20, MOST_CELLS // len(cells))]
     is_counted = _is_counted(numbers)
     if is_counted and _has_counted_rows(cells, rows):
-        numbers_as_names = UNLIKE_NAMES  # the rows below are counted too, so this is one of them
+        numbers_as_names = UNLIKE_NAMES  # the rows below are counted too, so this record is a row
         is_counted = False
     as_names = math.log10(numbers_as_names)
     if TextKind.WORD in kinds:
@@ -232,7 +232,7 @@ def _shape_of(word: str) -> str:
 
 def _word_as_name(word: str, column: _Column) -> float:
     if column.words[word]:
-        # For options to tick, cells are empty or repeat the name.
+        # In columns of tick boxes, cells are empty or repeat the name.
         return ONLY_WORD if len(column.words) == 1 else SEEN_WORD
     if word.lower() in USUAL_NAMES:
         return USUAL_NAME
@@ -557,7 +557,7 @@ class _Finder:
             other for other in self.records if other.line < record.line and other not in self.plain
         ]
         for comment in reversed(comments):
-            # NumPy writes its sign before the names; it may also be the name of a counter.
+            # NumPy writes a # before the names; # may also be the name of a counter.
             for cells in (without_hash(comment.cells), comment.cells):
                 if len(cells) == self.width and not is_numbers(cells):
                     return cells

@@ -36,10 +36,10 @@ from .words import MOST_WORDS, Words
 TIED = 0.1  # a number with this fraction of the rows has a separate probability,
 STANDS_OUT = 10.0  # provided that it is this many times as frequent as the median number
 LARGEST = 2.0**53  # tied numbers above this, in units of their last digit, are not counted
-MOST_DIFFERENT = 10_000  # words are not categories if more words than this differ
+MOST_DIFFERENT = 10_000  # words are not categories if there are more different words
 IS_TEXT = 0.5  # words are not categories if more than this fraction of them are unique
 IDENTIFIER = r"(?i:(^|[ _.-])(id|ids|identifier|uid|uuid|guid|idx|rownames)$)|[a-z]I[Dd]$"
-COUNTER = (  # names of columns that count the rows, wherever they begin and stand
+COUNTER = (  # names of columns that count the rows, from any number and in any position
     r"(?i:(.*[ _.-])?(id|ids|idx|index|identifier)|unnamed.*|level_0|column 1|#|n[or]\.?|num|number"
     r"|(row|line|record|case|obs|observation|serial|seq|sequence|sample)s?[ _.-]*(id|n[or]\.?|num"
     r"|number|index|names?)?|s\.? ?no\.?|rownames?)|.*[a-z]I[Dd]"
@@ -105,7 +105,7 @@ def columns_of(
     if repeated:
         raise InputError(
             f"{label}: expected no column with the name of a part of a date; got {repeated[0]!r};"
-            " rename it, or read the date as date."
+            " rename it, or use the kind date for the column of dates."
         )
     if not inferred.modelled:
         reasons = []
@@ -126,7 +126,7 @@ def columns_from(record: Any, frame: Frame, label: str) -> Columns:
     If an entry contains only a kind, the column is fitted to the table.
 
     Raises:
-        InputError: the record is damaged, or does not fit the table.
+        InputError: the record is damaged, or is incompatible with the table.
     """
     entries = entries_of(record, label)
     kinds = {entry["name"]: entry["kind"] for entry in entries if len(entry) == 2}
@@ -159,7 +159,7 @@ def _column_of(
         if hardly_repeats or is_distinct or different > MOST_DIFFERENT:
             why = f"text: {different:,} different values{_likeness(values)}"
             left_out = LeftOut(name=raw.name, form=raw.form, why=why)
-            if raw.note:  # what nearly is numbers or dates names no rows, if all of it is different
+            if raw.note:  # a column that is nearly numbers or dates is no identifier
                 return left_out
             return Key.of_text(raw) or left_out
         return Words.of(raw, raw.name)
@@ -330,7 +330,7 @@ def _column_of_kind(raw: RawColumn, kind: ColumnKind, label: str) -> AbstractCol
     """Return a column of the kind chosen by the user.
 
     Raises:
-        InputError: the cells do not fit the kind.
+        InputError: the cells are incompatible with the kind.
     """
     if kind is ColumnKind.LEFT_OUT:
         return LeftOut(name=raw.name, form=raw.form)
@@ -387,7 +387,7 @@ def _key(raw: RawColumn, label: str) -> Key:
     if key is None:
         raise InputError(
             f"{label}: column {raw.name!r}: expected whole numbers, or different texts of one form;"
-            " got others; leave it out."
+            " got other cells; leave the column out."
         )
     return key
 
@@ -428,7 +428,7 @@ class Gains(NamedTuple):
     @property
     def is_order(self) -> bool:
         """Whether states are ordered: slopes explain almost as much as separate means of states."""
-        # If states overfit, their gain is negative and smaller than a fraction of it.
+        # If states overfit, their gain is negative, and a fraction of the gain exceeds it.
         return self.scale >= min(self.states, ENOUGH * self.states)
 
 
@@ -489,7 +489,7 @@ def _nats(explained: float, rows: int) -> float:
 
 
 def targets_of(part: AbstractPart, codes: np.ndarray) -> list[np.ndarray]:
-    """Return the codes of a column, or one indicator array for each state if it has several."""
+    """Return the codes of a column, or an indicator array per state if there are more than two."""
     if part.states is None or part.states == 2:  # one of two states determines the other
         return [codes]
     missing = np.isnan(codes)
@@ -528,7 +528,8 @@ def calendar_parts(raw: RawColumn, others: Sequence[np.ndarray]) -> tuple[str, .
     calendar = date_parts(
         RawColumn("", np.arange(days.min(), days.max() + 1).astype("datetime64[D]"))
     )
-    level = SIGNIFICANCE / (3 * (len(others) + 1))  # Bonferroni: three parts, with all others each
+    # Bonferroni: each of three parts is tested alone and with every other column.
+    level = SIGNIFICANCE / (3 * (len(others) + 1))
 
     def gain(part: str) -> float:
         """Return the nats per row that a part explains, or 0 if this is not significant."""

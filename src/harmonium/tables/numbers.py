@@ -70,8 +70,8 @@ MOST_SIGNS = 40  # pairs of signs before and after numbers to examine
 FLAGS_AS_MARKS = "update seen set p = struct_update(p, mark := trim(p.unit), unit := '')"
 BOUND = "p.bound <> '' or p.tail <> ''"  # <5, 90+, and 5- with its minus behind
 WITH_EXPONENT = r"\d[eE][+-]?\d"
-FEW_NUMBERS = 20  # different ones: so many are a state each
-MOST_DIGITS = 15  # that a float64 number below 1 has after the point
+FEW_NUMBERS = 20  # up to this many different numbers, each is a separate state
+MOST_DIGITS = 15  # digits after the point that float64 can represent below 1
 
 
 class NumberForm(NamedTuple):
@@ -113,7 +113,7 @@ class NumberForm(NamedTuple):
         return positive + negative
 
     def dressed(self, number: str) -> str:
-        """Format a number such as "-1234.5" as it is written in the column."""
+        """Format a number such as "-1234.5" in this form."""
         digits = number.removeprefix("-")
         whole, point, decimals = digits.partition(".")
         if self.group and whole.isdecimal():
@@ -268,7 +268,7 @@ def notations(delimiter: str, mark: str) -> tuple[Notation, ...]:
     """Return the possible notations of numbers in a file, in the order in which to try them.
 
     Args:
-        delimiter: the separator between cells; it cannot be the decimal comma.
+        delimiter: the separator between cells, which limits what a comma may mean.
         mark: the decimal mark of the numbers in the file, or "" if it is unclear.
     """
     if delimiter == ",":
@@ -316,7 +316,7 @@ def count_matches(cell: str, pattern: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text as a quoted and escaped SQL string."""
+    """Escape a text for use within a quoted SQL string."""
     return text.replace("'", "''")
 
 
@@ -389,7 +389,7 @@ class Signs(NamedTuple):
 
     @property
     def several(self) -> list[str]:
-        """The units if numbers have several, which cannot be compared, else an empty list."""
+        """The different units of the numbers if there are several, else an empty list."""
         for signs in (self.before, self.after):
             different = {_unit(sign): sign.strip() for sign in signs if sign.strip()}
             if len(different) > 1:
@@ -571,7 +571,7 @@ def _notes(connection: Any, signs: Signs) -> list[str]:
             f"select cell from seen where bare is not null and ({condition}) limit 1"
         ).fetchone()
         if example:
-            notes.append(f"{example[0]!r} and such ({count_of(count, 'cell')}) {text}")
+            notes.append(f"{example[0]!r} and the like ({count_of(count, 'cell')}) {text}")
     for around in (signs.before, signs.after):
         signed = sum(n for sign, n in around.items() if sign.strip())
         if signed and signed < signs.numbers:
@@ -628,7 +628,7 @@ def with_digits(connection: Any, columns: Sequence[RawColumn]) -> list[RawColumn
 
 
 def _digits_in(connection: Any, cell: str, raw: RawColumn) -> int | None:
-    """Return the number of digits after the decimal point, or None if numbers differ in it."""
+    """Return the number of digits after the decimal point, or None if numbers differ in this."""
     if raw.cell_kind is not CellKind.NUMBERS or is_clock(raw.form) or raw.is_missing.all():
         return None
     mark = "," if "," in raw.form else "."

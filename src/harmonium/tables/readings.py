@@ -1,4 +1,4 @@
-"""Possible readings of a text column, and cells that do not fit a reading: gaps or errors."""
+"""Possible readings of a text column, and cells that do not match: gaps or errors."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ class Reading(NamedTuple):
     """A possible reading of a column as numbers, times of day or dates, before cells are fetched.
 
     Attributes:
-        value: the SQL expression for the value of a cell, which is null if the cell does not fit.
-        fits: the number of cells that fit.
+        value: the SQL expression for the value of a cell, which is null if the cell does not match.
+        fits: the number of cells that match.
         plural, singular: the words for the values in messages.
         column: a function that converts the values to a column, or returns None if the values
             together are implausible.
@@ -153,7 +153,7 @@ def no_values(name: str, form: str, kind: CellKind) -> Reading:
 
 
 def _misfits(connection: Any, reading: Reading, seen: int) -> Misfits:
-    """Return the cells of a column that do not fit a reading."""
+    """Return the cells of a column that do not match a reading."""
     total = seen - reading.fits
     if not total:
         return Misfits({}, 0, seen)
@@ -179,9 +179,9 @@ def best_of(
     note: str = "",
     is_known: bool = False,
 ) -> RawColumn:
-    """Read a column with the reading that fits most cells, or as words.
+    """Read a column with the reading that most cells match, or as words.
 
-    Cells that do not fit become missing if they are words for missing cells, or very few.
+    Cells that do not match become missing if they are words for missing cells, or very few.
 
     Args:
         connection: the connection to DuckDB, with the table `seen`, whose only column is `cell`.
@@ -198,11 +198,11 @@ def best_of(
             column = reading.column(fetched(connection, reading.value))
             if column is not None:
                 return with_notes(column, misfits.note)
-            note = note or f"read as words, as it is unclear whether they are {reading.plural}"
+            note = note or f"read as words, as it is unclear whether the cells are {reading.plural}"
         elif 2 * reading.fits > seen and not note:
             note = misfits.reason(reading.plural, reading.singular)
     if not note and len(ordered) > 1:
         first, second = ordered[:2]
         if first.fits + second.fits >= NEARLY * seen:
-            note = f"read as words: {first.plural} of two forms; write them in one"
+            note = f"read as words: {first.plural} of two forms; write all in one"
     return RawColumn(name, fetched(connection, "cell"), note=note)

@@ -174,7 +174,7 @@ def unclosed(label: str, line: int) -> InputError:
     """Return the error for an unclosed quote."""
     return InputError(
         f"{label}: expected quotes in pairs; got one that opens in line {line:,} and is not closed"
-        " there; close it, or double it within a cell."
+        " there; close it, or double a quote within a cell."
     )
 
 
@@ -197,7 +197,7 @@ def splitter_of(lines: Sequence[str], separator: str | None, label: str) -> Spli
     splitters = [_with_quotes(mark, lines) for mark in MARKS]
     fits = [_fit(splitter, lines, label) for splitter in splitters]
     evenness, _ = max(fits)
-    best = splitters[fits.index(max(fits))]  # the first of those that fit equally well
+    best = splitters[fits.index(max(fits))]  # the first if several split equally well
     if evenness < MOSTLY:
         rare = next((mark for mark in RARE_MARKS if _divides_all(mark, lines)), None)
         if rare is not None:
@@ -243,7 +243,7 @@ def _divides_all(mark: str, lines: Sequence[str]) -> bool:
 
 
 def _are_numbers_between_blanks(lines: Sequence[str], splitter: Splitter) -> bool:
-    """Return whether blanks separate numbers although another separator seems to fit.
+    """Return whether blanks separate numbers although another separator seems to divide the cells.
 
     The other separator may be a tab among blanks, or a decimal comma below names without commas.
     """

@@ -43,7 +43,7 @@ from .separators import (
 from .text_format import TextFormat
 
 WORDS_OF_A_LINE = 4  # minimum average number of words per line in prose
-# Bits and spins, written without blanks or with.
+# Bits and spins, written with or without blanks between them.
 NUMBERS_OF_SIGNS = ({"0": 0, "1": 1}, {"-": -1, "+": 1})
 TAG = r"<[!?/a-zA-Z][^<>]*>"
 
@@ -76,10 +76,10 @@ OTHER_FORMATS = (
         "save it as an array, in .npy: numpy.asarray(scipy.io.mmread(FILE).todense())",
     ),
 )
-MOST_EVEN = 0.9  # fraction of strings with the same length, if another length is an error
+MOST_EVEN = 0.9  # minimum fraction of strings of one length if another length is an error
 MANY_LEVELS = 64  # columns: the levels of pictures have at least this many
 LARGEST_LEVEL = 255  # of a byte
-FEWEST_BITS = 4  # in a string if none begins with 0: 10 and 11 are numbers
+FEWEST_BITS = 4  # minimum length if no string begins with 0: 10 and 11 are numbers
 CELLS_AT_ONCE = 2**20  # of text in memory for DuckDB, in addition to the lines
 # Comment signs of other languages, with the text that must follow: rows may begin with these signs.
 OTHER_COMMENTS = (r"//", r";\s(?!.*;)", r"--\s", r"!\s", r"\*\s", r"'\s", r"(?i:rem)\s")
@@ -356,7 +356,7 @@ def open_text(
 
     Raises:
         InputError: the encoding is unknown, there are no rows, lines have different numbers of
-            cells, or options do not fit the file.
+            cells, or options are incompatible with the file.
     """
     text_format = text_format or TextFormat()
     text, encoding, stray = decoded(unzipped(bytes_of(path, label), label), label)
@@ -436,7 +436,7 @@ def _skipped(
     if max(skip + 1, header) > len(lines):
         option = "--header" if header > skip + 1 else "--skip"
         raise InputError(
-            f"{label}: expected the line after those that {option} drops; got a file of"
+            f"{label}: expected a line after those that {option} drops; got a file of"
             f" {count_of(len(lines), 'line')}; drop fewer."
         )
     notes = []
@@ -590,7 +590,7 @@ def _named_by_line(table: TextTable, records: list[Record], line: int) -> TextTa
     if record.line != line:
         raise InputError(
             f"{table.label}: expected names in line {line:,}; got a blank line; line"
-            f" {record.line:,} is the next that has cells."
+            f" {record.line:,} is the next line that has cells."
         )
     cells = record.cells
     if record.has_sign and len(without_hash(cells)) == table.width:
@@ -650,7 +650,7 @@ def _with_names(
 def _repeated_names(
     table: TextTable, names: Record, rows: Sequence[Record]
 ) -> tuple[tuple[str, ...], str]:
-    """Return the names if they are repeated among the rows, and a note on that."""
+    """Return the names if they are repeated among the rows, and a note about it."""
     wanted = names.bare
     # Numbers may be both names and a row.
     if len(wanted) < 2 or is_numbers(wanted):
@@ -688,7 +688,7 @@ def _note_on_totals(table: TextTable, rows: Sequence[Record]) -> str:
     is_first = not rows or rows[0].line >= last
     if name is None or is_first or any(name in row.cells for row in rows if row.line < last):
         return ""
-    return f"line {last:,} is read as a row; delete it if {name!r} sums up the others"
+    return f"line {last:,} is read as a row; delete it if {name!r} sums up the other rows"
 
 
 def _note_on_transposing(rows: Sequence[Record], width: int) -> str:

@@ -50,7 +50,7 @@ class TextFormat:
         if int(self.header) <= self.skip:
             raise InputError(
                 f"--header: expected a line after the {self.skip:,} that --skip drops; got line"
-                f" {self.header:,}; count all lines of the file, those dropped too."
+                f" {self.header:,}; count all lines of the file, including dropped ones."
             )
 
 
@@ -75,8 +75,8 @@ def _words(values: Any) -> tuple[str, ...]:
     is_sequence = isinstance(words, list | tuple)
     if not is_sequence or not all(isinstance(word, str) and word.strip() for word in words):
         raise InputError(
-            f"--missing: expected words that mean a missing cell; got {_shown(values)}; write one"
-            " as --missing unknown."
+            f"--missing: expected words that mean a missing cell; got {_shown(values)}; write,"
+            " for example, --missing unknown."
         )
     return tuple(word.strip() for word in words)
 

@@ -96,7 +96,7 @@ class Key(AbstractUnmodelled):
         if not -1 <= self.width <= MOST_DIGITS or abs(self.last) > LARGEST:
             raise ValueError(f"{self.width} digits and {self.last} as the numbers of a key")
         if not all(self.signs):
-            raise ValueError("a place without signs in a key")
+            raise ValueError("a position without characters in a key")
 
     @classmethod
     def of_numbers(cls, raw: RawColumn, why: str) -> Key:
@@ -110,7 +110,7 @@ class Key(AbstractUnmodelled):
         cells = raw.known.tolist()
         if not cells or len(set(cells)) < len(cells):
             return None
-        why = f"an identifier: {len(cells):,} different ones of one form"
+        why = f"an identifier: {len(cells):,} different texts of one form"
         matches = [
             re.fullmatch(r"(\D*)(\d{1,15})(\D*)", cell, re.ASCII | re.DOTALL) for cell in cells
         ]
@@ -167,7 +167,7 @@ class Key(AbstractUnmodelled):
 
 
 def _alphabet(signs: set[str], rows: int) -> str:
-    """Return the characters for new keys at a position: one of `ALPHABETS`, or "" if none fits.
+    """Return the characters for new keys at a position: one of `ALPHABETS`, or "" if none matches.
 
     If the absence of some of these characters from so many rows is unlikely to be chance, only the
     observed characters are used, such as 8, 9, a and b for the variant of a UUID.

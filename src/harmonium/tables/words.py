@@ -17,7 +17,7 @@ MOST_WORDS = 50  # maximum number of categories; rarer words share the last cate
 
 @dataclass(frozen=True, kw_only=True)
 class Words(AbstractPart):
-    """A column of categories, one state for each word.
+    """A column of categories, with one state for each category.
 
     Attributes:
         words: the categories, sorted.
@@ -66,9 +66,9 @@ class Words(AbstractPart):
     def summary(self) -> str:
         shown = ", ".join(self.words)
         if len(shown) > 50:
-            shown = f"{len(self.words)} words: {', '.join(self.words[:3])}, …"[:70]
+            shown = f"{len(self.words)} categories: {', '.join(self.words[:3])}, …"[:70]
         if self.others:
-            shown += f", and {len(self.others):,} rare ones together"
+            shown += f", and {len(self.others):,} rare categories together"
         return shown
 
     def codes(self, raw: RawColumn, label: str) -> np.ndarray:

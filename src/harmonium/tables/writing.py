@@ -1,4 +1,4 @@
-"""Writing a table as text, with unchanged cells exactly as in the source file and in its style."""
+"""Writing a table as text, in the style of its source file and with known cells unchanged."""
 
 from __future__ import annotations
 
@@ -131,10 +131,10 @@ def text_of(frame: Frame, path: str | Path, guard: bool = False) -> str:
     """Return a table as text, with cells separated by tabs for .tsv, else by commas.
 
     Numbers have as many digits after the decimal point as all numbers of the column had when read.
-    If these had different numbers of digits, integers have no decimal point, and other numbers have
-    the fewest digits that read back as the same number. Dates have the format in which they were
-    read, and missing cells are empty. A table without names is written without names. With `guard`,
-    cells that a spreadsheet would run as formulas are escaped.
+    If the numbers of digits differed, integers have no decimal point, and other numbers have the
+    fewest digits that read back as the same number. Dates have the format in which they were read,
+    and missing cells are empty. A table without names is written without names. With `guard`, cells
+    that a spreadsheet would run as formulas are escaped.
     """
     rows = zip(*map(_cells, frame.columns), strict=True)
     return _text(frame.own_names, rows, path, ",", PLAIN._replace(is_guarded=guard))

@@ -45,7 +45,7 @@ MOST_UPDATES = 40_000
 FEWEST_EPOCHS = 20
 MANY_EPOCHS = 1_000
 FEW_WEIGHTS = 2**16
-MOST_COMPLETED = 2**26  # entries of completed rows
+MOST_COMPLETED = 2**26  # largest number of stored entries of completed rows
 Rows = Dataset | Stream
 
 
@@ -57,7 +57,7 @@ class Plan(NamedTuple):
     optimizer: Any
     per_epoch: int
     total: int
-    auto_strength: float  # first strength of an "auto" penalty, by the number of rows; else 0
+    auto_strength: float  # initial strength of an "auto" penalty, by the number of rows; else 0
     layer: AbstractLayer  # the visible layer
     may_slow: bool = False  # whether a run that diverges restarts at a lower rate
     may_stop: bool = False  # whether cross-validation may end the run before its last update
@@ -158,7 +158,8 @@ def usual_epochs(rbm: RBM, per_epoch: int) -> int:
     """Return the default number of epochs: at least 20, and at least 10,000 updates.
 
     A small model trained on many rows gains from more updates, which cost little: it gets up to
-    1,000 epochs, but at most 10,000 · 2¹⁶ / weights and 40,000 updates.
+    1,000 epochs, but at most 40,000 updates, and at most 10,000 · 2¹⁶ divided by the number of
+    weights.
     """
     affordable = min(MOST_UPDATES, FEWEST_UPDATES * FEW_WEIGHTS // math.prod(rbm.weights.shape))
     updates = max(FEWEST_UPDATES, min(affordable, MANY_EPOCHS * per_epoch))
@@ -201,7 +202,7 @@ def _rounds(
 
 
 def may_round(rbm: RBM, gradient: AbstractGradient, batch: int) -> bool:
-    """Return whether some rows would be multiplied in bfloat16 if no precision is given."""
+    """Return whether products with some rows would be in bfloat16 if no precision is given."""
     return not _obstacle_to_rounding(rbm, gradient) and is_worth_rounding(rbm, batch)
 
 
@@ -227,7 +228,7 @@ def _obstacle_to_rounding(rbm: RBM, gradient: AbstractGradient, dataset: Rows | 
 
 @functools.lru_cache(maxsize=64)
 def _with_extra_args(init: Callable, update: Callable) -> optax.GradientTransformationExtraArgs:
-    """Let a transformation accept extra arguments. Cached, since a new one would be recompiled."""
+    """Let a transformation accept extra arguments. Cached, as a new copy would be recompiled."""
     takes_all = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(update).parameters.values())
     if takes_all:
         return optax.GradientTransformationExtraArgs(init, update)
@@ -236,8 +237,13 @@ def _with_extra_args(init: Callable, update: Callable) -> optax.GradientTransfor
 
 def checked_callbacks(callbacks: Any) -> Sequence[Callable]:
     """Return the callbacks, or raise InputError unless they are a sequence of functions."""
-    if not isinstance(callbacks, Sequence) or not all(map(callable, callbacks)):
+    if not isinstance(callbacks, Sequence):
         raise InputError(f"callbacks: expected a list of functions; got {described(callbacks)}.")
+    for callback in callbacks:
+        if not callable(callback):
+            raise InputError(
+                f"callbacks: expected a list of functions; got {described(callback)} in the list."
+            )
     return callbacks
 
 
@@ -247,7 +253,7 @@ def checked_callbacks(callbacks: Any) -> Sequence[Callable]:
 def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainState:
     """Return the state before the first update of `fit` with the same arguments.
 
-    Its structure is needed to load a stored state.
+    The structure of this state is needed to load a stored state.
 
     Args:
         rbm: the model to start from.
@@ -295,7 +301,7 @@ def _carried(method: Method, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -
 def continued(state: TrainState | None, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
     """Return the state to continue from, with this run's schedule; the first state if None.
 
-    The state must fit this run; `resumable` checks a state passed by a user.
+    The state must match this run; `resumable` checks a state passed by a user.
     """
     if state is None:
         return first_state(rbm, plan, key=key)
@@ -321,11 +327,11 @@ def spread(state: TrainState, plan: Plan) -> TrainState:
 def resumable(
     state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray, name: str = "state"
 ) -> TrainState:
-    """Return the state; raise InputError unless it fits this run."""
+    """Return the state; raise InputError unless it matches this run."""
     if not isinstance(state, TrainState):
         raise InputError(f"{name}: expected the `state` of a Fit; got {described(state)}.")
     like = shapes_of(_whole_state, rbm, *_parts(plan), key=checked_key(key))
-    # Records of held-out rows restart if they do not fit.
+    # Records of held-out rows restart if they do not match.
     if not same_shapes(state._replace(held_out=None, folds=None), like):
         raise InputError(
             f"{name}: expected the state of a run with the same model, gradient method and"

@@ -19,11 +19,11 @@ from ..samplers import Cloud, Gibbs
 from ..samplers.gibbs import after_sweeps
 
 DIRECTIONS = 2  # leading directions of the weights, along which chains are monitored
-FORGOTTEN = math.exp(-2.0)  # the part of a correlation that remains after one relaxation time
+FORGOTTEN = math.exp(-2.0)  # the fraction of a correlation that remains after one relaxation time
 MOST_ACTS = 32  # changes that are recorded: arrays cannot grow in a compiled loop
 NO_CHANGE, SWEEPS, EXCHANGE, GIVEN_UP = range(4)  # kinds of changes
-LONGER = 16  # factor on most_sweeps with a ladder
-STUCK = 1e4  # relaxation time above which chains count as stuck, sweeps
+LONGER = 16  # factor by which `most_sweeps` is multiplied with a ladder
+STUCK = 1e4  # relaxation time, in sweeps, above which chains count as stuck
 
 
 class AutopilotState(NamedTuple):
@@ -204,7 +204,7 @@ class Autopilot(AbstractTempering):
         doubles = change == SWEEPS
         engages = change == EXCHANGE
         sweeps = jnp.where(doubles, jnp.minimum(2 * state.sweeps, most), state.sweeps)
-        # With twice the sweeps, a correlation becomes its square.
+        # Doubling the sweeps squares the correlation.
         moments = state.moments.at[0].multiply(jnp.where(doubles, correlation, 1.0))
         # The first place stays at temperature 1, and the other models leave it one by one.
         is_first = (jnp.arange(self.models) == 0) & engages

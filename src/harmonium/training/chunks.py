@@ -29,7 +29,7 @@ GROWTH_LIMIT = 1e6  # growth of the largest parameter by this factor counts as d
 
 
 class DivergenceWarning(RuntimeWarning):
-    """Parameters grew without bound in a run; the last model before this divergence was kept.
+    """Parameters grew without bound in a run; the last model before this divergence is kept.
 
     Example:
         >>> import warnings
@@ -119,7 +119,7 @@ def _advance_all(
         rbm: RBM, gradient: Any, optimizer: Any, key: Array, weights: Array | None
     ) -> tuple[RBM, Any, Any]:
         # All models share one count of updates: with different counts, every loop would run as long
-        # as the longest, and results be selected.
+        # as the longest, and the results would have to be selected.
         model = TrainState(rbm, gradient, optimizer, state.updates)
         rows = dataset
         if weights is not None:

@@ -1,11 +1,11 @@
 """Cross-validation of small data sets: how long to train, and how strong a penalty to use.
 
 A tenth of a few hundred rows is too few to base a decision on and too many to lose. So four models
-are trained side by side in one compiled loop, each without a quarter of the rows. They follow the
-run's own schedule over its first half. At records, each model is scored on the rows that it has not
-seen. Once the mean over the four gets worse, the models overfit, and the penalty is raised from
-then on. The best score determines where to stop. The run itself then learns from all rows, with the
-same penalties.
+are trained side by side in one compiled loop, each without a quarter of the rows. The models follow
+the schedule of the first half of the run. At records, each model is scored on the rows that it has
+not seen. Once the mean score of the four models gets worse, they are overfitting, and the penalty
+is raised from then on. The best score determines where to stop. The run itself then learns from all
+rows, with the same penalties.
 
 The score is the log-likelihood, with log Z tracked for each model as in a run with held-out rows.
 For complete rows of discrete units that are independent without hidden units, the score is the
@@ -45,10 +45,10 @@ from .tracking import TOLERANCE, Tracker
 
 FOLDS = 4
 RISE = 1.25  # factor on the penalty at each record while the score is worse than before
-CHAINS = 200  # of each fold, fewer than a run has: four models share the time
-PART = 0.5  # of the run's updates; until then the default rate is constant
-FIRST_RECORD = 10  # the update of the first record; the later ones are in equal ratios
-RECORDS = 24  # the same for runs of any length, so that states have one shape
+CHAINS = 200  # number of chains of each fold; fewer than in a run, as four models share the time
+PART = 0.5  # fraction of the run's updates; until then the default rate is constant
+FIRST_RECORD = 10  # the update of the first record; later records follow at equal ratios
+RECORDS = 24  # number of records, equal for all runs, so that states have one shape
 CROSS_VALIDATION = 4  # folded into a run's key, whose parts 0 to 3 are used otherwise
 
 
@@ -145,7 +145,7 @@ def records_of(plan: Plan) -> list[int]:
 
 
 def unknown() -> CrossValidated:
-    """Return empty results of the same structure as those of `cross_validate`, for any run."""
+    """Return empty results of the same structure as the results of `cross_validate`."""
     real = jnp.zeros(RECORDS)
     whole = jnp.zeros(RECORDS, jnp.int32)
     of_rows = jnp.zeros(FEW_ROWS)
@@ -252,7 +252,7 @@ class _Fold:
         self.units = rbm.uncoupled
         self.start = first_state(rbm, plan, key=key)
         self.rows = rows.rows(key=key)[left_out]
-        self.judge: Judge | None = None  # the pseudo-log-likelihood needs none
+        self.judge: Judge | None = None  # the pseudo-log-likelihood needs no judge
         if not has_pseudo_likelihood(plan):
             seen = rows.chosen(np.flatnonzero(is_seen))
             self.judge = Judge(rbm, seen, rows.chosen(left_out), plan.auto_strength)

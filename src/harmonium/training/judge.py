@@ -20,11 +20,12 @@ from .penalties import next_strength, size_of_weights
 from .selection import Choice, chosen, in_updates
 from .tracking import TOLERANCE, HeldOut, Tracker, scored
 
-# Part of the log-likelihood gained over independent units. On nine data sets, training rows lost at
-# most 1.2 % of it during a run (two more gained hardly anything, and lost 0.01 nats); when PCD lost
-# the data (births, ten columns), they lost 9 % at first and later all of it.
+# A fraction of the log-likelihood gained over independent units. On nine data sets, training rows
+# lost at most 1.2 % of this gain during a run (on two more sets they gained hardly anything, and
+# lost 0.01 nats); when PCD failed (births, ten columns), they lost 9 % of the gain at first and
+# later all of it.
 FALLEN = 0.05
-ROWS_OF_BASE = 10_000  # training rows to which dependent units are fitted
+ROWS_OF_BASE = 10_000  # number of training rows to which dependent units are fitted
 
 
 class Judge:
@@ -86,8 +87,9 @@ class Judge:
         """Return whether training rows have lost much of their earlier log-likelihood.
 
         A penalty and the rounding of log Z cost little of this log-likelihood; chains that lag
-        behind cost all of it. The best model is known by its log-likelihood of held-out rows, which
-        overfitting lowers too; the gap to the training rows is therefore added.
+        behind cost all of it. For the best model, only the log-likelihood of held-out rows is
+        stored, which overfitting lowers too; the gap between training and held-out rows is
+        therefore added.
 
         Args:
             statistics: the statistics of the averaged model.
@@ -116,7 +118,7 @@ class Judge:
         return next_strength(strength, self.prior, gap, stderr, float(size_of_weights(rbm)))
 
     def choose(self, last: RBM, updates: int, named: Callable[[int], str] = in_updates) -> Choice:
-        """Return the last model, or one with a higher log-likelihood of held-out rows."""
+        """Return the last model, or an earlier one with a higher held-out log-likelihood."""
         if self.tracker is None or self.held_out is None:
             return Choice(last, updates)
         measured = self.monitors.measured_to_choose_by
@@ -125,8 +127,8 @@ class Judge:
     def base(self) -> tuple[RBM, float]:
         """Return the visible units alone, and the log-likelihood of held-out rows under them, nats.
 
-        Dependent units have the covariance of the training rows, of which the start of a run has
-        half. The value is NaN if it is too rough to base a choice on.
+        Dependent units are given the full covariance of the training rows; at the start of a run
+        they have half of it. The value is NaN if it is too rough to base a choice on.
         """
         base = self.monitors.reference
         if self.rows is not None:
@@ -137,5 +139,5 @@ class Judge:
 
 
 def _gap(statistics: list[RowStatistics]) -> float:
-    """Return the log-likelihood of training rows minus that of held-out rows."""
+    """Return the log-likelihood of training rows minus the log-likelihood of held-out rows."""
     return statistics[-1].energy_to_choose_by - statistics[0].energy_to_choose_by

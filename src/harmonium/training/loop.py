@@ -66,13 +66,13 @@ def fit(
     """Train a model on rows of data.
 
     The default is centred PCD-1 with 500 chains and at least 10,000 updates, up to 40,000 for a
-    small model of more than 2,000 rows. The learning rate is 0.1 (up to 0.4 for more than 64
+    small model and more than 2,000 rows. The learning rate is 0.1 (up to 0.4 for more than 64
     visible 0/1 units, less if the units of both layers vary widely), and falls to zero over the
     second half of the run. If the run diverges, it is restarted at a quarter of the rate, up to
-    five times. If validation rows choose the model, four times this rate is tried first: the run is
-    restarted at the usual rate if their log-likelihood cannot be tracked at a record, and at a
-    lower rate if the training rows lose a twentieth of the log-likelihood that they had gained. The
-    result is an average of the parameters over the last part of the run.
+    five times. If the model is chosen by validation rows, four times this rate is tried first: the
+    run is restarted at the usual rate if their log-likelihood cannot be tracked at a record, and at
+    a lower rate if the training rows lose a twentieth of the log-likelihood that they had gained.
+    The result is an average of the parameters over the last part of the run.
 
     If neither `epochs` nor `optimizer` is given, overfitting is limited in two ways. The recipe has
     a penalty on large weights (`hm.Huber`), whose strength is set by the number of rows and then,
@@ -97,8 +97,8 @@ def fit(
         optimizer: an optax transformation, or a function that returns one for a number of updates,
             such as a `Recipe`. None means a `Recipe` with the default learning rate of the method
             and, if `epochs` is None too, with the penalty `hm.Huber()`.
-        epochs: passes over the data after which the run ends, counted from the first update even if
-            the run is resumed.
+        epochs: the number of passes over the data after which the run ends, counted from the first
+            update even if the run is resumed.
         batch_size: rows in an update, 200 if None; all rows if there are fewer.
         precision: "float32", or "bfloat16" for products with W rounded to bfloat16, which are exact
             for states of small whole numbers: chains and gradient use the rounded weights, and
@@ -111,9 +111,9 @@ def fit(
             was highest, "last" for the model at the end. If None, "best" if there are validation
             rows and neither `epochs` nor `optimizer` is given.
         callbacks: functions that are called with a `Report` after each chunk of updates. The run
-            stops if one returns True; if it has a `reason`, as `EarlyStopping` has, the message of
-            the `Fit` includes it.
-        state: a state to continue from. It keeps the learning rate that it was started with,
+            stops if a callback returns True; if this callback has a `reason`, as `EarlyStopping`
+            has, the message of the `Fit` includes the reason.
+        state: a state to continue from. The run keeps the learning rate with which it started,
             whatever the rate of `optimizer`; the schedule is adjusted to the length of this run. In
             another process, also pass the `precision` given in its notes, to continue as before.
         mesh: devices to spread the run over: sizes such as {"data": 4, "hidden": 2}, or a
@@ -160,7 +160,7 @@ def run_plan(
     track: bool | None = None,
     history: bool = True,
 ) -> Fit:
-    """Train as `fit` does, with arguments that `plan_run` has checked, from a state that fits.
+    """Train as `fit` does, with arguments checked by `plan_run`, from a state that matches them.
 
     With `track`, the history includes the log-likelihood (of training rows) even without validation
     rows. Without `history`, there are only the records on which the run bases a decision.
@@ -232,7 +232,7 @@ def fit_ensemble(
         batch_size: as in `fit`.
         precision: as in `fit`.
         callbacks: as in `fit`; `rbm` and `state` of the `Report` are lists with one entry for each
-            model, and its metrics are empty. A `ProgressBar` shows how far the run is.
+            model, and its metrics are empty. A `ProgressBar` shows the progress of the run.
         states: the states to continue from, one for each model, from a `Report` or from the fits of
             an earlier call. The result is the same as from a single call, to the last bit. A state
             with fewer updates than the others belongs to a model that diverged, and stays
@@ -275,7 +275,7 @@ def fit_ensemble(
     for name, values in (("optimizer", recipes), ("states", olds)):
         if len(values) != len(models):
             raise InputError(
-                f"{name}: expected {len(models)} of them, one for each model; got {len(values)}."
+                f"{name}: expected one for each model, {len(models)} in all; got {len(values)}."
             )
     callbacks = checked_callbacks(callbacks)
     dataset = Dataset.of(data, weights).checked_for(models[0].visible)
@@ -314,8 +314,8 @@ def _optimizers(plan: Plan, recipes: list[Any], rbm: RBM) -> list[Any]:
     for i, optimizer in enumerate(optimizers):
         if optimizer.update is not plan.method.update:
             raise InputError(
-                "optimizer: expected recipes that differ in their rates alone; got one, number"
-                f" {i}, that differs from the first in more."
+                "optimizer: expected recipes that differ only in their rates; got recipe number"
+                f" {i}, which differs from the first in other settings too."
             )
     return optimizers
 
@@ -460,8 +460,9 @@ class Run:
     def _recover(self, is_finite: np.ndarray) -> None:
         """Choose how to continue after a chunk in which parameters grew without bound.
 
-        A run whose rate was not given restarts at a lower rate. Otherwise these models stay as they
-        were before the chunk; the rest continue if there are no measurements, else the run ends.
+        A run whose rate was not given restarts at a lower rate. Otherwise the models that diverged
+        keep their states from before the chunk; the other models continue if there are no
+        measurements, else the run ends.
         """
         if self._begins_again():
             return
@@ -610,7 +611,8 @@ class Run:
         elif self.recorders[0].follows:
             why = (
                 f"at higher ones, from {FASTER * self.usual_rate:.2g}, the run diverged, or the"
-                " log-likelihood of held-out rows could not be tracked, or it fell"
+                " log-likelihood of held-out rows could not be tracked, or training rows"
+                " lost log-likelihood"
             )
         elif self.rate < 0.99 * self.usual_rate:
             why = f"the run diverged at higher ones, from {self.usual_rate:.2g}"
@@ -634,6 +636,6 @@ def _first_states(
 
 
 def _means(records: list[dict[str, float]]) -> dict[str, float]:
-    """Return the mean over models of each metric that all of them have."""
+    """Return the mean over models of each metric that all models have."""
     names = [name for name in records[0] if all(name in record for record in records)]
     return {name: fmean(record[name] for record in records) for name in names}

@@ -23,7 +23,7 @@ from ..gradients import (
 from ..samplers import Gibbs
 from .autopilot import Autopilot
 
-PLACES = 10  # places on a ladder, among which the chains are divided
+PLACES = 10  # number of places on a ladder, among which the chains are divided
 
 Maker = Callable[[int, int], AbstractGradient]
 

@@ -35,18 +35,18 @@ from ..path import Line
 from ..rbm import RBM
 from .update import batch_of
 
-MONITORED_ROWS = 2_000  # at most; the error of ⟨F⟩ is then 2 % of the deviation of F over rows
-MANY_ROWS = 100  # for which Student's t and the normal distribution differ by 1 %
-FEWEST_ROWS = 100  # monitored, however large the model
+MONITORED_ROWS = 2_000  # the most rows; the error of ⟨F⟩ is then 2 % of F's standard deviation
+MANY_ROWS = 100  # number of rows for which Student's t and the normal distribution differ by 1 %
+FEWEST_ROWS = 100  # fewest rows monitored, however large the model
 WORK = 2**32  # rows × visible columns × hidden columns: about 0.1 s on two cores
 DRAWING = 512  # drawing a column takes as long as this many multiplications
-PSEUDO_WORK = 2**23  # below 0.1 s
-FILLING_SWEEPS = 10  # of missing values, with the observed units clamped
+PSEUDO_WORK = 2**23  # takes less than 0.1 s
+FILLING_SWEEPS = 10  # sweeps that fill in missing values, with the observed units clamped
 # Of annealing for each row with missing values: rough, since there are many records; see `ROUGH`.
 CHAINS = 8
 STEPS = 8
-MOST_ENTRIES = 2**23  # of an array of a sum over missing values, for all rows
-FRACTION_OF_TIME = 0.02  # of a run that pseudo-likelihoods may take
+MOST_ENTRIES = 2**23  # largest array in a sum over missing values, for all rows
+FRACTION_OF_TIME = 0.02  # fraction of a run that pseudo-likelihoods may take
 
 
 class RowStatistics(NamedTuple):
@@ -122,8 +122,8 @@ class Monitors:
         """Return two bounds on log Z of a model, for `Tracker.track`.
 
         The first is certainly below log Z. If log Z were above the second, the rows would have a
-        lower likelihood than under independent units, which hardly happens in training; it is NaN
-        if ⟨F⟩ is too rough.
+        lower likelihood than under independent units, which hardly happens in training; the second
+        bound is NaN if ⟨F⟩ is too rough.
         """
         last = statistics[-1]
         independent = -last.reference - self.log_z_of_reference
@@ -138,7 +138,7 @@ class Monitors:
     def described(
         self, rbm: RBM, statistics: list[RowStatistics], seconds: float, *, last: bool
     ) -> dict[str, float]:
-        """Return the finite metrics among those that `Fit` describes.
+        """Return those metrics described in `Fit` that are finite.
 
         Args:
             rbm: the model.
@@ -220,7 +220,7 @@ def _few_rows(size: float) -> float:
 def _stderr(parts: list[tuple[float, float]]) -> float:
     """Return the standard error of a sum of means, from their variances and numbers of rows.
 
-    It is NaN if a mean is over one row.
+    The result is NaN if any mean is over a single row.
     """
     if any(size <= 1.0 for _, size in parts):
         return math.nan

@@ -128,7 +128,7 @@ def proximal(
         schedule: an optax schedule in place of `hold`.
 
     Raises:
-        InputError: an argument is not a penalty, or a penalty does not fit the model.
+        InputError: an argument is not a penalty, or a penalty is incompatible with the model.
 
     Example:
         >>> import optax

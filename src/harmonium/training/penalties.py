@@ -29,7 +29,7 @@ from .base import nodes_in, with_nodes, with_values
 from .schedules import RateState
 
 Members = str | tuple[int, ...]
-NEWTON_STEPS = 50  # each is exact on a piece of a piecewise linear function: a few suffice
+NEWTON_STEPS = 50  # a few suffice, as each step is exact on a piece of a piecewise linear function
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class AbstractPenalty(ABC):
         """Return argmin_U ½ |U − W|² + step · R(U); `rbm` defines the units."""
 
     def check(self, rbm: RBM) -> None:  # noqa: B027  (most penalties fit any model)
-        """Raise InputError if the penalty does not fit the model."""
+        """Raise InputError if the penalty is incompatible with the model."""
 
     @property
     def is_set_by_run(self) -> bool:
@@ -397,7 +397,7 @@ def _check_grouping(name: str, grouping: tuple[Members, Members]) -> None:
 
 # ------------------------------------------------ strengths that the run sets
 
-LARGEST_FACTOR = 100.0  # of a strength set by the free-energy gap, relative to that of the prior
+LARGEST_FACTOR = 100.0  # largest strength set by the free-energy gap, relative to the prior one
 
 
 class PenaltyState(NamedTuple):

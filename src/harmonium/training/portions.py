@@ -56,8 +56,8 @@ def partial_fit(
         state: the state after the previous portion.
 
     Returns:
-        A `Fit` with the model and the state to continue from. If the model diverges, both are from
-        before this portion, with a `DivergenceWarning`.
+        A `Fit` with the model and the state to continue from. If the model diverges, model and
+        state are from before this portion, with a `DivergenceWarning`.
 
     Raises:
         InputError: an argument is invalid, or the data are outside the visible layer's domain.
@@ -126,10 +126,10 @@ class Portions:
         self.limit = growth_limit(largest_on_host(rbm)[0])
 
     def begin(self, state: TrainState | None, *, key: PRNGKeyArray) -> TrainState:
-        """Return the state before the first portion: the given one, if it fits the run.
+        """Return the state before the first portion: the given one, if it matches the run.
 
         Raises:
-            InputError: the state does not fit.
+            InputError: the state does not match the run.
         """
         if state is None:
             return first_state(self.rbm, self.plan, key=key)
@@ -153,7 +153,7 @@ class Portions:
         return jax.tree.structure(self.first._with(stored=numbers))
 
     def takes(self, rows: Any) -> bool:
-        """Return whether these rows may be next: a matrix like the first one, of valid numbers."""
+        """Return whether these rows are a valid next portion, with the form of the first one."""
         return (
             self.is_plain
             and isinstance(rows, np.ndarray)
@@ -171,7 +171,7 @@ class Portions:
         Args:
             state: the state before the portion.
             key: a random key, or its key data.
-            rows: rows that it `takes`; the first portion if None.
+            rows: rows for which `takes` is true; the first portion if None.
             number: the number of the portion, if the key belongs to the whole stream.
         """
         dataset = self.first

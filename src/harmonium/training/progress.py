@@ -9,14 +9,14 @@ from typing import Any
 from .._base.html import bar
 from .state import CURVES, Report
 
-SECONDS_BETWEEN = 0.2  # drawing more often takes time, and nobody reads faster
+SECONDS_BETWEEN = 0.2  # drawing more often takes time, and nobody can read faster
 
 
 class ProgressBar:
     """A callback of `fit` that shows epochs made, time left, and the latest log-likelihood.
 
     In a notebook it is a bar; on a terminal, a line on standard error; elsewhere, as in a log file,
-    nothing is written. `part` serves functions with a `progress` argument, such as
+    nothing is written. Pass its method `part` as the `progress` argument of functions such as
     `log_likelihood`.
 
     Args:
@@ -42,7 +42,7 @@ class ProgressBar:
         words = f"epoch {report.epoch:,.0f} of {report.epochs:,.0f}"
         latest = next((name for name in CURVES if name in self.known), None)
         if latest:
-            name, _, _ = CURVES[latest].partition(",")  # without its unit
+            name, _, _ = CURVES[latest].partition(",")  # the name without its unit
             words += f", {name} {self.known[latest]:.4g}"
         self._show(report.updates / report.total, report.seconds_left, words)
 

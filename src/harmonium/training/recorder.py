@@ -44,7 +44,7 @@ class Timetable:
 
     @classmethod
     def of(cls, end: int, per_epoch: int, rows: int, measured: int) -> Timetable:
-        """Return the times of the records of a run, so that measuring takes a small part of it.
+        """Return the times of the records of a run, so that measuring takes little of its time.
 
         Args:
             end: the number of updates at the end of the run.
@@ -88,7 +88,7 @@ class Recorder:
         history: bool = True,
         key: Any = None,
     ):
-        """Choose the updates of the records; all but the first two are as in `run_plan`."""
+        """Choose the updates of the records; arguments after the first two are as in `run_plan`."""
         self.plan = plan
         self.method = plan.method
         self.judge = judge
@@ -108,7 +108,7 @@ class Recorder:
         self.follows = self.tracks and keep == "best"
         # Whether, at the last record, training rows had lost what they had gained.
         self.has_fallen = False
-        self.choices: dict[int, Choice] = {}  # by the number of updates at the end
+        self.choices: dict[int, Choice] = {}  # choices by the number of updates at the end
 
     def begin(self, state: TrainState) -> TrainState:
         """Return the state without the parts that updates do not need; the recorder keeps them.
@@ -177,7 +177,7 @@ class Recorder:
         """
         last = averaged_model(state.optimizer, state.rbm)
         updates = int(state.updates)
-        folds = self.folds if self.plan.may_stop else None  # else the user decides
+        folds = self.folds if self.plan.may_stop else None  # otherwise the user decides
         takes_units_alone = folds is not None and folds.prefers_units_alone
         if self.judge is None or not (takes_units_alone or self.keep == "best"):
             return Choice(last, updates)
@@ -192,7 +192,7 @@ class Recorder:
         return self.choices[updates]
 
     def reason_against(self, state: TrainState, rbm: RBM) -> str:
-        """Return why the model that a run ends with is poor, or "" if it does not seem so.
+        """Return why the model that a run ends with is poor, or "" if it does not seem poor.
 
         Args:
             state: the state at the end.
@@ -208,7 +208,7 @@ class Recorder:
             return reason_against(rbm, self.judge.monitors, known_exactly(rbm))
         choice = self.choices.get(updates)
         if choice is not None and choice.update < updates:
-            return ""  # an earlier model: neither chains nor log Z are its own
+            return ""  # the chains and log Z belong to the last model, not to this earlier one
         log_z = None
         error = 0.0
         # A run that a callback stopped between records does not know log Z of its last model.

@@ -1,6 +1,6 @@
 """Schedules of the learning rate and the momentum over a run.
 
-Their numbers are kept in the optimiser's state, not in the compiled loop.
+The parameters of a schedule are kept in the optimiser's state, not in the compiled loop.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ def ramped_momentum(
 
     α grows linearly from `start` to `end` over the first fraction `ramp` of `total` updates: while
     the gradients are large, a high momentum makes a run oscillate (Hinton 2010, section 9). A
-    constant gradient is multiplied by 1/(1 − α), so 0.9 learns five times as fast as 0.5 at the
-    same rate.
+    constant gradient is multiplied by 1/(1 − α), so at the same rate, a momentum of 0.9 learns five
+    times as fast as one of 0.5.
 
     Example:
         >>> grads = hm.RBM.from_arrays([[1.0]], [0.0], [0.0])
@@ -142,7 +142,7 @@ def rate_of(state: Any) -> float | None:
 
 
 def reschedule(state: Any, total: int | float, rate: float | None = None) -> Any:
-    """Return an optimiser's state with the given run length, and the rate unless it is None."""
+    """Return an optimiser's state with this run length and, unless it is None, this rate."""
     for kind in (RateState, MomentumState):
         state = with_nodes(state, kind, lambda node: with_values(node, total=total))
     if rate is None:

@@ -36,7 +36,7 @@ from .monitors import Monitors, RowStatistics
 from .tracking import TOLERANCE, HeldOut, Tracker, fresh_log_z
 from .update import batch_of
 
-WORK = 2.0  # of all annealing at the end, as a multiple of that for tracking
+WORK = 2.0  # work of all annealing at the end, as a multiple of the work of tracking
 HIGHEST = "held-out rows had their highest log-likelihood"
 
 
@@ -82,7 +82,7 @@ class _Candidate(NamedTuple):
     def advantage(self, last: _Candidate) -> float:
         """Return by how much this model is better than the last one, minus all errors, nats.
 
-        Errors that both share, since log Z was tracked from one to the other, cancel.
+        Since log Z was tracked from one model to the other, the errors common to both cancel.
         """
         if not self.is_tracked(last) or self.value is None or last.value is None:
             advantage = self.low - last.high
@@ -156,7 +156,8 @@ def chosen(
     is_better = best is not end and best.advantage(end) > 0.0
     result = best if is_better else end
     if result.high < base[1] - TOLERANCE:
-        return _base_instead(base, f"held-out rows have {result} {named(result.update)}")
+        words = f"held-out rows have a log-likelihood of {result} {named(result.update)}"
+        return _base_instead(base, words)
     if not earlier:
         return Choice(last, updates)
     if not is_better:
@@ -169,7 +170,10 @@ def chosen(
     if best.is_tracked(end):
         why = f"{HIGHEST} by the tracked log Z, which fresh annealing does not contradict"
     else:
-        why = f"held-out rows have {best} by fresh annealing, and {end} with the last model"
+        why = (
+            f"held-out rows have a log-likelihood of {best} by fresh annealing, and of {end} with"
+            " the last model"
+        )
     return Choice(best.rbm, best.update, f"the model is the one {named(best.update)}, where {why}")
 
 
@@ -182,7 +186,7 @@ def _best_known(
     base: tuple[RBM, float],
     named: Callable[[int], str],
 ) -> Choice:
-    """Return the best record's model if log Z is exact, or the last one if it is the best."""
+    """Return the best model if log Z is exact: the model of an earlier record, or the last one."""
     rbm = last
     update = updates
     value = math.nan
@@ -196,7 +200,8 @@ def _best_known(
         # The upper end of its interval: only a model that is surely worse is replaced by the base.
         value = now.half_width - measured(last)[0] - now.value
     if value < base[1] - TOLERANCE:
-        return _base_instead(base, f"held-out rows have {value:.2f} nats {named(update)}")
+        words = f"held-out rows have a log-likelihood of {value:.2f} nats {named(update)}"
+        return _base_instead(base, words)
     return Choice(rbm, update, why)
 
 
@@ -211,8 +216,8 @@ def _base_instead(base: tuple[RBM, float], why: str) -> Choice:
 # Shorter runs have hardly left their start: from biases of 0, as in scikit-learn, a hundred updates
 # often give less than the rows' means.
 FEWEST_UPDATES = 1_000
-LEAST_LOSS = 0.05  # nats below independent units, which short runs differ from by chance
-ERRORS = 3.0  # of the mean over rows, likewise
+LEAST_LOSS = 0.05  # nats below independent units; short runs differ from these by chance
+ERRORS = 3.0  # standard errors of the mean over rows, likewise
 # For two equal clusters, the model then has a seventh or less of its mass in one of them. Good
 # models of digits with ten chains, BernoulliRBM's default, were off by up to 0.19 in twenty seeds
 # and by 0.35 in another.
@@ -276,7 +281,7 @@ def reason_against(rbm: RBM, monitors: Monitors, known: Known) -> str:
 
 
 def _worth_less(rbm: RBM, monitors: Monitors, known: Known) -> str:
-    """Compare the log-likelihood with that of the starting model's units without weights.
+    """Compare the log-likelihood with its value for the starting model without weights.
 
     A start that `initialize` made has the means of the data.
     """
@@ -304,7 +309,7 @@ def _far_off(rbm: RBM, monitors: Monitors, known: Known) -> str:
     if not bounded > FAR_OFF + known.chance:
         return ""
     return (
-        f"the model has lost the rows: its means differ from theirs by {distance:.2f} standard"
+        f"the means of the model differ from the means of the rows by {distance:.2f} standard"
         f" deviations of a column (root mean square); {ADVICE}"
     )
 

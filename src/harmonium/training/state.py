@@ -10,7 +10,7 @@ from .._base.html import curve, table
 from ..errors import count_of
 from ..rbm import RBM
 
-CURVES = {  # the first of these that was measured is drawn
+CURVES = {  # the first of these metrics that was measured is drawn
     "log_likelihood": "log-likelihood, nats per row",
     "pseudo_log_likelihood": "pseudo-log-likelihood, nats per row",
     "reconstruction": "reconstruction error",
@@ -137,7 +137,7 @@ class Fit(NamedTuple):
         state: the state from which `fit(..., state=)` continues; `state.rbm` is the raw model.
         message: how the run ended, in words.
         diverged: whether the parameters diverged; `rbm` is then the last finite model.
-        notes: what the gradient method changed automatically and why, a sentence each.
+        notes: automatic changes and remarks on the result, with reasons, one sentence each.
 
     Example:
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)

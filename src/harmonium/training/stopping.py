@@ -25,8 +25,8 @@ class EarlyStopping:
     is the model of the last measurement that was not worse.
 
     The free-energy gap, ⟨F⟩ of held-out rows minus ⟨F⟩ of training rows, needs no Z, and its growth
-    indicates overfitting (Hinton 2010, section 6). The gap is the sum of what the model gains on
-    training rows and what it loses, or does not gain, on held-out rows: when the gap has grown
+    indicates overfitting (Hinton 2010, section 6). The gap grows both with what the model gains on
+    training rows and with what it loses, or fails to gain, on held-out rows: when the gap has grown
     beyond its error, the held-out likelihood may still be increasing. So the gap is the cautious
     choice. With the held-out `pseudo_log_likelihood` or `log_likelihood` the run stops at the
     maximum of that quantity.
@@ -50,7 +50,7 @@ class EarlyStopping:
 
         Args:
             patience: number of consecutive worse measurements that stops the run; a run makes 10 to
-                100.
+                100 measurements.
             metric: the entry of the record to monitor: "free_energy_gap", "reconstruction",
                 "pseudo_log_likelihood" or "log_likelihood".
 

@@ -55,11 +55,11 @@ from .base import same_shapes, with_values
 from .state import TrainState
 from .update import Method
 
-PARTICLES = 256  # of each track; the error of log Z over n of them falls as 1/√n
+PARTICLES = 256  # particles of each track; the error of log Z from n particles falls as 1/√n
 GOOD = 0.8  # effective fraction of the particles after a step, above which no more are needed
 TRUSTED = 0.02  # effective fraction below which log Z is lost
 SETTLING = 4  # sweeps of the run's chains under the averaged model
-TOLERANCE = 0.1  # nats, below which a mode that few particles reach does not matter
+TOLERANCE = 0.1  # nats of log Z; a mode that few particles reach and that adds less does not matter
 FAR = 0.3  # effective fraction below which far more steps are needed
 
 # Why log Z is not relied on. A run's state stores indices into this tuple.
@@ -115,7 +115,8 @@ def extended(
 ) -> Track:
     """Return a track at the next record, with at most `allowed` sweeps since its beginning.
 
-    It anneals from the last model to the next, and back if there are states of the next.
+    States are annealed from the last model to the next and, if states of the next model are given,
+    back.
 
     Args:
         track: the track at the last record.
@@ -308,7 +309,7 @@ def fresh_log_z(
     The units have the moments of states that the model itself reaches from draws of `independent`
     in a few sweeps: lower bounds were then 1 to 3 nats below log Z, compared with 11 to 16 nats for
     the moments of the run's chains. If the chains miss mass of the model, so do units with their
-    moments. The programs are shared with `extended`, so nothing is compiled.
+    moments. The programs are shared with `extended`, so nothing more is compiled.
 
     Args:
         rbm: the model.
@@ -347,7 +348,7 @@ def fresh_log_z(
     together = runs.sandwich(groups)
     _, high = runs.wide_interval(together, TOLERANCE)
     log_z, variance, fraction = bennett_ratio(runs, groups)
-    if runs.unreached(together.value, TOLERANCE):  # they may have much mass, or hardly any
+    if runs.unreached(together.value, TOLERANCE):  # unreached states may have much mass or little
         variance = max(variance, ((high - log_z) / 2.0) ** 2)
     low = lower_mean_bound(forward, TAIL)
     # Groups of particles represent different fractions of the model; afterwards all are equal.
@@ -359,11 +360,11 @@ def fresh_log_z(
 def checked(track: Track, fresh: FreshLogZ, most: float) -> Track:
     """Return a track, with a doubt if a fresh log Z contradicts it or is far more precise.
 
-    Chains that do not move between modes have wrong fractions of them: Bennett's ratio from such
-    chains drifted 6 nats above log Z. So if reverse runs also started from the run's chains (the
-    error then includes mass that annealing may have missed), the fresh log Z contradicts any larger
-    one. Otherwise it contradicts a track only if the model would have a lower likelihood than
-    independent units.
+    If chains do not move between modes, the fractions of the chains in the modes are wrong:
+    Bennett's ratio from such chains drifted 6 nats above log Z. So if reverse runs also started
+    from the run's chains (the error then includes mass that annealing may have missed), the fresh
+    log Z contradicts any larger one. Otherwise it contradicts a track only if the model would have
+    a lower likelihood than independent units.
     """
     value = float(track.log_z)
     if fresh.low > value + track.half_width + TOLERANCE:
@@ -394,16 +395,16 @@ def _unknown(v: Array) -> FreshLogZ:
 
 # ------------------------------------------------------------------ along a run
 
-EXACT_WORK = 2**22  # states × width: 20 ms on two cores
-FRACTION_OF_WORK = 0.05  # of the run's own products
-SWEEPS_A_RECORD = 16  # allowed in addition, so that a small model is tracked well
-FRACTIONS = (2 / 3, 1 / 3)  # of that work: tracking by the run's chains, and by particles
-FRACTION_AFRESH = 1 / 2  # of that work in addition, for fresh estimates
-FEWEST_SWEEPS = 16  # of a fresh estimate
+EXACT_WORK = 2**22  # number of states × width; 20 ms on two cores
+FRACTION_OF_WORK = 0.05  # fraction of the run's own products
+SWEEPS_A_RECORD = 16  # sweeps allowed in addition, so that a small model is tracked well
+FRACTIONS = (2 / 3, 1 / 3)  # of that work, for tracking by the run's chains and by particles
+FRACTION_AFRESH = 1 / 2  # additional fraction of that work, for fresh estimates
+FEWEST_SWEEPS = 16  # fewest sweeps of a fresh estimate
 # Each fresh estimate takes this fraction more sweeps than all before, and less while log Z is lost.
 GROWTH = 1 / 4
 GROWTH_IF_LOST = 1 / 8
-UNBOUNDED = (-np.inf, np.inf)  # of log Z, if no rows bound it
+UNBOUNDED = (-np.inf, np.inf)  # bounds on log Z if there are no rows to bound it
 TRACKING = 3  # folded into a run's key, whose parts 0 to 2 are used otherwise
 
 
@@ -478,7 +479,7 @@ class HeldOut(NamedTuple):
         """Log Z of the last record's model, and any reason not to rely on it."""
         best = self.ways[self.trusted]
         # The interval covers all tracks, since the largest one may be too large: chains that do not
-        # move between modes have wrong fractions of them.
+        # move between modes represent wrong fractions of the modes.
         tracks = [track for track in self.ways if track.is_known or track is best]
         low = min(float(track.log_z) - track.half_width for track in tracks)
         return LogZEstimate(float(best.log_z), best.half_width, DOUBTS[int(best.doubt)], low)
@@ -678,7 +679,7 @@ def _doubted_below(track: Track, least: float) -> Track:
 
 
 def _set_aside(before: HeldOut, state: HeldOut) -> HeldOut:
-    """Return the state without a best model if log Z was lost, which later values do not match.
+    """Return the state without a best model if log Z was lost: later values are not comparable.
 
     The best model until then is set aside, unless an earlier one seemed better. If log Z may have
     been wrong before it was lost, any other model that was set aside takes precedence.
@@ -687,7 +688,7 @@ def _set_aside(before: HeldOut, state: HeldOut) -> HeldOut:
     if doubt == NO_DOUBT or int(state.update) < 0:
         return state
     value = -np.inf
-    if doubt in (APART, INFINITE):  # until then it was right
+    if doubt in (APART, INFINITE):  # until then, log Z was right
         value = float(state.value)
     if int(state.earlier_update) < 0 or value > float(state.earlier_value):
         state = state._replace(earlier=state.best, earlier_update=state.update)
@@ -696,7 +697,7 @@ def _set_aside(before: HeldOut, state: HeldOut) -> HeldOut:
 
 
 def _counted(state: HeldOut, doubt: int | None = None) -> HeldOut:
-    """Return the state with one more count if log Z of its model is unknown, or for this doubt."""
+    """Return the state with the record counted if log Z is unknown, or for this doubt."""
     if doubt is None:
         doubt = int(state.ways[state.trusted].doubt)
     doubts = np.asarray(state.doubts).copy()

@@ -1,4 +1,4 @@
-"""Transformations that see the model: centred, whitened and sparse gradients.
+"""Transformations that depend on the model: centred, whitened and sparse gradients.
 
 Each takes the gradient of a model, and either passes the gradient of an equivalent model to another
 transformation or adds the gradient of a penalty.
@@ -36,7 +36,7 @@ from ..layers.capabilities import (
 from ..rbm import RBM
 from ..weights.base import dense, is_plain
 
-MOST_VARIANCE = 10.0  # of a whitened direction, relative to its variance at the start
+MOST_VARIANCE = 10.0  # largest variance of a whitened direction, relative to the start
 
 
 def transformation(init: Callable, update: Callable) -> optax.GradientTransformationExtraArgs:
@@ -197,12 +197,12 @@ def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformatio
     and is passed to `inner` with its gradient; the update is transformed back. So neither strong
     correlations nor units of measurement slow learning down, and a penalty measures weights
     relative to the conditional spread of a column. Given the hidden units, no direction of y may
-    have more than ten times its initial variance: in a model that fits, hidden units only take
-    variance from the layer, and chains that noise has driven away would not return. x also includes
-    the columns of ordered states, for which (SSᵀ)⁻¹ is the expected covariance of their fields, so
-    that a step and a penalty prefer weights that rise or fall with the states; their biases are
-    unchanged. For a layer of other units, or weights that are not an array, `whitened(inner)` is
-    the same as `inner`.
+    have more than ten times its initial variance: a good model needs no more, since conditioning on
+    hidden units reduces the variance, and chains that noise has driven away would not return. x
+    also includes the columns of ordered states, for which (SSᵀ)⁻¹ is the expected covariance of
+    their fields, so that a step and a penalty prefer weights that rise or fall with the states;
+    their biases are unchanged. For a layer of other units, or weights that are not an array,
+    `whitened(inner)` is the same as `inner`.
 
     Source: Desjardins, Simonyan, Pascanu & Kavukcuoglu 2015, here with a fixed basis.
     """

@@ -101,5 +101,5 @@ def batch_of(
 
 
 def run_keys(key: PRNGKeyArray) -> Key[Array, " 3"]:
-    """Split a run's key into those for the start, the shuffling of rows and the updates."""
+    """Split a run's key into keys for the start, the shuffling of rows and the updates."""
     return jax.random.split(key, 3)

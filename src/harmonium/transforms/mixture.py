@@ -42,8 +42,8 @@ def spread_out(visible: AbstractLayer, rows: np.ndarray) -> np.ndarray:
     """Return rows with rounded numbers dithered: redrawn from all numbers that round to them.
 
     A density of rounded numbers is unbounded: narrowing classes that each contain a single value
-    increases the likelihood without limit, even on new rows. This happened with 96 classes of 640
-    salaries in thousands. Columns of distinct numbers are left unchanged.
+    increases the likelihood without limit, even on new rows. This happened with 96 classes fitted
+    to 640 salaries rounded to thousands. Columns of distinct numbers are left unchanged.
 
     Args:
         visible: the visible layer.

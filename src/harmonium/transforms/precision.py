@@ -37,8 +37,8 @@ SHORT = "bfloat16"
 PRECISIONS = ("float32", SHORT)
 # Smaller products take less time than their call overhead, whatever their precision.
 FEWEST_ROWS = 64
-WORTHWHILE = 2**18  # number of multiplications
-LARGEST = 2**28  # multiplications in a measurement; larger products are measured on fewer rows
+WORTHWHILE = 2**18  # the least number of multiplications for which rounding is considered
+LARGEST = 2**28  # most multiplications in a measurement; larger products use fewer rows
 REPEATS = 5  # timings of each precision, taken in turn; the fastest counts
 SECONDS = 0.02  # duration of each timing
 FILE = "harmonium-precision.json"
@@ -93,9 +93,9 @@ def rounded(rbm: RBM) -> RBM:
 def rounded_if_faster(rbm: RBM, chains: int, precision: str | None = None) -> RBM:
     """Return the model, with its weights rounded to bfloat16 if this speeds up its chains.
 
-    Weights are rounded if three conditions hold: all states are exact in bfloat16, so that the two
-    models are nearly the same; the device is faster in bfloat16; and the products for this number
-    of chains are large enough to outweigh the cost of the conversions.
+    Weights are rounded if three conditions hold: all states are exact in bfloat16, so that only the
+    weights are rounded; the device is faster in bfloat16; and the products for this number of
+    chains are large enough to outweigh the cost of the conversions.
 
     Args:
         rbm: the model.
@@ -128,7 +128,8 @@ def _short(weights: Any) -> Any:
 def check_precision(precision: Any) -> None:
     """Raise InputError unless this is None or the name of a precision."""
     if precision not in (None, *PRECISIONS):
-        raise InputError(f"precision: expected None or one of {PRECISIONS}; got {precision!r}.")
+        known = ", ".join(map(repr, PRECISIONS))
+        raise InputError(f"precision: expected None or one of {known}; got {precision!r}.")
 
 
 def is_worth_rounding(rbm: RBM, rows: int) -> bool:
@@ -179,7 +180,7 @@ def precision_timing(rbm: RBM, rows: int) -> Timing:
     return _TIMINGS[case]
 
 
-_TIMINGS: dict[str, Timing] = {}  # the measurements known to this process
+_TIMINGS: dict[str, Timing] = {}  # measurements made or read by this process
 
 
 def _measured(rbm: RBM, rows: int) -> Timing:
@@ -188,7 +189,7 @@ def _measured(rbm: RBM, rows: int) -> Timing:
     key_case, key = split(key_of(0))
     plain, v = _case(rbm.visible, rbm.hidden, rows, key=key_case)
     models = (plain, rounded(plain))
-    for model in models:  # compiles
+    for model in models:  # the first call compiles
         jax.block_until_ready(_work(model, v, key=key))
     best = [float("inf"), float("inf")]
     for _ in range(REPEATS):
@@ -250,7 +251,7 @@ def _store(case: str, timing: Timing) -> None:
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         timings: dict[str, Any] = {}
-        with suppress(OSError, ValueError, TypeError):  # no file, or a damaged file
+        with suppress(OSError, ValueError, TypeError):  # the file may be absent or damaged
             timings.update(json.loads(file.read_text("utf-8")))
         timings[case] = list(timing)
         part = file.with_name(f"{file.name}.{os.getpid()}")

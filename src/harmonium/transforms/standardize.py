@@ -18,7 +18,7 @@ from ..weights.base import over_rows
 
 __all__ = ["Standardization", "standardization"]
 
-ROWS_OF_A_STREAM = 50_000  # enough to estimate moments
+ROWS_OF_A_STREAM = 50_000  # enough rows to estimate moments
 SMALLEST_SPREAD = 1e-6  # relative to the mean of a column; anything less is rounding error
 
 
@@ -52,7 +52,7 @@ class Standardization(NamedTuple):
 
     @property
     def log_volume(self) -> float:
-        """Σ log s: the log-likelihood of standardised rows minus that of the rows themselves."""
+        """Σ log s: log-likelihood of the standardised rows minus that of the original rows."""
         return float(np.log(self.scale).sum())
 
     @property
@@ -63,7 +63,7 @@ class Standardization(NamedTuple):
     def standardised(self, rows: Any) -> np.ndarray:
         """Return z = (v − m)/s for rows v in the user's coding."""
         rows = np.asarray(rows)
-        if self.is_identity:  # whole numbers stay whole
+        if self.is_identity:  # rows of whole numbers keep their type
             return rows
         return (rows - self.mean) / self.scale
 

@@ -16,7 +16,7 @@ from .base import AbstractWeights
 
 
 class Pattern:
-    """A Boolean matrix that is hashed and compared by its entries, so that it can be static."""
+    """A Boolean matrix hashed and compared by its entries, so that it can be a static field."""
 
     def __init__(self, entries: Any):
         """Build the pattern from a matrix of 0 and 1.
@@ -26,9 +26,10 @@ class Pattern:
         """
         entries = np.asarray(entries)
         if entries.ndim != 2 or not np.isin(entries, (0, 1)).all():
+            others = " with other entries" if entries.ndim == 2 else ""
             raise InputError(
                 "pattern: expected a matrix of 0 and 1, or of True and False;"
-                f" got shape {entries.shape}, type {entries.dtype}."
+                f" got shape {entries.shape}, type {entries.dtype}{others}."
             )
         self.entries = entries.astype(bool)
         self.entries.flags.writeable = False
@@ -57,7 +58,7 @@ class Pattern:
 class MaskedWeights(AbstractWeights):
     """Weights that are exactly 0 except where a pattern allows a connection.
 
-    Training keeps all other weights at 0.
+    Training keeps the weights of unconnected pairs at 0.
 
     Attributes:
         weights: W, shape (visible, hidden), 0 outside the pattern.
@@ -119,7 +120,7 @@ class MaskedWeights(AbstractWeights):
         if outside.any():
             raise InputError(
                 f"MaskedWeights: expected entries of 0 where units are not connected;"
-                f" got {np.count_nonzero(outside)} others."
+                f" got nonzero entries there ({np.count_nonzero(outside)} in all)."
             )
         return MaskedWeights(entries, self.pattern)
 

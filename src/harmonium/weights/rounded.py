@@ -1,4 +1,4 @@
-"""Weights rounded to bfloat16, which multiply states about twice as fast.
+"""Weights rounded to bfloat16, which some devices multiply with states about twice as fast.
 
 A product is exact if both factors are exact in bfloat16. This holds for zeros, ones and small whole
 numbers, and for rounded weights. Apart from the order of float32 sums, the result therefore equals,
@@ -37,7 +37,7 @@ MOST_IN_A_BLOCK = 16  # rows of a gradient summed in one product, see `_outer`
 # from the one that is sampled. On devices where the preset does round, it also rounds the means in
 # a gradient, an error that does not average out if a unit is always on: see `_backward`.
 class Rounded(AbstractWeights):
-    """Weights that multiply states as if they were rounded to bfloat16.
+    """Weights that are rounded to bfloat16 in products with states.
 
     The float32 weights are kept and updated with the gradient at the rounded weights, so steps
     smaller than the rounding are not lost.
@@ -71,7 +71,7 @@ class Rounded(AbstractWeights):
         return _product(self.turned, states, self.weights)
 
     def over_rows(self, factors: Float[Array, " visible"]) -> Rounded:
-        """Multiply the rows; products use the new weights rounded to bfloat16."""
+        """Return weights with scaled rows; products with states round the scaled weights."""
         by_row = factors[None, :] if self.turned else factors[:, None]
         return Rounded(by_row * self.weights, self.turned)
 

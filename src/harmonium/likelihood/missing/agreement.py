@@ -118,12 +118,13 @@ class RowRuns(NamedTuple):
 def energies_from(runs: RowRuns) -> RowEnergies:
     """Return an estimate for each row, with its interval and whether it has converged.
 
-    A row has converged if both directions agree within `TOLERANCE`, the half-width of its interval
-    is no larger, its effective number of chains is sufficient, forward chains reach nearly all
-    starts of its reverse runs, and no start is in a region that no chain reached: no other start
-    costs more than the resampled chains, and no reverse run costs so much that forward chains would
-    not reach the start even if it represented the whole mass. Otherwise `_wide_interval` computes
-    its interval.
+    A row has converged if the two directions agree within `TOLERANCE`, the half-width of its
+    interval is at most `TOLERANCE`, its effective number of chains is sufficient, forward chains
+    reach nearly all starts of its reverse runs, and no start is in a region that no chain reached.
+    To check the last condition, no start of another origin may cost more than the resampled chains,
+    and no reverse run may cost so much that forward chains would miss its start even if this start
+    represented the whole mass. The interval of a row that has not converged is computed by
+    `_wide_interval`.
     """
     forward = runs.forward
     reverse = runs.reverse
@@ -156,9 +157,10 @@ def energies_from(runs: RowRuns) -> RowEnergies:
 def _stderr(runs: RowRuns, log_z: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """Return the standard error of each row's Bennett ratio, from independent families of chains.
 
-    A family is a forward chain and the reverse runs that started from its final state. Its
-    influence on r is (f − Σ_children g) / Σ [f (1 − f) + g (1 − g)]. The result is not below the
-    error for independent runs.
+    A family is a forward chain and the reverse runs that started from its final state. With f and g
+    as in `bennett_stderr`, its influence on the ratio r is
+    (f − Σ_children g) / Σ [f (1 − f) + g (1 − g)]. The result is at least the error for independent
+    runs.
     """
     n = len(runs.forward)
     m = np.log(len(runs.reverse) / n)
@@ -178,9 +180,9 @@ def _wide_interval(runs: RowRuns, log_z: float, half_width: float) -> tuple[floa
 
     Its lower end is a bound that holds for any distribution of the weights (`lower_mean_bound`).
     Its upper end is the same bound for the reverse runs, but at least the value that the costliest
-    start allows: a start that costs c nats more is in a region whose mass is at most e^c times the
-    probability that forward chains reach it, which is estimated from the number of chains with a
-    weight as large.
+    start allows: a start whose reverse run costs c nats more than expected is in a region whose
+    mass is at most e^c times the probability that forward chains reach the region. This probability
+    is estimated from the number of chains with a weight as large.
     """
     chains = len(runs.forward)
     reachable = reachable_cost(chains, TOLERANCE)

@@ -187,7 +187,7 @@ def seen_energies(
     # The iteration at t = 0 draws the start; inside the loop it needs no separate compilation.
     x, log_w = moved(rbm, seen, Ramp(0, 1, steps), (0, steps + 1), x, nothing, key=key)
     total = jax.nn.logsumexp(log_w, axis=0) - jnp.log(chains)
-    relative = jnp.exp(log_w - total)  # to the mean weight
+    relative = jnp.exp(log_w - total)  # relative to the mean weight
     variance = ((relative - 1.0) ** 2).sum(0) / (chains * max(1, chains - 1))
     value = -(log_z_uncoupled(rbm, seen) + total + variance / 2.0)
     return SeenEnergies(value, variance, x[0], total - log_w.mean(0))

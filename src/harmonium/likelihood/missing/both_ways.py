@@ -20,16 +20,16 @@ from ...rbm import RBM
 from .agreement import RowEnergies, RowRuns, energies_from, resampled_chains
 from .annealed import Ramp, log_z_uncoupled, moved, seen_of
 
-CHAINS = 64  # per row, forward and in reverse
+CHAINS = 64  # number of chains per row, in each direction
 # Reverse runs of a row from each of three kinds of starts that forward chains may not have found.
 OF_A_KIND = 8
 OTHERS = 3 * OF_A_KIND
-FALLING_SWEEPS = 8  # enough to reach a mode of the whole model
-FIRST_STEPS = 32  # of a run, and of the short run along the other path
-ROUNDS = (FIRST_STEPS, *(FIRST_STEPS * 2**k for k in range(6)))  # steps, up to 1,024
-FEWEST_ROWS = 8  # annealed at once
-SECONDS = 60.0  # after which no row is annealed with more steps
-STEPS_AT_ONCE = 64  # per dispatch, so that a long run can be interrupted
+FALLING_SWEEPS = 8  # enough sweeps to reach a mode of the whole model
+FIRST_STEPS = 32  # steps of the first run, and of the short run along the other path
+ROUNDS = (FIRST_STEPS, *(FIRST_STEPS * 2**k for k in range(6)))  # steps of each round
+FEWEST_ROWS = 8  # smallest number of rows that are annealed at once
+SECONDS = 60.0  # time limit after which no row is annealed again with more steps
+STEPS_AT_ONCE = 64  # steps per dispatch; few, so that a long run can be interrupted
 
 
 def energies_of_rows(
@@ -45,7 +45,7 @@ def energies_of_rows(
 
     In the first run, hidden units depend on the seen units from the start. Rows that have not
     converged are annealed along the path on which all weights grow, then along the path that
-    dissipated less work, with twice the steps each time, as long as there is time.
+    dissipated less work, with twice the steps each time, until the time limit.
 
     Args:
         rbm: the model.
@@ -65,7 +65,7 @@ def energies_of_rows(
     energies = RowEnergies.exact(np.zeros(len(rows)))
     remaining = np.arange(len(rows))
     whole = np.zeros(len(rows))
-    lost = np.full((2, len(rows)), np.inf)  # along each of the two paths
+    lost = np.full((2, len(rows)), np.inf)  # dissipated work along each of the two paths
     for number, steps in enumerate(ROUNDS):
         size = _batch_size(len(remaining), most)
         if number == 1:

@@ -21,14 +21,14 @@ from ...rbm import RBM
 from ...samplers.population import Averages, Swept, annealed_population, averages_of, whole_groups
 from .marginal import TermSum, cheapest_sum, drawn_terms, given_seen, sums_for
 
-FEWEST_CHAINS = 32  # of a population
+FEWEST_CHAINS = 32  # smallest number of chains in a population
 ANNEALED = 3  # one sweep in this many is an annealing step, which costs twice as much
 # Numbers drawn after the first round: about 4 s if the first round is shorter, at most 30 s.
 WORK = 2**29
 MOST_WORK = 2**32
-MOST_OF_A_PART = 2**13  # terms of a sum, which each draw must search
+MOST_OF_A_PART = 2**13  # number of terms in a part of a sum; each draw must search them
 PRODUCT = 500  # multiplications that take as long as drawing one number
-ROUNDS = 6  # each with twice the sweeps of the previous one
+ROUNDS = 6  # number of rounds, each with twice the sweeps of the previous round
 
 
 class Completions(NamedTuple):
@@ -80,7 +80,7 @@ def complete(
         draws: number of completions per row.
         sweeps: sweeps per chain, a third of them annealed, if no sum is feasible.
         key: a JAX random key.
-        fixed_sweeps: whether each chain makes exactly these sweeps. Otherwise sums are used if
+        fixed_sweeps: whether each chain makes exactly `sweeps` sweeps. Otherwise sums are used if
             feasible, and chains that have not mixed restart with twice the sweeps, within a limit
             on the work.
     """
@@ -116,7 +116,7 @@ def _summed(
 def _annealed(
     rbm: RBM, rows: np.ndarray, draws: int, sweeps: int, rounds: int, *, key: PRNGKeyArray
 ) -> Completions:
-    """Return averages over populations; those not yet mixed are rerun with twice the sweeps."""
+    """Return averages over populations; rows not yet mixed are rerun with twice the sweeps."""
     chains = whole_groups(max(FEWEST_CHAINS, draws))[1]
     columns = rbm.visible.size
     averages = Averages(
@@ -171,7 +171,7 @@ def _populations(
 
 
 class _Part(NamedTuple):
-    """Some of the rows, padded with copies so that few sizes are compiled, and their number."""
+    """A batch of rows, padded with copies so that few sizes need compilation."""
 
     rows: Array
     count: int

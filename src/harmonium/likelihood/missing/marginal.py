@@ -41,8 +41,8 @@ CHEAP_SUMS = Limits(2**6, 2**2)  # for sums that cost no more than a Gibbs sweep
 QUICK_SUMS = Limits(2**12, 2**6)  # for sums in every training update
 SLOW_SUMS = Limits(2**16, 2**12)  # for sums that are computed once
 ENTRIES_OF_SUMS = 2**26  # about a second of such sums, for all rows together
-MOST_TERMS = 2**22  # per row, since all weights are kept
-COMPLETING_SWEEPS = 100  # to complete rows as starts of chains
+MOST_TERMS = 2**22  # largest number of terms per row, since all weights are stored
+COMPLETING_SWEEPS = 100  # number of sweeps that complete rows as starts of chains
 
 
 class Posterior(NamedTuple):
@@ -85,7 +85,7 @@ def given_seen(rbm: RBM, v: Float[Array, "*batch visible"]) -> RBM:
 
 
 def check_finite_given(rbm: RBM, rows: np.ndarray) -> None:
-    """Raise NotFiniteError if the missing units of any row have no distribution.
+    """Raise NotFiniteError if, for any row, the distribution of the missing units has no finite Z.
 
     Args:
         rbm: the model.
@@ -232,11 +232,12 @@ TermSum = HiddenSum | CompletionSum
 
 
 def cheapest_sum(rbm: RBM, missing: int, most: Limits) -> TermSum | None:
-    """Return the cheaper sum, over hidden states or completions, or None if both are too long.
+    """Return the cheaper sum, over hidden states or completions, or None if both sums are too long.
 
-    A completion needs a product with W, so it costs as much as one hidden state per hidden unit.
+    A completion needs a product with W, so it costs as much as one hidden state for each hidden
+    unit.
     """
-    candidates: list[tuple[int, TermSum]] = []  # with the number of multiplications by W
+    candidates: list[tuple[int, TermSum]] = []  # each sum with its number of multiplications by W
     hidden = rbm.hidden.n_states
     if hidden is not None and hidden <= most.hidden:
         candidates.append((hidden, HiddenSum(hidden)))

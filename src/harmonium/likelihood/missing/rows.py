@@ -62,9 +62,9 @@ def energies_of_seen(
         return energies
     if key is None:
         raise InputError(
-            f"data: rows with missing values need at most {SLOW_SUMS.hidden:,} hidden states or"
-            f" {SLOW_SUMS.completions:,} completions of a row to sum over; {rbm} with"
-            f" {counts.max()} missing units has more. Pass key= for an estimate."
+            f"data: expected at most {SLOW_SUMS.hidden:,} hidden states or"
+            f" {SLOW_SUMS.completions:,} completions to sum over for a row with missing values; got"
+            f" more for {rbm} with {counts.max()} missing units; pass key= for an estimate."
         )
     energies.put(is_annealed, energies_of_rows(rbm, rows[is_annealed], key=key, seconds=seconds))
     return energies

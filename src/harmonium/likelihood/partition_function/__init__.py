@@ -1,1 +1,1 @@
-"""Methods for log Z: one file per method, each a subclass of `AbstractLogZ`."""
+"""Methods for log Z: each file defines one method, a subclass of `AbstractLogZ`."""

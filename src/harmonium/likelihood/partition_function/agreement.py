@@ -11,7 +11,7 @@ from ..._base.statistics import log_mean_exp, lower_mean_bound, most_expected, r
 from .base import TRUSTED_ESS, broken
 from .bridge import Sandwich, sandwich
 
-FEWEST_GROUPS = 4  # of chains, so that a jackknife can estimate their spread
+FEWEST_GROUPS = 4  # fewest groups of chains whose spread a jackknife can estimate
 TAIL = 0.025  # probability that log Z is beyond one end of an interval
 CONTRADICTED = 1e-3  # probability that a lower bound from another base is wrong
 MARKOV = -float(np.log(TAIL))  # P(log Ẑ > log Z + b) ≤ e^(−b), whatever the weights
@@ -21,9 +21,9 @@ UNCHECKED = (
     " states, so a missed part of the model would have gone unnoticed."
 )
 MOST_LOST = 2.0  # nats dissipated in both directions together, up to which more chains suffice
-LARGEST_EXPONENT = 700.0  # of e^x in float64
+LARGEST_EXPONENT = 700.0  # largest x for which e^x is finite in float64
 BY_CHANCE = 0.05  # probability of as many reference states by chance
-FIRST_LOOK = 0.045  # share of the 5 % miss probability; later looks divide the rest
+FIRST_LOOK = 0.045  # part of the 5 % probability of a miss; later looks share the rest
 
 Ends = tuple[float, float]
 
@@ -34,7 +34,7 @@ class ReferenceRuns(NamedTuple):
     Attributes:
         source: the origin of the states, as text.
         reverse: log weights, shape (n,).
-        fractions: the fraction of their mass that each start represents.
+        fractions: the fraction of the reference states' mass that each start represents.
         log_z: the log of the mass of these states; None if they represent the whole model.
         effective: the effective number of these reference states.
     """
@@ -135,7 +135,7 @@ class AnnealingRuns(NamedTuple):
             ),
             (fraction < tolerance / 3, f"too few chains reach {fraction:.0%} of the model's mass"),
             (estimate.ess >= TRUSTED_ESS, f"only {estimate.ess:.1f} chains carry the weight"),
-            (estimate.groups >= FEWEST_GROUPS, f"{estimate.groups} independent groups are too few"),
+            (estimate.groups >= FEWEST_GROUPS, f"too few independent groups ({estimate.groups})"),
         )
 
     def interval(self, estimate: Sandwich, tolerance: float) -> Ends:
@@ -170,7 +170,7 @@ class AnnealingRuns(NamedTuple):
         distribution. Its upper end is the same bound for the reverse runs, by independent groups,
         as if they had started from exact draws; it is raised for mass that chains hardly reach and
         for mass that reference states reveal. The interval encloses the narrow interval and the
-        one-sided estimates; its upper end is also above all ends `against` this estimate.
+        one-sided estimates; its upper end is also at least the highest value in `against`.
         """
         groups = np.array_split(self.weighted_reverse, estimate.groups)
         by_group = np.array([log_mean_exp(group) for group in groups])
@@ -211,8 +211,8 @@ class AnnealingRuns(NamedTuple):
             # The cost of an unreached region limits its mass.
             mass = min(mass, float(np.expm1(min(cost, LARGEST_EXPONENT))))
             reason = (
-                f"{fraction:.2g} of {runs.source} are in regions that hardly any chain reached:"
-                f" their reverse runs cost {cost:.1f} nats more"
+                f"a fraction {fraction:.2g} of {runs.source} is in regions that hardly any chain"
+                f" reached: reverse runs from these regions cost {cost:.1f} nats more than expected"
             )
             evidence.append((mass, reason))
         return evidence

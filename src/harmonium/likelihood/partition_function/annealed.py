@@ -23,7 +23,7 @@ from .base import AbstractLogZ, LogZ, exact_result
 from .lengthening import is_independent_when_empty, log_z_of_lengths
 from .schedule import base_from_data, usual_bases
 
-MOST_STARTS = 4_096  # rows at which reverse runs start
+MOST_STARTS = 4_096  # largest number of rows at which reverse runs start
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,16 @@ class Annealed(AbstractLogZ):
     """log Z by annealed importance sampling in both directions.
 
     Forward runs start from exact draws of a base model. Their estimate is on average below log Z,
-    so a log-likelihood from it alone is too high. Reverse runs start from draws of the model
-    itself. Their estimate is on average above log Z if these draws are exact: they are the final
-    states of the round's forward chains, resampled by weight, after `burn_in` more sweeps. The
-    value is Bennett's acceptance ratio of both directions, an estimate, not a bound.
+    so a log-likelihood from this estimate alone is on average too high. Reverse runs start from
+    draws of the model itself. Their estimate is on average above log Z if these draws are exact:
+    they are the final states of the round's forward chains, resampled by weight, after `burn_in`
+    more sweeps. The value is Bennett's acceptance ratio of both directions, an estimate, not a
+    bound.
 
     A pilot run tries each base, spaces the models along the path by the work dissipated there, and
     selects the base that dissipates least; if chains from random states reach states that no base
-    reaches, another base is fitted to these. The numbers of steps and chains then grow until the
-    forward and reverse estimates agree within `tolerance` and the half-width of the interval is
+    reaches, another base is fitted to these states. The numbers of steps and chains then grow until
+    the forward and reverse estimates agree within `tolerance` and the half-width of the interval is
     also below it, or the time is up. The 95 % interval is a jackknife that leaves out one
     independent group of chains at a time. Its upper end is raised for mass that chains hardly
     reach, as revealed by `starts` and the final states of other bases. If the result has not
@@ -53,7 +54,7 @@ class Annealed(AbstractLogZ):
 
     A mode that no chain from any base finds cannot be detected: all estimates then agree on the log
     Z of the modes found. `starts` from another source, such as the data, would reveal it. Without
-    them, a result that nothing else could have contradicted is `unchecked`.
+    `starts`, a result that nothing else could have contradicted is reported as "unchecked".
 
     Attributes:
         chains: number of chains in each direction.
@@ -137,8 +138,8 @@ class Annealed(AbstractLogZ):
         """Return log Z.
 
         Raises:
-            InputError: the key is missing, a path starts with nonzero weights, or starts do not
-                match.
+            InputError: the key is missing, a path starts with nonzero weights, or `starts` are not
+                states of the model.
             NotFiniteError: annealing weights are not finite, because parameters are far too large.
         """
         key_base, key_search = split(key)

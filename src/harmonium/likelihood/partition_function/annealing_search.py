@@ -43,11 +43,11 @@ AIM = 0.3  # target of a schedule: nats dissipated forward and in reverse togeth
 # Steps per segment of a round.
 FEWEST_STEPS = 4
 MOST_STEPS = 2**20
-ENOUGH_GROUPS = 8  # of forward chains; with fewer, an interval is hardly ever narrow
+ENOUGH_GROUPS = 8  # groups of forward chains; with fewer groups, an interval is rarely narrow
 WHOLE_ROUND = 2.6  # time of a round relative to its forward runs: burn-in, reverse runs, starts
-FEWEST_CHAINS = 32  # for a model so large that more would not finish in time
+FEWEST_CHAINS = 32  # fewest chains, for a model so large that more would not finish in time
 BY_PILOT = 10.0  # nats that pilot runs may dissipate on any path
-MORE_BASES = 2  # fitted to states that no other base reaches
+MORE_BASES = 2  # number of bases fitted to states that no other base reaches
 # One in this many reverse runs of a round starts from each kind of reference state. They replace
 # other runs, since XLA compiles a program for each number of chains: with batches of 512, 576 and
 # 768 the first result took 2.6 s longer. This widens intervals by 4 to 8 %.
@@ -60,7 +60,7 @@ USUAL = 0.97
 # A base checks another base if its own estimate is at most this many nats below: it then found at
 # least a third of Z, so that it could have found a mode of similar size.
 COMPETENT = 1.0
-ON_TIME = 0.95  # of the remaining time: the part that a round may take at the last pace
+ON_TIME = 0.95  # fraction of the remaining time that a round may take at the last pace
 
 
 class Candidate(NamedTuple):
@@ -72,8 +72,8 @@ class Candidate(NamedTuple):
         gains: log weights of these runs, by segment.
         spaced: the path, spaced by the work of runs in both directions.
         lost: the total dissipated work of forward and reverse runs, nats.
-        spread: half the sum of the variances of this work. It equals `lost` if both are small, and
-            is much better determined.
+        spread: half the sum of the variances of this work. `spread` equals `lost` if both are
+            small, and is much better determined.
     """
 
     schedule: AnnealingSchedule
@@ -123,10 +123,10 @@ class Search:
         self.is_checked = bool(self.rows)
 
     def pilot(self, paths: Sequence[AbstractPath]) -> tuple[AnnealingSchedule, int]:
-        """Space each path's models by dissipated work; return the best and its steps per segment.
+        """Space each path's models by dissipated work; return the best path, and steps per segment.
 
         States from other bases are tried as well. If no path reaches some of them, another base is
-        fitted to these.
+        fitted to the unreached states.
         """
         schedules = [self._spaced(path) for path in paths]
         if self.steps is None:
@@ -146,9 +146,9 @@ class Search:
             fitted = self._candidate_for(probes[is_far], tried[0].schedule.path)
             tried, beyond = self._compared([*tried, fitted], probes)
         self.beyond = float(beyond.max())
-        # Compare by the larger of the two: the error in the mean work of 256 chains exceeds the
-        # difference between easy bases. With it alone, every third easy model was annealed from the
-        # wrong base.
+        # Compare by the larger of `lost` and `spread`: the error in the mean work of 256 chains
+        # exceeds the difference between easy bases. With `lost` alone, every third easy model was
+        # annealed from the wrong base.
         best = min(tried, key=lambda candidate: max(candidate.lost, candidate.spread))
         self.others = [candidate for candidate in tried if candidate is not best]
         assert best.spaced is not None
@@ -176,7 +176,7 @@ class Search:
         steps = CHOOSING_STEPS * WHOLE_ROUND * len(schedules) + FEWEST_STEPS * WHOLE_ROUND
         spent = clock() - self.began
         if spent * steps < SPACING_STEPS * len(schedules) * self._left():
-            return  # even if none of that time was for compiling
+            return  # there is time enough even if compiling took none of it
         started = clock()
         self._forward(schedules[-1], 1)
         # If compilation took most of the time, the time left is no measure of the model's speed.
@@ -243,7 +243,7 @@ class Search:
 
     def rounds(self, schedule: AnnealingSchedule, steps: int) -> LogZ:
         """Anneal in both directions with more steps or chains each round, until estimates agree."""
-        rounds: list[AnnealingRuns] = []  # those with the current number of steps
+        rounds: list[AnnealingRuns] = []  # the rounds with the current number of steps
         while True:
             started = clock()
             final, gains = self._forward(schedule, steps)
@@ -251,7 +251,7 @@ class Search:
                 self.groups = groups_of(final.log_weights)
                 self.pace = WHOLE_ROUND * (clock() - started) / steps
                 more = self._more_steps(steps)
-                if self.groups < ENOUGH_GROUPS and more > steps:  # it would hardly converge
+                if self.groups < ENOUGH_GROUPS and more > steps:  # the search would hardly converge
                     schedule = schedule.respaced(gains)
                     steps = more
                     continue

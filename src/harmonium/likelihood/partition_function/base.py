@@ -200,7 +200,7 @@ def check_finite_weights(*log_weights: np.ndarray) -> None:
 
 
 def exact_result(value: float, method: str, rounding: float = 0.0) -> LogZ:
-    """Return a log Z without error except rounding.
+    """Return an exact log Z, whose only error is rounding.
 
     Args:
         value: log Z, nats.

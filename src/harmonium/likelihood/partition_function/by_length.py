@@ -61,8 +61,8 @@ def log_z_of_rows(
 ) -> LogZOfRows:
     """Return log Z of the model for each row's length, computed once per distinct length.
 
-    Errors of different lengths may have a common cause, so the ends of their intervals are averaged
-    as if they all erred in the same direction.
+    Errors of different lengths may have a common cause, so the ends of the intervals are averaged
+    as if all errors had the same sign.
 
     Args:
         rbm: the model.

@@ -25,11 +25,11 @@ from ...rbm import RBM
 from ...transforms.precision import in_float64
 from .base import AbstractLogZ, LogZ, exact_result
 
-CHUNKS_PER_DISPATCH = 64  # so that a long enumeration can be interrupted
+CHUNKS_PER_DISPATCH = 64  # few, so that a long enumeration can be interrupted
 LARGEST_LOG2_STATES = 28
-MOST_IN_FLOAT64 = 2**22  # states × columns of both layers: milliseconds
+MOST_IN_FLOAT64 = 2**22  # number of states × columns of both layers; takes milliseconds
 DRAWS = 64  # states used to estimate the rounding error
-FLOAT64 = 1e-13  # relative rounding of a sum in float64
+FLOAT64 = 1e-13  # relative rounding error of a sum in float64
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Enumerated(AbstractLogZ):
     """log Z = log Σ_x e^(−F(x)) over the smaller discrete layer, in chunks.
 
     Few states are summed in float64. For many states, energies are computed in float32, and
-    rounding is corrected by adding log ⟨e^(F − F′)⟩ over states drawn from the sum, with F′ in
-    float64. The 95 % interval of log Z is the confidence interval of this mean. Sums of chunks are
-    added in float64 on the host, and memory does not grow with the number of states.
+    rounding is corrected by adding log ⟨e^(F − F′)⟩ over states drawn in proportion to their terms,
+    with F′ in float64. The 95 % interval of log Z is the confidence interval of this mean. Sums of
+    chunks are added in float64 on the host, and memory does not grow with the number of states.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -56,7 +56,7 @@ class Enumerated(AbstractLogZ):
 
         Raises:
             InputError: there are too many states, or neither layer is discrete.
-            Interrupted: a KeyboardInterrupt; the message says how far the enumeration got, and
+            Interrupted: the enumeration was interrupted; the message states how much was done, and
                 gives a lower bound on log Z from the states summed so far.
         """
         summed = enumerable(rbm)

@@ -29,7 +29,7 @@ from .base import LogZ, broken, check_finite_weights, message_of
 from .bridge import bennett, smaller_effective_size
 from .schedule import AnnealingSchedule, swept
 
-GROUPS = 16  # of chains: enough for a jackknife
+GROUPS = 16  # number of groups of chains, enough for a jackknife
 KNOTS = 64  # lengths at which chains are resampled, besides the requested lengths
 # Mean number of steps between knots, for the pilot and the first round.
 PILOT_STEPS = 2
@@ -47,7 +47,7 @@ class Lengthening(AbstractPath):
     longest: Float[Array, ""]
 
     def at(self, t: Float[Array, ""] | float) -> RBM:
-        """Return the transposed model of rows of t times the length."""
+        """Return the transposed model of rows whose length is t times the longest."""
         return self.rbm.with_lengths(t * self.longest).T
 
     def ending_at(self, rbm: RBM) -> Lengthening:

@@ -20,7 +20,7 @@ from .schedule import SEGMENTS, AnnealingSchedule, base_from_moments, swept
 
 # For the forward runs that space the schedule.
 PILOT_CHAINS = 256
-PILOT_STEPS = 3  # per segment
+PILOT_STEPS = 3  # number of steps per segment
 
 
 class Raised(NamedTuple):

@@ -21,7 +21,7 @@ from ..._base.threefry import split
 from ...rbm import RBM
 from .schedule import swept
 
-QUENCH_SWEEPS = 64  # enough to reach a mode, too few to leave it for the largest mode
+QUENCH_SWEEPS = 64  # enough sweeps to reach a mode, too few to leave it for the largest mode
 # Of 512 known states: few enough that a mode of 3 % has this many, and enough to include the
 # nearest of 128 draws from the same distribution.
 NEIGHBOURS = 16

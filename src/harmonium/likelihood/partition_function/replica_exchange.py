@@ -26,17 +26,17 @@ from .base import AbstractLogZ, LogZ, broken, message_of
 from .bridge import ladder_log_z, mbar
 from .schedule import base_from_moments
 
-FIRST_STEPS = 256  # of the first run, which is doubled until convergence
+FIRST_STEPS = 256  # steps of the first run, which is doubled until convergence
 # The pilot run that spaces a ladder: number of rounds, and target acceptance of swaps.
 ROUNDS = 5
 ACCEPTANCE = 0.5
-FEWEST_CHAINS = 8  # columns, from whose differences the error is estimated
-LEAST_ACCEPTANCE = 0.1  # of any pair
-FEWEST_TRIPS = 5.0  # mean round trips per column of replicas in the counted part of a run
+FEWEST_CHAINS = 8  # fewest columns; the error is estimated from their differences
+LEAST_ACCEPTANCE = 0.1  # lowest acceptance probability allowed for a pair of neighbours
+FEWEST_TRIPS = 5.0  # fewest mean round trips per column in the counted part of a run
 # p-values below which two estimates may differ, and certainly differ.
 LEVEL = 1e-3
 CERTAIN = 1e-5
-ROUNDING = 1e-4  # nats, of free energies in float32
+ROUNDING = 1e-4  # rounding error of free energies in float32, in nats
 
 
 class _Ladder(NamedTuple):
@@ -72,9 +72,9 @@ class Exchanged(AbstractLogZ):
     from the neutral model (zero biases and weights), and one from the independent-units model with
     the moments of short chains. The latter usually has the smaller barrier, but it misses all modes
     that short chains miss, while its replicas still move freely along the ladder. A missed mode
-    makes a ladder's log Z too small. If both clearly disagree (p < 0.00001), the result is
-    therefore from the ladder with the larger log Z; if they agree (p > 0.001), from the ladder with
-    the smaller barrier; in between, the runs continue.
+    makes a ladder's log Z too small. If the two ladders clearly disagree (p < 0.00001), the result
+    is therefore from the ladder with the larger log Z; if they agree (p > 0.001), from the ladder
+    with the smaller barrier; in between, the runs continue.
 
     A mode that the replicas of neither ladder find cannot be detected.
 
@@ -250,7 +250,7 @@ def _judged(run: LadderRun, tolerance: float, first: float = 0.5) -> _Ladder:
         trips = float(run.state.trips.sum()) / report.chains
     least = float(report.acceptance.min())
     warnings = broken(
-        (whole.half_width < tolerance, f"the interval is ± {whole.half_width:.2g} wide"),
+        (whole.half_width < tolerance, f"the interval is ± {whole.half_width:.2g} nats"),
         (
             least >= LEAST_ACCEPTANCE,
             f"a pair of neighbours accepts {100 * least:.1f} % of its swaps",

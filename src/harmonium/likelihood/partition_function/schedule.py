@@ -21,7 +21,7 @@ from ...samplers.gibbs import after_sweeps
 
 __all__ = ["base_from_data", "base_from_moments", "usual_bases"]
 
-SEGMENTS = 32  # of a path: enough to locate where work is dissipated
+SEGMENTS = 32  # segments of a path, enough to locate where work is dissipated
 # Steps per dispatch: enough for small models to be fast, few enough to interrupt large ones.
 STEPS_AT_ONCE = 64
 GROUPS = (16, 8, 4, 2, 1)

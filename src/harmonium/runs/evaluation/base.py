@@ -26,7 +26,7 @@ class AbstractBlock(ABC):
 
     Attributes:
         name: the block's key in the JSON.
-        title: its name in the table if the result is not known; "" for no such line.
+        title: its name in the table if the result is not known; "" to print no such line.
         stage: its name in the progress display.
         seconds: approximate time limit, in seconds; None for no limit.
         is_slow: whether `--quick` omits the block.

@@ -50,7 +50,7 @@ class Mixing(AbstractBlock):
 
     @classmethod
     def measure(cls, target: Target, progress: ReportProgress) -> Mixing:
-        """Measure mixing with chains, half of which start at rows if there are rows."""
+        """Measure mixing with chains, half of which start at rows if rows are available."""
         name = "train" if "train" in target.parts else target.name
         target.mixing = mixing(
             target.rbm,
@@ -86,7 +86,7 @@ class Mixing(AbstractBlock):
 
 @dataclass(frozen=True)
 class Equilibrium(AbstractBlock):
-    """Whether a run trained at equilibrium, judged by its persistent chains and its model.
+    """Whether a run was trained at equilibrium, judged by its persistent chains and its model.
 
     Attributes:
         report: the result of the check.

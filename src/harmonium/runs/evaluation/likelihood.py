@@ -64,10 +64,10 @@ def likelihood_lines(score: ScoreSummary | None) -> list[Line]:
         lines.append(("  95 % interval", interval, "of this mean, from the error of log Z alone"))
     lines.append(("  per unit", f"{nats(score.per_unit, 4)} nats", "per site, pixel or column"))
     if score.n_rows > 1:
-        explanation = "standard error of the mean: other rows of the same kind"
+        explanation = "standard error of the mean, due to the choice of rows"
         lines.append(("  over rows", f"± {nats(score.stderr_rows, 3)}", explanation))
     for simpler in score.baselines:
-        explanation = f"of {simpler.words}; the model has {simpler.difference}"
+        explanation = f"of {simpler.words}; gain of the model {simpler.difference}"
         lines.append((f"  {simpler.name}", f"{nats(simpler.value, 3)} nats per row", explanation))
     no_better = verdict(score.baselines)
     if no_better:

@@ -71,7 +71,7 @@ class EvaluationConfig:
         str | None,
         Choice(
             "How to treat grey levels: none, threshold, or stochastic (one draw per row). "
-            " [default: as the run did]",
+            " [default: as in the run]",
             allowed=BINARIZE,
         ),
     ] = None
@@ -89,12 +89,12 @@ class EvaluationConfig:
         if self.source is not None and self.data is not None:
             raise InputError(
                 f"--source: expected the rows of the run's own source; got DATA {self.data} too;"
-                " leave one of them out."
+                " leave --source or DATA out."
             )
         if self.text.given and self.data is None:
             raise InputError(
                 f"--{next(iter(self.text.given))}: expected a file of rows as DATA; got none;"
-                " leave it out: a run's own rows are read as before."
+                " leave it out: a run's own rows are read as the run read them."
             )
         if self.method == "tempered":
             if self.chains is not None:
@@ -110,6 +110,6 @@ class EvaluationConfig:
             name = f"--pictures {self.pictures}"
             if self.quick:
                 raise InputError(
-                    f"{name}: expected no --quick, which draws none; got both; leave out one."
+                    f"{name}: expected no --quick, which draws none; got both; leave --quick out."
                 )
             check_folder(name, Path(self.pictures))

@@ -1,4 +1,4 @@
-"""The pictures of an evaluation, as PNG files in a folder of the user."""
+"""The pictures of an evaluation, as PNG files in a folder that the user names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Pictures:
         """Write pictures to a folder, which is created if needed; no file is left half-written.
 
         Args:
-            pictures: names of files, each with the function that draws it.
+            pictures: names of files, each with the function that draws the picture.
             target: the model, its rows, and the measurements so far.
             folder: the folder to write to.
             progress: progress callback, called with the fraction done, 0 to 1.

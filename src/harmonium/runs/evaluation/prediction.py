@@ -41,8 +41,8 @@ class PseudoLikelihood(AbstractBlock):
     """The mean over rows of Σ_i log p(v_i | all other units), exact.
 
     Attributes:
-        mean: nats per row.
-        per_unit: nats per visible unit.
+        mean: the mean over rows, in nats per row.
+        per_unit: the mean per visible unit, in nats.
     """
 
     name = "pseudo_log_likelihood"
@@ -119,8 +119,8 @@ class FreeEnergyGap(AbstractBlock):
     """The free-energy gap: ⟨F⟩ of held-out rows minus ⟨F⟩ of training rows.
 
     Attributes:
-        learned: the mean free energy of training rows, nats.
-        held_out: the mean free energy of rows that the model has not seen, nats.
+        learned: the mean free energy of training rows, in nats.
+        held_out: the mean free energy of rows that the model has not seen, in nats.
     """
 
     name = "free_energy_gap"
@@ -150,7 +150,7 @@ class FreeEnergyGap(AbstractBlock):
 
     @property
     def value(self) -> float:
-        """The gap, nats per row."""
+        """The gap, in nats per row."""
         return self.held_out.value - self.learned.value
 
     @property
@@ -172,9 +172,9 @@ class FreeEnergyGap(AbstractBlock):
         if self.value > STANDARD_ERRORS * self.stderr:
             verdict = "the model favours rows that it has seen"
         elif self.value < -STANDARD_ERRORS * self.stderr:
-            verdict = "the rows differ: the model favours those that it has not seen"
+            verdict = "the rows differ: the model favours rows that it has not seen"
         else:
-            verdict = "no sign that it favours rows that it has seen"
+            verdict = "no sign that the model favours rows that it has seen"
         difference = f"{self.held_out.rows} minus {row_noun(self.learned.rows)}s"
         value = f"{nats(self.value, 3)} ± {nats(self.stderr, 3)} nats"
         return [("free-energy gap", value, f"{difference}: {verdict}")]
@@ -190,7 +190,7 @@ class PredictedColumns(AbstractBlock):
     """
 
     name = "columns"
-    title = ""  # most data are not tables, so the results have no line on it
+    title = ""  # most data are not tables, so no line reports a missing result
     stage = "columns"
 
     rows: str
@@ -216,14 +216,14 @@ class PredictedColumns(AbstractBlock):
         return {"rows": self.rows, "columns": [score._asdict() for score in self.columns]}
 
     def lines(self) -> list[Line]:
-        explanation = "log p of a cell given the others of its row, and of the column by itself"
+        explanation = "log p of a cell given the other cells of its row, and without them"
         head = ("columns", "given the others", explanation)
         return [head, *(_line_of(score) for score in self.columns)]
 
 
 def _line_of(score: ColumnScore) -> Line:
     value = f"{nats(score.log_p, 2)} ± {nats(score.stderr, 2)} nats"
-    comparison = f"by itself {nats(score.alone, 2)}"
+    comparison = f"without them {nats(score.alone, 2)}"
     if score.correct is not None:
         comparison += f"; {score.correct:.0%} right, {score.commonest:.0%} by the commonest"
     if score.error is not None:

@@ -78,7 +78,7 @@ class Evaluation:
         """Return the lines above the table: the model, and the rows that are scored."""
         head = f"{self.target.options.run}: {self.target.rbm}"
         if self.target.scored is None:
-            return [head, "no rows: name them as DATA to have them scored"]
+            return [head, "no rows: name rows as DATA to score them"]
         rows = count_of(len(self.target.scored), row_noun(str(self.target.name)))
         return [head, f"scored on {rows}", *(f"  {note}" for note in self.target.notes)]
 

@@ -63,7 +63,8 @@ class SampleQuality(AbstractBlock):
     Attributes:
         drawn: the samples.
         quality: the scores of the samples.
-        moments: the agreement of moments between samples and held-out rows, if rows are held out.
+        moments: the agreement of moments between samples and held-out rows or, if no rows are
+            held out, the rows named `rows`.
         rows: the name of the rows with which the samples are compared.
         n_rows: the number of these rows.
         scaled: whether columns were divided by their standard deviations.
@@ -157,7 +158,7 @@ def _with_lengths_of_rows(target: Target, name: str) -> RBM:
 
 
 def _scale(data: np.ndarray, states: np.ndarray, *, is_discrete: bool) -> np.ndarray:
-    """Return the scale that divides each column when distances are computed; 1 for codes."""
+    """Return the number by which each column is divided for comparison; 1 for codes."""
     if is_discrete:
         return np.ones(data.shape[1])
     deviations = data.std(axis=0)

@@ -80,7 +80,7 @@ class Target:
         return fold_in(key_of(self.options.seed), number)
 
     def rows(self, name: str, most: int) -> np.ndarray:
-        """Return up to `most` evenly spaced rows of a part; grey levels become 0/1 draws, once.
+        """Return up to `most` evenly spaced rows of a part, with grey levels drawn as 0 or 1 once.
 
         Missing values are drawn from the model, given the observed values of their row.
         """
@@ -94,7 +94,7 @@ def target_of(rbm: RBM, options: EvaluationConfig) -> Target:
     """Return a model with the rows on which it is scored.
 
     Raises:
-        InputError: the rows cannot be read or do not fit the model.
+        InputError: the rows cannot be read or are incompatible with the model.
     """
     folder = RunFolder(options.run)
     rows = None
