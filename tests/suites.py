@@ -63,6 +63,7 @@ def page(name: str) -> Suite:
 
 
 PAGES = (
+    "deep",
     "defaults",
     "labels_and_missing_values",
     "likelihood",

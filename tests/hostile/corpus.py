@@ -293,7 +293,7 @@ HOSTILE = [
         "model.safetensors",
         "a number that is none",
         lambda: model('\\"version\\": 1', '\\"version\\": NaN'),
-        ("NaN, which is no number",),
+        ("NaN, which is not a JSON number",),
     ),
     Hostile(
         "model.safetensors",

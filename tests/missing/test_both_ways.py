@@ -11,8 +11,8 @@ from scipy.special import logsumexp
 
 import harmonium as hm
 from harmonium.likelihood.missing import both_ways
-from harmonium.likelihood.missing.agreement import resampled_chains
-from harmonium.likelihood.missing.annealed import ROUGH, seen_energies
+from harmonium.likelihood.missing.agreement import TOLERANCE, resampled_chains
+from harmonium.likelihood.missing.annealed import ROUGH, mean_field_bounds, seen_energies
 from harmonium.likelihood.missing.both_ways import energies_of_rows
 from harmonium.likelihood.missing.marginal import Limits
 from harmonium.likelihood.partition_function.bridge import bennett
@@ -138,14 +138,32 @@ def test_a_mode_that_forward_chains_miss_is_found_by_the_starts(monkeypatch):
     assert ((energies.low <= exact) & (exact <= energies.high)).all()
 
 
-def test_every_row_is_annealed_once_however_little_time_there_is(monkeypatch):
-    """Rows for which there was no time once had an energy of 0, with an interval of no width."""
-    rbm, rows, exact = problem(weak, 7)
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("kind", [weak, strong, two_modes])
+def test_rows_without_time_have_values_from_their_bounds(kind, seed, monkeypatch):
+    """Once they had an energy of 0, with an interval of no width; see LEVEL for the mean."""
     monkeypatch.setattr(both_ways, "rows_at_once", lambda width: ROWS)
+    rbm, rows, exact = problem(kind, seed)
     rows = np.tile(rows, (8, 1))
-    energies = energies_of_rows(rbm, rows, key=jax.random.key(0), seconds=1e-6)
+    exact = np.tile(exact, 8)
+    energies = energies_of_rows(rbm, rows, key=jax.random.key(seed), seconds=1e-6)
     assert energies.annealed.all()
-    np.testing.assert_allclose(energies.value, np.tile(exact, 8), atol=1.0)
+    late = energies.is_from_bound
+    assert late.sum() == 7 * ROWS
+    assert not energies.converged[late].any()
+    assert (exact[late] <= mean_field_bounds_of(rbm, rows[late]) + 1e-4).all()
+    even = np.full(len(rows), 1.0 / len(rows))
+    below, above = energies.error_of_mean(even)
+    miss = exact.mean() - energies.value.mean()
+    assert -3.0 * below <= miss <= 3.0 * above
+    alone = np.where(late, even, 0.0) / even[late].sum()
+    assert energies.is_mean_known(alone) == (energies.common[late].max() < TOLERANCE)
+
+
+def mean_field_bounds_of(rbm, rows):
+    """Return an upper bound on F(v_seen) of each row."""
+    states = rbm.visible.encode_seen(jnp.asarray(rows))
+    return np.asarray(mean_field_bounds(rbm, states))
 
 
 def test_the_quick_estimate_says_when_it_is_too_rough_to_choose_by():

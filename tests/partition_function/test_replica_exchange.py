@@ -118,7 +118,7 @@ def test_arguments_are_checked(two_modes):
     with pytest.raises(hm.InputError, match="replicas of 4 models"):
         hm.likelihood.carried_log_z(two_modes, sampler, state, key=KEY)
     for method in ("tempered", "exact"):
-        with pytest.raises(hm.InputError, match=f"steps: method '{method}' does not have"):
+        with pytest.raises(hm.InputError, match=f"method '{method}': expected only its own fields"):
             hm.log_z(two_modes, key=KEY, method=method, steps=100)
     with pytest.raises(hm.InputError, match=r"method: expected .*Exchanged.* and steps"):
         hm.log_z(two_modes, key=KEY, method=hm.Exchanged(), steps=100)

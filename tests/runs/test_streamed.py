@@ -57,7 +57,7 @@ def test_other_rows_are_refused_at_a_resume(tmp_path):
 
 @pytest.mark.parametrize(
     ("binarize", "note"),
-    [("stochastic", "drawn as 0 or 1"), ("threshold", "count as 1"), ("none", "as they are")],
+    [("stochastic", "drawn as 0 or 1"), ("threshold", "count as 1"), ("none", "used unchanged")],
 )
 def test_grey_levels_are_used_as_told(binarize, note, tmp_path):
     in_files(GREYS, tmp_path / "parts")

@@ -50,7 +50,7 @@ class Surroundings:
         Option(
             "Serve the page at this address, such as 127.0.0.1:8000, without opening a browser."
             " Other computers can see it only at an address other than 127.0.0.1, such as"
-            " 0.0.0.0:8000, and only with the secret word in the printed link.",
+            " 0.0.0.0:8000, and only with the secret token in the printed link.",
             "ADDRESS",
         ),
     ] = None

@@ -113,7 +113,7 @@ def coded(
     states: int | None = None,
     source: str,
 ) -> Table:
-    """Return the table with its numbers interpreted as `as_table` does.
+    """Return the table with its numbers interpreted in the same way as by `as_table`.
 
     Raises:
         InputError: a number is invalid in the coding.

@@ -43,7 +43,7 @@ class Exact(AbstractGradient):
         summed = enumerable(rbm)
         if summed is None or (summed.visible.n_states or 0) > 2**LARGEST_LOG2_STATES:
             raise InputError(
-                "Exact learning: expected a discrete layer with at most"
+                "Exact learning: expected an RBM with a discrete layer of at most"
                 f" 2^{LARGEST_LOG2_STATES} joint states; got {rbm}; choose pcd or a smaller layer."
             )
         return ()
@@ -59,7 +59,9 @@ def _model_term(rbm: RBM) -> tuple[Array, RBM]:
     """Return log Z and the model's expectation ⟨∂F/∂θ⟩."""
     summed = enumerable(rbm)
     if summed is None:
-        raise InputError(f"Exact learning: expected a discrete layer; got {rbm}.")
+        raise InputError(
+            f"Exact learning: expected an RBM with a discrete layer; got {rbm}; choose pcd."
+        )
     rows, chunks = chunk_plan(summed)
     log_z = jax.nn.logsumexp(partial_log_z(summed, rows, 0, chunks))
     is_transposed = summed.visible is not rbm.visible

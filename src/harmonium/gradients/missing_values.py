@@ -201,8 +201,8 @@ class Marginal(AbstractGradient):
         before = batch.states.at[:, columns].set(before)
         before = jnp.where(jnp.isnan(batch.states), before, batch.states)
         v = given_seen(rbm, batch.states).gibbs_sweep(before, key=key)
-        kept = v[:, columns].astype(completions.dtype)
-        return v, completions.at[batch.rows].set(kept, mode="drop")
+        states = v[:, columns].astype(completions.dtype)
+        return v, completions.at[batch.rows].set(states, mode="drop")
 
 
 class PerPattern(AbstractSampled):

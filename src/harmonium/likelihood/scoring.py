@@ -351,9 +351,12 @@ def _with_annealed(
         return score
     below, above = of_seen.error_of_mean(fractions)
     note = f"missing values by annealing both ways, within {max(below, above):.2g} nats"
+    is_bounded = of_seen.is_from_bound
+    if is_bounded.any():
+        note += f", {int(is_bounded.sum()):,} rows by their mean-field bounds and the others' gaps"
     is_known = of_seen.is_mean_known(fractions)
     if not is_known:
-        doubtful = int((~of_seen.converged).sum())
+        doubtful = int((~of_seen.converged & ~is_bounded).sum())
         note += f", which did NOT converge for {doubtful:,} of {int(of_seen.annealed.sum()):,} rows"
     return score._replace(
         low=score.low - above,

@@ -2,7 +2,7 @@
 
 The page requests updates every second, and the run answers with data that it already has: nothing
 is measured for the page, and watching does not affect the result. Every address of the server
-begins with a secret word that is printed once; all other addresses are refused.
+begins with a secret token that is printed once; all other addresses are refused.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Watch:
     """A context manager that serves a page on one run; `update` takes the reports of `fit`.
 
     Attributes:
-        url: the address of the page, with the secret word.
+        url: the address of the page, with the secret token.
         door: a file that redirects a browser to the page until the page is first requested, or
             None.
     """
@@ -121,7 +121,7 @@ class Watch:
         """Write a file that only this user can read, which redirects a browser to the page.
 
         The command line of a browser, which every user of the computer can see, then does not
-        contain the secret word. The file is removed when the page is first requested. It is written
+        contain the secret token. The file is removed when the page is first requested. It is written
         to the working folder, since browsers in containers cannot see /tmp.
 
         Raises:
@@ -230,7 +230,7 @@ class _Server(ThreadingHTTPServer):
         """Return whether a request's Host is this server's name; other names suggest an attack.
 
         (A foreign page can point its own host name to 127.0.0.1 and so send requests from its
-        visitor's browser; such a page does not know the secret word either.)
+        visitor's browser; such a page does not know the secret token either.)
         """
         before, _, port = host.rpartition(":")
         is_alone = host.endswith("]") or not port.isdigit()  # [::1] contains colons
@@ -286,7 +286,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Cache-Control", "no-store")
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("X-Frame-Options", "DENY")
-        self.send_header("Referrer-Policy", "no-referrer")  # the address holds the secret word
+        self.send_header("Referrer-Policy", "no-referrer")  # the address holds the secret token
         self.end_headers()
         self.wfile.write(body)
 

@@ -53,7 +53,7 @@ CROSS_VALIDATION = 4  # folded into a run's key, whose parts 0 to 3 are used oth
 
 
 class CrossValidated(NamedTuple):
-    """Results of models that were each trained without part of the rows.
+    """Results of models that were each trained with part of the rows held out.
 
     Attributes:
         updates: update counts of the records.
@@ -240,7 +240,7 @@ class _Measured(NamedTuple):
 
 
 class _Fold:
-    """A model that is trained without part of the rows, and scored on that part."""
+    """A model that is trained with part of the rows held out, and scored on that part."""
 
     def __init__(self, rbm: RBM, plan: Plan, left_out: np.ndarray, *, key: PRNGKeyArray):
         rows = plan.dataset

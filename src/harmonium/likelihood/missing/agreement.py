@@ -18,6 +18,7 @@ from ..._base.statistics import (
     most_expected,
     resampled,
     sigmoid,
+    student_95,
 )
 from ..partition_function.agreement import reachable_cost
 from ..partition_function.bridge import bennett
@@ -41,6 +42,9 @@ class RowEnergies(NamedTuple):
         high: upper end of the interval.
         converged: whether the narrow interval is reliable.
         annealed: which values are annealed estimates.
+        common: for rows that there was no time to anneal, the error that their values share; their
+            value is a bound plus the mean difference of annealed rows, and `half_width` holds twice
+            the standard deviation of that difference. 0 for all other rows.
     """
 
     value: Float[np.ndarray, " n"]
@@ -50,6 +54,7 @@ class RowEnergies(NamedTuple):
     high: Float[np.ndarray, " n"]
     converged: Bool[np.ndarray, " n"]
     annealed: Bool[np.ndarray, " n"]
+    common: Float[np.ndarray, " n"]
 
     @classmethod
     def exact(cls, value: Float[np.ndarray, " n"]) -> RowEnergies:
@@ -63,6 +68,7 @@ class RowEnergies(NamedTuple):
             high=value.copy(),
             converged=np.ones(n, bool),
             annealed=np.zeros(n, bool),
+            common=np.zeros(n),
         )
 
     def put(self, rows: np.ndarray, energies: RowEnergies) -> None:
@@ -70,27 +76,72 @@ class RowEnergies(NamedTuple):
         for array, values in zip(self, energies, strict=True):
             array[rows] = values
 
+    def with_rest(
+        self, is_annealed: Bool[np.ndarray, " n"], bounds: Float[np.ndarray, " n"]
+    ) -> RowEnergies:
+        """Return the result with values for the rows that were not annealed, from their bounds.
+
+        Such a row has the value of its bound minus the mean difference between the bounds and the
+        values of annealed rows, which must be a random sample of the rows. An annealed row that has
+        not converged may contribute an error of its whole interval to this mean.
+
+        Args:
+            is_annealed: which rows have been annealed, at least two.
+            bounds: an upper bound on F(v_seen) of each row.
+        """
+        known = RowEnergies(*(array[is_annealed] for array in self))
+        difference = bounds[is_annealed] - known.value
+        count = len(difference)
+        deviation = float(difference.std(ddof=1))
+        doubtful = np.maximum(known.high - known.value, known.value - known.low)
+        doubtful = np.where(known.converged, 0.0, doubtful)
+        common = student_95(count - 1) * deviation / np.sqrt(count) + doubtful.mean()
+        value = bounds - difference.mean()
+        half_width = DEVIATIONS * deviation
+        rest = RowEnergies(
+            value,
+            half_width=np.full_like(value, half_width),
+            gap=np.zeros_like(value),
+            low=value - half_width - common,
+            high=np.minimum(value + half_width + common, bounds),
+            converged=np.zeros(len(value), bool),
+            annealed=np.ones(len(value), bool),
+            common=np.full_like(value, common),
+        )
+        return RowEnergies(
+            *(np.where(is_annealed, own, other) for own, other in zip(self, rest, strict=True))
+        )
+
+    @property
+    def is_from_bound(self) -> Bool[np.ndarray, " n"]:
+        """Which rows have the value of their bound plus the mean difference of annealed rows."""
+        return self.common > 0
+
     def error_of_mean(self, fractions: Float[np.ndarray, " n"]) -> tuple[float, float]:
         """Return how far the true mean of F may be below and above the mean of the estimates, nats.
 
         Errors of converged rows are independent, except for the mean gap between the forward and
         reverse estimates, half of which they may share. An unconverged row may err up to the ends
-        of its interval, and all such rows may err in the same direction.
+        of its interval, and all such rows may err in the same direction. Rows that were not
+        annealed share one error, and have independent ones.
 
         Args:
             fractions: the weights of the rows, which sum to 1.
         """
-        sure = np.where(self.converged, fractions, 0.0)
+        sure = np.where(self.converged | self.is_from_bound, fractions, 0.0)
         doubtful = fractions - sure
-        common = abs(float(sure @ self.gap)) / 2.0
+        common = abs(float(sure @ self.gap)) / 2.0 + float(sure @ self.common)
         within = float(np.sqrt(np.sum((sure * self.half_width) ** 2))) + common
         below = self.value - self.low
         above = self.high - self.value
         return within + float(doubtful @ below), within + float(doubtful @ above)
 
     def is_mean_known(self, fractions: Float[np.ndarray, " n"]) -> bool:
-        """Return whether all rows have converged, or unconverged rows hardly affect the mean."""
-        return bool(self.converged.all()) or max(self.error_of_mean(fractions)) < SMALL_ERROR
+        """Return whether all annealed rows have converged, or the rest hardly affect the mean."""
+        is_sure = self.converged | self.is_from_bound
+        if is_sure.all() and float(fractions @ self.common) < TOLERANCE:
+            return True
+        return max(self.error_of_mean(fractions)) < SMALL_ERROR
 
 
 class RowRuns(NamedTuple):
@@ -151,7 +202,8 @@ def energies_from(runs: RowRuns) -> RowEnergies:
         of_row = RowRuns(*(array[:, row] for array in runs))
         low[row], high[row] = _wide_interval(of_row, float(log_z[row]), float(half_width[row]))
     annealed = np.ones(len(log_z), bool)
-    return RowEnergies(-log_z, half_width, gap, -high, -low, converged, annealed)
+    common = np.zeros(len(log_z))
+    return RowEnergies(-log_z, half_width, gap, -high, -low, converged, annealed, common)
 
 
 def _stderr(runs: RowRuns, log_z: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:

@@ -113,6 +113,27 @@ def seen_of(rbm: RBM, v: Float[Array, "*rows visible"], sweeps: int = MEAN_FIELD
     return Seen(known, values, jnp.where(is_known, 0.0, inputs), hidden_field)
 
 
+def mean_field_bounds(rbm: RBM, v: Float[Array, "n visible"]) -> Float[Array, " n"]:
+    r"""Return the mean-field upper bound of F(v_seen) of each row, in nats. Traceable.
+
+    With q the product of independent distributions of the missing and hidden units whose inputs f
+    and g are those of the row's mean field, and log Z_q the log of its normalisation,
+
+        −F(v_seen) ≥ log Z_q + ⟨v⟩ W ⟨h⟩ − f·⟨v⟩ − g·⟨h⟩,      means over q.
+
+    The difference is the relative entropy of q and p(v_missing, h | v_seen).
+
+    Source: Jordan, Ghahramani, Jaakkola & Saul 1999; for deep machines, Salakhutdinov & Hinton
+    2009.
+    """
+    seen = seen_of(rbm, v)
+    mean_v = mean_given(rbm.visible, seen.field, seen.known, seen.values)
+    mean_h = rbm.hidden.mean(seen.hidden_field)
+    interaction = (rbm.inputs_to_h(mean_v) * mean_h).sum(-1)
+    by_fields = (seen.field * mean_v).sum(-1) + (seen.hidden_field * mean_h).sum(-1)
+    return by_fields - interaction - log_z_uncoupled(rbm, seen)
+
+
 def log_z_uncoupled(rbm: RBM, seen: Seen, whole: Array | float = 0.0) -> Float[Array, " n"]:
     """Return −F(v_seen) at t = 0, where units have no weights but constant inputs. Traceable."""
     share = 1.0 - jnp.asarray(whole)[..., None]
@@ -148,12 +169,12 @@ def moved(
 
     def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         x, log_weights = carry
-        previous = jnp.maximum(i - 1, 0)
+        i_before = jnp.maximum(i - 1, 0)
         of_weights = rbm.inputs_to_h(x)
-        before = ramp.inputs(previous, seen.hidden_field, of_weights)
+        before = ramp.inputs(i_before, seen.hidden_field, of_weights)
         after = ramp.inputs(i, seen.hidden_field, of_weights)
         log_weights = log_weights + rbm.hidden.cgf(after) - rbm.hidden.cgf(before)
-        log_weights += (ramp.share(i) - ramp.share(previous)) * (x * seen.field).sum(-1)
+        log_weights += (ramp.share(i) - ramp.share(i_before)) * (x * seen.field).sum(-1)
         key_h, key_v = jax.random.split(jax.random.fold_in(key, i))
         of_weights = rbm.inputs_to_v(rbm.hidden.sample(after, key=key_h))
         inputs = ramp.inputs(i, seen.field, of_weights)

@@ -13,12 +13,12 @@ from ..._base.numerics import from_numpy
 from ..._base.programs import compiled
 from ..._base.sharding import clock, fetched
 from ..._base.threefry import fold_in, split
-from ...data.parts import rows_at_once
+from ...data.parts import in_parts, rows_at_once
 from ...errors import NotFiniteError
 from ...layers.capabilities import has_independent_units, sample_given
 from ...rbm import RBM
 from .agreement import RowEnergies, RowRuns, energies_from, resampled_chains
-from .annealed import Ramp, log_z_uncoupled, moved, seen_of
+from .annealed import Ramp, log_z_uncoupled, mean_field_bounds, moved, seen_of
 
 CHAINS = 64  # number of chains per row, in each direction
 # Reverse runs of a row from each of three kinds of starts that forward chains may not have found.
@@ -28,6 +28,8 @@ FALLING_SWEEPS = 8  # enough sweeps to reach a mode of the whole model
 FIRST_STEPS = 32  # steps of the first run, and of the short run along the other path
 ROUNDS = (FIRST_STEPS, *(FIRST_STEPS * 2**k for k in range(6)))  # steps of each round
 FEWEST_ROWS = 8  # smallest number of rows that are annealed at once
+ENOUGH_ROWS = 32  # annealed at least once, whatever the time
+FIRST_SHARE = 0.4  # of the time, after which no row is annealed for the first time
 SECONDS = 60.0  # time limit after which no row is annealed again with more steps
 STEPS_AT_ONCE = 64  # steps per dispatch; few, so that a long run can be interrupted
 
@@ -37,21 +39,23 @@ def energies_of_rows(
 ) -> RowEnergies:
     """Return estimates of F(v_seen) for rows in the user's coding, with NaN for missing values.
 
-    Forward chains start with independent missing units. Their final states, resampled within each
-    row by weight, burn in for a quarter as many sweeps and are annealed back. Three of eight
-    reverse chains have other starts, which forward chains may not have found: final states of a
-    short run along the other path, missing values taken from other rows, and modes of the whole
-    model.
+    Forward chains start with independent units. Their final states, resampled within each row by
+    weight, burn in for a quarter as many sweeps and are annealed back. Three of eight reverse
+    chains have other starts, which forward chains may not have found: final states of a short run
+    along the other path, missing values taken from other rows, and modes of the whole model.
 
-    In the first run, hidden units depend on the seen units from the start. Rows that have not
-    converged are annealed along the path on which all weights grow, then along the path that
-    dissipated less work, with twice the steps each time, until the time limit.
+    In the first run, the independent units have the mean field of their row. Rows that have not
+    converged are annealed along the path that starts without inputs, then along the path that
+    dissipated less work, with twice the steps each time, until the time limit. If there is not
+    time to anneal all rows once, a random sample is annealed. The other rows get the mean-field
+    bound of F(v_seen) minus the mean difference of the annealed rows.
 
     Args:
         rbm: the model.
         rows: shape (n, units), each with a missing value.
         key: a JAX random key.
-        seconds: time after which no row is annealed again.
+        seconds: time after which no row is annealed again; the first runs take at most a part of
+            it, but a few rows are always annealed.
 
     Raises:
         NotFiniteError: annealing weights are not finite, because parameters are far too large.
@@ -63,7 +67,8 @@ def energies_of_rows(
     began = clock()
     pace = np.inf
     energies = RowEnergies.exact(np.zeros(len(rows)))
-    remaining = np.arange(len(rows))
+    remaining = _order(len(rows), key)
+    is_annealed = np.zeros(len(rows), bool)
     whole = np.zeros(len(rows))
     lost = np.full((2, len(rows)), np.inf)  # dissipated work along each of the two paths
     for number, steps in enumerate(ROUNDS):
@@ -74,8 +79,11 @@ def energies_of_rows(
             whole[remaining] = lost[:, remaining].argmin(0)
         for part, first in enumerate(range(0, len(remaining), size)):
             which = remaining[first : first + size]
-            if number and clock() - began + pace * steps > seconds:
-                return energies
+            spent = clock() - began
+            if number and spent + pace * steps > seconds:
+                return _with_rest(rbm, rows, energies, is_annealed)
+            if spent > FIRST_SHARE * seconds and is_annealed.sum() >= ENOUGH_ROWS:
+                break
             started = clock()
             padded = np.resize(which, size)
             key_part = fold_in(fold_in(key, number), part)
@@ -84,10 +92,34 @@ def energies_of_rows(
             runs = RowRuns(*(array[:, : len(which)] for array in runs))
             energies.put(which, energies_from(runs))
             lost[whole[which].astype(int), which] = runs.lost
-        remaining = np.flatnonzero(~energies.converged)
+            is_annealed[which] = True
+        remaining = np.flatnonzero(is_annealed & ~energies.converged)
         if not len(remaining):
             break
-    return energies
+    return _with_rest(rbm, rows, energies, is_annealed)
+
+
+def _order(count: int, key: PRNGKeyArray) -> np.ndarray:
+    """Return the indices of rows in a random order, if more than are always annealed."""
+    if count <= ENOUGH_ROWS:
+        return np.arange(count)
+    seed = np.asarray(jax.random.key_data(key)).ravel()
+    return np.random.default_rng(seed).permutation(count)
+
+
+def _with_rest(
+    rbm: RBM, rows: np.ndarray, energies: RowEnergies, is_annealed: np.ndarray
+) -> RowEnergies:
+    """Return the energies of all rows, those that were not annealed from their bounds."""
+    if is_annealed.all():
+        return energies
+    bounds = in_parts(lambda part, _: _bounds(rbm, part), rows, rbm.widest)
+    return energies.with_rest(is_annealed, np.asarray(bounds, np.float64))
+
+
+@compiled
+def _bounds(rbm: RBM, rows: Array) -> Array:
+    return mean_field_bounds(rbm, rbm.visible.encode_seen(rows))
 
 
 def _batch_size(count: int, most: int) -> int:
