@@ -121,8 +121,8 @@ class Watch:
         """Write a file that only this user can read, which redirects a browser to the page.
 
         The command line of a browser, which every user of the computer can see, then does not
-        contain the secret token. The file is removed when the page is first requested. It is written
-        to the working folder, since browsers in containers cannot see /tmp.
+        contain the secret token. The file is removed when the page is first requested. It is
+        written to the working folder, since browsers in containers cannot see /tmp.
 
         Raises:
             OSError: the folder cannot be written to.

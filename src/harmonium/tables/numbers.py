@@ -400,8 +400,8 @@ class Signs(NamedTuple):
     def are_flags(self) -> bool:
         """Whether the texts after some numbers are Eurostat's flags, such as p for provisional.
 
-        There must be at least two different flags of one or two letters, preceded by a space. Unlike units such as s
-        and d, they include p, b or e.
+        There must be at least two different flags of one or two letters, preceded by a space.
+        Unlike units such as s and d, they include p, b or e.
         """
         units = {sign for sign in self.after if sign.strip()}
         letters = {unit.strip() for unit in units}

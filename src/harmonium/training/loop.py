@@ -66,8 +66,8 @@ def fit(
     """Train a model on rows of data.
 
     The default is centred PCD-1 with 500 chains. It makes at least 10,000 updates; a small model
-    with more than 2,000 rows gets up to 40,000. The learning rate is 0.1 (up to 0.4 for more than 64
-    visible 0/1 units, less if the units of both layers vary widely), and falls to zero over the
+    with more than 2,000 rows gets up to 40,000. The learning rate is 0.1 (up to 0.4 for more than
+    64 visible 0/1 units, less if the units of both layers vary widely), and falls to zero over the
     second half of the run. If the run diverges, it is restarted at a quarter of the rate, up to
     five times. If the model is chosen by validation rows, four times this rate is tried first: the
     run is restarted at the usual rate if their log-likelihood cannot be tracked at a record, and at
