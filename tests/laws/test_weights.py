@@ -8,8 +8,8 @@ import pytest
 import harmonium as hm
 from harmonium.gradients.base import cloud_gradient
 from harmonium.samplers import Cloud
-from harmonium.training.transformations import add_gradient, change_of
-from harmonium.weights.base import over_rows, projected
+from harmonium.training.transformations import add_outer, products_of_change
+from harmonium.weights.base import dense, over_rows, projected
 from registry import ALL, SEEDS, examples, name_of, random_rbm
 
 KINDS = examples("weights")
@@ -88,30 +88,34 @@ def test_gradients_are_those_of_the_dense_model_brought_to_the_parameters(
     clouds = [Cloud(x, jnp.full(8, 1 / 8)) for x in v]
     gradient, _ = cloud_gradient(ours, *clouds)
     expected, _ = cloud_gradient(plain, *clouds)
-    nothing = jax.tree.map(jnp.zeros_like, gradient.weights)
-    brought = add_gradient(ours.weights, nothing, expected.weights)
+    brought = jax.vjp(dense, ours.weights)[1](expected.weights)[0]
     for computed, wanted in zip(*map(jax.tree.leaves, (gradient.weights, brought)), strict=True):
         # bfloat16 rounds a gradient to 8 bits
         np.testing.assert_allclose(computed, wanted, rtol=2**-7, atol=2**-8)
 
 
 @over_kinds
-def test_changes_of_parameters_are_changes_of_the_dense_form(kind, visible, hidden, seed):
-    """To first order: ⟨J u, G⟩ = ⟨u, Jᵀ G⟩ for any update u and gradient G."""
+def test_what_centring_needs_is_that_of_the_dense_form(kind, visible, hidden, seed):
+    """Jᵀ (x yᵀ) for the gradient; x J u and (J u) y for any update u of the parameters."""
     ours, plain = two(kind, visible, hidden, seed)
     keys = jax.random.split(jax.random.key(seed))
-    g = jax.random.normal(keys[0], plain.weights.shape)
+    x, y = (jax.random.normal(key, (n,)) for key, n in zip(keys, plain.weights.shape, strict=True))
     leaves, structure = jax.tree.flatten(ours.weights)
     drawn = [
         jax.random.normal(jax.random.fold_in(keys[1], i), x.shape) for i, x in enumerate(leaves)
     ]
     update = jax.tree.unflatten(structure, drawn)
     nothing = jax.tree.map(jnp.zeros_like, ours.weights)
-    back = jax.tree.leaves(add_gradient(ours.weights, nothing, g))
-    there = (change_of(ours.weights, update) * g).sum()
-    np.testing.assert_allclose(
-        there, sum((x * y).sum() for x, y in zip(back, drawn, strict=True)), rtol=1e-4
-    )
+    close = {"rtol": 1e-5, "atol": 1e-5}
+    expected = jax.vjp(dense, ours.weights)[1](jnp.outer(x, y))[0]
+    computed = add_outer(ours.weights, nothing, x, y)
+    for one, other in zip(*map(jax.tree.leaves, (computed, expected)), strict=True):
+        np.testing.assert_allclose(one, other, **close)
+    change = jax.jvp(dense, (ours.weights,), (update,))[1]
+    for one, other in zip(
+        products_of_change(ours.weights, update, x, y), (x @ change, change @ y), strict=True
+    ):
+        np.testing.assert_allclose(one, other, **close)
 
 
 METHODS = examples("gradients")

@@ -34,7 +34,7 @@ from ..layers.capabilities import (
     whitening,
 )
 from ..rbm import RBM
-from ..weights.base import dense, is_plain
+from ..weights.base import differentiable, is_plain
 
 MOST_VARIANCE = 10.0  # largest variance of a whitened direction, relative to the start
 
@@ -58,14 +58,27 @@ def add_shift(layer: AbstractLayer, updates: AbstractLayer, delta: Array) -> Abs
     return jax.tree.map(jnp.add, updates, tangent)
 
 
-def add_gradient(weights: Any, grads: Any, of_dense: Array) -> Any:
-    """Return the gradient of the weights' parameters plus Jᵀ G, for a gradient G of the array W."""
-    return jax.tree.map(jnp.add, grads, jax.vjp(dense, weights)[1](of_dense)[0])
+def add_outer(weights: Any, grads: Any, left: Array, right: Array) -> Any:
+    """Return the gradient of the weights' parameters plus Jᵀ G, for a gradient G = left rightᵀ."""
+    if is_plain(weights):  # elementwise, so that XLA fuses it with other terms
+        return grads + jnp.outer(left, right)
+    # G is the derivative of left·W right; W as an array may be much larger than its parameters.
+    pullback = jax.vjp(lambda w: product(left, differentiable(w)), weights)[1]
+    return jax.tree.map(jnp.add, grads, pullback(right)[0])
 
 
-def change_of(weights: Any, updates: Any) -> Array:
-    """Return the change of W, as an array, that an update of its parameters makes."""
-    return jax.jvp(dense, (weights,), (updates,))[1]
+def products_of_change(
+    weights: Any, updates: Any, left: Array, right: Array
+) -> tuple[Array, Array]:
+    """Return left ΔW and ΔW right, for the change ΔW that an update of the parameters makes."""
+    if is_plain(weights):
+        return product(left, updates), product(updates, right)
+
+    def products(weights: Any) -> tuple[Array, Array]:
+        exact = differentiable(weights)
+        return product(left, exact), product(right, exact.T)
+
+    return jax.jvp(products, (weights,), (updates,))[1]
 
 
 # ---------------------------------------------------------------- centring
@@ -135,16 +148,15 @@ def centred(
             of_model = model_share * fraction / jnp.maximum(mass, jnp.finfo(mu.dtype).tiny)
             mu = mu + of_model * g_b
             lam = lam + of_model * g_c
-        weights = add_gradient(
-            rbm.weights, grads.weights, -jnp.outer(mu, g_c) - jnp.outer(g_b, lam)
-        )
+        weights = add_outer(rbm.weights, grads.weights, -mu, g_c)
+        weights = add_outer(rbm.weights, weights, -g_b, lam)
         grads = eqx.tree_at(lambda model: model.weights, grads, weights)
         updates, inner_state = wrapped.update(
             grads, state.inner, rbm, info=info, mass=mass, **extra
         )
-        change = change_of(rbm.weights, updates.weights)
-        visible = add_shift(rbm.visible, updates.visible, -product(change, lam))
-        hidden = add_shift(rbm.hidden, updates.hidden, -product(mu, change))
+        to_hidden, to_visible = products_of_change(rbm.weights, updates.weights, mu, lam)
+        visible = add_shift(rbm.visible, updates.visible, -to_visible)
+        hidden = add_shift(rbm.hidden, updates.hidden, -to_hidden)
         updates = RBM(visible, hidden, updates.weights)
         return updates, CentredState(inner_state, state.count + 1, mu, lam)
 
@@ -331,8 +343,7 @@ def sparse_activity(
         activity = state.activity + fraction * (info.hidden_mean - state.activity)
         pull = strength * (activity - target)
         hidden = add_shift(rbm.hidden, grads.hidden, pull)
-        outer = jnp.outer(info.visible_mean, pull)
-        weights = add_gradient(rbm.weights, grads.weights, outer)
+        weights = add_outer(rbm.weights, grads.weights, info.visible_mean, pull)
         pulled = eqx.tree_at(lambda m: (m.hidden, m.weights), grads, (hidden, weights))
         return pulled, ActivityState(activity, state.count + 1)
 

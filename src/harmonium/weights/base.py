@@ -79,6 +79,14 @@ class AbstractWeights(AbstractModule):
     def over_rows(self, factors: Float[Array, " visible"]) -> AbstractWeights:
         """Return the weights with each visible column's row multiplied by its factor."""
 
+    @property
+    def differentiable(self) -> Any:
+        """W in a form whose products with any vectors have exact derivatives: `dense` by default.
+
+        A class whose array would be much larger than its parameters returns itself.
+        """
+        return self.dense
+
     def replaced(self, entries: Float[Array, "visible hidden"]) -> AbstractWeights:
         """Return weights of this class whose `dense` equals `entries`.
 
@@ -137,6 +145,13 @@ def dense(weights: Any) -> Array:
     if is_plain(weights):
         return weights
     return weights.dense
+
+
+def differentiable(weights: Any) -> Any:
+    """Return W in a form whose products with any vectors have exact derivatives."""
+    if is_plain(weights):
+        return weights
+    return weights.differentiable
 
 
 def projected(weights: Any) -> Any:

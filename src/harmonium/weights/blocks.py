@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from .._base.numerics import from_numpy, product
 from ..errors import InputError
-from .base import AbstractWeights, dense, is_plain, map_arrays, over_rows, replaced
+from .base import AbstractWeights, dense, differentiable, is_plain, map_arrays, over_rows, replaced
 
 Sizes = tuple[int, ...]
 
@@ -112,6 +112,14 @@ class BlockWeights(AbstractWeights):
             for row, height in zip(self.blocks, self.rows, strict=True)
         ]
         return jnp.concatenate([jnp.concatenate(line, axis=-1) for line in lines], axis=-2)
+
+    @property
+    def differentiable(self) -> BlockWeights:
+        blocks = [
+            [None if block is None else differentiable(block) for block in row]
+            for row in self.blocks
+        ]
+        return BlockWeights(blocks, self.rows, self.columns)
 
     def over_rows(self, factors: Float[Array, " visible"]) -> BlockWeights:
         pieces = jnp.split(jnp.asarray(factors), np.cumsum(self.rows)[:-1].tolist())

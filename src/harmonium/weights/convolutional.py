@@ -1,0 +1,238 @@
+"""Weights that are filters shared over the positions of an image or a sequence."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float
+
+from .._base.checks import positive_integer
+from .._base.numerics import from_numpy
+from .._base.parameters import data_field
+from ..errors import InputError
+from .base import AbstractWeights
+
+PADDINGS = ("valid", "same", "periodic")
+
+
+class ConvolutionalWeights(AbstractWeights):
+    """Weights of filters shared over all positions: a convolutional RBM.
+
+    The hidden units form one map for each filter. Unit (p, k) of map k receives the inputs
+
+        I_pk = Σ_{o, c} f_koc · v_{s p + o, c}
+
+    from a window at position s p, with offsets o within the window, channels c (the columns of a
+    visible unit, such as the states of a Potts site) and stride s. Columns are in row-major order:
+    positions first, then channels (visible) or filters (hidden). With periodic padding and equal
+    biases at all positions, the model does not change if both layers are moved. The gradient of a
+    filter is a sum over all positions, so that learning rates must be smaller than for an array, in
+    proportion to their number.
+
+    Attributes:
+        filters: f, shape (filters, *window, channels).
+        grid: the shape of the image, such as (28, 28), or the length of the sequence, as in (53,).
+        stride: the distance between windows along each axis.
+        padding: "valid": all windows lie within the image; "same": all pixels beyond its borders
+            are 0, so that stride 1 gives maps of the size of the image; "periodic": opposite
+            borders meet.
+        turned: whether the object represents the transpose Wᵀ.
+        visible_factors: a factor for each visible column, from `over_rows`; None for 1.
+        hidden_factors: a factor for each hidden column, from `over_rows` of the transpose, or None.
+
+    Example:
+        >>> weights = hm.weights.ConvolutionalWeights([[1.0, 2.0]], (3,))  # one filter of width 2
+        >>> weights.dense.tolist()
+        [[1.0, 0.0], [2.0, 1.0], [0.0, 2.0]]
+        >>> key = jax.random.key(0)
+        >>> like = hm.weights.ConvolutionalWeights(np.zeros((16, 5, 5)), (28, 28))
+        >>> rbm = hm.initialize(hm.Bernoulli(784), hm.Bernoulli(9216), key=key, pattern=like)
+        >>> rbm.weights.maps  # the shape of a map: 16 · 24 · 24 = 9216 hidden units
+        (24, 24)
+
+    Source: Lee, Grosse, Ranganath & Ng 2009; Norouzi, Ranjbar & Mori 2009.
+    """
+
+    filters: Array
+    grid: tuple[int, ...] = eqx.field(static=True)
+    stride: tuple[int, ...] = eqx.field(static=True)
+    padding: str = eqx.field(static=True)
+    turned: bool = eqx.field(static=True)
+    visible_factors: Array | None = data_field(default=None)
+    hidden_factors: Array | None = data_field(default=None)
+
+    def __init__(
+        self,
+        filters: Any,
+        grid: Any,
+        stride: Any = 1,
+        padding: str = "valid",
+        turned: bool = False,
+        visible_factors: Any = None,
+        hidden_factors: Any = None,
+    ):
+        """Build the weights.
+
+        Args:
+            filters: see the class; the axis of channels may be left out if there is one channel.
+            grid: see the class.
+            stride: one number for all axes, or one for each.
+            padding: see the class.
+            turned: see the class.
+            visible_factors: see the class.
+            hidden_factors: see the class.
+
+        Raises:
+            InputError: the window is larger than the image, the stride does not divide a periodic
+                image, or the numbers of axes differ.
+        """
+        name = "ConvolutionalWeights"
+        self.grid = _sizes(grid, f"{name} grid")
+        rank = len(self.grid)
+        if isinstance(filters, list | tuple | np.ndarray):
+            filters = from_numpy(np.array(filters, float))
+        if jnp.ndim(filters) == rank + 1:
+            filters = filters[..., None]
+        if jnp.ndim(filters) != rank + 2:
+            raise InputError(
+                f"{name} filters: expected shape (filters, *window, channels) with a window of"
+                f" {rank} axes, as the grid {self.grid} has; got shape {jnp.shape(filters)}."
+            )
+        self.filters = filters
+        strides = stride if isinstance(stride, tuple | list) else (stride,) * rank
+        self.stride = _sizes(strides, f"{name} stride")
+        if len(self.stride) != rank:
+            raise InputError(f"{name} stride: expected {rank} numbers; got {len(self.stride)}.")
+        if padding not in PADDINGS:
+            raise InputError(
+                f"{name} padding: expected one of {', '.join(PADDINGS)}; got {padding!r}."
+            )
+        self.padding = padding
+        too_large = [w for w, n in zip(self.window, self.grid, strict=True) if w > n]
+        if too_large:
+            raise InputError(
+                f"{name} filters: expected a window no larger than the image {self.grid}; got"
+                f" {self.window}."
+            )
+        uneven = [s for s, n in zip(self.stride, self.grid, strict=True) if n % s]
+        if padding == "periodic" and uneven:
+            raise InputError(
+                f"{name} stride: expected divisors of the periodic image {self.grid}; got"
+                f" {self.stride}."
+            )
+        self.turned = turned
+        self.visible_factors = visible_factors
+        self.hidden_factors = hidden_factors
+
+    @property
+    def window(self) -> tuple[int, ...]:
+        """The shape of a filter's window."""
+        return tuple(jnp.shape(self.filters)[1:-1])
+
+    @property
+    def maps(self) -> tuple[int, ...]:
+        """The shape of the map of a filter."""
+        room = [0] * len(self.grid) if self.padding != "valid" else [w - 1 for w in self.window]
+        spaces = zip(self.grid, room, self.stride, strict=True)
+        return tuple(math.ceil((size - less) / step) for size, less, step in spaces)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        count, *_, channels = jnp.shape(self.filters)
+        sizes = (math.prod(self.grid) * channels, math.prod(self.maps) * count)
+        return sizes[::-1] if self.turned else sizes
+
+    @property
+    def T(self) -> ConvolutionalWeights:  # noqa: N802
+        return self._with(turned=not self.turned)
+
+    def _with(self, **fields: Any) -> ConvolutionalWeights:
+        return ConvolutionalWeights(**(self.to_fields() | fields))
+
+    def __rmatmul__(self, states: Array) -> Array:
+        """Return states @ W: a convolution, or its transpose if `turned`."""
+        states = jnp.asarray(states)
+        flat = states.reshape(-1, states.shape[-1])
+        if not self.turned:
+            result = self._forward(flat)
+        else:
+            visible = jnp.zeros((len(flat), self.shape[1]), flat.dtype)
+            result = jax.linear_transpose(self._forward, visible)(flat)[0]
+        return result.reshape(*states.shape[:-1], -1)
+
+    def _forward(self, v: Float[Array, "n visible"]) -> Float[Array, "n hidden"]:
+        """Return v @ W for the weights that are not turned."""
+        if self.visible_factors is not None:
+            v = v * lax.stop_gradient(self.visible_factors)
+        images = v.reshape(len(v), *self.grid, -1)
+        padding = self.padding.upper()
+        if self.padding == "periodic":
+            widths = [(0, w - 1) for w in self.window]
+            images = jnp.pad(images, [(0, 0), *widths, (0, 0)], mode="wrap")
+            padding = "VALID"
+        filters = jnp.moveaxis(self.filters, 0, -1)
+        letters = "XYZUVW"[: len(self.grid)]
+        maps = lax.conv_general_dilated(
+            images,
+            filters.astype(v.dtype),
+            self.stride,
+            padding,
+            dimension_numbers=(f"N{letters}C", f"{letters}IO", f"N{letters}C"),
+            precision=lax.Precision.HIGHEST,
+        )
+        h = maps.reshape(len(v), -1)
+        if self.hidden_factors is not None:
+            h = h * lax.stop_gradient(self.hidden_factors)
+        return h
+
+    @property
+    def dense(self) -> Float[Array, "visible hidden"]:
+        straight = self._with(turned=False)
+        matrix = straight._forward(jnp.eye(straight.shape[0], dtype=self.filters.dtype))
+        return matrix.T if self.turned else matrix
+
+    @property
+    def differentiable(self) -> ConvolutionalWeights:
+        return self
+
+    def over_rows(self, factors: Float[Array, " visible"]) -> ConvolutionalWeights:
+        field = "hidden_factors" if self.turned else "visible_factors"
+        if (own := getattr(self, field)) is not None:
+            factors = own * factors
+        return self._with(**{field: factors})
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return the fields that a model file stores; factors only if there are any."""
+        return {name: value for name, value in super().to_fields().items() if value is not None}
+
+    def replaced(self, entries: Float[Array, "visible hidden"]) -> ConvolutionalWeights:
+        """Return weights with these entries, which must be equal wherever a filter repeats.
+
+        Raises:
+            InputError: the entries are not those of any filters.
+        """
+
+        def matrix(filters: Array) -> Array:
+            return self._with(filters=filters).dense
+
+        back = jax.linear_transpose(matrix, self.filters)
+        copies = back(matrix(jnp.ones_like(self.filters)))[0]
+        sums = back(jnp.asarray(entries, self.filters.dtype))[0]
+        result = self._with(filters=jnp.where(copies > 0, sums / jnp.maximum(copies, 1e-30), 0.0))
+        error = abs(result.dense - entries).max()
+        if not float(error) <= 1e-5 * max(1.0, float(abs(jnp.asarray(entries)).max())):
+            raise InputError(
+                "ConvolutionalWeights: expected entries that repeat at all positions; got others."
+            )
+        return result
+
+
+def _sizes(numbers: Any, name: str) -> tuple[int, ...]:
+    numbers = numbers if isinstance(numbers, tuple | list) else (numbers,)
+    return tuple(positive_integer(number, name) for number in numbers)
