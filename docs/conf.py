@@ -50,8 +50,6 @@ nb_execution_mode = "cache"
 nb_execution_timeout = 900
 nb_execution_raise_on_error = True
 nb_merge_streams = True
-nb_code_prompt_show = "Solution"  # hidden cells are solutions of exercises
-nb_code_prompt_hide = "Solution"
 nb_output_stderr = "remove"  # progress, and notes of XLA
 
 # Gallery
