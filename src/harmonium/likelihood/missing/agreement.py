@@ -28,6 +28,7 @@ FEWEST_CHAINS = 10.0  # least effective number of chains per row
 DEVIATIONS = 2.0  # standard errors on either side of a 95 % interval
 TAIL = 0.005  # probability that an unconverged row is beyond one end of its interval
 REVERSE_GROUPS = 8  # groups of reverse runs, since neighbouring runs may share a parent
+LEAST_COMMON = 1e-6  # nats: above 0, by which rows that were not annealed are known
 SMALL_ERROR = 0.1  # nats: acceptable error of a mean over rows due to unconverged rows
 
 
@@ -96,6 +97,7 @@ class RowEnergies(NamedTuple):
         doubtful = np.maximum(known.high - known.value, known.value - known.low)
         doubtful = np.where(known.converged, 0.0, doubtful)
         common = student_95(count - 1) * deviation / np.sqrt(count) + doubtful.mean()
+        common = max(common, LEAST_COMMON)
         value = bounds - difference.mean()
         half_width = DEVIATIONS * deviation
         rest = RowEnergies(

@@ -82,7 +82,8 @@ def energies_of_rows(
             spent = clock() - began
             if number and spent + pace * steps > seconds:
                 return _with_rest(rbm, rows, energies, is_annealed)
-            if spent > FIRST_SHARE * seconds and is_annealed.sum() >= ENOUGH_ROWS:
+            is_late = spent > FIRST_SHARE * seconds and is_annealed.sum() >= ENOUGH_ROWS
+            if is_late and not number:
                 break
             started = clock()
             padded = np.resize(which, size)
