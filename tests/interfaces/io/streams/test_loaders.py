@@ -57,5 +57,7 @@ def test_a_loader_gives_its_rows_in_every_epoch(make, tmp_path):
 def test_pairs_of_rows_and_labels_are_refused():
     tensorflow = pytest.importorskip("tensorflow")
     pairs = tensorflow.data.Dataset.from_tensor_slices((ROWS, LABELS)).batch(32)
-    with pytest.raises(hm.InputError, match="a tuple of length 2, such as rows and labels; yield only"):
+    with pytest.raises(
+        hm.InputError, match="a tuple of length 2, such as rows and labels; yield only"
+    ):
         len(hm.Stream(pairs))
