@@ -119,7 +119,7 @@ def test_drawn_and_kept_states_of_latent_layers_give_the_gradient():
     batch = hm.samplers.Cloud(rbm.visible.encode_seen(jnp.asarray(rows)), weights, jnp.arange(n))
     exact = Marginal(hm.Exact())
     expected = exact.estimate(rbm, batch, exact.init(rbm, batch, key=KEY), key=KEY)[0]
-    method = Marginal(hm.Exact(), rows=n, only_latent=True, most=Limits(0, 0))
+    method = Marginal(hm.Exact(), missing=4, rows=n, most=Limits(0, 0))
     start = method.init(rbm, batch, key=KEY)
     assert start.completed.shape == (n, 4)
     assert start.completed.dtype == jnp.int16

@@ -53,3 +53,17 @@ def test_a_pattern_of_units_is_one_of_columns():
     for wrong in (np.ones((6, 3)), [[0, 2], [1, 1]]):
         with pytest.raises(hm.InputError, match=r"pattern: expected a matrix .* \(2, 2\)"):
             hm.initialize(visible, hidden, key=jax.random.key(0), pattern=wrong)
+
+
+def test_first_connections_are_among_the_allowed_ones():
+    pattern = np.tri(6, 4)
+    layers = (hm.Bernoulli(6), hm.Bernoulli(4))
+    key = jax.random.key(0)
+    rbm = hm.initialize(*layers, key=key, pattern=pattern, connections=2)
+    weights = np.asarray(rbm.dense_weights)
+    assert not weights[pattern == 0].any()
+    assert ((weights != 0).sum(0) <= 2).all()
+    assert weights.any()
+    blocks = hm.weights.BlockWeights([[np.zeros((6, 4))]])
+    with pytest.raises(hm.InputError, match="connections: expected None with weights"):
+        hm.initialize(*layers, key=key, pattern=blocks, connections=2)

@@ -12,14 +12,14 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from .._base.checks import check_positive, checked_key, positive_integer
-from .._base.numerics import from_numpy, whole_number
+from .._base.numerics import whole_number
 from .._base.programs import compiled
 from .._base.sharding import clock
 from .._base.statistics import same_distribution
 from .._base.threefry import fold_in, split
 from ..data import Dataset
 from ..errors import InputError, NotFiniteError
-from ..likelihood.missing.marginal import completed_rows
+from ..likelihood.missing.marginal import states_of_rows
 from ..rbm import RBM, checked_rbm
 from ..samplers import AbstractSampler, Gibbs
 from .autocorrelation import estimates, relaxation_bound, relaxation_of
@@ -241,9 +241,7 @@ def _starts_of_second_half(rbm: RBM, starts: Any, n: int, *, key: PRNGKeyArray) 
     rows = rbm.visible.validate(rows, "starts", missing=True)
     order = np.asarray(_order(len(rows), key=key_order))
     chosen = rows[np.resize(order, n)]
-    if not rbm.visible.coding.missing(chosen).any():
-        return rbm.visible.encode(chosen)
-    return completed_rows(rbm, from_numpy(chosen), key=fold_in(key, 1))
+    return states_of_rows(rbm, chosen, key=fold_in(key, 1))
 
 
 @compiled

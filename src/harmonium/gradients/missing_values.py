@@ -50,6 +50,18 @@ class MarginalState(NamedTuple):
     completed: Float[Array, "rows columns"] | None
 
 
+def columns_to_complete(visible: AbstractLayer, missing: int | None) -> np.ndarray:
+    """Return the indices of the columns that may be missing in some row.
+
+    Args:
+        visible: the visible layer.
+        missing: the largest number of missing units in a row, if known; if it is the number of
+            latent units, no other units are missing.
+    """
+    columns = np.arange(visible.size)
+    return columns[~visible.observed_columns] if missing == visible.n_latent else columns
+
+
 class Marginal(AbstractGradient):
     r"""Ascent on log p(v_seen) of rows with missing values; the missing units are summed out.
 
@@ -74,7 +86,6 @@ class Marginal(AbstractGradient):
         sweeps: Gibbs sweeps of the missing units, if completions are not kept.
         missing: the largest number of missing units in a row, if known.
         rows: number of rows whose completions are kept; 0 if no completions are kept.
-        only_latent: whether no units but latent ones are missing, so that only these are kept.
         most: limits on the number of terms of an exact sum.
 
     Example:
@@ -93,7 +104,6 @@ class Marginal(AbstractGradient):
     sweeps: int = eqx.field(static=True, default=10)
     missing: int | None = eqx.field(static=True, default=None)
     rows: int = eqx.field(static=True, default=0)
-    only_latent: bool = eqx.field(static=True, default=False)
     most: Limits = eqx.field(static=True, default=QUICK_SUMS)
 
     def __check_init__(self):
@@ -157,15 +167,10 @@ class Marginal(AbstractGradient):
         grads = jax.tree.map(lambda g, m: g + factor * m, grads, more)
         return grads, state, info._replace(gap=info.gap + factor * value)
 
-    def _kept_columns(self, visible: AbstractLayer) -> np.ndarray:
-        """Return the indices of the columns of completions that are kept."""
-        columns = np.arange(visible.size)
-        return columns[~visible.observed_columns] if self.only_latent else columns
-
     def _first_completions(self, visible: AbstractLayer, *, key: PRNGKeyArray) -> Array:
         """Return completions of all rows, drawn without inputs; small integers as such."""
         states = visible.sample_without_inputs((self.rows,), key=key)
-        states = states[:, self._kept_columns(visible)]
+        states = states[:, columns_to_complete(visible, self.missing)]
         # Not bfloat16: on a CPU, XLA would convert all rows to write some.
         return states.astype(jnp.int16 if visible.is_exact_in_bfloat16 else visible.dtype)
 
@@ -196,7 +201,7 @@ class Marginal(AbstractGradient):
         """Draw the missing units, by one sweep from kept completions or by several sweeps."""
         if completions is None or batch.rows is None:
             return completed(rbm, batch.states, self.sweeps, key=key), completions
-        columns = self._kept_columns(rbm.visible)
+        columns = columns_to_complete(rbm.visible, self.missing)
         before = completions[jnp.minimum(batch.rows, self.rows - 1)].astype(batch.states.dtype)
         before = batch.states.at[:, columns].set(before)
         before = jnp.where(jnp.isnan(batch.states), before, batch.states)

@@ -195,11 +195,15 @@ class Mixed(
         return self.parts
 
     @property
+    def observed(self) -> tuple[AbstractLayer, ...]:
+        """The parts for which rows have columns."""
+        return self.parts[: len(self.parts) - self.latent]
+
+    @property
     def by_depth(self) -> tuple[AbstractLayer, ...]:
-        n_observed = len(self.parts) - self.latent
-        observed = self.parts[:n_observed]
-        first = observed[0] if n_observed == 1 else Mixed(*observed)
-        return (first, *self.parts[n_observed:])
+        observed = self.observed
+        first = observed[0] if len(observed) == 1 else Mixed(*observed)
+        return (first, *self.parts[len(observed) :])
 
     @property
     def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -333,7 +337,7 @@ class Mixed(
 
     def fit_observed(self, rows: Any, weights: RowWeights = None) -> "Mixed":
         """Return the layer with every observed part fitted to its columns of the rows."""
-        observed = self.parts[: len(self.parts) - self.latent]
+        observed = self.observed
         pairs = zip(observed, self.coding.cells(rows), strict=True)
         fitted = [part.fit_observed(own, weights) for part, own in pairs]
         return self._of([*fitted, *self.parts[len(observed) :]])

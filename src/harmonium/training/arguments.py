@@ -23,6 +23,7 @@ from ..data.stored import padded_size
 from ..data.stream import rows_to_train_on
 from ..errors import InputError
 from ..gradients import AbstractGradient, Marginal
+from ..gradients.missing_values import columns_to_complete
 from ..layers import AbstractLayer
 from ..layers.capabilities import takes_lengths
 from ..likelihood.missing.marginal import CHEAP_SUMS, QUICK_SUMS
@@ -143,15 +144,10 @@ def _summing_out(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> Abstrac
     """
     most = QUICK_SUMS if gradient.about.sweeps is None else CHEAP_SUMS
     rows = padded_size(len(dataset))
-    only_latent = dataset.missing == rbm.visible.n_latent
-    columns = rbm.visible.size
-    if only_latent:
-        columns -= int(rbm.visible.observed_columns.sum())
-    if not dataset.is_whole or rows * columns > MOST_COMPLETED:
+    columns = columns_to_complete(rbm.visible, dataset.missing)
+    if not dataset.is_whole or rows * len(columns) > MOST_COMPLETED:
         rows = 0
-    return Marginal(
-        gradient, missing=dataset.missing, rows=rows, only_latent=only_latent, most=most
-    )
+    return Marginal(gradient, missing=dataset.missing, rows=rows, most=most)
 
 
 def usual_epochs(rbm: RBM, per_epoch: int) -> int:

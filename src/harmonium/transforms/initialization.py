@@ -22,7 +22,7 @@ from ..layers.base import independent_states
 from ..layers.capabilities import AbstractClassed, along, correlated, has_classes, whitening
 from ..rbm import RBM
 from ..weights import AbstractWeights, MaskedWeights
-from ..weights.base import dense, is_plain, projected, replaced
+from ..weights.base import is_plain, projected
 from ..weights.masked import Pattern
 from .mixture import as_rbm, can_be_mixture, mixture_of, spread_out
 
@@ -80,7 +80,7 @@ def initialize(
 
     Raises:
         InputError: data are outside the visible layer's domain, the scale is not positive, or there
-            are more connections than visible units.
+            are more connections than visible units, or connections with weights as the pattern.
 
     Example:
         >>> rows = hm.bars_and_stripes(2)
@@ -103,6 +103,11 @@ def initialize(
     fitted_to = None
     if data is not None:
         fitted_to = _rows_to_fit(visible, data, weights, key=key_rows)
+    if connections is not None and isinstance(pattern, AbstractWeights):
+        raise InputError(
+            f"connections: expected None with weights as the pattern; got {connections};"
+            " pass a matrix of 0 and 1."
+        )
     like = None
     if pattern is not None:
         like = _like_pattern(pattern, visible, hidden)
@@ -305,7 +310,8 @@ def _coupled(
         chosen = jnp.broadcast_to(first, (visible.n_units, hidden.n_units))
         chosen = jax.random.permutation(fold_in(key, 1), chosen, independent=True)
         chosen = visible.spread(hidden.spread(chosen).T).T
-        couplings = replaced(couplings, jnp.where(chosen, dense(couplings), 0.0))
+        # With connections, the weights are an array or masked, and have one parameter per entry.
+        couplings = map_parameters(lambda w: jnp.where(chosen, w, 0.0), couplings)
     takes_covariance = connections is None and like is None
     if centred and takes_covariance and begins_with_hidden_covariance(visible):
         key_directions = fold_in(key, 2)

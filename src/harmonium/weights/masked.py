@@ -129,8 +129,3 @@ class MaskedWeights(AbstractWeights):
 
     def to_fields(self) -> dict[str, Any]:
         return {"weights": self.weights, "pattern": self.connected}
-
-
-def pattern_of(weights: Any) -> Pattern | None:
-    """Return the pattern of allowed connections, or None if all are allowed."""
-    return weights.pattern if isinstance(weights, MaskedWeights) else None

@@ -118,6 +118,13 @@ def completed_rows(rbm: RBM, rows: Array, *, key: PRNGKeyArray) -> Float[Array, 
     return completed(rbm, rbm.visible.encode_seen(rows), COMPLETING_SWEEPS, key=key)
 
 
+def states_of_rows(rbm: RBM, rows: np.ndarray, *, key: PRNGKeyArray) -> Array:
+    """Return states of rows in the user's coding; missing units, if there are any, are drawn."""
+    if not rbm.visible.coding.missing(rows).any():
+        return rbm.visible.encode(rows)
+    return completed_rows(rbm, from_numpy(rows), key=key)
+
+
 class HiddenSum(NamedTuple):
     """The sum over all hidden states h, whose inputs to the visible units are I = hWᵀ.
 

@@ -10,14 +10,13 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from ..._base.checks import check_positive, positive_integer
-from ..._base.numerics import from_numpy
 from ..._base.threefry import fold_in, split
 from ...data import Dataset
 from ...errors import InputError
 from ...path import AbstractPath
 from ...rbm import RBM
 from ...transforms.precision import check_precision, rounded_if_faster
-from ..missing.marginal import completed_rows
+from ..missing.marginal import states_of_rows
 from .annealing_search import Search
 from .base import AbstractLogZ, LogZ, exact_result
 from .lengthening import is_independent_when_empty, log_z_of_lengths
@@ -121,10 +120,7 @@ class Annealed(AbstractLogZ):
         near = self._near(rbm)
         bases = usual_bases(near, key=key_own)
         rows = dataset.some(MOST_STARTS).rows(key=key_rows)
-        if dataset.missing:
-            states = completed_rows(rbm, from_numpy(np.asarray(rows)), key=fold_in(key_rows, 1))
-        else:
-            states = rbm.visible.encode(rows)
+        states = states_of_rows(rbm, rows, key=fold_in(key_rows, 1))
         bases.insert(0, base_from_data(near, states, key=key_data))
         if self.starts is not None:
             return replace(self, paths=bases)
