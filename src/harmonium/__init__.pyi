@@ -66,6 +66,7 @@ from .io import save as save
 from .layers import Bernoulli as Bernoulli
 from .layers import Binomial as Binomial
 from .layers import Categorical as Categorical
+from .layers import Conditional as Conditional
 from .layers import DReLU as DReLU
 from .layers import Exclusive as Exclusive
 from .layers import Gaussian as Gaussian

@@ -19,7 +19,7 @@ from ._base.parameters import map_parameters
 from ._base.sharding import with_rows_spread
 from .errors import InputError
 from .layers import AbstractLayer, Bernoulli
-from .layers.capabilities import projected, takes_lengths
+from .layers.capabilities import projected, takes_given
 from .weights import AbstractWeights
 from .weights.base import dense, is_plain
 from .weights.base import projected as projected_weights
@@ -180,13 +180,18 @@ class RBM(AbstractModule):
         """Return v after one sweep of block Gibbs sampling, v → h → v."""
         key_h, key_v = jax.random.split(key)
         h = self.sample_h_from_v(v, key=key_h)
-        return self.with_lengths_of(v).sample_v_from_h(h, key=key_v)
+        return self.with_given_of(v).sample_v_from_h(h, key=key_v)
 
-    def with_lengths_of(self, v: Num[Array, "*batch _"]) -> RBM:
-        """Return the model for documents of these rows' lengths, unchanged if rows have none."""
-        if not takes_lengths(self.visible):
+    def with_given_of(self, v: Num[Array, "*batch _"]) -> RBM:
+        """Return the model for rows with the given part of these rows: one model per row.
+
+        A model of documents takes the length of a row as given, a conditional model its given
+        units. All other models are returned unchanged.
+        """
+        if not takes_given(self.visible):
             return self
-        return self.with_lengths(self.visible.lengths(self.visible.as_states(v, "v")))
+        visible = self.visible.with_given_of(self.visible.as_states(v, "v"))
+        return RBM(visible, self.hidden, self.weights)
 
     def with_lengths(self, lengths: Float[Array, "*batch"]) -> RBM:
         """Return the model for documents of this length; `lengths` may hold one length per row."""

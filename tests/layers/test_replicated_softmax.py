@@ -23,7 +23,7 @@ def test_probabilities_of_all_documents_of_a_length_add_up_to_one():
     rbm = random_rbm(hm.ReplicatedSoftmax(3), hm.Bernoulli(2), 0)
     for length in (0, 1, 4):
         x = documents(3, length)
-        given = rbm.with_lengths_of(x[0])
+        given = rbm.with_given_of(x[0])
         total = jax.nn.logsumexp(-given.free_energy(x))
         np.testing.assert_allclose(total, hm.log_z(given).value, rtol=1e-5, atol=1e-5)
 
@@ -80,7 +80,7 @@ def test_held_counts_leave_the_rest_of_the_length_to_the_other_words():
 def test_the_log_likelihood_takes_each_rows_own_length():
     rbm = random_rbm(hm.ReplicatedSoftmax(3, length=2), hm.Bernoulli(2), 3)
     rows = jnp.concatenate([documents(3, 1), documents(3, 3)])
-    log_p = [-rbm.free_energy(row) - hm.log_z(rbm.with_lengths_of(row)).value for row in rows]
+    log_p = [-rbm.free_energy(row) - hm.log_z(rbm.with_given_of(row)).value for row in rows]
     exact = hm.log_likelihood(rbm, rows)
     np.testing.assert_allclose(exact.value, np.mean(log_p), rtol=1e-5)
     np.testing.assert_allclose(exact.stderr_rows, stats.sem(log_p), rtol=1e-4)
@@ -155,7 +155,7 @@ def test_chains_keep_the_lengths_of_their_rows():
         np.testing.assert_array_equal(moved.v.sum(1), v.sum(1))
     swept = rbm.gibbs_sweep(v, key=jax.random.key(2))
     np.testing.assert_array_equal(swept.sum(1), v.sum(1))
-    drawn = hm.sample(rbm.with_lengths_of(v), 3, key=jax.random.key(3), steps=5)
+    drawn = hm.sample(rbm.with_given_of(v), 3, key=jax.random.key(3), steps=5)
     np.testing.assert_array_equal(drawn.sum(1), v.sum(1))
 
 
@@ -213,7 +213,7 @@ def test_what_cannot_be_done_with_lengths_is_refused():
         hm.fit(rbm, rows, key=jax.random.key(0), gradient="auto", epochs=1)
     with pytest.raises(hm.InputError, match="each length of rows has its own log Z"):
         hm.log_likelihood(rbm, rows, log_z=hm.log_z(rbm))
-    same = hm.log_likelihood(rbm, rows[:1], log_z=hm.log_z(rbm.with_lengths_of(jnp.array(rows[0]))))
+    same = hm.log_likelihood(rbm, rows[:1], log_z=hm.log_z(rbm.with_given_of(jnp.array(rows[0]))))
     assert same.value == pytest.approx(hm.log_likelihood(rbm, rows[:1]).value, rel=1e-5)
     missing = np.array([[1.0, np.nan, 2], [0, 1, 0]])
     for call in (hm.fit, hm.log_likelihood):

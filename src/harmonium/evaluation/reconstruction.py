@@ -45,5 +45,5 @@ def _of_rows(rbm: RBM, rows: Array) -> Array:
 
 def errors_of_states(rbm: RBM, v: Float[Array, "n visible"]) -> Float[Array, " n"]:
     """Return the reconstruction errors of visible states; can be traced by JAX."""
-    again = rbm.with_lengths_of(v).mean_v_from_h(rbm.mean_h_from_v(v))
+    again = rbm.with_given_of(v).mean_v_from_h(rbm.mean_h_from_v(v))
     return ((v - again) ** 2).mean(-1)

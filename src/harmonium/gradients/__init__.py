@@ -7,6 +7,7 @@ from .base import Status as Status
 from .base import cloud_gradient as cloud_gradient
 from .base import free_energy_gap as free_energy_gap
 from .base import mean_free_energy as mean_free_energy
+from .conditional import ConditionalLikelihood as ConditionalLikelihood
 from .contrastive import Contrastive as Contrastive
 from .coupled import Coupled as Coupled
 from .exact import Exact as Exact

@@ -113,8 +113,10 @@ class About(NamedTuple):
             `Rounded` weights can take their place.
         takes_missing: whether a batch may contain missing values (NaN); if not, `fit` wraps the
             method in `Marginal`.
-        keeps_lengths: whether the chains have the rows' lengths, for models that take lengths as
+        keeps_given: whether the chains have the rows' lengths, for models that take lengths as
             given.
+        takes_given_units: whether each chain has the given units of its own row of the batch; if
+            not, `fit` uses `ConditionalLikelihood` for layers with given units.
         is_exact: whether the result is the exact gradient, not an estimate.
         data_share: the factor of ∇⟨F⟩_data in the gradient; 1 if two clouds are compared.
         rate: a function that returns the default learning rate for an RBM.
@@ -130,7 +132,8 @@ class About(NamedTuple):
     follows_likelihood: bool = True
     multiplies_states: bool = False
     takes_missing: bool = False
-    keeps_lengths: bool = False
+    keeps_given: bool = False
+    takes_given_units: bool = False
     is_exact: bool = False
     data_share: float = 1.0
     rate: Callable[[RBM], float] = usual_rate

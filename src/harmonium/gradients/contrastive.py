@@ -29,7 +29,10 @@ class Contrastive(AbstractSampled):
 
     @property
     def about(self) -> About:
-        return About.for_sampler(self.sampler, "CD", keeps_lengths=self.sampler.keeps_lengths)
+        keeps_given = self.sampler.keeps_given
+        return About.for_sampler(
+            self.sampler, "CD", keeps_given=keeps_given, takes_given_units=keeps_given
+        )
 
     def estimate(self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray) -> Estimate:
         grads, info = contrasted(rbm, batch, self.sampler, key=key)

@@ -7,23 +7,13 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._base.checks import positive_integer
 from .._base.numerics import product
 from ..errors import InputError
-from ..layers import AbstractLayer, Masked
-from ..likelihood.missing.marginal import (
-    QUICK_SUMS,
-    Limits,
-    Posterior,
-    completed,
-    draw,
-    given_seen,
-    missing_units,
-    posterior,
-)
+from ..layers import Masked
+from ..likelihood.missing.marginal import QUICK_SUMS, Limits, missing_units
 from ..rbm import RBM
 from ..samplers import Cloud
 from .base import (
@@ -35,6 +25,7 @@ from .base import (
     contrasted,
     mean_free_energy,
 )
+from .completing import Completing
 
 
 class MarginalState(NamedTuple):
@@ -48,18 +39,6 @@ class MarginalState(NamedTuple):
 
     inner: Any
     completed: Float[Array, "rows columns"] | None
-
-
-def columns_to_complete(visible: AbstractLayer, missing: int | None) -> np.ndarray:
-    """Return the indices of the columns that may be missing in some row.
-
-    Args:
-        visible: the visible layer.
-        missing: the largest number of missing units in a row, if known; if it is the number of
-            latent units, no other units are missing.
-    """
-    columns = np.arange(visible.size)
-    return columns[~visible.observed_columns] if missing == visible.n_latent else columns
 
 
 class Marginal(AbstractGradient):
@@ -117,6 +96,10 @@ class Marginal(AbstractGradient):
             positive_integer(self.missing, "Marginal missing")
 
     @property
+    def _completing(self) -> Completing:
+        return Completing(self.sweeps, self.missing, self.rows, self.most)
+
+    @property
     def about(self) -> About:
         about = self.inner.about
         title = f"{about.title}, missing units summed out"
@@ -134,9 +117,10 @@ class Marginal(AbstractGradient):
         """Start the inner method, and the completions of all rows."""
         key_fill, key_inner, key_rows = jax.random.split(key, 3)
         completions = None
-        if self.rows and self._summed(rbm, batch.states) is None:
-            completions = self._first_completions(rbm.visible, key=key_rows)
-        filled, _, _ = self._filled(rbm, batch, None, key=key_fill)
+        completing = self._completing
+        if self.rows and completing.summed(rbm, batch.states) is None:
+            completions = completing.first(rbm.visible, key=key_rows)
+        filled, _, _ = completing.filled(rbm, batch, None, key=key_fill)
         return MarginalState(self.inner.init(rbm, filled, key=key_inner), completions)
 
     def estimate(
@@ -148,7 +132,8 @@ class Marginal(AbstractGradient):
         gradient therefore replaces the contribution of the draws.
         """
         key_fill, key_inner = jax.random.split(key)
-        filled, completions, terms = self._filled(rbm, batch, state.completed, key=key_fill)
+        completing = self._completing
+        filled, completions, terms = completing.filled(rbm, batch, state.completed, key=key_fill)
         grads, inner, info = self.inner.estimate(rbm, filled, state.inner, key=key_inner)
         state = MarginalState(inner, completions)
         factor = self.inner.about.data_share
@@ -159,55 +144,13 @@ class Marginal(AbstractGradient):
             return grads, state, info._replace(gap=info.gap - factor * (batch.weights @ entropy))
 
         def exchanged(rbm: RBM) -> Array:
-            summed = self._summed(rbm, batch.states)
+            summed = completing.summed(rbm, batch.states)
             assert summed is not None
             return -batch.weights @ summed.log_z_seen - mean_free_energy(rbm, filled)
 
         value, more = eqx.filter_value_and_grad(exchanged)(rbm)
         grads = jax.tree.map(lambda g, m: g + factor * m, grads, more)
         return grads, state, info._replace(gap=info.gap + factor * value)
-
-    def _first_completions(self, visible: AbstractLayer, *, key: PRNGKeyArray) -> Array:
-        """Return completions of all rows, drawn without inputs; small integers as such."""
-        states = visible.sample_without_inputs((self.rows,), key=key)
-        states = states[:, columns_to_complete(visible, self.missing)]
-        # Not bfloat16: on a CPU, XLA would convert all rows to write some.
-        return states.astype(jnp.int16 if visible.is_exact_in_bfloat16 else visible.dtype)
-
-    def _summed(self, rbm: RBM, v: Array) -> Posterior | None:
-        return posterior(rbm, v, self.missing or rbm.visible.n_units, self.most)
-
-    def _filled(
-        self, rbm: RBM, batch: Cloud, completions: Array | None, *, key: PRNGKeyArray
-    ) -> tuple[Cloud, Array | None, Posterior | None]:
-        """Return the completed rows, the completions to keep, and the terms of any exact sum.
-
-        A row contributes either all its completions, weighted by probability, or a single draw.
-        """
-        terms = jax.lax.stop_gradient(self._summed(rbm, batch.states))
-        if terms is None:  # there are too many terms
-            v, completions = self._drawn(rbm, batch, completions, key=key)
-            return Cloud(v, batch.weights), completions, None
-        if terms.v is None:  # hidden states; the missing units are drawn given one of these states
-            v = draw(rbm, terms, key=key, seen=batch.states)
-            return Cloud(v, batch.weights), completions, terms
-        v = terms.v.reshape(-1, rbm.visible.size)
-        weights = batch.weights[:, None] * jnp.exp(terms.log_share)
-        return Cloud(v, weights.reshape(-1)), completions, terms
-
-    def _drawn(
-        self, rbm: RBM, batch: Cloud, completions: Array | None, *, key: PRNGKeyArray
-    ) -> tuple[Array, Array | None]:
-        """Draw the missing units, by one sweep from kept completions or by several sweeps."""
-        if completions is None or batch.rows is None:
-            return completed(rbm, batch.states, self.sweeps, key=key), completions
-        columns = columns_to_complete(rbm.visible, self.missing)
-        before = completions[jnp.minimum(batch.rows, self.rows - 1)].astype(batch.states.dtype)
-        before = batch.states.at[:, columns].set(before)
-        before = jnp.where(jnp.isnan(batch.states), before, batch.states)
-        v = given_seen(rbm, batch.states).gibbs_sweep(before, key=key)
-        states = v[:, columns].astype(completions.dtype)
-        return v, completions.at[batch.rows].set(states, mode="drop")
 
 
 class PerPattern(AbstractSampled):

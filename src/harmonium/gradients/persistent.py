@@ -41,9 +41,9 @@ class Persistent(AbstractChains):
     @property
     def about(self) -> About:
         """The properties of PCD-k, or of PCD with another sampler, and its default rate."""
-        keeps_lengths = self.sampler.keeps_lengths
+        keeps_given = self.sampler.keeps_given
         about = About.for_sampler(
-            self.sampler, "PCD", rate=self.usual_rate, keeps_lengths=keeps_lengths
+            self.sampler, "PCD", rate=self.usual_rate, keeps_given=keeps_given
         )
         kernel, _ = self.sampler.base_kernel
         if kernel.unit == "sweeps":
@@ -72,7 +72,7 @@ class Persistent(AbstractChains):
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
         """Start the chains from the model with zero weights, with the rows' lengths, if any."""
         rows = resampled(jnp.abs(batch.weights), self.chains, 0.5)
-        rbm = rbm.with_lengths_of(batch.states[rows])
+        rbm = rbm.with_given_of(batch.states[rows])
         return self.sampler.init_independent(rbm, self.chains, key=key)
 
     def estimate(self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray) -> Estimate:

@@ -67,7 +67,8 @@ class WeightedSum(AbstractGradient):
             follows_likelihood=are_whole and all(a.follows_likelihood for a in abouts),
             multiplies_states=all(a.multiplies_states for a in abouts),
             takes_missing=all(a.takes_missing for a in abouts),
-            keeps_lengths=all(a.keeps_lengths for a in abouts),
+            keeps_given=all(a.keeps_given for a in abouts),
+            takes_given_units=all(a.takes_given_units for a in abouts),
             data_share=sum(s * a.data_share for a, s in pairs),
         )
 

@@ -16,7 +16,7 @@ from .._base.threefry import fold_in, split
 from ..data.parts import ENTRIES_AT_ONCE
 from ..errors import InputError, NotConvergedWarning, warn_user
 from ..layers import Clamped
-from ..layers.capabilities import takes_lengths
+from ..layers.capabilities import is_conditional, takes_lengths
 from ..likelihood.missing.completing import FEWEST_CHAINS, complete
 from ..likelihood.missing.marginal import check_finite_given, encoded_rows, given_seen
 from ..path import path_to
@@ -117,6 +117,11 @@ def drawn_rows(
     if steps is not None:
         steps = positive_integer(steps, "steps")
     if given is None:
+        if is_conditional(rbm.visible):
+            raise InputError(
+                f"given: expected rows with a value in every given column of {rbm.visible}, and NaN"
+                " for the targets; got none, and the model has no distribution of its given units."
+            )
         check_finite_z(rbm)
         rows = np.full((1, rbm.visible.n_observed), np.nan)
     else:

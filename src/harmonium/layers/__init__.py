@@ -8,6 +8,7 @@ from .categorical import Categorical as Categorical
 from .clamped import AbstractPartial as AbstractPartial
 from .clamped import Clamped as Clamped
 from .clamped import Masked as Masked
+from .conditional import Conditional as Conditional
 from .discrete import AbstractDiscrete as AbstractDiscrete
 from .drelu import DReLU as DReLU
 from .exclusive import Exclusive as Exclusive

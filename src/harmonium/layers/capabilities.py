@@ -474,14 +474,28 @@ def smoothing(layer: AbstractLayer) -> Float[np.ndarray, "some some"]:
     return layer.smoothing if isinstance(layer, AbstractOrdered) else np.zeros((0, 0))
 
 
-# ---------------------------------------------------------------- rows with a length
+# ---------------------------------------------------------------- what rows take as given
 
 
-class AbstractDocuments(AbstractLayer):
-    """A layer for rows whose length, such as a document's word count, is given, not modelled.
+class AbstractGiven(AbstractLayer):
+    """A layer for rows of which a part is given, not modelled: a length, or some of the units.
 
-    Its p(x) is p(x | length), and each length has its own log Z.
+    Its p(x) is the probability of the rest of a row given that part, and each given part has its
+    own log Z.
     """
+
+    @abstractmethod
+    def with_given_of(self, x: Columns) -> AbstractLayer:
+        """Return the layer for rows with the same given part as these states; one per state."""
+
+
+def takes_given(layer: Any) -> TypeGuard[AbstractGiven]:
+    """Return whether the layer takes a part of each row as given."""
+    return isinstance(layer, AbstractGiven)
+
+
+class AbstractDocuments(AbstractGiven):
+    """A layer for rows whose length, such as a document's word count, is given, not modelled."""
 
     # If the length were modelled too, there would be a single log Z and no need for this class, but
     # chains would change length by only a word or two per sweep.
@@ -494,7 +508,35 @@ class AbstractDocuments(AbstractLayer):
     def with_lengths(self, lengths: Float[Array, "*batch"]) -> AbstractDocuments:
         """Return the layer for states of this length; `lengths` may hold one length per row."""
 
+    def with_given_of(self, x: Columns) -> AbstractDocuments:
+        return self.with_lengths(self.lengths(x))
+
 
 def takes_lengths(layer: Any) -> TypeGuard[AbstractDocuments]:
     """Return whether the layer takes the length of a row as given."""
     return isinstance(layer, AbstractDocuments)
+
+
+class AbstractConditioned(AbstractGiven):
+    """A layer of which some units, the same in every row, are given.
+
+    Z(u) of the given values u is e^(−F(u)), the sum over the targets and the hidden units that
+    `likelihood.missing` computes for a row whose targets are missing.
+    """
+
+    @property
+    @abstractmethod
+    def given_units(self) -> Bool[np.ndarray, " units"]:
+        """A mask of the given units; the others are the targets."""
+
+
+def given_units(layer: AbstractLayer) -> Bool[np.ndarray, " units"]:
+    """Return a mask of the units that are given in every row; of most layers, none is."""
+    if isinstance(layer, AbstractConditioned):
+        return layer.given_units
+    return np.zeros(layer.n_units, bool)
+
+
+def is_conditional(layer: Any) -> bool:
+    """Return whether some units of the layer are given in every row."""
+    return isinstance(layer, AbstractConditioned)

@@ -156,12 +156,12 @@ class Mixed(
         wrong = [part for part in parts if not isinstance(part, AbstractLayer)]
         if not parts or wrong:
             raise InputError(f"Mixed: expected one or more layers; got {parts!r}.")
-        # Chains of such a layer keep the lengths of their rows. If it were joined to other columns,
+        # Chains of such a layer keep what is given of their rows. If it were joined to other columns,
         # every product and every sum over rows would have to treat its columns separately.
-        documents = [part for part in parts if capabilities.takes_lengths(part)]
-        if documents:
+        conditioned = [part for part in parts if capabilities.takes_given(part)]
+        if conditioned:
             raise InputError(
-                f"Mixed: {documents[0]} takes the length of a row as given, so it cannot be part"
+                f"Mixed: {conditioned[0]} takes a part of each row as given, so it cannot be part"
                 " of Mixed; use it as the only visible layer of a model."
             )
         if not 0 <= latent < len(parts):

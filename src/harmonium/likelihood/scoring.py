@@ -17,7 +17,7 @@ from .._base.threefry import fold_in, split
 from ..data import Dataset
 from ..data.parts import parts_of
 from ..errors import InputError, warn_user
-from ..layers.capabilities import takes_lengths
+from ..layers.capabilities import is_conditional, takes_lengths
 from ..rbm import RBM, checked_rbm
 from .missing.agreement import RowEnergies
 from .missing.both_ways import SECONDS
@@ -274,7 +274,8 @@ def log_likelihood(
     energies = scored.energies
     if scored.lengths is None:
         if log_z is None:
-            if key_gaps is not None and chosen.is_estimate(rbm):
+            is_one = is_conditional(rbm.visible)  # Z = 1, see `energies_of_seen`
+            if key_gaps is not None and not is_one and chosen.is_estimate(rbm):
                 chosen = chosen.with_rows(rbm, dataset, key=key_gaps)
             log_z = chosen.estimate(rbm, key=key_z, progress=progress)
     elif log_z is None:
@@ -424,6 +425,8 @@ def free_energies(rbm: RBM, rows: Any, *, key: PRNGKeyArray | None = None) -> np
 
 def is_exact_cheap(rbm: RBM, work: int = LARGEST_EXACT_WORK) -> bool:
     """Return whether enumerating log Z takes at most `work`, the number of terms × their width."""
+    if is_conditional(rbm.visible):  # Z = 1, see `energies_of_seen`
+        return True
     layers = layers_to_enumerate(rbm)
     if layers is None:
         return False

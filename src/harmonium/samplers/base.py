@@ -12,6 +12,8 @@ from .._base.loops import TURNS, loop
 from .._base.module import AbstractModule
 from .._base.numerics import filled
 from .._base.threefry import fold_in, split
+from ..errors import InputError
+from ..layers.capabilities import is_conditional
 from ..rbm import RBM
 
 
@@ -87,7 +89,7 @@ class AbstractSampler(AbstractModule):
     multiplies_states: ClassVar[bool] = False
     """Whether weights are used only in products `@` with states, as `Rounded` weights require."""
 
-    keeps_lengths: ClassVar[bool] = False
+    keeps_given: ClassVar[bool] = False
     """Whether each chain keeps its length, for models that take lengths as given."""
 
     @property
@@ -108,7 +110,16 @@ class AbstractSampler(AbstractModule):
     # ---------------------------------------------------------------- derived methods
 
     def init_independent(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> Any:
-        """Return the state of n chains drawn from the model with zero weights."""
+        """Return the state of n chains drawn from the model with zero weights.
+
+        Raises:
+            InputError: some units are given in every row, so that the model has no draws of them.
+        """
+        if is_conditional(rbm.visible):
+            raise InputError(
+                f"rbm: expected a model of all its units; got {rbm.visible}, whose given units it"
+                " does not model; condition on a row first: hm.condition(rbm, row)."
+            )
         key_draw, key_init = split(key)
         v = rbm.visible.sample_without_inputs((n,), key=key_draw)
         return self.init(rbm, v, key=key_init)

@@ -46,7 +46,7 @@ class Gibbs(AbstractSampler):
 
     sweeps: int = eqx.field(static=True, default=1)
     multiplies_states: ClassVar[bool] = True
-    keeps_lengths: ClassVar[bool] = True
+    keeps_given: ClassVar[bool] = True
 
     def __check_init__(self):
         positive_integer(self.sweeps, "Gibbs sweeps")
@@ -76,7 +76,7 @@ class Gibbs(AbstractSampler):
 
         def sweep(i: Array | int, state: GibbsState) -> GibbsState:
             key_v, key_h = keys[i]
-            v = rbm.with_lengths_of(state.v).sample_v_from_h(state.h, key=key_v)
+            v = rbm.with_given_of(state.v).sample_v_from_h(state.h, key=key_v)
             return GibbsState(v, rbm.sample_h_from_v(v, key=key_h))
 
         last = state

@@ -23,10 +23,11 @@ from ..data.stored import padded_size
 from ..data.stream import rows_to_train_on
 from ..errors import InputError
 from ..gradients import AbstractGradient, Marginal
-from ..gradients.missing_values import columns_to_complete
+from ..gradients.completing import columns_to_complete
+from ..gradients.conditional import ConditionalLikelihood
 from ..layers import AbstractLayer
-from ..layers.capabilities import takes_lengths
-from ..likelihood.missing.marginal import CHEAP_SUMS, QUICK_SUMS
+from ..layers.capabilities import is_conditional, takes_lengths
+from ..likelihood.missing.marginal import CHEAP_SUMS, QUICK_SUMS, SLOW_SUMS
 from ..likelihood.partition_function.by_length import check_lengths_known
 from ..rbm import RBM, checked_rbm
 from ..transforms.precision import SHORT, check_precision, is_worth_rounding
@@ -95,6 +96,8 @@ def plan_run(
     rows = Dataset.of(data, weights) if endless else rows_to_train_on(data, weights)
     dataset = rows.checked_for(rbm.visible)
     _check_lengths(gradient, rbm, dataset)
+    if is_conditional(rbm.visible) and not gradient.about.takes_given_units:
+        gradient = _given_units(gradient, rbm, dataset)
     if dataset.missing and not gradient.about.takes_missing:
         gradient = _summing_out(gradient, rbm, dataset)
     if batch_size is None:
@@ -128,12 +131,33 @@ def plan_run(
 def _check_lengths(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> None:
     """Raise InputError if the model conditions on row lengths that are unknown or not kept."""
     check_lengths_known(rbm, dataset.missing)
-    if takes_lengths(rbm.visible) and not gradient.about.keeps_lengths:
+    if takes_lengths(rbm.visible) and not gradient.about.keeps_given:
         raise InputError(
             f"gradient: {rbm.visible} conditions on the length of each row, which"
             f" {gradient.about.title} does not keep; choose CD or PCD with Gibbs sampling, such as"
             ' "pcd" or hm.Contrastive(hm.Gibbs(1)).'
         )
+
+
+def _given_units(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> AbstractGradient:
+    """Return the method for log p(y | u) in place of PCD or of the exact gradient.
+
+    Raises:
+        InputError: another method was chosen, which would model the given units too.
+    """
+    about = gradient.about
+    if about.is_exact:
+        return ConditionalLikelihood(most=SLOW_SUMS, is_exact=True)
+    if not (about.follows_likelihood and about.sweeps):
+        raise InputError(
+            f"gradient: {rbm.visible} models its targets given the other units, but {about.title}"
+            ' models all units; choose "pcd", "cd" or "exact".'
+        )
+    rows = padded_size(len(dataset))
+    columns = columns_to_complete(rbm.visible, None)
+    if not dataset.is_whole or rows * len(columns) > MOST_COMPLETED:
+        rows = 0
+    return ConditionalLikelihood(rows=rows, most=CHEAP_SUMS)
 
 
 def _summing_out(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> AbstractGradient:

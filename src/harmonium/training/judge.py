@@ -11,11 +11,10 @@ from collections.abc import Callable
 from .._base.threefry import key_of
 from ..data import Dataset, Stream
 from ..layers.capabilities import has_independent_units
-from ..path import Line
 from ..rbm import RBM
 from ..samplers import Cloud
 from ..transforms.initialization import fitted_units
-from .monitors import Monitors, RowStatistics, adjusted_gap
+from .monitors import Monitors, RowStatistics, adjusted_gap, log_z_of_units
 from .penalties import next_strength, size_of_weights
 from .selection import Choice, chosen, in_updates
 from .tracking import TOLERANCE, HeldOut, Tracker, scored
@@ -135,7 +134,7 @@ class Judge:
             units = fitted_units(base.visible, self.rows, key=key_of(0))
             base = RBM(units, base.hidden, base.weights)
         energy, _ = self.monitors.measured_to_choose_by(base)
-        return base, -energy - float(Line(base, base).log_z_of_base)
+        return base, -energy - log_z_of_units(base)
 
 
 def _gap(statistics: list[RowStatistics]) -> float:

@@ -23,6 +23,7 @@ from .._base.threefry import key_of
 from ..data import Dataset, Stream
 from ..evaluation import pseudo_log_likelihoods
 from ..evaluation.reconstruction import errors_of_states
+from ..layers.capabilities import given_units, is_conditional
 from ..likelihood.missing.annealed import ROUGH, SeenEnergies, independent_energies, seen_energies
 from ..likelihood.missing.marginal import (
     QUICK_SUMS,
@@ -33,6 +34,7 @@ from ..likelihood.missing.marginal import (
 )
 from ..path import Line
 from ..rbm import RBM
+from ..samplers import Cloud
 from .update import batch_of
 
 MONITORED_ROWS = 2_000  # the most rows; the error of ⟨F⟩ is then 2 % of F's standard deviation
@@ -92,7 +94,7 @@ class Monitors:
         if held_out is not None:
             sets.append(held_out)
         work = rbm.visible.size * rbm.hidden.size
-        if any(rows.missing for rows in sets):
+        if is_conditional(rbm.visible) or any(rows.missing for rows in sets):
             work = rbm.visible.size * (rbm.hidden.size + DRAWING) * CHAINS * STEPS
         affordable = max(FEWEST_ROWS, WORK // work)
         samples = [rows.some(min(MONITORED_ROWS, affordable)) for rows in sets]
@@ -109,7 +111,7 @@ class Monitors:
     @functools.cached_property
     def log_z_of_reference(self) -> float:
         """Log Z of the first model without its weights."""
-        return float(Line(self.reference, self.reference).log_z_of_base)
+        return log_z_of_units(self.reference)
 
     def measured(self, rbm: RBM) -> list[RowStatistics]:
         """Return the statistics of the training rows, and of the held-out rows if there are any."""
@@ -172,6 +174,13 @@ class Monitors:
         if not is_first:
             self.spent += clock() - started
         return float(np.average(values, weights=self.few.weights))
+
+
+def log_z_of_units(rbm: RBM) -> float:
+    """Return log Z of a model without weights; 0 if p(y | u) of its targets is normalised."""
+    if is_conditional(rbm.visible):
+        return 0.0
+    return float(Line(rbm, rbm).log_z_of_base)
 
 
 @compiled
@@ -240,15 +249,20 @@ def _measured(rbm: RBM, reference: RBM, dataset: Dataset, n: Array, key: PRNGKey
     if dataset.missing:
         seen = _energies_of_seen(rbm, cloud.states, dataset.missing, key=key)
         energies = seen.value
-        half_width = 2.0 * jnp.sqrt(weights**2 @ seen.variance) + 0.5 * weights @ seen.variance
-        # Chains that miss a mode have a small variance, but they dissipate work before they miss
-        # any.
-        half_width = jnp.where(weights @ seen.lost > ROUGH, jnp.inf, half_width)
+        half_width = _error(seen, weights)
         references = independent_energies(reference.visible, reference.hidden, cloud.states)
         cloud = cloud._replace(states=seen.completed)
     else:
         energies = rbm.free_energy(cloud.states)
         references = reference.free_energy(cloud.states)
+    least = jnp.asarray(-jnp.inf)
+    if is_conditional(rbm.visible):
+        given, of_given, error = _energies_of_given(rbm, reference, cloud, key=key)
+        energies = energies - given
+        references = references - of_given
+        half_width = half_width + error
+    else:
+        least = _largest(rbm, cloud.states, weights > 0.0, key=key)
     mean = weights @ energies
     mean_reference = weights @ references
     centred = energies - mean
@@ -263,9 +277,27 @@ def _measured(rbm: RBM, reference: RBM, dataset: Dataset, n: Array, key: PRNGKey
             effective_size(weights),
             weights @ errors_of_states(rbm, cloud.states),
             half_width,
-            _largest(rbm, cloud.states, weights > 0.0, key=key),
+            least,
         ]
     )
+
+
+def _error(seen: SeenEnergies, weights: Array) -> Array:
+    """Return the possible error of the mean of quick estimates; ∞ if they are too rough."""
+    error = 2.0 * jnp.sqrt(weights**2 @ seen.variance) + 0.5 * weights @ seen.variance
+    # Chains that miss a mode have a small variance, but they dissipate work before they miss any.
+    return jnp.where(weights @ seen.lost > ROUGH, jnp.inf, error)
+
+
+def _energies_of_given(
+    rbm: RBM, reference: RBM, cloud: Cloud, *, key: PRNGKeyArray
+) -> tuple[Array, Array, Array]:
+    """Return F(u) of each row under both models, and the error of the mean of the first."""
+    is_given = given_units(rbm.visible)
+    states = jnp.where(rbm.visible.spread(is_given), cloud.states, jnp.nan)
+    seen = _energies_of_seen(rbm, states, int((~is_given).sum()), key=key)
+    of_reference = independent_energies(reference.visible, reference.hidden, states)
+    return seen.value, of_reference, _error(seen, cloud.weights)
 
 
 def _largest(rbm: RBM, v: Array, counts: Array, *, key: PRNGKeyArray) -> Array:

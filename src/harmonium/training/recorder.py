@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from ..layers.capabilities import takes_lengths
+from ..layers.capabilities import takes_given, takes_lengths
 from ..likelihood.scoring import is_exact_cheap
 from ..rbm import RBM
 from ..samplers.finite import finite_z
@@ -202,7 +202,7 @@ class Recorder:
         if self.judge is None or updates < FEWEST_UPDATES:
             return ""
         # If log Z differs from row to row, or does not exist, no model has a single likelihood.
-        if takes_lengths(self.plan.layer) or not finite_z(rbm):
+        if takes_given(self.plan.layer) or not finite_z(rbm):
             return ""
         if is_exact_cheap(rbm, EXACT_WORK):
             return reason_against(rbm, self.judge.monitors, known_exactly(rbm))

@@ -16,6 +16,7 @@ from .._base.sharding import with_weights_spread
 from ..data import Dataset
 from ..gradients import AbstractGradient, PhaseInfo
 from ..layers import AbstractLayer
+from ..layers.capabilities import is_conditional
 from ..rbm import RBM
 from ..samplers import Cloud
 from ..transforms.precision import rounded
@@ -90,7 +91,7 @@ def batch_of(
     """
     rows = dataset.take(indices, key=key)
     weights, mass = dataset.weights_of(indices, count)
-    if not dataset.missing:
+    if not dataset.missing and not is_conditional(visible):  # no row's state is kept
         states = visible.encode(rows)
         return Cloud(states, weights.astype(states.dtype)), mass
     states = visible.encode_seen(rows)

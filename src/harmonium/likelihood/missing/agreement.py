@@ -72,6 +72,19 @@ class RowEnergies(NamedTuple):
             common=np.zeros(n),
         )
 
+    def minus(self, others: RowEnergies) -> RowEnergies:
+        """Return the differences of the free energies, with the errors of both."""
+        return RowEnergies(
+            self.value - others.value,
+            half_width=np.hypot(self.half_width, others.half_width),
+            gap=self.gap - others.gap,
+            low=self.low - others.high,
+            high=self.high - others.low,
+            converged=self.converged & others.converged,
+            annealed=self.annealed | others.annealed,
+            common=self.common + others.common,
+        )
+
     def put(self, rows: np.ndarray, energies: RowEnergies) -> None:
         """Replace the free energies and intervals of the given rows."""
         for array, values in zip(self, energies, strict=True):

@@ -8,8 +8,11 @@ import numpy as np
 from jaxtyping import Array
 
 from ..._base.programs import compiled
+from ..._base.threefry import fold_in
 from ...data.parts import in_parts
 from ...errors import InputError
+from ...layers import AbstractLayer
+from ...layers.capabilities import given_units, is_conditional
 from ...rbm import RBM
 from ...transforms.precision import in_float64
 from ..partition_function.by_length import check_lengths_known
@@ -23,6 +26,9 @@ def energies_of_seen(
 ) -> RowEnergies:
     """Return the free energies of rows in which NaN marks missing values.
 
+    For a conditional model these are −log p(y_seen | u) = F(u, y_seen) − F(u), of the targets y and
+    the given units u.
+
     Complete rows, and rows whose missing units can be summed over, are computed in float64. The
     others are annealed. A row's result thus does not depend on the other rows.
 
@@ -35,6 +41,23 @@ def energies_of_seen(
     Raises:
         InputError: a key is needed but missing, or the model takes the lengths of rows as given.
     """
+    energies = _energies(rbm, rows, key=key, seconds=seconds)
+    if not is_conditional(rbm.visible):
+        return energies
+    distinct, place = np.unique(rows_of_given(rbm.visible, rows), axis=0, return_inverse=True)
+    if key is not None:
+        key = fold_in(key, 1)
+    of_given = _energies(rbm, distinct, key=key, seconds=seconds)
+    return energies.minus(RowEnergies(*(array[place.ravel()] for array in of_given)))
+
+
+def rows_of_given(layer: AbstractLayer, rows: np.ndarray) -> np.ndarray:
+    """Return rows in the user's coding with NaN in place of every target."""
+    return np.where(given_units(layer)[: layer.n_observed], rows, np.nan)
+
+
+def _energies(rbm: RBM, rows: np.ndarray, *, key: Any, seconds: float) -> RowEnergies:
+    """Return F(v_seen) of each row, whether or not some of the units are given."""
     counts = rbm.visible.coding.missing(rows).sum(1)
     check_lengths_known(rbm, int(counts.max()))
     summable = [

@@ -14,6 +14,7 @@ from ..._base.numerics import from_numpy
 from ..._base.threefry import fold_in
 from ...data import Dataset
 from ...errors import InputError, NotFiniteError
+from ...layers.capabilities import is_conditional
 from ...rbm import RBM
 from ...samplers.finite import UNCONFINED, finite_z
 
@@ -164,6 +165,8 @@ class AbstractLogZ(ABC):
     ) -> LogZ:
         """Return log Z with its interval.
 
+        The free energies of rows of a conditional model are −log p(y | u), so its log Z is 0.
+
         Args:
             rbm: the model.
             key: a JAX random key; not needed if `is_estimate` is false.
@@ -173,6 +176,8 @@ class AbstractLogZ(ABC):
             InputError: a key is needed but missing, or the method cannot handle the model.
             NotFiniteError: Z is infinite, or parameters are not finite.
         """
+        if is_conditional(rbm.visible):
+            return exact_result(0.0, "a sum or annealing for the given values of each row")
         return self.compute(rbm, self.checked_key(rbm, key), progress or (lambda part: None))
 
     def checked_key(self, rbm: RBM, key: Any) -> Any:

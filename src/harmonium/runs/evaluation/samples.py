@@ -154,7 +154,7 @@ def _with_lengths_of_rows(target: Target, name: str) -> RBM:
         return target.rbm
     rows = target.rows(name, SAMPLES)
     rows = rows[np.arange(SAMPLES) * len(rows) // SAMPLES]
-    return target.rbm.with_lengths_of(visible.encode(from_numpy(np.asarray(rows))))
+    return target.rbm.with_given_of(visible.encode(from_numpy(np.asarray(rows))))
 
 
 def _scale(data: np.ndarray, states: np.ndarray, *, is_discrete: bool) -> np.ndarray:

@@ -1,0 +1,301 @@
+"""A layer of which some units are given in every row, so that it models only the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
+
+from .._base.checks import as_array
+from .._base.numerics import from_numpy, product, zeros_like
+from .._base.parameters import data_field
+from ..errors import InputError
+from . import capabilities
+from .arrays import (
+    AllColumns,
+    AllUnits,
+    Columns,
+    Proposals,
+    Rows,
+    RowWeights,
+    Units,
+    parameter,
+    weighted_mean,
+)
+from .base import AbstractLayer
+from .capabilities import AbstractConditioned, AbstractCorrelated, AbstractEnumerable
+from .clamped import AbstractPartial, Clamped
+
+
+class Conditional(AbstractPartial, AbstractEnumerable, AbstractCorrelated, AbstractConditioned):
+    r"""A layer of targets y and given units u: a model with it defines p(y | u).
+
+        U(u, y) = U_layer(u, y) − (u − c)ᵀ A y
+
+    u and y are the columns of the given units and of the targets. Each row has its own constant
+    inputs from u: (u − c)ᵀA to the targets, and those from the rows of W that belong to u to the
+    hidden units. This is the conditional RBM: with past values of a series as given units, A is an
+    autoregression. The offset c, the mean of u in the data, keeps A and the biases of y nearly
+    uncorrelated; c is not trained.
+
+    The model has no distribution of u, and the energy of the given units themselves cancels in
+    p(y | u). `hm.fit` maximises ⟨log p(y | u)⟩, and `hm.log_likelihood` returns it. Draws need rows
+    of given values: `hm.sample(rbm, given=rows)`, with NaN for the targets. A given value must be
+    known in every row; targets may be missing.
+
+    Attributes:
+        layer: the layer of all units, in the order of the columns of rows.
+        given: the indices of the given units, ascending.
+        weights: A, shape (given columns, target columns), in nats.
+        centre: c, shape (given columns,); data, not a parameter.
+
+    Example:
+        >>> layer = hm.Conditional(hm.Bernoulli(3), given=[0, 1])  # p(y | u₀, u₁)
+        >>> layer.weights.shape, str(layer)
+        ((2, 1), 'Conditional(Bernoulli(3), given 2 of 3 units)')
+        >>> rows = np.array([[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]] * 25)  # exclusive or
+        >>> rbm = hm.initialize(layer, hm.Bernoulli(4), rows, key=jax.random.key(0))
+        >>> round(hm.log_likelihood(rbm, rows).value, 2)  # −log 2: no better than a coin yet
+        -0.69
+
+    Source: Taylor, Hinton & Roweis 2007; Mnih, Larochelle & Hinton 2011.
+    """
+
+    given: tuple[int, ...] = eqx.field(static=True)
+    weights: Float[Array, "given targets"]
+    centre: Float[Array, " given"] = data_field()
+
+    def __init__(self, layer: AbstractLayer, given: Any, weights: Any = None, centre: Any = None):
+        if not isinstance(layer, AbstractLayer):
+            raise InputError(f"Conditional layer: expected a layer; got {layer!r}.")
+        if capabilities.takes_given(layer):
+            raise InputError(
+                f"Conditional layer: expected a layer that takes nothing as given; got {layer}."
+            )
+        self.layer = layer
+        self.given = _checked_units(layer, given)
+        shape = (len(self._given_columns), len(self._target_columns))
+        self.weights = parameter(weights, shape, "Conditional weights")
+        self.centre = parameter(centre, shape[:1], "Conditional centre")
+
+    @classmethod
+    def from_fields(cls, **fields: Any) -> Conditional:
+        """Return the layer with these fields, as a model file stores them."""
+        return cls(**fields)
+
+    def __str__(self) -> str:
+        n_observed = self.layer.n_observed
+        return f"Conditional({self.layer}, given {len(self.given)} of {n_observed} units)"
+
+    # ------------------------------------------------------------ the given part of a row
+
+    @property
+    def given_units(self) -> Bool[np.ndarray, " units"]:
+        """A mask of the given units."""
+        return np.isin(np.arange(self.n_units), self.given)
+
+    @property
+    def _is_given(self) -> Bool[np.ndarray, " columns"]:
+        """A mask of the columns of the given units."""
+        return np.asarray(self.spread(self.given_units))
+
+    @property
+    def _given_columns(self) -> Integer[np.ndarray, " given"]:
+        return np.flatnonzero(self._is_given)
+
+    @property
+    def _target_columns(self) -> Integer[np.ndarray, " targets"]:
+        return np.flatnonzero(~self._is_given)
+
+    def with_given_of(self, x: Columns) -> AbstractLayer:
+        """Return the layer with the given units held at their values in these states."""
+        known = jnp.broadcast_to(from_numpy(self.given_units), (*x.shape[:-1], self.n_units))
+        values = jax.lax.stop_gradient(jnp.where(self._is_given, x, 0.0))
+        return Clamped(layer=self, known=known, values=values)  # pyright: ignore
+
+    def _from_given(self, x: AllColumns) -> AllColumns:
+        """Return the inputs (u − c)ᵀA that states send to the target columns, 0 for the others."""
+        inputs = product(x[..., self._given_columns] - self.centre, self.weights)
+        columns = jnp.zeros((*inputs.shape[:-1], self.size), inputs.dtype)
+        return columns.at[..., self._target_columns].set(inputs)
+
+    def _inputs(self, inputs: Array, known: Array, values: Array) -> AllColumns:
+        """Return the inputs together with those from the given units that are known."""
+        columns = self._given_columns
+        at_rest = jnp.zeros(self.size, values.dtype).at[columns].set(self.centre)
+        return inputs + self._from_given(jnp.where(self.spread(known), values, at_rest))
+
+    # -------------------------------------------------------------------- energies and draws
+
+    def unit_energies(self, x: Columns) -> Units:
+        """Return the unit energies of the wrapped layer, minus the products (u − c)ᵀA y."""
+        return self.layer.unit_energies(x) - self.fold(self._from_given(x) * x)
+
+    def unit_cgfs(self, inputs: Columns) -> Units:
+        """Return the cgfs of the wrapped layer, whose units do not depend on unknown given ones."""
+        return self.layer.unit_cgfs(inputs)
+
+    def mean(self, inputs: Columns) -> Columns:
+        """Return the means of the wrapped layer."""
+        return self.layer.mean(inputs)
+
+    def variance(self, inputs: Columns) -> Columns:
+        """Return the variances of the wrapped layer."""
+        return self.layer.variance(inputs)
+
+    def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
+        """Draw states of the wrapped layer."""
+        return self.layer.sample(inputs, key=key)
+
+    @property
+    def blocks(self) -> Integer[np.ndarray, " units"]:
+        """The block of each unit: all units form one block, since targets depend on given units."""
+        return np.zeros(self.n_units, int)
+
+    def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> AllUnits:
+        """Return each unit's cgf with the known units held, given units among them."""
+        inputs = self._inputs(inputs, known, values)
+        return capabilities.unit_cgfs_given(self.layer, inputs, known, values)
+
+    def mean_given(self, inputs: Array, known: Array, values: Array) -> AllColumns:
+        """Return the means with the known units held."""
+        inputs = self._inputs(inputs, known, values)
+        return capabilities.mean_given(self.layer, inputs, known, values)
+
+    def variance_given(self, inputs: Array, known: Array, values: Array) -> AllColumns:
+        """Return the variances with the known units held."""
+        inputs = self._inputs(inputs, known, values)
+        return capabilities.variance_given(self.layer, inputs, known, values)
+
+    def sample_given(
+        self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
+    ) -> AllColumns:
+        """Draw the unknown units, with the known ones held."""
+        inputs = self._inputs(inputs, known, values)
+        return capabilities.sample_given(self.layer, inputs, known, values, key=key)
+
+    # -------------------------------------------------------------------------- states
+
+    @property
+    def is_exact_in_bfloat16(self) -> bool:
+        return self.layer.is_exact_in_bfloat16
+
+    @property
+    def n_states(self) -> int | None:
+        return self.layer.n_states
+
+    def states(self, indices: Integer[Array, "*batch"]) -> Columns:
+        """Return the joint states of the wrapped layer."""
+        return capabilities.joint_states(self.layer, indices)
+
+    def proposals(self, x: Columns) -> Proposals:
+        """Return the proposals that change a target."""
+        columns, changes = capabilities.proposals_from(self.layer, x)
+        kept = np.flatnonzero(~self._is_given[columns[:, 0]])
+        return columns[kept], changes[..., kept, :]
+
+    # -------------------------------------------------------------------------- parameters
+
+    def fit_moments(self, x: Rows, weights: RowWeights = None) -> Conditional:
+        """Return the layer with the moments of the states, and the means of the given columns."""
+        return self._fitted(self.layer.fit_moments(x, weights), x, weights)
+
+    def fit_observed(self, rows: Any, weights: RowWeights = None) -> Conditional:
+        """Return the layer with the moments of rows, and the means of the given columns."""
+        layer = self.layer.fit_observed(rows, weights)
+        return self._fitted(layer, self.layer.encode_seen(rows), weights)
+
+    def _fitted(self, layer: AbstractLayer, x: Rows, weights: RowWeights) -> Conditional:
+        centre, _ = weighted_mean(x[:, self._given_columns], weights)
+        return eqx.tree_at(lambda own: (own.layer, own.centre), self, (layer, centre))
+
+    def base(self) -> AbstractPartial:
+        """Return the base of the wrapped layer, with A = 0."""
+        return eqx.tree_at(lambda own: own.weights, super().base(), zeros_like(self.weights))
+
+    def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> AbstractPartial:
+        """Return the layer of scale · x + offset; terms that depend on u alone are dropped."""
+        scales = self.spread(jnp.asarray(scale, self.dtype))
+        offsets = self.spread(jnp.asarray(offset, self.dtype))
+        of_given = scales[self._given_columns]
+        weights = self.weights / of_given[:, None] / scales[self._target_columns]
+        centre = of_given * self.centre + offsets[self._given_columns]
+        changed = super().rescaled(scale, offset)
+        return eqx.tree_at(lambda own: (own.weights, own.centre), changed, (weights, centre))
+
+    @property
+    def curvature(self) -> Float[Array, " columns"]:
+        """The curvatures of the targets; ∞ for given columns, which are held."""
+        return jnp.where(self._is_given, jnp.inf, capabilities.curvature(self.layer))
+
+    @property
+    def correlated(self) -> Integer[np.ndarray, " some"]:
+        """The correlated columns, if none of them is given; otherwise none."""
+        columns = capabilities.correlated(self.layer)
+        return columns[:0] if self._is_given[columns].any() else columns
+
+    @property
+    def whitening(self) -> Float[Array, "some some"]:
+        count = len(self.correlated)
+        return capabilities.whitening(self.layer)[:count, :count]
+
+    def along(self, basis: Float[Array, "some some"]) -> AbstractPartial:
+        columns = self.correlated
+        if not len(columns):
+            return self
+        places = np.searchsorted(self._target_columns, columns)
+        weights = self.weights.at[:, places].set(product(self.weights[:, places], basis))
+        changed = self._around(capabilities.along(self.layer, basis))
+        return eqx.tree_at(lambda own: own.weights, changed, weights)
+
+    def confined(self, variance: float) -> AbstractPartial:
+        """Limit the variance of correlated columns in the wrapped layer."""
+        return self._around(capabilities.confined(self.layer, variance))
+
+    # -------------------------------------------------------------------------- rows
+
+    @property
+    def by_depth(self) -> tuple[AbstractLayer, ...]:
+        return (self, *self.layer.by_depth[1:])
+
+    def validate(
+        self, rows: Any, name: str = "data", first_row: int = 0, *, missing: bool = False
+    ) -> np.ndarray:
+        """Check rows as every layer does, and that no given value is missing.
+
+        Raises:
+            InputError: also if a given value is missing (NaN).
+        """
+        array = self.layer.validate(rows, name, first_row, missing=missing)
+        lacking = np.argwhere(np.isnan(array) & self.given_units[: self.n_observed])
+        if len(lacking):
+            row, column = lacking[0]
+            raise InputError(
+                f"{name}: expected a value in every given column; got a missing one in row"
+                f" {first_row + row}, column {column}; only targets may be missing."
+            )
+        return array
+
+
+def _checked_units(layer: AbstractLayer, given: Any) -> tuple[int, ...]:
+    """Return the indices of the given units in ascending order.
+
+    Raises:
+        InputError: they are not some, but not all, of the observed units.
+    """
+    units = as_array(list(given) if isinstance(given, Iterable) else given, "given")
+    observed = layer.n_observed
+    expected = f"expected distinct indices of some of the {observed} observed units of {layer}"
+    is_whole = units.ndim == 1 and units.size and units.dtype.kind in "iu"
+    if not is_whole or units.min() < 0 or units.max() >= observed:
+        raise InputError(f"Conditional given: {expected}, counted from 0; got {given!r}.")
+    if len(np.unique(units)) < len(units) or len(units) == layer.n_units:
+        raise InputError(
+            f"Conditional given: {expected}, with at least one target left; got {given!r}."
+        )
+    return tuple(np.sort(units).tolist())
