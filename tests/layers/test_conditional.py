@@ -289,7 +289,7 @@ def test_bad_input_is_named():
     for given in ([0, 0], range(5)):
         with pytest.raises(hm.InputError, match="at least one target left"):
             hm.Conditional(hm.Bernoulli(5), given=given)
+    plain = hm.RBM(hm.Bernoulli(2), hm.Bernoulli(2), np.zeros((2, 2)))
+    batch = hm.samplers.Cloud.uniform(jnp.zeros((1, 2)))
     with pytest.raises(hm.InputError, match="with given units"):
-        method = ConditionalLikelihood()
-        plain = hm.RBM(hm.Bernoulli(2), hm.Bernoulli(2), np.zeros((2, 2)))
-        method.init(plain, hm.samplers.Cloud.uniform(jnp.zeros((1, 2))), key=KEY)
+        ConditionalLikelihood().init(plain, batch, key=KEY)

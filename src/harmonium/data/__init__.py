@@ -15,3 +15,4 @@ from .sources import open_source as open_source
 from .splits import split_off as split_off
 from .stream import Stream as Stream
 from .table import Table as Table
+from .windows import windows as windows

@@ -125,7 +125,8 @@ def read_frame(
             numbers.
     """
     empty = known and known.empty
-    return frame_in(read_file(path, known=empty, text_format=text_format), str(path))
+    frame = frame_in(read_file(path, known=empty, text_format=text_format), str(path))
+    return frame if known is None else known.rows_of_series(frame, str(path))
 
 
 def frame_in(table: Table, label: str) -> Frame:

@@ -55,12 +55,17 @@ class Roles:
         weight: the name of the column of row counts, or None.
         dropped: the names of columns to leave out of a picture.
         may_lack: whether these columns may be missing, as they may be in new rows for a model.
+        given: the names of the columns that are given in every row, on which a model is
+            conditional.
+        past: the number of earlier rows of a series that are given in every row.
     """
 
     label: str | None = None
     weight: str | None = None
     dropped: tuple[str, ...] = ()
     may_lack: bool = False
+    given: tuple[str, ...] = ()
+    past: int = 0
 
 
 def set_aside(table: Table, roles: Roles, source: str, scale: float | None) -> Table:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, count_of
 from ..layers.registry import Registered, registered_layers
 from ..sequences import (
     Sites,
@@ -23,7 +23,7 @@ from ..sequences import (
 )
 from ..sequences.alignment import IDENTITY
 from ..tables import Columns, columns_from
-from ..tables.frames import frame_of_array
+from ..tables.frames import frame_of_array, numbered_names
 from ..tables.text_format import TextFormat
 from ..tables.unmodelled import LeftOut
 from .builtin import BUILTIN, builtin
@@ -32,9 +32,11 @@ from .kinds import Kind
 from .readers import frame_in, is_readable, read_file, stem_of
 from .roles import Roles, is_picture, note_on_ratings, note_on_weights, set_aside, without_dropped
 from .table import Table
+from .windows import windows
 
 __all__ = ["open_source"]
 
+BLOCKS_OF_SERIES = 40  # blocks of successive rows of a series, some of which are held out
 _FILE_AND_KEY = re.compile(r"(?P<file>.+\.npz):(?P<key>[^/\\]+)", re.IGNORECASE | re.DOTALL)
 
 
@@ -56,6 +58,8 @@ def open_source(
     label: str | None = None,
     weight: str | None = None,
     new_rows: bool = False,
+    given: Sequence[str] = (),
+    past: int = 0,
 ) -> Table:
     r"""Return the rows of a built-in data set or of a file as a `Table`.
 
@@ -94,6 +98,9 @@ def open_source(
         weight: The name of a column that contains the weight (count) of each row.
         new_rows: Whether the rows are new rows for an existing model, so that columns of labels and
             weights, and columns left out, may be missing.
+        given: The names of columns that are given in every row; the model is conditional on them.
+        past: For a series, the number of earlier rows that are given in every row: each row of the
+            table gets their cells as columns, and the first `past` rows are left out.
 
     Raises:
         InputError: The source does not exist, or is incompatible with the options.
@@ -114,7 +121,9 @@ def open_source(
         missing=missing,  # pyright: ignore[reportArgumentType]
         skip=skip,
     )
-    roles = Roles(label, weight, _left_out(columns), new_rows)
+    if not isinstance(past, int) or past < 0:
+        raise InputError(f"past: expected a number of rows, 0 or more; got {past!r}.")
+    roles = Roles(label, weight, _left_out(columns), new_rows, tuple(given), past)
     if source in BUILTIN and columns is None:
         _refuse_options(source, "a built-in set", text_format, roles)
         return _open_builtin(source, numbers, seed)
@@ -196,7 +205,11 @@ def _decided(
             " columns to learn them as a table."
         )
     coding = coding_of(numbers.visible)
-    return coded(table, coding, scale=numbers.scale, states=numbers.states, source=source)
+    names = () if table.frame is None else table.frame.names
+    table = coded(table, coding, scale=numbers.scale, states=numbers.states, source=source)
+    if not roles.given and not roles.past:
+        return table
+    return _with_given(table, names or numbered_names(table.train.shape[1]), roles, source)
 
 
 def _of_columns(
@@ -206,6 +219,11 @@ def _of_columns(
     frame = frame_in(table, source)
     if not isinstance(columns, Columns):
         columns = columns_from(columns or {"columns": []}, frame, source)
+        columns = columns.with_given(roles.given, source) if roles.given else columns
+        columns = columns.with_past(roles.past) if roles.past else columns
+    rows = len(frame)
+    frame = columns.rows_of_series(frame, source)
+    table = _later(table, rows - len(frame))
     hints = [note_on_ratings(frame)]
     if not roles.weight:
         hints.append(note_on_weights(frame))
@@ -219,7 +237,54 @@ def _of_columns(
         notes=(*table.notes, *columns.described(frame), *notes),
         columns=columns,
         log_density=columns.log_density(frame),
+        groups=_blocks_of_series(len(frame)) if columns.past else None,
     )
+
+
+def _later(table: Table, past: int) -> Table:
+    """Return the table with the labels and weights of the rows from row `past` on."""
+    if not past:
+        return table
+    labels = None if table.labels is None else table.labels[past:]
+    weights = None if table.weights is None else table.weights[past:]
+    return replace(table, labels=labels, weights=weights)
+
+
+def _blocks_of_series(rows: int) -> np.ndarray:
+    """Return the block of each row; rows of a block are held out together, as they are alike."""
+    return np.arange(rows) * min(rows, BLOCKS_OF_SERIES) // rows
+
+
+def _with_given(table: Table, names: Sequence[str], roles: Roles, source: str) -> Table:
+    """Return a table of plain numbers with the past of its rows, and with its given columns.
+
+    Args:
+        table: the table.
+        names: the names of its columns.
+        roles: the roles of columns.
+        source: the name of the file in error messages.
+
+    Raises:
+        InputError: a given column does not exist, or the series is too short.
+    """
+    for name in roles.given:
+        if name not in names:
+            raise InputError(
+                f"{source}: expected given columns among {', '.join(names):.200}; got {name!r}."
+            )
+    columns = table.train.shape[1]
+    given = [place for place, name in enumerate(names) if name in roles.given]
+    if roles.past:
+        rows = windows(table.train, roles.past, source)
+        table = _later(table, roles.past)
+        note = f"{table.name}: each row follows {count_of(roles.past, 'row')} that are given."
+        groups = _blocks_of_series(len(rows))
+        table = replace(table, train=rows, groups=groups, notes=(*table.notes, note))
+        before = roles.past * columns
+        given = [*range(before), *(before + place for place in given)]
+    if len(given) == table.train.shape[1]:
+        raise InputError(f"{source}: expected at least one column that is not given; got none.")
+    return replace(table, given=tuple(given), image_shape=None if given else table.image_shape)
 
 
 def _of_alignment(
@@ -259,6 +324,8 @@ def _refuse_options(source: str, what: str, text_format: TextFormat, roles: Role
     options = ""
     if roles.label is not None or roles.weight is not None:
         options = "column of labels or weights"
+    elif roles.given or roles.past:
+        options = "given columns or past rows"
     elif text_format != TextFormat():
         options = "header, separator, missing words or lines to skip"
     if options:

@@ -49,6 +49,8 @@ class Table:
         groups: A group number for each row of `train`; rows of the same group are held out
             together. None if rows may be held out one by one.
         frame: The cells of a file of columns, while the types of the columns are undecided.
+        given: The indices of the columns of plain numbers that are given in every row; `columns`
+            holds those of a table.
 
     Example:
         >>> rows = hm.bars_and_stripes(2)
@@ -77,6 +79,7 @@ class Table:
     sites: Sites | None = None
     groups: np.ndarray | None = None
     frame: Frame | None = None
+    given: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Convert a kind given as a string."""

@@ -179,6 +179,11 @@ class Conditional(AbstractPartial, AbstractEnumerable, AbstractCorrelated, Abstr
         inputs = self._inputs(inputs, known, values)
         return capabilities.sample_given(self.layer, inputs, known, values, key=key)
 
+    def apart(self) -> AbstractPartial:
+        """Return the layer with independent units and A = 0."""
+        apart = self._around(capabilities.apart(self.layer))
+        return eqx.tree_at(lambda own: own.weights, apart, zeros_like(self.weights))
+
     # -------------------------------------------------------------------------- states
 
     @property

@@ -156,7 +156,7 @@ class Mixed(
         wrong = [part for part in parts if not isinstance(part, AbstractLayer)]
         if not parts or wrong:
             raise InputError(f"Mixed: expected one or more layers; got {parts!r}.")
-        # Chains of such a layer keep what is given of their rows. If it were joined to other columns,
+        # Chains of such a layer keep what is given of their rows. If it were joined to others,
         # every product and every sum over rows would have to treat its columns separately.
         conditioned = [part for part in parts if capabilities.takes_given(part)]
         if conditioned:

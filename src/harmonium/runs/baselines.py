@@ -18,6 +18,7 @@ from ..layers.capabilities import (
     apart,
     has_classes,
     has_independent_units,
+    takes_given,
     takes_lengths,
     unbounded_units,
 )
@@ -44,7 +45,8 @@ def baselines(rbm: RBM, train: Dataset, rows: Dataset, value: float) -> list[Bas
     """
     log_p = None  # log p of each row under the model, up to a constant
     if not rows.missing and not takes_lengths(rbm.visible):
-        log_p = -free_energies(rbm, rows.rows(key=key_of(EVALUATION_SEED)))
+        key = key_of(EVALUATION_SEED)
+        log_p = -free_energies(rbm, rows.rows(key=key), key=key)
     summaries = []
     for simpler in _simpler_models(rbm.visible, train, rows):
         stderr = None
@@ -91,7 +93,7 @@ class _Simpler(NamedTuple):
 def _simpler_models(visible: AbstractLayer, train: Dataset, rows: Dataset) -> Iterator[_Simpler]:
     """Yield models: independent units, the visible layer alone, and the best tree of columns."""
     yield _of_units("independent units", "independent units", apart(visible), train, rows)
-    if not has_independent_units(visible) and not takes_lengths(visible):
+    if not has_independent_units(visible) and not takes_given(visible):
         words = "its own visible units without hidden ones"
         if has_classes(visible):
             words = "the mixture of its classes without hidden units"
@@ -118,7 +120,7 @@ def _of_units(
 def _best_tree(visible: AbstractLayer, train: Dataset, rows: Dataset) -> _Simpler | None:
     """Return the best tree of columns, or None if it cannot be computed for these columns."""
     affordable = MOST_WORK_OF_TREE // visible.size**2
-    if takes_lengths(visible) or visible.n_units == 1 or affordable < FEWEST_ROWS_OF_TREE:
+    if takes_given(visible) or visible.n_units == 1 or affordable < FEWEST_ROWS_OF_TREE:
         return None
     key = key_of(EVALUATION_SEED)
     sample = train.some(affordable)

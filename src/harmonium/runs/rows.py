@@ -21,7 +21,7 @@ from ..data.sources import named_units, open_source
 from ..data.splits import USUAL_FRACTION, dataset_of, datasets_of, note_on_levels
 from ..data.table import describe
 from ..errors import InputError
-from ..layers import AbstractLayer, Exclusive, Mixture, Tree
+from ..layers import AbstractLayer, Conditional, Exclusive, Mixture, Tree
 from ..layers.capabilities import has_inputs_at
 from ..layers.registry import row_of
 from ..rbm import RBM
@@ -172,7 +172,12 @@ def _tree(train: Dataset) -> Tree:
 
 def roles_of(config: RunConfig) -> dict[str, Any]:
     """Return the columns with other roles, labels and weights, as arguments of `open_source`."""
-    return {"label": config.label, "weight": config.weight}
+    return {
+        "label": config.label,
+        "weight": config.weight,
+        "given": config.given,
+        "past": config.past,
+    }
 
 
 def _fraction(config: RunConfig, visible: AbstractLayer) -> float | Literal["auto"]:
@@ -271,7 +276,8 @@ def visible_layer(table: Table, name: str = AUTO) -> AbstractLayer:
     if name == AUTO:
         name = table.kind.layer
     row = named_units("--visible", name, AUTO)
-    return row.make(table.train.shape[1], table.states)
+    layer = row.make(table.train.shape[1], table.states)
+    return Conditional(layer, given=table.given) if table.given else layer
 
 
 def _rows(

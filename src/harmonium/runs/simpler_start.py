@@ -37,7 +37,13 @@ from ..analysis.trees import MOST_VALUES, DependenceForest
 from ..data.coding import AUTO
 from ..evaluation import pseudo_log_likelihoods
 from ..layers import AbstractLayer, Mixture, Potts
-from ..layers.capabilities import apart, are_unbounded, has_independent_units, has_inputs_at
+from ..layers.capabilities import (
+    apart,
+    are_unbounded,
+    has_independent_units,
+    has_inputs_at,
+    takes_given,
+)
 from ..likelihood.scoring import free_energies
 from ..rbm import RBM
 from ..training import Report
@@ -120,6 +126,7 @@ class SimplerCheck:
         # No restarts with several processes, which would have to restart together.
         is_free = config.classes is None and not prepared.others and not are_several()
         is_plain = not rows.exhaustive and rows.stream is None and rows.sites is None
+        is_plain &= not takes_given(rows.visible)  # simpler models are of all columns
         self.is_due = is_free and is_plain and prepared.plan.may_stop
         is_auto = config.visible == AUTO
         # The limit of `dependence_forest` on the number of states.

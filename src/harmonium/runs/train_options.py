@@ -221,6 +221,21 @@ class RunConfig:
         ),
     ] = None
     weight: Annotated[str | None, Option("A column of weights: how often each row counts.")] = None
+    given: Annotated[
+        list[str],
+        Option(
+            "A column that is given in every row: the model is that of the other columns given"
+            " this one; repeatable."
+        ),
+    ] = field(default_factory=list)
+    past: Annotated[
+        int,
+        Whole(
+            "For a series: how many rows before each row are given, as columns NAME_lag1 and so on."
+            "  [default: 0]",
+            least=0,
+        ),
+    ] = 0
     alphabet: Annotated[
         str,
         Option(
@@ -324,6 +339,9 @@ class RunConfig:
             if name == "missing":
                 for word in self.missing:
                     words += ["--missing", word]
+            elif name == "given":
+                for word in self.given:
+                    words += ["--given", word]
             elif name != "source" and value not in (getattr(RunConfig, name), USUAL.get(name)):
                 words += [option.name(name), str(value)]
         for column, kind in self.kinds.items():

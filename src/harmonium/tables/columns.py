@@ -9,7 +9,7 @@ for the same column can be compared.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import UnionType
@@ -23,6 +23,7 @@ from ..layers import (
     AbstractLayer,
     Bernoulli,
     Categorical,
+    Conditional,
     Gaussian,
     Mixed,
     MultivariateGaussian,
@@ -33,6 +34,7 @@ from .conditions import Conditions, parsed_conditions
 from .continuous import Continuous
 from .discrete import Discrete
 from .frames import Frame, RawColumn, with_gaps, words_of
+from .series import lag_name, with_lags
 from .unmodelled import Key, LeftOut
 from .words import Words
 
@@ -49,13 +51,19 @@ class Columns:
     """The columns of a table and the units that model them.
 
     The units are ordered by type: Bernoulli units for columns of two values, then one `Categorical`
-    layer for all columns of more values, then Gaussian units.
+    layer for all columns of more values, then Gaussian units, those of given columns first.
 
     Attributes:
         columns: all columns, in the order of the table.
+        given: the names of the columns that are given in every row; the model is conditional on
+            them (`Conditional`).
+        past: the number of earlier rows of a series whose cells are columns of each row, named by
+            `lag_name`; 0 if the rows are no series.
     """
 
     columns: tuple[AbstractColumn, ...]
+    given: tuple[str, ...] = ()
+    past: int = 0
 
     @property
     def parts(self) -> tuple[AbstractPart, ...]:
@@ -67,8 +75,66 @@ class Columns:
         """The columns and parts of columns that have a unit, in the order of the units."""
         binary = (part for part in self.parts if part.states == 2)
         several = (part for part in self.parts if part.states is not None and part.states > 2)
-        continuous = (part for part in self.parts if part.states is None)
+        continuous = [part for part in self.parts if part.states is None]
+        given = {part.name for part in self.given_parts}
+        continuous.sort(key=lambda part: part.name not in given)  # a stable sort
         return (*binary, *several, *continuous)
+
+    @property
+    def given_parts(self) -> tuple[AbstractPart, ...]:
+        """The columns and parts of columns that are given in every row."""
+        given = (column for column in self.columns if column.name in self.given)
+        return tuple(part for column in given for part in column.parts)
+
+    def with_given(self, given: Iterable[str], label: str) -> Columns:
+        """Return the same columns, of which those with these names are given in every row.
+
+        Raises:
+            InputError: a name is not that of a modelled column, or no other column is left.
+        """
+        names = tuple(dict.fromkeys(given))
+        modelled = [column.name for column in self.columns if column.parts]
+        for name in names:
+            if name not in modelled:
+                raise InputError(
+                    f"{label}: expected given columns among {', '.join(modelled):.200}; got"
+                    f" {name!r}."
+                )
+        if len(names) == len(modelled):
+            raise InputError(
+                f"{label}: expected at least one column that is not given; got"
+                f" {', '.join(names):.200}."
+            )
+        return replace(self, given=names)
+
+    def with_past(self, past: int) -> Columns:
+        """Return the columns of the rows of a series, each with the cells of `past` earlier rows.
+
+        The lagged columns are given, and have the types of the columns themselves. Dates are left
+        out, since they advance from row to row.
+        """
+        columns = tuple(
+            LeftOut(name=column.name, form=column.form, why="the dates of a series")
+            if isinstance(column, Dates | Calendar)
+            else column
+            for column in self.columns
+        )
+        lagged = tuple(
+            replace(column, name=lag_name(column.name, lag))
+            for lag in range(past, 0, -1)
+            for column in columns
+            if column.parts
+        )
+        names = (column.name for column in lagged)
+        return replace(self, columns=(*lagged, *columns), given=(*names, *self.given), past=past)
+
+    def rows_of_series(self, frame: Frame, label: str) -> Frame:
+        """Return the rows of a table with the lagged columns, if this is a series without them."""
+        if not self.past or all(name in frame.names for name in self.given):
+            return frame
+        of_row = [column.name for column in self.columns]
+        names = [name for name in of_row if lag_name(name, 1) in self.given]
+        return with_lags(frame, names, self.past, label)
 
     @property
     def layer(self) -> AbstractLayer:
@@ -87,10 +153,15 @@ class Columns:
         if several:
             parts.append(Categorical(len(several), several, orders=orders))
         if None in states:
-            parts.append(_continuous_layer(states.count(None)))
-        if len(parts) == 1:
-            return parts[0]
-        return Mixed(*parts)
+            given = sum(part.states is None for part in self.given_parts)
+            counts = (given, states.count(None) - given)
+            parts += [_continuous_layer(count) for count in counts if count]
+        layer = parts[0] if len(parts) == 1 else Mixed(*parts)
+        if not self.given:
+            return layer
+        names = {part.name for part in self.given_parts}
+        units = [place for place, part in enumerate(self.modelled) if part.name in names]
+        return Conditional(layer, given=units)
 
     @property
     def empty(self) -> Frame:
@@ -131,11 +202,21 @@ class Columns:
             part.codes(raw.get(part.name, RawColumn(part.name, missing)), label)
             for part in self.modelled
         ]
-        return np.stack(codes, axis=1).astype(np.float32)
+        rows = np.stack(codes, axis=1).astype(np.float32)
+        given = {part.name for part in self.given_parts}
+        for part, column in zip(self.modelled, rows.T, strict=True):
+            if part.name in given and np.isnan(column).any():
+                row = int(np.flatnonzero(np.isnan(column))[0])
+                raise InputError(
+                    f"{label}: expected a value of the given column {part.name!r} in every row; got"
+                    f" an empty cell in row {row + 1}; fill it in, or drop the row."
+                )
+        return rows
 
     def taking_unseen_as_missing(self) -> Columns:
         """Return a copy of the columns that treats unknown categories as missing cells."""
-        return Columns(tuple(column.taking_unseen_as_missing() for column in self.columns))
+        columns = tuple(column.taking_unseen_as_missing() for column in self.columns)
+        return replace(self, columns=columns)
 
     def unseen_in(self, frame: Frame) -> dict[str, list[str]]:
         """Return the categories of a table that have no code, keyed by column name."""
@@ -171,9 +252,10 @@ class Columns:
         return parsed_conditions(text, known, label)
 
     def log_density(self, frame: Frame) -> np.ndarray:
-        """Return the sum of log p(cells) − log p(codes) over the columns, for each row."""
+        """Return the sum of log p(cells) − log p(codes) over the targets, for each row."""
         raw = {column.name: column for column in frame.columns}
-        log_densities = (c.log_density(raw[c.name]) for c in self.columns if c.parts)
+        targets = (c for c in self.columns if c.parts and c.name not in self.given)
+        log_densities = (c.log_density(raw[c.name]) for c in targets)
         return sum(log_densities, np.zeros(len(frame)))
 
     def decode(self, rows: np.ndarray, *, seed: int = 0, known: Frame | None = None) -> Frame:
@@ -416,6 +498,15 @@ class Columns:
         """
         columns = cls(tuple(column_from(entry, label) for entry in entries_of(record, label)))
         advice = "restore the file, or train a new model"
+        given = record.get("given", [])
+        past = record.get("past", 0)
+        are_names = isinstance(given, list) and all(isinstance(name, str) for name in given)
+        if not are_names or type(past) is not int or past < 0:
+            raise InputError(
+                f"{label}: expected a list of names as given, and a whole number as past; got"
+                f" {given!r:.80} and {past!r:.80}; {advice}."
+            )
+        columns = replace(columns.with_given(given, label), past=past)
         # If a damaged record has contradictory fields, an error is raised here.
         with parser_errors(label, "the columns of a run on a table", advice):
             codes = np.zeros((1, len(columns.modelled)), np.float32)
@@ -425,7 +516,10 @@ class Columns:
 
     def record(self) -> dict[str, Any]:
         """Return the columns in a form that JSON can represent."""
-        return {"format": "harmonium columns", "columns": [c.record() for c in self.columns]}
+        record = {"format": "harmonium columns", "columns": [c.record() for c in self.columns]}
+        if self.given:
+            record |= {"given": list(self.given), "past": self.past}
+        return record
 
 
 def load_columns(run: str | os.PathLike) -> Columns:

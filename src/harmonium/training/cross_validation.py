@@ -29,7 +29,7 @@ from ..data.splits import FEW_ROWS
 from ..evaluation import pseudo_log_likelihoods
 from ..gradients import Persistent
 from ..layers import AbstractLayer
-from ..layers.capabilities import has_independent_units, takes_lengths
+from ..layers.capabilities import has_independent_units, takes_given
 from ..likelihood.scoring import free_energies
 from ..rbm import RBM
 from ..samplers import Gibbs
@@ -117,7 +117,7 @@ def can_cross_validate(layer: AbstractLayer) -> bool:
 
     Rows have no score if log Z differs from row to row.
     """
-    return not takes_lengths(layer)
+    return not takes_given(layer)
 
 
 def is_for(plan: Plan) -> bool:

@@ -144,7 +144,7 @@ class FreeEnergyGap(AbstractBlock):
 
         def mean_over(name: str) -> RowMean:
             rows = target.rows(name, MOST_ROWS)
-            return RowMean.of(free_energies(target.rbm, rows), name)
+            return RowMean.of(free_energies(target.rbm, rows, key=target.key_of(4)), name)
 
         return cls(mean_over(names[0]), mean_over(names[1]))
 

@@ -17,7 +17,8 @@ from ...evaluation import (
 )
 from ...evaluation.moments import states_of
 from ...inference.sampling import DrawnRows, drawn_rows
-from ...layers.capabilities import takes_lengths
+from ...layers.capabilities import takes_given
+from ...likelihood.missing.marginal import encoded_rows
 from ...likelihood.scoring import free_energies
 from ...rbm import RBM
 from ..failures import NotMeasuredError
@@ -92,7 +93,7 @@ class SampleQuality(AbstractBlock):
         """
         if target.name is None:
             raise NotMeasuredError(NO_ROWS)
-        rbm = _with_lengths_of_rows(target, target.name)
+        rbm = _with_given_of_rows(target, target.name)
         drawn = drawn_rows(rbm, SAMPLES, key=target.key_of(3))
         if not np.isfinite(drawn.rows).all():
             raise NotMeasuredError("the model's draws overflow: its parameters are too large")
@@ -147,14 +148,14 @@ class SampleQuality(AbstractBlock):
         ]
 
 
-def _with_lengths_of_rows(target: Target, name: str) -> RBM:
-    """Return the model; if it conditions on lengths, its samples get the lengths of rows."""
+def _with_given_of_rows(target: Target, name: str) -> RBM:
+    """Return the model; if it takes a part of rows as given, its samples have it from rows."""
     visible = target.rbm.visible
-    if not takes_lengths(visible):
+    if not takes_given(visible):
         return target.rbm
     rows = target.rows(name, SAMPLES)
     rows = rows[np.arange(SAMPLES) * len(rows) // SAMPLES]
-    return target.rbm.with_given_of(visible.encode(from_numpy(np.asarray(rows))))
+    return target.rbm.with_given_of(encoded_rows(visible, from_numpy(np.asarray(rows))))
 
 
 def _scale(data: np.ndarray, states: np.ndarray, *, is_discrete: bool) -> np.ndarray:
