@@ -23,8 +23,8 @@ def energies_of_seen(
 ) -> RowEnergies:
     """Return the free energies of rows in which NaN marks missing values.
 
-    Complete rows, and rows whose missing units can be summed over, are computed in float64. The
-    others are annealed. A row's result thus does not depend on the other rows.
+    The free energies of complete rows, and of rows whose missing units can be summed over, are
+    computed in float64 and do not depend on the other rows. The other rows are annealed.
 
     Args:
         rbm: the model.
@@ -64,7 +64,8 @@ def energies_of_seen(
         raise InputError(
             f"data: expected at most {SLOW_SUMS.hidden:,} hidden states or"
             f" {SLOW_SUMS.completions:,} completions to sum over for a row with missing values; got"
-            f" more for {rbm} with {counts.max()} missing units; pass key= for an estimate."
+            f" more ({rbm}; most missing units in a row: {counts.max()}); pass key= for an"
+            " estimate."
         )
     energies.put(is_annealed, energies_of_rows(rbm, rows[is_annealed], key=key, seconds=seconds))
     return energies
